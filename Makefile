@@ -1,0 +1,60 @@
+# Two commands: `make demo` shows what Footnote does, `make test` checks that it does it.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+FOOTNOTE := $(BIN)/footnote
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
+PACKAGES := bot pipeline ingest storage evaluation
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help demo test lint types imports unit format lock clean
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+$(VENV)/run.stamp: requirements/run.lock requirements/build.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Footnote needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --require-hashes --no-deps -r requirements/build.lock
+	$(PIP) --require-hashes --no-deps -r requirements/run.lock
+	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.lock
+	$(PIP) --require-hashes --no-deps -r requirements/dev.lock
+	@touch $@
+
+## make demo     install, read in the example handbook, answer one question, then chat (in a terminal)
+demo: $(VENV)/run.stamp
+	@$(BIN)/python -m examples.demo
+
+## make test     install, lint, types, import contract, the whole test suite
+test: lint types imports unit
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev.stamp
+	$(BIN)/mypy
+
+imports: $(VENV)/dev.stamp
+	$(BIN)/lint-imports
+
+unit: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n auto
+
+## make format   what ruff can mend by itself
+format: $(VENV)/dev.stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+## make lock     the locks again, from pyproject.toml (needs uv on the path)
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+lock:
+	$(LOCK) pyproject.toml -o requirements/run.lock
+	$(LOCK) pyproject.toml --group dev -o requirements/dev.lock -c requirements/run.lock
+	$(LOCK) --group build -o requirements/build.lock
+
+## make clean    remove what was made here (never your home folder)
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache *.egg-info .demo

@@ -1,0 +1,1 @@
+"""Speaks: the command line, the terminal, settings, and the composition root."""

@@ -1,0 +1,1 @@
+"""Measures: a data set and a system in, a report out."""

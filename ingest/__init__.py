@@ -1,0 +1,1 @@
+"""Gathers: documents in, passages out."""

@@ -1,0 +1,1 @@
+"""Thinks: a conversation in, an answer out."""

@@ -1,0 +1,128 @@
+"""The nouns that are thought: conversations in, answers out, and what may be watched on the way."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from storage.types import CheckedClaim, Citation, Evidence, Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One thing said in a conversation."""
+
+    speaker: Literal["user", "bot"]
+    text: str
+    at: datetime | None = None
+    language: str = ""
+    titles: tuple[str, ...] = ()
+    """For a turn of the bot's: the titles of the pages it cited, most cited first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What was said so far; the last turn is the question."""
+
+    turns: tuple[Turn, ...]
+
+    @property
+    def question(self) -> Turn:
+        """The last turn."""
+        return self.turns[-1]
+
+    @property
+    def earlier(self) -> tuple[Turn, ...]:
+        """All turns before the question, oldest first."""
+        return self.turns[:-1]
+
+
+class Status(StrEnum):
+    """How a turn ended. Only `ANSWERED` carries text from passages or a model; the others speak in our templates."""
+
+    ANSWERED = "answered"
+    ABSTAINED = "abstained"
+    CHATTED = "chatted"
+    REFUSED = "refused"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSentence:
+    """A sentence and the evidence it cites. `paragraph` starts a new paragraph before it."""
+
+    text: str
+    evidence: tuple[Evidence, ...]
+    note: str = ""
+    """Our own words shown before it, such as the page and date of one of two sources that disagree."""
+    paragraph: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """Whether passages say a sentence: a score from 0 to 1, the decision, and reasons a person can read."""
+
+    score: float
+    holds: bool
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredSentence:
+    """A sentence as it was let through, and the numbers of its footnotes."""
+
+    text: str
+    citations: tuple[int, ...]
+    note: str = ""
+    paragraph: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was let through, with numbered citations, and how the turn ended."""
+
+    status: Status
+    sentences: tuple[AnsweredSentence, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    claims: tuple[CheckedClaim, ...] = ()
+    nearest: tuple[Hit, ...] = ()
+    """The best passage of each of the nearest pages, when the bot abstained."""
+    withheld: int = 0
+    """How many sentences the gate did not let through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a turn cost. All zero for a system that asks no model."""
+
+    llm_calls: int = 0
+    llm_rounds: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Searching:
+    """A search began."""
+
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPassages:
+    """A search ended with these hits."""
+
+    query: str
+    hits: tuple[Hit, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A sentence passed the gate."""
+
+    sentence: AnsweredSentence
+
+
+Event = Searching | FoundPassages | Said
+"""What a person may watch happen while a turn runs."""

@@ -1,0 +1,1 @@
+"""Remembers: passages and their indexes, and the record of everything that was said."""

@@ -1,0 +1,197 @@
+"""The nouns that are kept: what is stored, found, cited and logged.
+
+All of them are frozen values without behaviour of their own. Nouns that are only thought (conversations, drafts,
+answers) live in `pipeline.types`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+Span = tuple[int, int]
+"""Start and end of a stretch of a passage's text, in characters, end exclusive."""
+
+
+class Kind(StrEnum):
+    """What a passage was in its document; prose can be quoted as a sentence, a table row only as a row."""
+
+    PROSE = "prose"
+    TABLE = "table"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One source text as the manifest knows it. `(corpus, key)` names it; its text lives in its passages."""
+
+    corpus: str
+    key: str
+    """Its name within its source, stable over edits: a path relative to the folder, a page id."""
+    title: str
+    url: str = ""
+    """Where a person can read it; empty when its source has no address."""
+    revision: str = ""
+    date: datetime | None = None
+    """When its text was last changed, with a time zone; None when nobody knows."""
+    language: str = ""
+    """ISO 639-1, empty when unknown."""
+    fingerprint: str = ""
+    """A hash of the source's bytes and of the code that reads them; equal fingerprints are not read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of one document that can be searched, quoted and cited."""
+
+    id: str
+    corpus: str
+    document: str
+    """The document's key."""
+    section: str
+    """The path of headings above the text, joined by ` › `; empty above the first heading."""
+    text: str
+    position: int
+    """Its place among its document's passages, counted from 0."""
+    hash: str
+    """Of title, section and text, that is of all that the indexes see."""
+    kind: Kind = Kind.PROSE
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """What is looked for, and of what time. Storage ignores the time; re-ranking reads it."""
+
+    text: str
+    time: Literal["recent"] | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found, joined with its document."""
+
+    passage: Passage
+    document: Document
+    score: float
+    """The fused score, comparable within one search only; higher is better."""
+    dense: float = 0.0
+    """Cosine between query and passage, -1 to 1; comparable across searches by one embedder."""
+    lexical: float = 0.0
+    """BM25, 0 and up; 0 when the passage shares no term with the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A sentence kept, and the passage and span it stands in."""
+
+    text: str
+    passage: Passage
+    document: Document
+    span: Span
+
+
+class Verdict(StrEnum):
+    """What the evidence says of a claim."""
+
+    SUPPORTS = "SUPPORTS"
+    REFUTES = "REFUTES"
+    NOT_ENOUGH_INFO = "NOT ENOUGH INFO"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A statement that is true or false by itself."""
+
+    text: str
+    origin: Literal["model", "retrieved", "user"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedClaim:
+    """A claim with its verdict, the ids of the passages it was held against, and why."""
+
+    claim: Claim
+    verdict: Verdict
+    evidence: tuple[str, ...] = ()
+    reasoning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A footnote: a stored passage as it was when it was cited. Nothing in it comes from a model."""
+
+    number: int
+    corpus: str
+    document: str
+    title: str
+    section: str
+    url: str
+    revision: str
+    date: datetime | None
+    quote: str
+    """The sentence or sentences of the passage that support, verbatim."""
+    passage_id: str
+    passage_text: str
+    passage_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One search or model call of a turn, as it happened."""
+
+    stage: str
+    facts: Mapping[str, Any]
+    milliseconds: float
+
+
+class EntryKind(StrEnum):
+    """The facts that the record holds. Entries are only ever inserted."""
+
+    TURN_OPENED = "turn_opened"
+    STEP = "step"
+    TURN_CLOSED = "turn_closed"
+    DELIVERED = "delivered"
+    EDITED = "edited"
+    FEEDBACK = "feedback"
+    RECHECK = "recheck"
+    ERASURE = "erasure"
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One fact of the record. `seq` and `at` are given by the log when it is appended."""
+
+    turn_id: str
+    kind: EntryKind
+    body: Mapping[str, Any]
+    seq: int = 0
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusInfo:
+    """What is indexed of one corpus."""
+
+    name: str
+    documents: int
+    passages: int
+    refreshed: datetime | None
+    """When a refresh last ran to its end; None when none has."""
+    failures: int = 0
+    """How many documents the last refresh could not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChange:
+    """What becomes of one document: its new row and passages, or, with `document` None, its removal."""
+
+    corpus: str
+    key: str
+    document: Document | None
+    add: tuple[Passage, ...] = ()
+    """Passages to be written and indexed: new ones, and those whose title or section changed under the same id."""
+    keep: tuple[Passage, ...] = ()
+    """Passages that stand already and need no indexing; their positions are brought up to date."""
+    drop: tuple[str, ...] = field(default=())
+    """Ids of passages that are no longer part of it."""
