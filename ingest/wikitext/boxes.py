@@ -1,0 +1,83 @@
+"""Infoboxes: templates with named arguments, one a line, become rows of "Label: value"."""
+
+import re
+
+from ingest.wikitext.arguments import Arguments
+from ingest.wikitext.marks import BREAK, PIPE, ROW
+
+_PICTORIAL = re.compile(
+    r"image|imag[ei]n|bild|img|photo|foto|logo|icon|map|karte|carte|mapa|caption|légende|legend|alt$|_alt|width|size|"
+    r"größe|taille|style|colou?r|farbe|couleur|font|align|class|bodystyle|footnote|^refs?$|_refs?$|note?s?$|audio|"
+    r"signature|pushpin|coord|^lat|^long|_lat|_long|latd|lond|zoom|^dot|skin|sound|video|thumb|upright|border|embed|"
+    r"module|child|suppress|float|margin|collaps|plainrow|autoheader|state$|display|nocat|categor|fichier|archivo|"
+    r"immagine|imagem|файл|изображение|подпись|ширина|размер|画像|图像|圖像|图片|圖片|그림|사진|صورة|تصویر|תמונה|כיתוב|"
+    r"rozmiar|grafika|afbeelding|bildtext|url$|^id$|^doi$|isbn|accessdate|archive|access-date|cite",
+    re.IGNORECASE,
+)
+_FILE = re.compile(r"\.(?:jpe?g|png|svg|gif|tiff?|webp|ogg|oga|ogv|webm|mp3|pdf)\s*$", re.IGNORECASE)
+_EMPTY = re.compile(r"(?:[\W_]*|yes|no|y|n|none|#?[0-9a-f]{6}|\d+px|left|right|center|auto|inline|title|dmy|mdy)", re.I)
+_NUMBERED = re.compile(r"(.*?)[ _]?(\d{0,2})")
+_PARTNERS = (
+    ("label", "data"), ("_label", "_data"), ("_title", "_name"), ("_title", ""), ("_type", "_name"), ("_event", "_date"),
+    ("_name", "_info"), ("blank_name_sec", "blank_info_sec"), ("_header", "_data"), ("heading", "data"), ("titre", "texte"),
+    ("_name", "_value"),
+)  # fmt: skip
+_LONGEST = 1000
+"""Characters of a value; what is longer is no value of a row."""
+_LIST_SIGNS = "*#:; \t"
+
+
+def rows(arguments: Arguments) -> str:
+    """The named arguments as lines of their own, each a row; pictures, colours and sizes left out.
+
+    An argument that names another (`leader_title`, `label1`) becomes the label of that (`leader_name`, `data1`).
+    """
+    names = arguments.names
+    labels = _partners(names)
+    out: list[str] = []
+    for name, value in names.items():
+        if not value or name in labels.values() or _PICTORIAL.search(name):
+            continue
+        label = flat(names[labels[name]]) if name in labels else _label(name)
+        inner = [line for line in value.split("\n") if line.startswith(ROW)] if ROW in value else []
+        text = flat(value)
+        if text and len(text) < _LONGEST and not _EMPTY.fullmatch(text) and not _FILE.search(text):
+            out.append(f"{ROW}{label}: {text}")
+        out += inner
+    return "\n" + "\n".join(out) + "\n" if out else ""
+
+
+def flat(value: str) -> str:
+    """A value on one line: list items and line breaks become commas, tables and rows within it are left out."""
+    if "\n" in value:
+        lines = (line.strip(_LIST_SIGNS) for line in value.split("\n") if line[:1] not in (ROW, "|", "!", PIPE, "{"))
+        value = ", ".join(line for line in lines if line)
+    if BREAK in value:
+        value = ", ".join(part.strip(" ,") for part in value.split(BREAK) if part.strip(" ,"))
+    return value.replace(",,", ",").strip(_LIST_SIGNS + ",")
+
+
+def _partners(names: dict[str, str]) -> dict[str, str]:
+    """From the name of an argument to the name of the one that labels it."""
+    found: dict[str, str] = {}
+    for name, value in names.items():
+        if not value or len(value) > 80:  # noqa: PLR2004 - longer than any label
+            continue
+        match = _NUMBERED.fullmatch(name)
+        stem = name.rstrip("0123456789")
+        number = name[len(stem) :]
+        for ending, partner in _PARTNERS:
+            if match and stem.endswith(ending):
+                other = stem[: -len(ending)] + partner + number
+                if other != name and names.get(other):
+                    found.setdefault(other, name)
+                    break
+    return found
+
+
+def _label(name: str) -> str:
+    """`birth_date` is Birth date."""
+    words = " ".join(name.replace("_", " ").replace("-", " ").split())
+    stem = words.rstrip("0123456789").rstrip()
+    words = stem if stem and len(words) - len(stem) <= 3 else words  # noqa: PLR2004 - a number of two digits, a space
+    return words[:1].upper() + words[1:]

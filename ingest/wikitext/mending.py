@@ -1,0 +1,82 @@
+"""What is left to mend in text whose markup is gone: quotes, spaces, entities, and the holes that markup left."""
+
+import html
+import re
+
+_APOSTROPHES = re.compile(r"''''+")
+_ELISION = re.compile(r"'''(?!')(?<=[lLdDnNsSjJmMtTcC]''')([^'\n]+)''(?!')")
+_SWITCH = re.compile(r"__[A-Z]{3,}__")
+_VARIANT = re.compile(r"-\{([^{}\n]*)\}-")
+_PREFERRED = ("zh-cn", "zh-hans", "zh", "zh-sg", "zh-hant", "zh-tw", "zh-hk", "sr-el", "sr-ec")
+_HOLLOW = re.compile(r" ?[(（](?:[\s,;:·/–—=~-]|or|and|oder|und|ou|et|y|e|o)*[)）]")
+_AFTER_BRACKET = re.compile(r"\((?:[\s,;:](?!\)))+\s*")
+_BEFORE_BRACKET = re.compile(r"[\s,;]+\)")
+_REPEATED = re.compile(r",(?:\s*[,;])+")
+_SPACE_POINT = re.compile(r" +([.,])(?=[\s\"”»)\]]|$)")
+_SPACES = ("&nbsp;", "&#160;", "&thinsp;", "&ensp;", "&emsp;", "&#32;", "\xa0", "\u2009", "\u202f", "\u2002", "\u200b", "\t")
+_DASHES = (("&ndash;", "–"), ("&mdash;", "—"), ("&minus;", "−"), ("&amp;nbsp;", " "))
+
+
+def without_quotes(text: str) -> str:
+    """Text without the apostrophes of bold and italics; those that are letters stay."""
+    if "''" not in text:
+        return text
+    if "''''" in text:
+        text = _APOSTROPHES.sub(lambda run: "'" if len(run[0]) == 4 else "'" * max(0, len(run[0]) - 5), text)  # noqa: PLR2004 - five are bold and italics
+    if "'''" in text:
+        text = _ELISION.sub(r"'\1", text).replace("'''", "")
+    return text.replace("''", "")
+
+
+def without_switches(text: str) -> str:
+    """Text without `__NOTOC__` and its like, and with one variant of what a wiki of several scripts writes twice."""
+    if "__" in text:
+        text = _SWITCH.sub("", text)
+    return _VARIANT.sub(_variant, text) if "-{" in text else text
+
+
+def _variant(match: re.Match[str]) -> str:
+    flags, pipe, rest = match[1].partition("|")
+    if pipe and set(flags) & set("THD-"):
+        return "" if "A" not in flags else _chosen(rest)
+    return _chosen(rest if pipe else flags)
+
+
+def _chosen(text: str) -> str:
+    forms = dict(part.split(":", 1) for part in text.split(";") if ":" in part)
+    if not forms:
+        return text
+    forms = {name.strip(): form.strip() for name, form in forms.items()}
+    return next((forms[name] for name in _PREFERRED if name in forms), next(iter(forms.values())))
+
+
+def with_plain_spaces(text: str) -> str:
+    """Text whose spaces of all kinds are spaces, no two beside each other."""
+    if "&" in text:
+        for dash, sign in _DASHES:
+            text = text.replace(dash, sign)
+    for space in _SPACES:
+        if space in text:
+            text = text.replace(space, " ")
+    while "  " in text:
+        text = text.replace("  ", " ")
+    return text
+
+
+def without_holes(text: str) -> str:
+    """Text without the brackets, commas and spaces that stood around what is gone: `Athens (; ) .` is `Athens.`"""
+    if "(" in text or "（" in text:
+        text = _HOLLOW.sub("", text)
+        text = _AFTER_BRACKET.sub("(", text)
+        if " )" in text or ",)" in text or ";)" in text:
+            text = _BEFORE_BRACKET.sub(")", text)
+    if ",," in text or ", ," in text or ", ;" in text or ",;" in text:
+        text = _REPEATED.sub(",", text)
+    if " ." in text or " ," in text:
+        text = _SPACE_POINT.sub(r"\1", text)
+    return text
+
+
+def decoded(text: str) -> str:
+    """Text with its entities as characters."""
+    return html.unescape(text) if "&" in text else text

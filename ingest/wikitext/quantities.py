@@ -1,0 +1,164 @@
+"""Templates that stand for numbers: measures, fractions, values with an uncertainty, money, places on the globe."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ingest.wikitext.arguments import Arguments
+from ingest.wikitext.marks import raised
+from ingest.wikitext.wordings import Handler, first, joined, spaced
+
+_UNITS = MappingProxyType({
+    "km2": "km²", "m2": "m²", "cm2": "cm²", "mm2": "mm²", "km3": "km³", "m3": "m³", "cm3": "cm³", "sqmi": "sq mi",
+    "sqkm": "km²", "sqft": "sq ft", "sqyd": "sq yd", "cuft": "cu ft", "cuin": "cu in", "cumi": "cu mi", "C": "°C",
+    "F": "°F", "K": "K", "km/h": "km/h", "kmh": "km/h", "m/s2": "m/s²", "kg/m3": "kg/m³", "C-change": "°C",
+    "F-change": "°F", "/km2": "/km²", "/sqmi": "/sq mi", "PD/km2": "per km²", "PD/sqmi": "per sq mi", "usgal": "US gal",
+    "impgal": "imp gal", "nmi": "nautical miles", "floz": "fl oz", "lbft": "lb·ft", "u": "u",
+    "pd/km2": "per km²", "pd/sqmi": "per sq mi", "ST": "short tons", "LT": "long tons", "t": "t",
+})  # fmt: skip
+_RANGES = MappingProxyType({
+    "-": "–", "–": "–", "to": " to ", "and": " and ", "or": " or ", "by": " by ", "x": " × ", "×": " × ", "*": " × ",
+    "+/-": " ± ", "±": " ± ", "to(-)": " to ", "and(-)": " and ", "xx": " × ",
+})  # fmt: skip
+_MONEY = MappingProxyType({
+    "us$": "US$", "usd": "US$", "$": "$", "gbp": "£", "£": "£", "pound sterling": "£", "€": "€", "eur": "€",
+    "inr": "₹", "₹": "₹", "indian rupee": "₹", "a$": "A$", "aud": "A$", "c$": "C$", "cad": "C$", "ca$": "C$",
+    "jpy": "¥", "¥": "¥", "cny": "¥", "rmb": "¥", "krw": "₩", "nz$": "NZ$", "nzd": "NZ$", "hk$": "HK$", "hkd": "HK$",
+    "php": "₱", "rub": "₽", "chf": "CHF ", "sek": "SEK ", "nok": "NOK ", "dkk": "DKK ", "pln": "PLN ", "brl": "R$",
+    "zar": "R", "r": "R", "nt$": "NT$", "twd": "NT$", "ils": "₪", "nis": "₪", "try": "₺", "iusd": "US$",
+})  # fmt: skip
+
+
+def _number(text: str) -> bool:
+    return text[:1].isdigit() or text[:2].lstrip("-−+.").isdigit()
+
+
+def convert(arguments: Arguments) -> str:
+    """The measure as given, not converted: `{{convert|5|to|10|km|mi}}` is 5 to 10 km."""
+    said: list[str] = []
+    places = arguments.places
+    for place, part in enumerate(places):
+        if _number(part):
+            said.append(part)
+        elif part in _RANGES and place + 1 < len(places) and _number(places[place + 1]):
+            said.append(_RANGES[part])
+        else:
+            said.append(f" {_UNITS.get(part, part)}")
+            # Feet and inches: a number after a unit belongs to it unless it says how to round.
+            if not (place + 2 < len(places) and _number(places[place + 1]) and places[place + 2] in ("in", "oz", "lb")):
+                break
+            said.append(" ")
+    return "".join(said).replace("  ", " ").strip()
+
+
+def height(arguments: Arguments) -> str:
+    """`{{height|ft=6|in=2}}`: 6 ft 2 in."""
+    said = [f"{arguments.names[unit]} {unit}" for unit in ("ft", "in", "m", "cm") if arguments.names.get(unit)]
+    return " ".join(said) or convert(arguments)
+
+
+def value(arguments: Arguments) -> str:
+    """`{{val|1.5|0.2|e=6|u=kg}}`: 1.5±0.2×10⁶ kg."""
+    number = arguments.at(0)
+    if arguments.at(1):
+        number += f"±{arguments.at(1)}"
+    if arguments.named("e"):
+        number += f"×10{raised(arguments.named('e'))}"
+    unit = arguments.named("u", "ul", "unit")
+    before = arguments.named("p", "pre")
+    return f"{before}{number}{arguments.named('s', 'suf')} {_UNITS.get(unit, unit)}".strip()
+
+
+def fraction(arguments: Arguments) -> str:
+    """`{{frac|3|1|2}}`: 3 1/2."""
+    match [part for part in arguments.places if part]:
+        case [whole, above, below, *_]:
+            return f"{whole} {above}/{below}"
+        case [above, below]:
+            return f"{above}/{below}"
+        case [below]:
+            return f"1/{below}"
+        case _:
+            return ""
+
+
+def power_of_ten(arguments: Arguments) -> str:
+    """`{{e|6}}`: ×10⁶."""
+    return f"×10{raised(first(arguments))}"
+
+
+def ordinal(arguments: Arguments) -> str:
+    """`{{ordinal|22}}`: 22nd."""
+    number = first(arguments)
+    ending = "th" if number[-2:-1] == "1" else {"1": "st", "2": "nd", "3": "rd"}.get(number[-1:], "th")
+    return f"{number}{ending}" if number.isdigit() else number
+
+
+def measure(arguments: Arguments) -> str:
+    """`{{unité|12|hab/km|2}}`: 12 hab/km²; `{{M|5|ul=km}}`: 5 km."""
+    said = [arguments.at(0)]
+    for part in arguments.places[1:]:
+        if _number(part) and len(said) > 1:
+            said[-1] += raised(part)
+        elif part:
+            said.append(part)
+    unit = arguments.named("u", "ul", "um")
+    return " ".join([*said, _UNITS.get(unit, unit)]).strip()
+
+
+def coordinates(arguments: Arguments) -> str:
+    """`{{coord|52|31|N|13|24|E}}`: 52°31′N 13°24′E."""
+    said, signs = "", iter("°′″")
+    for part in arguments.places:
+        if part in ("N", "S", "E", "W", "O"):
+            said += f"{part} "
+            signs = iter("°′″")
+        elif _number(part) and said.count(" ") < 2:  # noqa: PLR2004 - latitude and longitude
+            said += f"{part}{next(signs, '')}"
+        else:
+            break
+    return "" if arguments.named("display") in ("title", "t") else said.replace("°-", "°, -").strip(" °")
+
+
+def above_sea(arguments: Arguments) -> str:
+    """`{{Höhe|34|DE-NHN}}`: 34 m."""
+    return f"{arguments.at(0)} m" if arguments.at(0) else ""
+
+
+def atom(arguments: Arguments) -> str:
+    """`{{SimpleNuclide|uranium|235}}`: uranium-235."""
+    return "-".join(filter(None, arguments.places[:2]))
+
+
+def labelled_percent(arguments: Arguments) -> str:
+    """A bar of a chart: `{{bar percent|Catholic|green|12.5}}` is a row."""
+    return f"\n* {arguments.at(0)}: {arguments.at(2)}%\n" if arguments.at(2) else ""
+
+
+def _money(sign: str) -> Handler:
+    return lambda arguments: f"{sign}{first(arguments)}" if first(arguments) else sign.strip()
+
+
+_CONVERT = "convert|cvt|convertir|conversion|converter|conv|umrechnen|cnv|tocnv|convert/2|rndconv|converti|convertito"
+
+HANDLERS: Mapping[str, Handler] = MappingProxyType({
+    **{name: _money(sign) for name, sign in _MONEY.items()},
+    **dict.fromkeys(_CONVERT.split("|"), convert),
+    **dict.fromkeys(("height", "altura", "taille"), height),
+    **dict.fromkeys(("val", "value", "physconst"), value),
+    **dict.fromkeys(("frac", "fraction", "sfrac", "sfraction", "frac2", "bruch", "fracción", "half"), fraction),
+    **dict.fromkeys(("e", "x10^", "esp", "×10^"), power_of_ten),
+    **dict.fromkeys(("10^", "pow10"), lambda arguments: f"10{raised(first(arguments))}"),
+    **dict.fromkeys(("pow", "power"), lambda arguments: f"{arguments.at(0)}{raised(arguments.at(1))}"),
+    **dict.fromkeys(("sqrt", "radic", "√"), lambda arguments: f"√{first(arguments)}"),
+    **dict.fromkeys(("ordinal", "ord", "ordinal number"), ordinal),
+    **dict.fromkeys(("unité", "unidad", "unidade", "m", "unit", "unità", "einheit", "wert", "num", "число", "nombre",
+                     "nb", "s unit", "nowrap unit"), measure),
+    **dict.fromkeys(("coord", "coordinate", "coordenadas", "coor", "coord2", "co-ord", "wp"), coordinates),
+    **dict.fromkeys(("höhe", "höhe2", "altitude"), above_sea),
+    **dict.fromkeys(("simplenuclide", "simplenuclide2", "nuclide2", "nuclide", "isotope2"), atom),
+    **dict.fromkeys(("bar percent", "bar pixel"), labelled_percent),
+    **dict.fromkeys(("formatnum", "fmtn", "formnum", "gap", "gaps", "digits", "numero", "fnum", "nts2"), joined),
+    **dict.fromkeys(("percent", "pct", "%"), lambda arguments: f"{first(arguments)}%"),
+    **dict.fromkeys(("railgauge", "track gauge", "rail gauge"), spaced),
+})  # fmt: skip
+"""By name, in lower case."""
