@@ -11,11 +11,12 @@ _PICTORIAL = re.compile(
     r"signature|pushpin|coord|^lat|^long|_lat|_long|latd|lond|zoom|^dot|skin|sound|video|thumb|upright|border|embed|"
     r"module|child|suppress|float|margin|collaps|plainrow|autoheader|state$|display|nocat|categor|fichier|archivo|"
     r"immagine|imagem|файл|изображение|подпись|ширина|размер|画像|图像|圖像|图片|圖片|그림|사진|صورة|تصویر|תמונה|כיתוב|"
-    r"rozmiar|grafika|afbeelding|bildtext|url$|^id$|^doi$|isbn|accessdate|archive|access-date|cite",
+    r"rozmiar|grafika|afbeelding|bildtext|url$|link$|^id$|^doi$|isbn|accessdate|archive|access-date|cite",
     re.IGNORECASE,
 )
 _FILE = re.compile(r"\.(?:jpe?g|png|svg|gif|tiff?|webp|ogg|oga|ogv|webm|mp3|pdf)\s*$", re.IGNORECASE)
 _EMPTY = re.compile(r"(?:[\W_]*|yes|no|y|n|none|#?[0-9a-f]{6}|\d+px|left|right|center|auto|inline|title|dmy|mdy)", re.I)
+_HUMP = re.compile(r"(?<=[a-z])([A-Z])(?=[a-z])")
 _NUMBERED = re.compile(r"(.*?)[ _]?(\d{0,2})")
 _PARTNERS = (
     ("label", "data"), ("_label", "_data"), ("_title", "_name"), ("_title", ""), ("_type", "_name"), ("_event", "_date"),
@@ -53,7 +54,8 @@ def flat(value: str) -> str:
         lines = (line.strip(_LIST_SIGNS) for line in value.split("\n") if line[:1] not in (ROW, "|", "!", PIPE, "{"))
         value = ", ".join(line for line in lines if line)
     if BREAK in value:
-        value = ", ".join(part.strip(" ,") for part in value.split(BREAK) if part.strip(" ,"))
+        parts = (part.strip(" ,") for part in value.split(BREAK))
+        value = ", ".join(part for part in parts if part).replace(", (", " (")
     return value.replace(",,", ",").strip(_LIST_SIGNS + ",")
 
 
@@ -76,8 +78,8 @@ def _partners(names: dict[str, str]) -> dict[str, str]:
 
 
 def _label(name: str) -> str:
-    """`birth_date` is Birth date."""
-    words = " ".join(name.replace("_", " ").replace("-", " ").split())
+    """`birth_date` and `BirthDate` are Birth date."""
+    words = " ".join(_HUMP.sub(r" \1", name.replace("_", " ").replace("-", " ")).split())
     stem = words.rstrip("0123456789").rstrip()
     words = stem if stem and len(words) - len(stem) <= 3 else words  # noqa: PLR2004 - a number of two digits, a space
     return words[:1].upper() + words[1:]

@@ -4,17 +4,25 @@ import html
 import re
 
 _APOSTROPHES = re.compile(r"''''+")
+_QUOTES = re.compile(r"''+")
 _ELISION = re.compile(r"'''(?!')(?<=[lLdDnNsSjJmMtTcC]''')([^'\n]+)''(?!')")
 _SWITCH = re.compile(r"__[A-Z]{3,}__")
 _VARIANT = re.compile(r"-\{([^{}\n]*)\}-")
 _PREFERRED = ("zh-cn", "zh-hans", "zh", "zh-sg", "zh-hant", "zh-tw", "zh-hk", "sr-el", "sr-ec")
-_HOLLOW = re.compile(r" ?[(（](?:[\s,;:·/–—=~-]|or|and|oder|und|ou|et|y|e|o)*[)）]")
-_AFTER_BRACKET = re.compile(r"\((?:[\s,;:](?!\)))+\s*")
+_HOLLOW = re.compile(r"\((?:[\s,;:·/–—=~-]|or|and|oder|und|ou|et|y|e|o)*\) ?")
+_HOLLOW_WIDE = re.compile(r"（[\s,;:、，；：]*）")
+_AFTER_BRACKET = re.compile(r"\([\s,;:]+")
+_SPACE_BRACKET = re.compile(r"\)(?<=[\s,;]\))")
 _BEFORE_BRACKET = re.compile(r"[\s,;]+\)")
 _REPEATED = re.compile(r",(?:\s*[,;])+")
-_SPACE_POINT = re.compile(r" +([.,])(?=[\s\"”»)\]]|$)")
-_SPACES = ("&nbsp;", "&#160;", "&thinsp;", "&ensp;", "&emsp;", "&#32;", "\xa0", "\u2009", "\u202f", "\u2002", "\u200b", "\t")
-_DASHES = (("&ndash;", "–"), ("&mdash;", "—"), ("&minus;", "−"), ("&amp;nbsp;", " "))
+_LOST_POINT = re.compile(r"\.(?<= \.)")
+_LOST_COMMA = re.compile(r",(?<= ,)")
+_SPACE_POINT = re.compile(r" \.(?=[\s\"”»)\]]|$)")
+_SPACE_COMMA = re.compile(r" ,(?=\s|$)")
+_SPACES = ("\xa0", "\u2009", "\u202f", "\u2002", "\u200b", "\t")
+_ENTITY = re.compile(r"&(?:amp;)?(nbsp|#160|thinsp|ensp|emsp|#32|ndash|mdash|minus);")
+_SIGNS = {"ndash": "–", "mdash": "—", "minus": "−"}
+_DOUBLE = re.compile("  +")
 
 
 def without_quotes(text: str) -> str:
@@ -24,8 +32,8 @@ def without_quotes(text: str) -> str:
     if "''''" in text:
         text = _APOSTROPHES.sub(lambda run: "'" if len(run[0]) == 4 else "'" * max(0, len(run[0]) - 5), text)  # noqa: PLR2004 - five are bold and italics
     if "'''" in text:
-        text = _ELISION.sub(r"'\1", text).replace("'''", "")
-    return text.replace("''", "")
+        text = _ELISION.sub(r"'\1", text)
+    return "".join(_QUOTES.split(text))
 
 
 def without_switches(text: str) -> str:
@@ -52,28 +60,26 @@ def _chosen(text: str) -> str:
 
 def with_plain_spaces(text: str) -> str:
     """Text whose spaces of all kinds are spaces, no two beside each other."""
-    if "&" in text:
-        for dash, sign in _DASHES:
-            text = text.replace(dash, sign)
+    text = _ENTITY.sub(lambda entity: _SIGNS.get(entity[1], " "), text)
     for space in _SPACES:
         if space in text:
             text = text.replace(space, " ")
-    while "  " in text:
-        text = text.replace("  ", " ")
-    return text
+    return _DOUBLE.sub(" ", text)
 
 
 def without_holes(text: str) -> str:
     """Text without the brackets, commas and spaces that stood around what is gone: `Athens (; ) .` is `Athens.`"""
-    if "(" in text or "（" in text:
-        text = _HOLLOW.sub("", text)
-        text = _AFTER_BRACKET.sub("(", text)
-        if " )" in text or ",)" in text or ";)" in text:
-            text = _BEFORE_BRACKET.sub(")", text)
-    if ",," in text or ", ," in text or ", ;" in text or ",;" in text:
-        text = _REPEATED.sub(",", text)
-    if " ." in text or " ," in text:
-        text = _SPACE_POINT.sub(r"\1", text)
+    # Each pattern begins with one plain character, which the engine finds ten times as fast as a choice of them.
+    text = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", text))
+    if _SPACE_BRACKET.search(text):
+        text = _BEFORE_BRACKET.sub(")", text)
+    if "（" in text:
+        text = _HOLLOW_WIDE.sub("", text)
+    text = _REPEATED.sub(",", text)
+    if _LOST_POINT.search(text):
+        text = _SPACE_POINT.sub(".", text)
+    if _LOST_COMMA.search(text):
+        text = _SPACE_COMMA.sub(",", text)
     return text
 
 
