@@ -103,7 +103,7 @@ class ChromaEmbedder:
 
 
 def _chroma_functions() -> Mapping[str, Callable[..., Function]]:
-    from chromadb.utils.embedding_functions import known_embedding_functions  # noqa: PLC0415  # takes 0.4 s
+    from chromadb.utils.embedding_functions import known_embedding_functions  # takes 0.4 s
 
     known: Mapping[str, Callable[..., Function]] = known_embedding_functions
     return known

@@ -20,11 +20,11 @@ def open_embedder(function: str, options: Mapping[str, Any]) -> Embedder:
         EmbeddingUnavailable: Nothing has that name, or it cannot be made, or its service does not answer.
     """
     if function != MINILM:
-        from storage.embedding.chroma_function import chroma_embedder  # noqa: PLC0415  # imports chromadb
+        from storage.embedding.chroma_function import chroma_embedder  # imports chromadb
 
         return chroma_embedder(function, options)
     if options:
         raise EmbeddingUnavailable(f'The embedding function "{MINILM}" takes no options.', hint="remove them")
-    from storage.embedding.minilm import open_minilm  # noqa: PLC0415  # imports onnxruntime
+    from storage.embedding.minilm import open_minilm  # imports onnxruntime
 
     return open_minilm()
