@@ -87,7 +87,7 @@ async def open_app(settings: Settings, *, doing: str = "ask", rebuilding: bool =
 def _store(settings: Settings, manifest: Manifest, stack: ExitStack, *, rebuilding: bool) -> PassageStore:
     threads = Threads.started(stack)
     options = settings.embedding.options
-    embedder = open_embedder(settings.embedding.function, options, cache=settings.home / "models")
+    embedder = open_embedder(settings.embedding.function, options)
     place = ChromaServer(settings.chroma.url) if settings.chroma.url else settings.home / "chroma"
     dense = DenseIndex(place, embedder=embedder.name, dimensions=embedder.dimensions)
     stack.callback(dense.close)
