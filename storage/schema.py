@@ -97,7 +97,7 @@ entries = Table(
     Column("kind", Text, nullable=False),
     Column("at", Moment, nullable=False),
     Column("body", Text, nullable=False),
-    Index("entries_by_turn", "turn_id", "seq"),
+    Index("entries_by_turn", "turn_id", "kind"),
     Index("entries_by_kind", "kind", "seq"),
     sqlite_autoincrement=True,
 )

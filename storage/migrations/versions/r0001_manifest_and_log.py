@@ -83,7 +83,7 @@ def _make_log() -> None:
         sa.Column("body", sa.Text, nullable=False),
         sqlite_autoincrement=True,
     )
-    op.create_index("entries_by_turn", "entries", ["turn_id", "seq"])
+    op.create_index("entries_by_turn", "entries", ["turn_id", "kind"])
     op.create_index("entries_by_kind", "entries", ["kind", "seq"])
     for statement in _GUARDS[op.get_bind().dialect.name]:
         op.execute(statement)
