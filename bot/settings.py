@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from pipeline.kit import Limits
 
+FILE_NAME = Path("footnote.toml")
 CORPUS_NAME = r"[a-zA-Z0-9][a-zA-Z0-9._-]{1,58}[a-zA-Z0-9]"
 CORPUS_NAME_RULE = "3 to 60 letters, digits, dots, dashes or underscores, with a letter or digit at both ends"
 READER = r"\*|(slack|discord):[^/\s]+/[^/\s]+"
@@ -37,7 +38,8 @@ def _full_path(path: Path) -> Path:
     return path.expanduser().absolute()
 
 
-def _server_address(url: str) -> str:
+def web_address(url: str) -> str:
+    """Return an address as it is. Raises `ValueError` unless it is empty or one of the web's."""
     if url and not url.startswith(("http://", "https://")):
         raise ValueError('must be empty or begin with "http://" or "https://"')
     return url
@@ -83,7 +85,7 @@ class EmbeddingSettings(_Values):
 class ChromaSettings(_Values):
     """Where the vectors are: embedded in the home when `url` is empty."""
 
-    url: Annotated[str, AfterValidator(_server_address)] = ""
+    url: Annotated[str, AfterValidator(web_address)] = ""
 
 
 class FolderSettings(_Values):
@@ -91,7 +93,7 @@ class FolderSettings(_Values):
 
     type: Literal["folder"]
     path: FullPath
-    url_base: Annotated[str, AfterValidator(_server_address)] = ""
+    url_base: Annotated[str, AfterValidator(web_address)] = ""
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
 

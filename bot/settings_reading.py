@@ -14,10 +14,9 @@ from pydantic import ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
 
-from bot.settings import Settings, SettingsError
+from bot.settings import FILE_NAME, Settings, SettingsError
 from bot.settings_faults import PREFIX, Surroundings, plain_fault, unknown_key
 
-FILE_NAME = "footnote.toml"
 NOT_SETTINGS = frozenset({"config", "debug", "data"})
 """Variables that the command line and the tests read, not the settings."""
 FROM_ORCHESTRATORS = re.compile(r"service_|port($|_)")
@@ -48,10 +47,10 @@ def load(config: Path | None = None) -> Settings:
     Raises:
         SettingsError: the file is missing though named, is no TOML, or a key is unknown or has a wrong value.
     """
-    path = config or Path(FILE_NAME)
+    path = config or FILE_NAME
     text = _text(path, must_exist=config is not None)
     surroundings = Surroundings(path, text, os.environ)
-    _refuse_unknown_variables(os.environ)
+    _refuse_unknown(os.environ)
     values = {"home": str(path.parent / ".footnote"), **_anchored(_parsed(path, text), path.parent)}
     try:
         return _Surrounding(**_merged(values, _from_named_files(os.environ)))
@@ -133,7 +132,7 @@ def _merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
     return {**low, **high, **both}
 
 
-def _refuse_unknown_variables(environment: Mapping[str, str]) -> None:
+def _refuse_unknown(environment: Mapping[str, str]) -> None:
     for name in _ours(environment):
         key = name.lower().removeprefix(PREFIX.lower()).split("__")[0].removesuffix("_file")
         if not (key in Settings.model_fields or key in NOT_SETTINGS or FROM_ORCHESTRATORS.match(key)):
