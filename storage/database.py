@@ -5,18 +5,18 @@ It knows nothing of what is stored; `storage.schema` names the tables, `storage.
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.pool import QueuePool
 
 from storage.errors import DatabaseUnusable, HomeUnusable
-from storage.faults import folder_fault, sqlite_fault
+from storage.faults import sqlite_fault
 from storage.lock import make_home
-from storage.schema import REVISION
+from storage.migrating import bring_up_to_date
 from storage.workers import Worker
 
 T = TypeVar("T")
@@ -63,10 +63,10 @@ def open_database(url: str, *, home: Path, read_only: bool = False) -> Iterator[
         DatabaseUnusable: The file is damaged, newer than this code, or `url` cannot be used.
     """
     file = None if url else home / "footnote.db"
-    engine = _postgresql(url) if file is None else _sqlite(file, read_only=read_only)
+    engine = _postgresql(url) if file is None else sqlite_engine(file, read_only=read_only)
     try:
         with plain_words(file):
-            _check(engine, file, read_only=read_only)
+            bring_up_to_date(engine, file, read_only=read_only)
         with Worker("database-write") as writer, Worker("database-read", threads=_READERS) as readers:
             yield Database(engine, writer=writer, readers=readers, file=file)
     finally:
@@ -94,7 +94,12 @@ def _transact(engine: Engine, file: Path | None, function: Callable[[Connection]
         return function(connection)
 
 
-def _sqlite(file: Path, *, read_only: bool) -> Engine:
+def sqlite_engine(file: Path, *, read_only: bool = False) -> Engine:
+    """Make an engine that opens `file` as we want it; the execution option `begin` says how transactions begin.
+
+    Raises:
+        HomeUnusable: The folder cannot be made or, `read_only`, there is no file.
+    """
     if not read_only:
         make_home(file.parent)
     elif not file.exists():
@@ -149,43 +154,3 @@ def _postgresql(url: str) -> Engine:
     except ModuleNotFoundError as error:
         hint = 'Install it beside Footnote: pip install "psycopg[binary]>=3.2,<4".'
         raise DatabaseUnusable("PostgreSQL needs the package psycopg, which is not installed.", hint=hint) from error
-
-
-def _check(engine: Engine, file: Path | None, *, read_only: bool) -> None:
-    with engine.begin() as connection:
-        found = _revision(connection)
-    if found == REVISION:
-        return
-    if read_only:
-        hint = "Any command that writes, such as `footnote ingest`, brings it up to date if it is older."
-        raise DatabaseUnusable("The database was written by another version of Footnote.", hint=hint)
-    from storage.migrating import migrate  # loads Alembic, which opening seldom needs
-
-    with engine.execution_options(begin="BEGIN IMMEDIATE").begin() as connection:
-        # Another process may have migrated it while we waited for the lock.
-        if (found := _revision(connection)) != REVISION:
-            migrate(connection, found, copy=lambda revision: _copy(file, revision))
-
-
-def _revision(connection: Connection) -> str | None:
-    """Read which revision the database has; None when it is empty. One with tables but none of ours is refused."""
-    tables = inspect(connection).get_table_names()
-    if "alembic_version" in tables:
-        return connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
-    if tables:
-        hint = "Choose another folder with FOOTNOTE_HOME, or another database. Nothing was changed."
-        raise DatabaseUnusable("The database belongs to another program.", hint=hint)
-    return None
-
-
-def _copy(file: Path | None, revision: str) -> None:
-    """Copy SQLite's file as it was last committed; a server's database is backed up by those who run it."""
-    if file is None:
-        return
-    part = file.with_name(f"{file.name}.part")
-    try:
-        with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(part)) as target:
-            source.backup(target)
-        part.replace(file.with_name(f"{file.name}.before-{revision}"))
-    except OSError as error:
-        raise folder_fault(error, file.parent) from error

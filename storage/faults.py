@@ -16,8 +16,11 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FORBIDDEN = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _NO_FOLDER = frozenset({errno.ENOTDIR, errno.EEXIST})
 
+# The low byte of SQLite's codes is the kind of error, the bytes above it say where it was met. The shared memory that
+# cannot be made larger is the one place that tells a full disk from a failing one.
 _SQLITE: dict[int, tuple[type[StorageError], str, str]] = {
     sqlite3.SQLITE_FULL: (HomeUnusable, "The disk that holds {file} is full.", _FREE_SPACE),
+    sqlite3.SQLITE_IOERR_SHMSIZE: (HomeUnusable, "The disk that holds {file} is full.", _FREE_SPACE),
     sqlite3.SQLITE_READONLY: (HomeUnusable, "{file} cannot be written.", _MAKE_WRITABLE),
     sqlite3.SQLITE_PERM: (HomeUnusable, "{file} cannot be written.", _MAKE_WRITABLE),
     sqlite3.SQLITE_CANTOPEN: (HomeUnusable, "{file} cannot be opened.", _MAKE_WRITABLE),
@@ -43,8 +46,8 @@ def folder_fault(error: OSError, folder: Path) -> HomeUnusable:
 
 def sqlite_fault(error: sqlite3.Error, file: Path) -> StorageError | None:
     """Say what SQLite's error about the database `file` means; None when it is a fault of the code."""
-    # The low byte is the kind of error; the bytes above it only say where SQLite met it.
-    known = _SQLITE.get(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF)
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    known = _SQLITE.get(code) or _SQLITE.get(code & 0xFF)
     if known is None:
         return None
     kind, sentence, hint = known

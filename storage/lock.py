@@ -79,8 +79,8 @@ def _described(owner: Path) -> str:
     """Tell who holds the lock in parentheses; nothing when it has only just taken it and has not yet said so."""
     try:
         about: dict[str, Any] = json.loads(owner.read_text(encoding="utf-8"))
-        since = datetime.fromisoformat(about["since"]).astimezone()
-    except (OSError, ValueError, KeyError):
+        pid, command, since = about["pid"], about["command"], datetime.fromisoformat(about["since"]).astimezone()
+    except (OSError, ValueError, LookupError, TypeError):
         return ""
     today = since.date() == datetime.now(UTC).astimezone().date()
-    return f" (process {about['pid']}, `{about['command']}`, since {since:{'%H:%M' if today else '%Y-%m-%d %H:%M'}})"
+    return f" (process {pid}, `{command}`, since {since:{'%H:%M' if today else '%Y-%m-%d %H:%M'}})"
