@@ -101,7 +101,9 @@ def _ingest(folder: Path, home: Path, *, kill_after: float | None = None) -> flo
 
 
 def _reindex(home: Path) -> None:
-    subprocess.run([sys.executable, "-m", "bot", "reindex", "--json"], env=_environment(home), check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "bot", "reindex", "--json"], env=_environment(home), check=True, capture_output=True
+    )
 
 
 def _environment(home: Path) -> dict[str, str]:

@@ -27,7 +27,10 @@ class WordEmbedder:
         """Return unit vectors, one row a text."""
         del polite
         self.calls.append(len(texts))
-        rows = [sum((_direction(word, self.dimensions) for word in text.lower().split()), start=_bias(self.dimensions)) for text in texts]
+        rows = [
+            sum((_direction(word, self.dimensions) for word in text.lower().split()), start=_bias(self.dimensions))
+            for text in texts
+        ]
         stacked = np.stack(rows).astype(np.float32)
         return stacked / np.linalg.norm(stacked, axis=1, keepdims=True)
 

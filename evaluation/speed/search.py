@@ -21,8 +21,8 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-
 from evaluation.speed.texts import salad
+
 from ingest.refreshing import refresh
 from ingest.types import Block, Found, Page, Section, Unreadable
 from storage.database import open_database
@@ -111,7 +111,7 @@ def search(
 
 
 async def _measure(home: Path, passages: int, ingested: int, questions: int) -> dict[str, Any]:
-    real = open_embedder("minilm", {}, cache=home / "models")
+    real = open_embedder("minilm", {})
     with ExitStack() as stack:
         store = _opened(home, HashedEmbedder(real.name, real.dimensions), stack)
         started = time.monotonic()
@@ -175,16 +175,19 @@ def _share(values: Sequence[float], share: float) -> float:
 
 def _lines(report: dict[str, Any]) -> str:
     alone, busy = report["alone"], report["ingesting"]
-    return "\n".join((
-        f"{report['passages']:,} passages in three corpora, scope of two; memory {report['memory_mb']:,} MB",
-        f"filled at {report['filling_passages_per_second']:,} passages/s (vectors by hashing)",
-        *(
-            f"{name}: search p50 {times['search_p50_ms']} ms, p95 {times['search_p95_ms']} ms over "
-            f"{times['searches']:,} questions; loop lag p99 {times['loop_lag_p99_ms']} ms, max {times['loop_lag_max_ms']} ms"
-            for name, times in (("alone", alone), ("while ingesting", busy))
-        ),
-        f"ingested meanwhile at {busy['passages_per_second']:,} passages/s",
-    ))
+    return "\n".join(
+        (
+            f"{report['passages']:,} passages in three corpora, scope of two; memory {report['memory_mb']:,} MB",
+            f"filled at {report['filling_passages_per_second']:,} passages/s (vectors by hashing)",
+            *(
+                f"{name}: search p50 {times['search_p50_ms']} ms, p95 {times['search_p95_ms']} ms over "
+                f"{times['searches']:,} questions; loop lag p99 {times['loop_lag_p99_ms']} ms, "
+            f"max {times['loop_lag_max_ms']} ms"
+                for name, times in (("alone", alone), ("while ingesting", busy))
+            ),
+            f"ingested meanwhile at {busy['passages_per_second']:,} passages/s",
+        )
+    )
 
 
 def _same(page: Page) -> Page:

@@ -137,7 +137,13 @@ states = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), texts, min_size=
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(first=states, second=states, lives=st.integers(0, 6), after=st.booleans(), which=st.sampled_from(["dense", "lexical"]))
+@given(
+    first=states,
+    second=states,
+    lives=st.integers(0, 6),
+    after=st.booleans(),
+    which=st.sampled_from(["dense", "lexical"]),
+)
 async def test_a_crash_at_any_write_then_the_same_run_again_equals_an_uninterrupted_run(
     tmp_path_factory, first, second, lives, after, which
 ):
