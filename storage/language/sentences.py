@@ -6,11 +6,10 @@ could end a sentence is found by one pattern, then decided upon by what stands b
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
-from importlib.resources import files
 
 from storage.language.blocks import Span, block_spans, is_row
 from storage.language.scripts import UNSPACED_CLASS
+from storage.language.vocabulary import lists
 
 _LONG_UNPUNCTUATED = 120
 """How many characters of Thai, Lao, Khmer or Burmese may pass before a space ends a piece."""
@@ -135,7 +134,7 @@ def _period_ends(before: str, block: str, place: int) -> bool:
         return False  # the number of a list item
     following = _NEXT.match(block, place)
     word = following[0].casefold().replace("\u2019", "'") if following else ""
-    starts = word in _lexicon()["starter"] and not (len(word) == 1 and block[place + 1 : place + 2] == ".")
+    starts = word in lists("abbreviations")["starter"] and not (len(word) == 1 and block[place + 1 : place + 2] == ".")
     if token.isdecimal():
         return starts or not _is_ordinal(head, token, word)
     return _word_ends(token, starts=starts, numbered=word[:1].isdigit() or _ROMAN.match(block, place) is not None)
@@ -143,14 +142,14 @@ def _period_ends(before: str, block: str, place: int) -> bool:
 
 def _word_ends(token: str, *, starts: bool, numbered: bool) -> bool:
     """Whether a word with a period ends a sentence, before a word that begins sentences, or before a number."""
-    lexicon, plain = _lexicon(), token.casefold()
-    if plain in lexicon["last"]:
+    known, word = lists("abbreviations"), token.casefold()
+    if word in known["last"]:
         return True
-    if plain in lexicon["number"]:
+    if word in known["number"]:
         return not numbered
-    if plain in lexicon["bound"]:
+    if word in known["bound"]:
         return False
-    if plain in lexicon["open"] or _ACRONYM.fullmatch(token) or (len(token) == 1 and token.isalpha()):
+    if word in known["open"] or _ACRONYM.fullmatch(token) or (len(token) == 1 and token.isalpha()):
         return starts
     return True
 
@@ -161,15 +160,4 @@ def _is_ordinal(head: str, number: str, word: str) -> bool:
         return False
     lead = head.rsplit(None, 1)[-1].casefold() if head else ""
     dated = lead[:-1].isdecimal() and lead.endswith(".")
-    return dated or lead in _lexicon()["ordinal"] or word in _lexicon()["month"]
-
-
-@lru_cache(maxsize=1)
-def _lexicon() -> dict[str, frozenset[str]]:
-    lines = files(__package__).joinpath("abbreviations.txt").read_text(encoding="utf-8").splitlines()
-    found: dict[str, set[str]] = {}
-    for line in lines:
-        kind, colon, listed = line.partition(":")
-        if colon and not line.startswith("#"):
-            found.setdefault(kind, set()).update(listed.split())
-    return {kind: frozenset(listed) for kind, listed in found.items()}
+    return dated or lead in lists("abbreviations")["ordinal"] or word in lists("abbreviations")["month"]

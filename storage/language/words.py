@@ -1,19 +1,22 @@
 """Words as they stand, how many there are, and the terms that a lexical index holds of them.
 
-Works inside a sentence; `sentences` finds the sentences. A word is a surface string, a term is what two spellings of
-one word share: casefolded, stemmed, without accents. Scripts that put no spaces between words have no words that
-could be told without a dictionary: a run of them is one word here, and pairs of neighbouring characters are its terms.
+Works inside a sentence; `sentences` finds the sentences. A word is a surface string, a term is what the spellings and
+forms of one word share: casefolded, stemmed, without accents. Scripts that put no spaces between words have no words
+that could be told without a dictionary: a run of them is one word here, its characters and pairs of them are its terms.
 """
 
 import re
 import threading
 import unicodedata
 from functools import lru_cache
-from importlib.resources import files
+from itertools import pairwise
 
 import Stemmer
 
-from storage.language.scripts import UNSPACED_CLASS, latin_share
+from storage.language.scripts import UNSPACED_CLASS, script_of
+from storage.language.vocabulary import lists, plain
+
+__all__ = ["content_terms", "content_words", "count_words", "plain", "stop_words", "terms", "word_spans", "words"]
 
 _STEMMERS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english",
@@ -23,6 +26,16 @@ _STEMMERS = {
     "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil",
     "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
+_SCRIPTS = {
+    "am": "Ethiopic", "ar": "Arabic", "be": "Cyrillic", "bg": "Cyrillic", "el": "Greek", "fa": "Arabic",
+    "he": "Hebrew", "hi": "Devanagari", "hy": "Armenian", "ja": "Han", "ka": "Georgian", "kk": "Cyrillic",
+    "ko": "Hangul", "mk": "Cyrillic", "mn": "Cyrillic", "mr": "Devanagari", "ne": "Devanagari", "ru": "Cyrillic",
+    "sr": "Cyrillic", "ta": "Tamil", "th": "Thai", "uk": "Cyrillic", "ur": "Arabic", "yi": "Hebrew", "zh": "Han",
+}  # fmt: skip
+"""The script of each language that is not written in Latin letters."""
+_USUAL_LANGUAGE = {
+    "Latin": "en", "Arabic": "ar", "Armenian": "hy", "Cyrillic": "ru", "Devanagari": "hi", "Greek": "el", "Tamil": "ta",
+}  # fmt: skip
 _DECIMAL_COMMA = frozenset({
     "bg", "ca", "cs", "da", "de", "el", "es", "fi", "fr", "hu", "id", "it", "lt", "nb", "nl", "no", "pl", "pt", "ro",
     "ru", "sr", "sv", "tr", "uk",
@@ -31,39 +44,15 @@ _ELISIONS = frozenset({
     "l", "d", "j", "qu", "n", "s", "c", "m", "t", "un", "all", "dall", "dell", "nell", "sull", "quell", "lorsqu",
     "puisqu", "jusqu", "quoiqu",
 })  # fmt: skip
-_PLAIN = str.maketrans({
-    "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ħ": "h", "ŋ": "n",
-    "\N{LATIN SMALL LETTER DOTLESS I}": "i", "\u2019": "'", "\u02bc": "'",
-    # Arabic: alef with hamza, madda or wasla; alef maksura, Persian yeh and kaf; tatweel; number separators.
-    "\u0623": "\u0627", "\u0625": "\u0627", "\u0622": "\u0627", "\u0671": "\u0627", "\u0649": "\u064a",
-    "\u06cc": "\u064a", "\u06a9": "\u0643", "\u0640": None, "\u066b": ".", "\u066c": ",",
-})  # fmt: skip
-_UNSPACED_RUN = re.compile(f"[{UNSPACED_CLASS}]+")
-_COUNTED_BY_CHARACTER = re.compile(f"[{UNSPACED_CLASS}\u3001-\u3003\u3008-\u303f\u30fb\uff01-\uff65]")
-_BIGRAMMED = re.compile("[\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff]")
-_DROPPED_MARKS = re.compile("[\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u064b-\u065f\u0670\u1ab0-\u1aff\u20d0-\u20ff]+")
+_SYLLABLES = "\u3041-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9d\uac00-\ud7a3\U00020000-\U0003ffff"
+_IN_PIECES = re.compile(f"[{UNSPACED_CLASS}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff]")
+_ALONE_TELLING = re.compile(f"[{_SYLLABLES}]")
+_UNSPACED = re.compile(f"[{UNSPACED_CLASS}]")
+_KANA = re.compile("[\u3041-\u30ff]")
+_COUNTED_BY_CHARACTER = re.compile(f"[{UNSPACED_CLASS}\u3001-\u3003\u3008-\u3020\u302a-\u303f\u30fb\uff01-\uff65]")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 _THOUSANDS_DOTTED = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?")
 _DECIMAL_COMMAED = re.compile(r"\d+,\d+")
-
-
-@lru_cache(maxsize=1)
-def _word_pattern() -> re.Pattern[str]:
-    """One word: an unspaced run, a date or number, an acronym with periods, or letters, marks and digits.
-
-    The re module's word characters leave out combining marks, without which Hindi or vocalised Arabic falls to
-    pieces.
-    """
-    marks = "".join(c for c in map(chr, range(0x300, 0x3100)) if unicodedata.category(c)[0] == "M")
-    letter = rf"(?:(?![{UNSPACED_CLASS}_])[\w{marks}\u200c\u200d])"
-    return re.compile(
-        rf"[{UNSPACED_CLASS}]+"
-        rf"|\d{{4}}-\d\d-\d\d(?!{letter})"
-        r"|\d+(?:[.,\u066b\u066c]\d+)+"
-        r"|(?:[^\W\d_]\.){2,}(?!\w)"
-        r"|[A-Za-z](?:\+\+|#)(?!\w)"
-        rf"|{letter}++(?:['\u2019\u02bc]{letter}++)*+"
-    )
 
 
 def words(text: str) -> list[str]:
@@ -87,46 +76,66 @@ def count_words(text: str) -> int:
 def terms(text: str, language: str = "") -> list[str]:
     """Return the index terms of `text` in order, repeated where it repeats them; none of them holds a space.
 
-    `language` (ISO 639-1) chooses the stemmer; text of an unknown language is stemmed as English where it is Latin.
+    `language` (ISO 639-1) chooses the stemmer. Where it is unknown or written in another script than the word, the
+    script decides: English for Latin letters.
     """
     return [term for word in words(_composed(text)) for term in _terms_of(word, language)]
 
 
-def content_terms(text: str, language: str = "") -> list[str]:
-    """Return `terms(text, language)` without those of stop words.
+def content_words(text: str, language: str = "") -> list[str]:
+    """Return the words of `text` that are no stop words; unspaced runs are cut at the stop words in them.
 
     Acronyms in capitals ("US", "IT", "WHO") are no stop words unless the whole text is in capitals.
     """
-    kept = stop_words(language)
-    shouted = text.isupper()
+    left_out = stop_words(language)
+    found = words(text)
+    shouted = len(found) > 1 and text.isupper()
+    kept: list[str] = []
+    for word in found:
+        if _UNSPACED.match(word):
+            kept += filter(None, _stop_pattern(_language_of_run(word, language)).split(word))
+        elif not _is_stop(word, left_out) or (len(word) > 1 and word.isupper() and not shouted):
+            kept.append(word)
+    return kept
+
+
+def content_terms(text: str, language: str = "") -> list[str]:
+    """Return the terms of the content words of `text`, in order."""
     found: list[str] = []
-    for word in words(_composed(text)):
-        if _UNSPACED_RUN.match(word):
-            pieces = _stop_pattern(language).split(word)
-            found += [term for piece in pieces if piece for term in _terms_of(piece, language)]
-        elif plain(word) not in kept or (word.isupper() and len(word) > 1 and not shouted):
-            found += _terms_of(word, language)
+    for word in content_words(_composed(text), language):
+        made = _terms_of(word, language)
+        if _UNSPACED.match(word):
+            particles = stop_words(_language_of_run(word, language))
+            found += [term for term in made if term not in particles]
+        else:
+            found += made
     return found
 
 
+@lru_cache(maxsize=64)
 def stop_words(language: str = "") -> frozenset[str]:
     """Return the function words of a language in plain spelling (see `plain`); English ones for "", none if unknown."""
-    return _function_words().get(language or "en", frozenset())
+    return frozenset(map(plain, lists("function_words").get(language or "en", ())))
 
 
-def plain(word: str) -> str:
-    """Return `word` casefolded, with plain apostrophes and digits, and without accents or vowel points."""
-    folded = unicodedata.normalize("NFKC", word).casefold()
-    if folded.isascii():
-        return folded
-    bare = _DROPPED_MARKS.sub("", unicodedata.normalize("NFKD", folded)).translate(_PLAIN)
-    digits = "".join(str(unicodedata.digit(c)) if c.isdecimal() else c for c in bare)
-    return unicodedata.normalize("NFC", digits)
+@lru_cache(maxsize=1)
+def _word_pattern() -> re.Pattern[str]:
+    """One word: an unspaced run, a date, number or version, an acronym with periods, or letters, marks and digits.
 
-
-def languages_with_stop_words() -> tuple[str, ...]:
-    """Return the languages whose function words are known, ISO 639-1, sorted."""
-    return tuple(sorted(_function_words()))
+    The re module's word characters leave out combining marks, without which Hindi or vocalised Arabic falls to
+    pieces.
+    """
+    marks = "".join(char for char in map(chr, range(0x300, 0x3100)) if unicodedata.category(char).startswith("M"))
+    letter = rf"(?:(?![{UNSPACED_CLASS}_])[\w{marks}\u200c\u200d])"
+    return re.compile(
+        rf"[{UNSPACED_CLASS}]+"
+        rf"|\d{{4}}-\d\d-\d\d(?!{letter})"
+        r"|(?:\b[vV])?\d+(?:[.,\u066b\u066c]\d+)+"
+        r"|[^\W\d_](?:\.[^\W\d_])+\.?(?!\w)"
+        r"|[A-Za-z](?:\+\+|#)(?!\w)"
+        rf"|(?<![\w-])[eE]-{letter}++"
+        rf"|{letter}++(?:['\u2019\u02bc]{letter}++)*+"
+    )
 
 
 def _composed(text: str) -> str:
@@ -135,19 +144,25 @@ def _composed(text: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def _terms_of(word: str, language: str) -> tuple[str, ...]:
-    if _UNSPACED_RUN.match(word) or _BIGRAMMED.match(word):
-        return _bigrams(plain(word))
-    if word[0].isdecimal() and not word.isalnum():
-        return (_number(plain(word), language),)
+    if _IN_PIECES.match(word):
+        return _pieces(plain(word))
     if word[-1] in "+#":
         return (word.casefold(),)
-    return (_stemmed(word, language),)
+    if word.lstrip("vV")[:1].isdecimal() and not word.isalnum():
+        return (_number(plain(word).lstrip("v"), language),)
+    return (_stem(word, language),)
 
 
-def _bigrams(run: str) -> tuple[str, ...]:
-    if len(run) == 1:
-        return (run,)
-    return tuple(run[i : i + 2] for i in range(len(run) - 1))
+def _pieces(run: str) -> tuple[str, ...]:
+    """Return the pairs of neighbouring characters of a run, and those characters that mean something alone."""
+    units: list[str] = []
+    for char in run:
+        if units and unicodedata.category(char).startswith("M"):
+            units[-1] += char
+        else:
+            units.append(char)
+    pairs = [first + second for first, second in pairwise(units)]
+    return (*pairs, *(unit for unit in units if not pairs or _ALONE_TELLING.match(unit)))
 
 
 def _number(number: str, language: str) -> str:
@@ -162,16 +177,24 @@ def _number(number: str, language: str) -> str:
     return number.replace(",", ".")
 
 
-def _stemmed(word: str, language: str) -> str:
-    bare = unicodedata.normalize("NFKC", word).casefold().replace("\u2019", "'").replace("\u02bc", "'")
-    head, apostrophe, tail = bare.partition("'")
-    if apostrophe:
-        bare = tail if head in _ELISIONS and len(tail) > 1 else bare.removesuffix("'s")
-        bare = bare.replace("'", "")
-    bare = bare.replace(".", "")
-    stemmer = _stemmer(language or ("en" if latin_share(bare) == 1.0 else ""), threading.get_ident())
-    stem = stemmer.stemWord(bare) if stemmer else bare
-    return plain(stem) or plain(bare) or bare
+def _stem(word: str, language: str) -> str:
+    bare = _without_clitics(
+        unicodedata.normalize("NFKC", word).casefold().replace("\u2019", "'").replace("\u02bc", "'")
+    )
+    bare = bare.translate({ord("'"): None, ord("."): None, ord("-"): None})
+    script = next((script_of(char) for char in bare if char.isalpha()), "")
+    usual = _USUAL_LANGUAGE.get(script, "")
+    chosen = language if language and _SCRIPTS.get(language, "Latin") == script else usual
+    stemmer = _stemmer(chosen, threading.get_ident())
+    return plain(stemmer.stemWord(bare) if stemmer else bare) or plain(bare) or bare
+
+
+def _without_clitics(word: str) -> str:
+    """Return `word` (casefolded) without an English possessive or a French or Italian article before it."""
+    head, apostrophe, tail = word.partition("'")
+    if apostrophe and head in _ELISIONS and len(tail) > 1:
+        return tail
+    return word.removesuffix("'s")
 
 
 @lru_cache(maxsize=256)
@@ -180,19 +203,23 @@ def _stemmer(language: str, _thread: int) -> Stemmer.Stemmer | None:
     return Stemmer.Stemmer(_STEMMERS[language], 0) if language in _STEMMERS else None
 
 
-@lru_cache(maxsize=1)
-def _function_words() -> dict[str, frozenset[str]]:
-    lines = files(__package__).joinpath("function_words.txt").read_text(encoding="utf-8").splitlines()
-    found: dict[str, set[str]] = {}
-    for line in lines:
-        language, colon, listed = line.partition(":")
-        if colon and not line.startswith("#"):
-            found.setdefault(language, set()).update(map(plain, listed.split()))
-    return {language: frozenset(listed) for language, listed in found.items()}
+def _is_stop(word: str, listed: frozenset[str]) -> bool:
+    bare = plain(word)
+    if bare in listed or "'" not in bare:
+        return bare in listed
+    head, _, tail = bare.partition("'")
+    return head in _ELISIONS and tail in listed
 
 
-@lru_cache(maxsize=64)
+def _language_of_run(run: str, language: str) -> str:
+    """Return the language whose stop words an unspaced run has."""
+    if language in {"ja", "th", "zh"}:
+        return language
+    return "th" if script_of(run[0]) == "Thai" else "ja" if _KANA.search(run) else "zh"
+
+
+@lru_cache(maxsize=8)
 def _stop_pattern(language: str) -> re.Pattern[str]:
-    """Return what cuts an unspaced run: the stop words of its language, longest first; of Chinese when unknown."""
-    listed = sorted(stop_words(language if language in {"ja", "th"} else "zh"), key=len, reverse=True)
+    """Return what cuts an unspaced run: the stop words of two characters and more, longest first."""
+    listed = sorted((word for word in stop_words(language) if len(word) > 1), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, listed)))
