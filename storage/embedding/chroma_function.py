@@ -8,6 +8,7 @@ import hashlib
 import inspect
 import json
 import math
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -118,5 +119,5 @@ def _digest(options: Mapping[str, Any]) -> str:
 def _unavailable(
     function: str, error: Exception, options: Mapping[str, Any], *, hint: str = "check [embedding] in the settings"
 ) -> EmbeddingUnavailable:
-    said = " ".join(hidden(str(error), secrets_of(options)).split()) or type(error).__name__
+    said = " ".join(hidden(str(error), secrets_of(options, os.environ)).split()) or type(error).__name__
     return EmbeddingUnavailable(f'The embedding function "{function}" fails: {said[:LONGEST_CAUSE]}', hint=hint)

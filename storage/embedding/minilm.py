@@ -5,6 +5,7 @@ length share small batches that fit the processor's cache, and each batch runs o
 onnxruntime's: cores are filled by running several batches at once, a query costs one core, and nothing spins.
 """
 
+import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,16 +17,15 @@ import onnxruntime
 from tokenizers import Tokenizer
 
 from storage.embedding.batching import batches, padded
-from storage.embedding.minilm_graph import minilm_graph
+from storage.embedding.minilm_graph import UNSEEN, WIDTH, minilm_graph
 from storage.embedding.types import Vectors
 from storage.embedding.weights import SHA256, TOKENIZER, WEIGHTS, check_model, packaged_model
 from storage.errors import EmbeddingUnavailable
 from storage.language.scripts import latin_share
 
-DIMENSIONS = 384
 MOST_TOKENS = 256  # as Chroma reads of each text
 MOST_CHARACTERS = 10_000  # 40 for each token: what stands further on is never read, so it is not tokenized either
-BATCH_TOKENS = 1024
+BATCH_TOKENS = 512  # what a layer makes of them fits the second-level cache
 
 
 def open_minilm(folder: Path | None = None) -> "MiniLM":
@@ -49,7 +49,7 @@ class MiniLM:
     """The loaded model; opened by `open_minilm`."""
 
     name = f"all-MiniLM-L6-v2/{SHA256[WEIGHTS][:12]}"
-    dimensions = DIMENSIONS
+    dimensions = WIDTH
 
     def __init__(self, session: Any, tokenizer: Any) -> None:
         self._session = session
@@ -61,14 +61,13 @@ class MiniLM:
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
         """Vectors of `texts`, as `Embedder` says."""
-        rows = self._tokens(texts)
         threads = max(1, _cores() - polite)
+        rows = self._tokens(texts)
         lengths = [len(row) for row in rows]
-        share = -(-sum(lengths) // threads)
-        groups = batches(lengths, min(BATCH_TOKENS, share))
-        vectors = np.empty((len(texts), DIMENSIONS), np.float32)
-        parts = ([rows[index] for index in group] for group in groups)
-        for group, part in zip(groups, self._run_all(list(parts), threads), strict=True):
+        groups = batches(lengths, min(BATCH_TOKENS, math.ceil(sum(lengths) / threads)))
+        parts = self._run_all([[rows[place] for place in group] for group in groups], threads)
+        vectors = np.empty((len(texts), WIDTH), np.float32)
+        for group, part in zip(groups, parts, strict=True):
             vectors[group] = part
         return vectors
 
@@ -86,17 +85,18 @@ class MiniLM:
     def _run(self, rows: list[list[int]]) -> Vectors:
         ids, lengths = padded(rows)
         here = np.arange(ids.shape[1]) < lengths[:, np.newaxis]
+        unseen = np.where(here, 0, UNSEEN).astype(np.float32)[:, np.newaxis, np.newaxis]
         shares = (here / lengths[:, np.newaxis]).astype(np.float32)[:, np.newaxis]
-        (vectors,) = self._session.run(None, {"ids": ids, "lengths": lengths, "shares": shares})
-        unit: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        return unit
+        (found,) = self._session.run(None, {"ids": ids, "unseen": unseen, "shares": shares})
+        vectors: Vectors = found[:, 0] / np.linalg.norm(found[:, 0], axis=1, keepdims=True)
+        return vectors
 
 
 def _session(graph: bytes, folder: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options.log_severity_level = 3  # errors only
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     onnxruntime.disable_telemetry_events()
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])

@@ -1,6 +1,5 @@
-"""Pure but for the environment: which options and variables are secret, and text without them."""
+"""Pure: which options and variables are secret, and text without them."""
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -15,10 +14,10 @@ def is_secret(name: str) -> bool:
     return not SECRET_WORDS.isdisjoint(re.split(r"[^a-z]+", name.lower()))
 
 
-def secrets_of(options: Mapping[str, Any]) -> frozenset[str]:
-    """The secret values among `options` and in the environment, where Chroma's functions look for theirs."""
+def secrets_of(options: Mapping[str, Any], environment: Mapping[str, str]) -> frozenset[str]:
+    """The secret values among `options` and in `environment`, where Chroma's functions look for theirs."""
     given = {name: value for name, value in options.items() if is_secret(name) and not name.endswith("_env_var")}
-    around = {name: value for name, value in os.environ.items() if is_secret(name)}
+    around = {name: value for name, value in environment.items() if is_secret(name)}
     return frozenset(value for value in _strings([given, around]) if len(value) >= SHORTEST)
 
 
