@@ -6,6 +6,7 @@ The readers in `formats` know one format each and nothing of files; here their r
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from importlib import import_module
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from ingest.formats import markdown, outline, plain
 from ingest.formats.reading import Reading
 from ingest.types import Page, Section, UnreadableDocument
 from storage.language.detect import detect
+from storage.types import Kind
 
 READER_VERSION = "1"
 """Part of every fingerprint: raised whenever readers or cutting give other passages, so that all is read again."""
@@ -34,15 +36,64 @@ def _text(read: Callable[[str], Reading]) -> _Read:
     return lambda content: read(plain.decode(content))
 
 
+def _late(module: str, function: str = "read", *, text: bool = False) -> _Read:
+    """A reader whose module, or what it stands on, is heavy: imported when the first such file is read."""
+
+    def read(content: bytes) -> Reading:
+        found = getattr(import_module(f"ingest.formats.{module}"), function)
+        reading: Reading = found(plain.decode(content) if text else content)
+        return reading
+
+    return read
+
+
 _MARKDOWN = Format("Markdown", _text(markdown.read))
 _PLAIN = Format("text", _text(plain.read))
+_WEBPAGE = Format("HTML", _late("webpage"))
+_WORD = Format("Word", _late("word"), dated=True)
+_SLIDES = Format("PowerPoint", _late("slides"), dated=True)
+_WORKBOOK = Format("Excel", _late("sheets", "read_xlsx"), dated=True)
+_ROWS = Format("CSV", _late("sheets", "read_delimited", text=True))
+_FEED = Format("XML", _late("feed"))
+_JSON = Format("JSON", _late("records", "read_json", text=True))
 
 FORMATS: Mapping[str, Format] = {
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd"), _MARKDOWN),
     ".mdx": Format("Markdown", _text(markdown.read_mdx)),
     **dict.fromkeys(("", ".txt", ".text"), _PLAIN),
+    **dict.fromkeys((".rst", ".rest"), Format("reStructuredText", _late("restructured", text=True))),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), _WEBPAGE),
+    ".pdf": Format("PDF", _late("pdf"), dated=True),
+    **dict.fromkeys((".docx", ".docm", ".dotx"), _WORD),
+    **dict.fromkeys((".pptx", ".pptm", ".ppsx"), _SLIDES),
+    **dict.fromkeys((".xlsx", ".xlsm"), _WORKBOOK),
+    ".xls": Format("Excel", _late("sheets", "read_xls")),
+    **dict.fromkeys((".csv", ".tsv"), _ROWS),
+    ".epub": Format("EPUB", _late("epub"), dated=True),
+    ".eml": Format("e-mail", _late("mail", "read_eml"), dated=True),
+    ".mbox": Format("mailbox", _late("mail", "read_mbox"), dated=True),
+    ".msg": Format("Outlook", _late("mail", "read_msg"), dated=True),
+    ".ipynb": Format("notebook", _late("notebook", text=True)),
+    **dict.fromkeys((".xml", ".rss", ".atom"), _FEED),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), _JSON),
+    **dict.fromkeys((".yaml", ".yml"), Format("YAML", _late("records", "read_yaml", text=True))),
+    ".toml": Format("TOML", _late("records", "read_toml", text=True)),
 }
 """The reader of each kind of file, by suffix in lower case."""
+
+_REFUSALS: Mapping[str, str] = {
+    **dict.fromkeys(
+        (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".heic", ".ico", ".svg", ".psd", ".drawio"),
+        "pictures are not read",
+    ),
+    **dict.fromkeys((".mp3", ".wav", ".m4a", ".ogg", ".flac", ".aac"), "sound is not read: add a transcript"),
+    **dict.fromkeys((".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v"), "films are not read: add a transcript"),
+    **dict.fromkeys((".zip", ".gz", ".bz2", ".xz", ".tar", ".tgz", ".7z", ".rar"), "archives are not read: unpack it"),
+    **dict.fromkeys((".exe", ".dll", ".so", ".bin", ".dmg", ".iso", ".jar", ".class", ".pyc"), "programs are not read"),
+    **dict.fromkeys((".doc", ".dot", ".rtf", ".odt", ".pages"), "this format is not read: save it as .docx or .pdf"),
+    **dict.fromkeys((".ppt", ".odp", ".key"), "this format is not read: save it as .pptx or .pdf"),
+    **dict.fromkeys((".ods", ".numbers", ".xlsb"), "this format is not read: save it as .xlsx or .csv"),
+}
 
 _INDEXES = frozenset({"index", "_index", "readme", "default", "home"})
 _DATED = re.compile(
@@ -58,7 +109,7 @@ def refusal(name: str) -> str:
     suffix = _suffix(name)
     if suffix in FORMATS:
         return ""
-    return f"{suffix} files are not read"
+    return _REFUSALS.get(suffix, f"{suffix} files are not read")
 
 
 def dated(name: str, content: bytes) -> bool:
@@ -118,5 +169,7 @@ def readable(name: str) -> str:
 
 
 def _sample(sections: tuple[Section, ...]) -> str:
-    said = " ".join(block.text for section in sections for block in section.blocks)
-    return said[:_SAMPLE]
+    """Prose if there is any: code and tables hold words of no language."""
+    blocks = [block for section in sections for block in section.blocks]
+    prose = " ".join(block.text for block in blocks if block.kind is Kind.PROSE)
+    return (prose or " ".join(block.text for block in blocks))[:_SAMPLE]

@@ -45,15 +45,15 @@ def size(text: str) -> int:
 
 def pieces(block: Block, room: int) -> Iterator[Piece]:
     """Cut a block into pieces of at most `room` words, in order; only a single word may be longer."""
-    glue, cut = "\n", AT_BLOCK
-    blank = ""
+    # A blank line ends a sentence; a single line break might be taken for a soft wrap.
+    glue, cut, blank = "\n" if block.kind is Kind.TABLE else "\n\n", AT_BLOCK, ""
     for line in block.text.split("\n"):
         if not line.strip():
             blank += "\n"
             continue
         for start, end, cost in _cuts(line, block.kind, room):
             text = line[start:end]
-            yield Piece(text, size(text), block.kind, glue + blank, cut if glue == "\n" else cost)
+            yield Piece(text, size(text), block.kind, glue + blank, cut if glue.startswith("\n") else cost)
             rest = line[end:]
             glue, blank = rest[: len(rest) - len(rest.lstrip())], ""
         glue = "\n"

@@ -32,3 +32,17 @@ def xml(content: bytes) -> Element:
         return lxml.etree.fromstring(content, parser=parser)
     except lxml.etree.XMLSyntaxError as error:
         raise ValueError(str(error)) from error
+
+
+def child(parent: Element, tag: str, *, before: Element | None = None) -> Element:
+    """Make a new last child of `parent`, or one that stands before another."""
+    made = lxml.etree.SubElement(parent, tag)
+    if before is not None:
+        before.addprevious(made)
+    return made
+
+
+def serialized(element: Element) -> bytes:
+    """An element and all in it as XML, with its declaration."""
+    content: bytes = lxml.etree.tostring(element, xml_declaration=True, encoding="UTF-8", standalone=True)
+    return content

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from ingest.formats.elements import Element
-from ingest.formats.reading import Item
+from ingest.formats.reading import Heading, Item
 from ingest.types import Block
 from storage.types import Kind
 
@@ -31,6 +31,11 @@ def items(element: Element, children: Sequence[tuple[Element, list[Item]]]) -> l
     lines: list[str] = []
     number = int(start) if (start := element.get("start", "1")).isdigit() else 1
     for child, inside in children:
+        if any(isinstance(item, Heading) for item in inside):
+            # A list of whole articles is no list to a reader.
+            made += [Block("\n".join(lines)), *inside] if lines else inside
+            lines = []
+            continue
         mark = f"{number}. " if element.tag == "ol" else "- "
         number += child.tag == "li"
         for item in inside:

@@ -16,7 +16,7 @@ def title_of(items: Sequence[Item]) -> str:
     for heading in headings:
         if heading.level == 1:
             return heading.text
-    opens = bool(items) and isinstance(items[0], Heading)
+    opens = bool(items) and isinstance(items[0], Heading) and not headings[0].text[:1].isdigit()
     if opens and all(heading.level > headings[0].level for heading in headings[1:]):
         return headings[0].text
     return ""

@@ -22,7 +22,7 @@ _SAMPLE = 1 << 18
 
 def decode(content: bytes) -> str:
     """Decode by byte-order mark, as UTF-8, or by guess; line ends become newlines. Raises `UnreadableDocument`."""
-    return _cleaned(_decoded(content))
+    return cleaned(_decoded(content))
 
 
 def read(text: str) -> Reading:
@@ -33,6 +33,12 @@ def read(text: str) -> Reading:
 def paragraphs(text: str) -> list[Item]:
     """The paragraphs of a text, in order."""
     return [Block(said) for part in _PARAGRAPH.split(text.strip()) if (said := _unwrapped(part))]
+
+
+def cleaned(text: str) -> str:
+    """Text with newlines for other line ends, and without control characters."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0c", "\n\n")
+    return _CONTROL.sub("", text)
 
 
 def _decoded(content: bytes) -> str:
@@ -55,11 +61,6 @@ def _guessed(content: bytes) -> str:
     if best is None:
         raise UnreadableDocument("is in an unknown character encoding: save it as UTF-8")
     return content.decode(best.encoding, "replace")
-
-
-def _cleaned(text: str) -> str:
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0c", "\n\n")
-    return _CONTROL.sub("", text)
 
 
 def _unwrapped(paragraph: str) -> str:

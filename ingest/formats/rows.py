@@ -9,7 +9,7 @@ from storage.types import Kind
 _NUMERIC = re.compile(r"[^A-Za-z]*\d[^A-Za-z]*")
 _LONGEST_HEADER = 8
 """Words. A first row whose cells say more than this is taken for data."""
-_STOPS = (".", "!", "?", ";", "。", "！", "？")
+_ENDS = (".", "!", "?", ";", ":", "。", "！", "？")
 
 
 def blocks(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Block]:
@@ -29,12 +29,12 @@ def headed(rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Seque
 
 def reads_like_header(row: Sequence[str]) -> bool:
     """Whether a row's cells are all filled, short, different and not numbers."""
-    return (
-        len(row) > 1
-        and all(row)
-        and len(set(row)) == len(row)
-        and all(len(cell.split()) <= _LONGEST_HEADER and not _NUMERIC.fullmatch(cell) for cell in row)
-    )
+    return len(row) > 1 and all(row) and len(set(row)) == len(row) and all(reads_like_name(cell) for cell in row)
+
+
+def reads_like_name(cell: str) -> bool:
+    """Whether a cell could name a column: short, no number, and not the name of the value beside it ("Name:")."""
+    return len(cell.split()) <= _LONGEST_HEADER and not _NUMERIC.fullmatch(cell) and not cell.endswith(":")
 
 
 def _cell(header: str, value: str) -> str:
@@ -44,5 +44,5 @@ def _cell(header: str, value: str) -> str:
 
 
 def _joined(said: Sequence[str]) -> str:
-    parts = [part + (" " if part.endswith(_STOPS) else "; ") for part in said[:-1]]
+    parts = [part + (" " if part.endswith(_ENDS) else "; ") for part in said[:-1]]
     return "".join([*parts, said[-1]])

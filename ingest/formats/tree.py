@@ -24,6 +24,9 @@ _BLOCKS = frozenset({
 })  # fmt: skip
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _SUPERSCRIPT = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
+_SPACES = re.compile(r"\s+")
+_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
+"""Characters without width: soft hyphens, zero-width spaces and joiners of words."""
 _DEEPEST = 150
 """Elements within elements; below it only the text is read, so that no page can exhaust the stack."""
 
@@ -56,7 +59,7 @@ class _Flow:
 
     def say(self, text: str | None) -> None:
         if text:
-            self._line.append(re.sub(r"\s+", " ", text))
+            self._line.append(_SPACES.sub(" ", text.translate(_UNSEEN)))
 
     def end(self) -> None:
         """Close the paragraph that was being gathered."""
