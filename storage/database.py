@@ -129,6 +129,7 @@ def _connect(file: Path, *, read_only: bool) -> sqlite3.Connection:
         if not read_only:
             connection.execute("PRAGMA journal_mode = WAL")
         # NORMAL would survive a killed process but not a power cut, and what the bot said must have been recorded.
+        # It costs 0.2 ms a commit instead of 0.02 on a machine with an SSD.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
     except BaseException:
