@@ -14,10 +14,10 @@ _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n|\u2029")
 _LINE = re.compile(r"[^\n\u2028]+")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦▪●○–]\s|\(?\d{1,3}[.)]\s|\(?[a-zA-Z]\)\s|>|#{1,6}\s|```|~~~)")
 _MARKED_ALONE = re.compile(r"\s*(?:#{1,6}\s|```|~~~|[-=*_~^]{3,}\s*$)")
-_ROW = re.compile(r"\s*\||[^|\n]*[^|\s]\s+\|\s+[^|]*\s\|\s|[^\t\n]*\S\t+\S")
 _OPEN_ENDED = re.compile(r"(?:[,;\-–—(]|\b(?![A-Z])\w{1,3})\s*$")
 _NEXT_WORD = re.compile(r"\s*([^\W_a-zß-öø-ÿ]\S*)")
 _LONGEST_HEADING = 60
+_CELL_ENDS = 2
 
 
 def block_spans(text: str) -> Iterator[Span]:
@@ -31,7 +31,8 @@ def block_spans(text: str) -> Iterator[Span]:
 
 def is_row(line: str) -> bool:
     """Whether a line is a row of a table, which has cells and no sentences."""
-    return _ROW.match(line) is not None
+    bare = line.strip()
+    return bare.startswith("|") or bare.count(" | ") >= _CELL_ENDS or bare.count("\t") >= _CELL_ENDS
 
 
 def _blocks_of_paragraph(text: str, start: int, end: int) -> Iterator[Span]:

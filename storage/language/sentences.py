@@ -14,21 +14,28 @@ from storage.language.vocabulary import lists
 _LONG_UNPUNCTUATED = 120
 """How many characters of Thai, Lao, Khmer or Burmese may pass before a space ends a piece."""
 
+_ORDINAL_DIGITS = 2
+"""Days and centuries have two."""
+_READ_BACK = 60
+"""How many characters before a period tell what it is."""
 _FOOTNOTE = r"\[[^\[\]\n]{1,30}\]|[¹²³⁰-⁹†‡]"
 _MARK = re.compile(
     # Marks that end a sentence wherever they stand: no abbreviation or number uses them.
     rf"(?P<hard>[。！？｡।॥۔؟։።፧፨។៕။༎᠃෴‼⁇⁈⁉]++|．(?!\d))(?:[”’»)\]}}」』】〉》〕）］｝｣]|{_FOOTNOTE})*+"
     rf"|(?<![.!?…])(?P<soft>[.!?…]++)"
     rf"(?:[\"'”’“‘»«)\]}}*_`]|{_FOOTNOTE})*+(?:[ \u00a0\u202f]»(?=[\s,.;:)]|\Z))?"
-    rf"(?:(?=\s|\Z)|(?<=[!?])(?=[{UNSPACED_CLASS}])|(?<=\])(?=[^\W\d_]))"
+    r"(?: \[\d{1,3}\]|\s\[[^\[\]\n]{1,30}\](?=\s*\Z))*+"
+    rf"(?:(?=\s|\Z)|(?<=[!?])(?=[{UNSPACED_CLASS}])|(?<=\])(?=[^\W\d_])"
+    # No Arabic name or address has periods inside, so one without a space is a slip.
+    r"|(?<=[\u0621-\u064a]{2}\.)(?=[\u0621-\u064a]{2}))"
     r"|(?<=[\u0370-\u03ff\u1f00-\u1fff])(?P<greek>[;\u037e])(?=\s+[^\Wa-zα-ώ])"
 )
 _ENCLOSED = re.compile(
-    r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]|（[^（）]{0,200}）|「[^「」]{0,200}」|『[^『』]{0,200}』"
+    r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]|（[^（）]{0,200}）|「[^「」]{0,200}」|『[^『』]{0,200}』|《[^《》]{0,100}》|〈[^〈〉]{0,100}〉"
     r"|“[^“”]{0,200}”|„[^„“”]{0,200}[“”]|«[^«»]{0,200}»|»[^«»]{0,200}«"
     r"|(?<![^\s(\[])\"(?=\S)[^\"]{1,200}(?<=\S)\"(?!\w)"
 )
-_CONTINUING = frozenset(",;:.…!?)，、；：")
+_CONTINUING = frozenset(",;:.…!?)，、；：。！？")
 _OPENING = re.compile(r"[\s\"'“‘„«»¿¡(\[{*_`—–-]*")
 _NEXT = re.compile(r"\w+(?:['\u2019]\w+)?")
 _TOKEN = re.compile(r"[^\s(\[{\"“‘«„/—–-]*\Z")
@@ -115,7 +122,9 @@ def _ends(block: str, begin: int, mark: re.Match[str], end: int, *, cased: bool)
         return not (closed and "\u3041" <= block[end : end + 1] <= "\u309f")
     if mark["soft"] and _continues(block, mark.start(), place, cased=cased):
         return False
-    return mark["soft"] != "." or _period_ends(block[begin : mark.start()], block, place)
+    return mark["soft"] != "." or _period_ends(
+        block[max(begin, mark.start() - _READ_BACK) : mark.start()], block, place
+    )
 
 
 def _continues(block: str, start: int, place: int, *, cased: bool) -> bool:
@@ -127,17 +136,22 @@ def _continues(block: str, start: int, place: int, *, cased: bool) -> bool:
 
 def _period_ends(before: str, block: str, place: int) -> bool:
     """Whether a single period ends the sentence `before`, when the next word stands at `place` of the block."""
-    found = _TOKEN.search(before, max(0, len(before) - 40))
+    found = _TOKEN.search(before)
     token = found[0].lstrip("'") if found else ""
     head = before[: len(before) - len(token)].rstrip()
     if not head and (token.isdigit() or len(token) == 1):
         return False  # the number of a list item
     following = _NEXT.match(block, place)
     word = following[0].casefold().replace("\u2019", "'") if following else ""
-    starts = word in lists("abbreviations")["starter"] and not (len(word) == 1 and block[place + 1 : place + 2] == ".")
+    initial = len(word) == 1 and block[place + 1 : place + 2] == "."
+    starts = word in lists("abbreviations")["starter"] and not initial
     if token.isdecimal():
         return starts or not _is_ordinal(head, token, word)
-    return _word_ends(token, starts=starts, numbered=word[:1].isdigit() or _ROMAN.match(block, place) is not None)
+    if head[-1:].isdecimal() and token in lists("abbreviations")["unit"]:
+        return True
+    if token in lists("abbreviations")["letter"] and word != "chr" and not initial:
+        return not word[:1].isdecimal()
+    return _word_ends(token, starts=starts, numbered=word[:1].isdecimal() or _ROMAN.match(block, place) is not None)
 
 
 def _word_ends(token: str, *, starts: bool, numbered: bool) -> bool:
@@ -155,9 +169,14 @@ def _word_ends(token: str, *, starts: bool, numbered: bool) -> bool:
 
 
 def _is_ordinal(head: str, number: str, word: str) -> bool:
-    """Whether a number with a period is an ordinal or part of a date, as in German."""
-    if len(number) > 2:  # noqa: PLR2004 - centuries and days have two digits
+    """Whether a number with a period is an ordinal or part of a date (German), or counts what a colon announced."""
+    if len(number) > _ORDINAL_DIGITS:
         return False
     lead = head.rsplit(None, 1)[-1].casefold() if head else ""
     dated = lead[:-1].isdecimal() and lead.endswith(".")
-    return dated or lead in lists("abbreviations")["ordinal"] or word in lists("abbreviations")["month"]
+    return (
+        dated
+        or lead.endswith(":")
+        or lead in lists("abbreviations")["ordinal"]
+        or word in lists("abbreviations")["month"]
+    )
