@@ -13,24 +13,31 @@ from typer.core import TyperGroup
 
 from bot.commands import asking, auditing, chatting, indexes, ingesting, setting_up
 from bot.commands.frame import examples, invocation_of
+from bot.console import fault_of, opened_output
 
 PLUGINS = "footnote.commands"
 """The entry-point group in which packages above `bot` offer commands of their own."""
+
+ORDER = ("init", "ingest", "corpora", "reindex", "search", "ask", "chat", "audit")
 
 
 class Commands(TyperGroup):
     """Our commands, and those of packages above, which are imported only when they are named or listed."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return all names, ours first."""
-        return [*super().list_commands(ctx), *sorted(_plugins().names)]
+        """Return all names: ours in the order in which one comes to need them, then those of others."""
+        return [*sorted(super().list_commands(ctx), key=ORDER.index), *sorted(_plugins().names)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command by its name; None if there is none."""
         if own := super().get_command(ctx, cmd_name):
             return own
         found = next(iter(_plugins().select(name=cmd_name)), None)
-        return typer.main.get_command(found.load()) if found else None
+        if not found:
+            return None
+        command = typer.main.get_command(found.load())
+        command.name = cmd_name
+        return command
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options, which may stand behind the command's name as well."""
@@ -91,7 +98,13 @@ def main() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows another
-    app()
+    try:
+        app()
+    except Exception as error:
+        if "--debug" in sys.argv:
+            raise
+        opened_output(as_json="--json" in sys.argv, debug=False).fail(fault_of(error))
+        sys.exit(1)
 
 
 def leading(arguments: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bot.record import status_of
+from bot.tables import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -113,7 +114,7 @@ def verified(checked: Verified) -> Document:
 
 def broken_record(checked: Verified) -> Document:
     """Say that the record contradicts itself."""
-    message = f"The record has {len(checked.findings):,} faults."
+    message = f"The record has {counted(len(checked.findings), 'fault')}."
     return _error("record_broken", message, "`footnote audit show ID` shows an answer; restore a backup of the home.")
 
 

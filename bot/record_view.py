@@ -14,7 +14,7 @@ from rich.text import Text
 
 from bot.record import status_of
 from bot.sanitizing import one_line, safe
-from bot.tables import moment, table
+from bot.tables import counted, moment, table
 from bot.terminal import WIDTH, sources_view
 from storage.types import Citation, EntryKind, LogEntry
 
@@ -44,11 +44,11 @@ def turn_view(entries: Sequence[LogEntry], zone: tzinfo) -> RenderableType:
 
 def verified_view(checked: Verified) -> RenderableType:
     """Show what was checked, and each finding."""
-    counts = f"{checked.answers:,} answers, {checked.sentences:,} sentences, {checked.citations:,} sources checked"
+    kinds = ((checked.answers, "answer"), (checked.sentences, "sentence"), (checked.citations, "source"))
+    counts = f"Checked: {', '.join(counted(number, noun) for number, noun in kinds)}."
     if not checked.findings:
-        return Text(f"{counts}: every sentence stands in the passage that it cites.")
-    lines = [Text(f"{finding.turn_id}: {one_line(finding.what)}") for finding in checked.findings]
-    return Group(Text(f"{counts}: {len(lines):,} faults."), *lines)
+        return Group(Text(counts), Text("Every sentence stands in the passage that it cites."))
+    return Group(Text(counts), *(Text(f"{finding.turn_id}: {one_line(finding.what)}") for finding in checked.findings))
 
 
 def _entry_lines(entry: LogEntry, zone: tzinfo) -> list[RenderableType]:
@@ -61,7 +61,7 @@ def _entry_lines(entry: LogEntry, zone: tzinfo) -> list[RenderableType]:
 
 
 def _step_line(body: Mapping[str, Any]) -> Text:
-    outcome = f"error: {body['error']}" if "error" in body else f"{len(body.get('hits', ()))} hits"
+    outcome = f"error: {body['error']}" if "error" in body else counted(len(body.get("hits", ())), "hit")
     said = f"{body.get('stage', '')} “{body.get('query', '')}”: {outcome}, {body.get('milliseconds', 0):.0f} ms"
     return Text(one_line(said))
 

@@ -35,7 +35,7 @@ def _known_timezone(name: str) -> str:
 
 
 def _full_path(path: Path) -> Path:
-    return path.expanduser().absolute()
+    return expanded(path).absolute()
 
 
 def web_address(url: str) -> str:
@@ -129,6 +129,14 @@ class Settings(_Values):
     def readers(self) -> dict[str, tuple[str, ...]]:
         """Who may read each corpus that is set, by its name."""
         return {corpus.name: corpus.readers for corpus in self.corpus}
+
+
+def expanded(path: Path) -> Path:
+    """Return a path with `~` expanded, where there is a user of that name."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
 
 
 def zone(name: str) -> tzinfo:

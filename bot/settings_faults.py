@@ -53,8 +53,8 @@ def plain_fault(faults: Sequence[ErrorDetails], surroundings: Surroundings) -> S
     key: Key = fault["loc"]
     if fault["type"] == "extra_forbidden":
         return unknown_key(key, where=surroundings.where(key))
-    hint = "mend it, or take it out to get the default" if fault["type"] != "missing" else "add it"
-    return SettingsError(f"{surroundings.where(key)}: {written(key)} {_wrong(fault)}", hint=hint)
+    hint = "Mend it, or take it out to get the default." if fault["type"] != "missing" else "Add it."
+    return SettingsError(f"{surroundings.where(key)}: {written(key)} {_wrong(fault)}.", hint=hint)
 
 
 def unknown_key(key: Key, *, where: str) -> SettingsError:
@@ -63,8 +63,8 @@ def unknown_key(key: Key, *, where: str) -> SettingsError:
     known = list(known_keys())
     siblings = [name for name in known if name.split(".")[:-1] == names[:-1]]
     nearest = _nearest(names[-1], siblings) or _nearest(names[-1], known)
-    hint = f"did you mean `{nearest}`?" if nearest else f"known here: {', '.join(siblings or known)}"
-    return SettingsError(f"{where}: there is no setting {written(key)}", hint=hint)
+    hint = f"Did you mean `{nearest}`?" if nearest else f"There are: {', '.join(siblings or known)}."
+    return SettingsError(f"{where}: there is no setting `{written(key)}`.", hint=hint)
 
 
 def known_keys(model: type[BaseModel] = Settings, above: str = "") -> Iterator[str]:

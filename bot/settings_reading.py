@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
 
-from bot.settings import FILE_NAME, Settings, SettingsError
+from bot.settings import FILE_NAME, Settings, SettingsError, expanded
 from bot.settings_faults import PREFIX, Surroundings, plain_fault, unknown_key
 
 NOT_SETTINGS = frozenset({"config", "debug", "data"})
@@ -53,13 +53,13 @@ def load(config: Path | None = None) -> Settings:
     _refuse_unknown(os.environ)
     values = {"home": str(path.parent / ".footnote"), **_anchored(_parsed(path, text), path.parent)}
     try:
-        return _Surrounding(**_merged(values, _from_named_files(os.environ)))
+        return Settings(**dict(_Surrounding(**_merged(values, _from_named_files(os.environ)))))
     except ValidationError as error:
         raise plain_fault(error.errors(), surroundings) from error
     except UnreadableVariable as error:
-        raise SettingsError(
-            f"a variable cannot be read: {error}", hint="lists and tables are written as JSON"
-        ) from error
+        field = re.search(r'field "(\w+)"', str(error))
+        name = PREFIX + field[1].upper() if field else "A variable"
+        raise SettingsError(f"{name} is not valid JSON.", hint="Lists and tables are written as JSON.") from error
 
 
 def _text(path: Path, *, must_exist: bool) -> str:
@@ -68,21 +68,19 @@ def _text(path: Path, *, must_exist: bool) -> str:
     except FileNotFoundError as error:
         if not must_exist:
             return ""
-        raise SettingsError(f"there is no settings file {path}", hint="`footnote init` writes one") from error
+        raise SettingsError(f"There is no settings file {path}.", hint="`footnote init` writes one.") from error
     except UnicodeDecodeError as error:
-        raise SettingsError(f"{path} is not UTF-8 text", hint="save it as UTF-8") from error
+        raise SettingsError(f"{path} is not UTF-8 text.", hint="Save it as UTF-8.") from error
     except OSError as error:
-        raise SettingsError(f"{path} cannot be read: {error.strerror}", hint="mend it, or name another file") from error
+        raise SettingsError(f"{path} cannot be read: {error.strerror}.", hint="Name another file.") from error
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        reason = str(error).replace("(at line ", "(line ")
-        raise SettingsError(
-            f"{path} is not valid TOML: {reason}", hint="mend that line; text stands in quotes"
-        ) from error
+        hint = "Mend that line; text stands in quotes."
+        raise SettingsError(f"{path} is not valid TOML: {error}.", hint=hint) from error
 
 
 def _anchored(values: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -103,7 +101,7 @@ def _anchored_source(corpus: Any, folder: Path) -> Any:
 
 
 def _beside(folder: Path, path: str) -> str:
-    return str(folder / Path(path).expanduser())
+    return str(folder / expanded(Path(path)))
 
 
 def _from_named_files(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -112,11 +110,10 @@ def _from_named_files(environment: Mapping[str, str]) -> dict[str, Any]:
     for name in _ours(environment):
         if not name.lower().endswith("_file") or not environment[name]:
             continue
-        *tables, key = name.lower().removeprefix(PREFIX.lower()).removesuffix("_file").split("__")
-        place = values
-        for table in tables:
-            place = place.setdefault(table, {})
-        place[key] = _secret(name, Path(environment[name]))
+        value: Any = _secret(name, Path(environment[name]))
+        for key in reversed(name.lower().removeprefix(PREFIX.lower()).removesuffix("_file").split("__")):
+            value = {key: value}
+        values = _merged(values, value)
     return values
 
 
@@ -124,11 +121,12 @@ def _secret(name: str, path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"the file {path} that {name} names cannot be read", hint="mend the path") from error
+        raise SettingsError(f"The file {path} that {name} names cannot be read.", hint="Mend the path.") from error
 
 
 def _merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
-    both = {key: _merged(low[key], high[key]) for key in low.keys() & high.keys() if isinstance(low[key], dict)}
+    tables = [key for key in low.keys() & high.keys() if isinstance(low[key], dict) and isinstance(high[key], dict)]
+    both = {key: _merged(low[key], high[key]) for key in tables}
     return {**low, **high, **both}
 
 

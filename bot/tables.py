@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime, tzinfo
 
+    from rich.console import JustifyMethod
+
     from ingest.refreshing import RefreshReport
     from storage.types import CorpusInfo
 
@@ -51,6 +53,11 @@ def reports_view(reports: Sequence[RefreshReport]) -> RenderableType:
     return Group(rows, *_failures(failures)) if failures else rows
 
 
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun: `1 fault`, `2 faults`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def moment(at: datetime | None, zone: tzinfo) -> str:
     """Return a moment to the minute in a time zone; empty for none."""
     return at.astimezone(zone).strftime("%Y-%m-%d %H:%M") if at else ""
@@ -58,9 +65,10 @@ def moment(at: datetime | None, zone: tzinfo) -> str:
 
 def table(*headings: str, numbers: Iterable[int] = ()) -> Table:
     """Return an empty table; `numbers` are the places of the columns that hold some."""
-    rows, right = Table(box=box.SIMPLE_HEAD, pad_edge=False), set(numbers)
+    rows, right, last = Table(box=box.SIMPLE_HEAD, pad_edge=False), set(numbers), len(headings) - 1
     for place, heading in enumerate(headings):
-        rows.add_column(heading, justify="right" if place in right else "left", overflow="fold")
+        justify: JustifyMethod = "right" if place in right else "left"
+        rows.add_column(heading, justify=justify, overflow="fold", no_wrap=place < last)
     return rows
 
 

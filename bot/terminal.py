@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.sanitizing import linkable, one_line, safe
+from bot.tables import counted
 from bot.wording import say
 from pipeline.types import Event, FoundPassages, Searching, Status
 
@@ -69,7 +70,7 @@ def event_line(event: Event) -> str:
         case Searching(query=query):
             return f"Searching “{one_line(query)[:60]}” …"
         case FoundPassages(hits=hits):
-            return f"Reading {len(hits)} passages …"
+            return f"Reading {counted(len(hits), 'passage')} …"
         case _:
             return "Writing …"
 

@@ -38,7 +38,7 @@ def search(
 ) -> None:
     """Show the passages that fit a query best."""
     with command(context, as_json=as_json) as frame:
-        hits = asyncio.run(_search(frame, _given(query), corpora or [], count))
+        hits = asyncio.run(_search(frame, _query(_given(query)), corpora or [], count))
         frame.output.give(documents.found(hits), terminal.hits_view(hits))
 
 
@@ -91,6 +91,20 @@ def watching(output: Output) -> "Iterator[Callable[[Event], None]]":
         return
     with output.err.status("") as status:
         yield lambda event: status.update(Text(terminal.event_line(event)))
+
+
+def _query(text: str) -> str:
+    """Return what to look for. Raises `PipelineError`, as asking does, where there is nothing to."""
+    from pipeline.errors import QuestionTooLong, QuestionWithoutWords
+    from pipeline.kit import Limits
+    from storage.language.words import words
+
+    if len(text) > (most := Limits().question_characters):
+        message = f"The query has {len(text):,} characters; at most {most:,} are read."
+        raise QuestionTooLong(message, hint="Search for a few words.")
+    if not words(text):
+        raise QuestionWithoutWords("There are no words in the query.", hint="Search for a few words.")
+    return text
 
 
 def _given(text: str) -> str:

@@ -29,7 +29,7 @@ def reindex(context: typer.Context, *, as_json: AsJson = False) -> None:
         started = time.monotonic()
         passages = asyncio.run(_reindex(frame))
         seconds = time.monotonic() - started
-        said = Text(f"{passages:,} passages are indexed again, in {seconds:,.1f} s.")
+        said = Text(f"Indexed again: {tables.counted(passages, 'passage')}, in {seconds:,.1f} s.")
         frame.output.give(documents.reindexed(passages, seconds), said)
 
 
