@@ -150,7 +150,8 @@ def _terms_of(word: str, language: str) -> tuple[str, ...]:
         return (word.casefold(),)
     if word.lstrip("vV")[:1].isdecimal() and not word.isalnum():
         return (_number(plain(word).lstrip("v"), language),)
-    return (_stem(word, language),)
+    stem = _stem(word, language)
+    return (stem,) if stem else ()
 
 
 def _pieces(run: str) -> tuple[str, ...]:
@@ -178,6 +179,7 @@ def _number(number: str, language: str) -> str:
 
 
 def _stem(word: str, language: str) -> str:
+    """Return the stem of a word in plain spelling; empty when it is nothing but an apostrophe."""
     bare = _without_clitics(
         unicodedata.normalize("NFKC", word).casefold().replace("\u2019", "'").replace("\u02bc", "'")
     )
