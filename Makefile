@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PACKAGES := bot pipeline ingest storage evaluation
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test lint types imports unit format lock clean
+.PHONY: help install demo test lint types imports unit format lock clean
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
@@ -22,6 +22,9 @@ $(VENV)/run.stamp: requirements/run.lock requirements/build.lock pyproject.toml
 $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.lock
 	$(PIP) --require-hashes --no-deps -r requirements/dev.lock
 	@touch $@
+
+## make install  the environment alone: .venv/bin/footnote
+install: $(VENV)/run.stamp
 
 ## make demo     install, read in the example handbook, answer one question, then chat (in a terminal)
 demo: $(VENV)/run.stamp

@@ -36,7 +36,7 @@ class Page:
     language: str = ""
 
 
-class UnreadableDocument(Exception):  # noqa: N818 - named for what happened
+class UnreadableDocument(Exception):
     """One document could not be read. `str()` is a plain reason; the others are not concerned."""
 
 
@@ -65,4 +65,8 @@ class Source(Protocol):
 
     def documents(self) -> Iterator[Found | Unreadable]:
         """Every document there is now, in a stable order. Blocks. What is not listed is gone."""
+        ...
+
+    def expected(self) -> int | None:
+        """How many documents there will be, for the progress bar; None when that is only known at the end. Blocks."""
         ...

@@ -1,0 +1,36 @@
+# Two stages: the first installs what the locks name, hash by hash; the second carries the result and no build tools.
+ARG PYTHON=3.12
+
+FROM python:${PYTHON}-slim AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PIP_NO_CACHE_DIR=1
+WORKDIR /build
+# The locks come before the code, so that an edit of the code installs nothing again.
+COPY requirements/build.lock requirements/run.lock requirements/
+RUN python -m venv /opt/footnote \
+ && /opt/footnote/bin/pip install --require-hashes --no-deps -r requirements/build.lock \
+ && /opt/footnote/bin/pip install --require-hashes --no-deps -r requirements/run.lock
+COPY pyproject.toml README.md LICENSE NOTICE ./
+COPY bot bot
+COPY pipeline pipeline
+COPY ingest ingest
+COPY storage storage
+COPY evaluation evaluation
+RUN /opt/footnote/bin/pip install --no-deps --no-build-isolation .
+
+FROM python:${PYTHON}-slim
+RUN groupadd --gid 10001 footnote \
+ && useradd --uid 10001 --gid footnote --home-dir /var/lib/footnote --create-home --shell /usr/sbin/nologin footnote \
+ && mkdir /etc/footnote
+COPY --from=build /opt/footnote /opt/footnote
+ENV PATH=/opt/footnote/bin:$PATH \
+    FOOTNOTE_HOME=/var/lib/footnote \
+    PYTHONUNBUFFERED=1
+# footnote.toml is read from the working directory.
+WORKDIR /etc/footnote
+USER 10001:10001
+VOLUME /var/lib/footnote
+# Opens the database and reads the manifest: it fails when the home is gone, full of another version, or corrupt.
+HEALTHCHECK --interval=60s --timeout=20s --start-period=20s CMD ["footnote", "corpora", "--json"]
+ENTRYPOINT ["footnote"]
+CMD ["chat"]

@@ -1,0 +1,53 @@
+"""Who may read what: a pure decision over the readers that settings name. Nothing is readable unless they say so."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+EVERYONE = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks, and where. What is not known of a place counts against it."""
+
+    platform: Literal["terminal", "slack", "discord"]
+    kind: Literal["terminal", "channel", "dm"]
+    workspace: str = ""
+    """Slack's team, Discord's server; empty in a Discord DM, which stands in no server."""
+    channel: str = ""
+    user: str = ""
+    shared_with_other_organisations: bool = True
+    """Of a Slack channel or DM: whether people of other organisations are in it."""
+    listed_server: bool = False
+    """Of a Discord channel: whether settings list its server."""
+
+
+def readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple[str, ...]:
+    """Return the names of the corpora, given with their readers, that may be read here by this asker.
+
+    The terminal's user owns the machine and reads all. Elsewhere a channel reads what names that channel, a DM what
+    names that user, and `*` stands for every place that is the team's own.
+    """
+    if asker.platform == asker.kind == "terminal":
+        return tuple(corpora)
+    return tuple(name for name, readers in corpora.items() if any(_admits(reader, asker) for reader in readers))
+
+
+def _admits(reader: str, asker: Asker) -> bool:
+    if reader == EVERYONE:
+        return _is_own_place(asker)
+    platform, _, place = reader.partition(":")
+    workspace, _, named = place.partition("/")
+    if not named or platform != asker.platform:
+        return False
+    if asker.kind == "channel":
+        return (workspace, named) == (asker.workspace, asker.channel)
+    # Discord's user ids are unique over all servers, and a DM stands in none.
+    return named == asker.user and (platform == "discord" or workspace == asker.workspace)
+
+
+def _is_own_place(asker: Asker) -> bool:
+    if asker.platform == "slack":
+        return not asker.shared_with_other_organisations
+    return asker.platform == "discord" and asker.listed_server

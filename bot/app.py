@@ -1,0 +1,113 @@
+"""The composition root: storage is opened here, and everything else gets what it needs as arguments.
+
+`open_records` is for commands that only read the record: it takes no lock and loads no model. `open_app` owns the home.
+"""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from storage.audit import AuditLog
+
+from bot.settings import Settings
+from pipeline.kit import System
+from pipeline.systems import extractive
+from storage.database import open_database
+from storage.dense import ChromaServer, DenseIndex
+from storage.embedding.opening import open_embedder
+from storage.errors import IndexStale
+from storage.lexical import LexicalIndex, remove_lexical
+from storage.lock import hold
+from storage.manifest import Manifest
+from storage.passages import PassageStore, Threads
+
+SYSTEMS: Mapping[str, System] = MappingProxyType({"extractive": extractive.answer})
+"""Every system by the name that settings and `--system` use."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """What can be read beside a process that owns the home."""
+
+    audit: AuditLog
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class App:
+    """Everything a turn or a refresh needs, opened."""
+
+    settings: Settings
+    passages: PassageStore
+    manifest: Manifest
+    audit: AuditLog
+
+    @property
+    def system(self) -> str:
+        """The system that answers where nothing else is asked for."""
+        return self.settings.system or "extractive"
+
+
+@asynccontextmanager
+async def open_records(settings: Settings) -> AsyncIterator[Records]:
+    """Open the database alone.
+
+    Raises:
+        StorageError: the database cannot be used; the message says what to do.
+    """
+    with open_database(settings.database, home=settings.home) as database:
+        yield Records(AuditLog(database), Manifest(database))
+
+
+@asynccontextmanager
+async def open_app(settings: Settings, *, doing: str = "ask", rebuilding: bool = False) -> AsyncIterator[App]:
+    """Take the home's lock and open the database, the indexes and the embedder.
+
+    `doing` names the command to whoever finds the home locked. With `rebuilding`, indexes that do not serve are let
+    pass, since they are about to be made again.
+
+    Raises:
+        HomeLocked: another process owns the home.
+        StorageError: something there cannot be used; the message says what to do.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(hold(settings.home, doing=doing))
+        database = stack.enter_context(open_database(settings.database, home=settings.home))
+        manifest = Manifest(database)
+        store = await asyncio.to_thread(_store, settings, manifest, stack, rebuilding=rebuilding)
+        if not rebuilding:
+            await store.check()
+        yield App(settings, store, manifest, AuditLog(database))
+
+
+def _store(settings: Settings, manifest: Manifest, stack: ExitStack, *, rebuilding: bool) -> PassageStore:
+    threads = Threads.started(stack)
+    options = settings.embedding.options
+    embedder = open_embedder(settings.embedding.function, options)
+    place = ChromaServer(settings.chroma.url) if settings.chroma.url else settings.home / "chroma"
+    dense = DenseIndex(place, embedder=embedder.name, dimensions=embedder.dimensions)
+    stack.callback(dense.close)
+    lexical = _lexical(settings, rebuilding=rebuilding)
+    stack.callback(lexical.close)
+    return PassageStore(manifest, dense, lexical, embedder, threads)
+
+
+def _lexical(settings: Settings, *, rebuilding: bool) -> LexicalIndex:
+    folder = settings.home / "lexical"
+    try:
+        return LexicalIndex(folder)
+    except IndexStale:
+        if not rebuilding:
+            raise
+        remove_lexical(folder)
+        return LexicalIndex(folder)
+
+
+def settings_digest(settings: Settings) -> str:
+    """Return a short hash of the settings a turn ran under; where two turns differ, so did their settings."""
+    plain = json.dumps(settings.model_dump(mode="json"), sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()[:16]

@@ -1,0 +1,128 @@
+"""The command line: its commands, its options, and its way in. What they do stands in `bot.commands`."""
+
+import io
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import EntryPoints, entry_points
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from bot.commands import asking, auditing, chatting, indexes, ingesting, setting_up
+from bot.commands.frame import examples, invocation_of
+from bot.console import fault_of, opened_output
+
+PLUGINS = "footnote.commands"
+"""The entry-point group in which packages above `bot` offer commands of their own."""
+
+ORDER = ("init", "ingest", "corpora", "reindex", "search", "ask", "chat", "audit")
+
+
+class Commands(TyperGroup):
+    """Our commands, and those of packages above, which are imported only when they are named or listed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return all names: ours in the order in which one comes to need them, then those of others."""
+        return [*sorted(super().list_commands(ctx), key=ORDER.index), *sorted(_plugins().names)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command by its name; None if there is none."""
+        if own := super().get_command(ctx, cmd_name):
+            return own
+        found = next(iter(_plugins().select(name=cmd_name)), None)
+        if not found:
+            return None
+        command = typer.main.get_command(found.load())
+        command.name = cmd_name
+        return command
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options, which may stand behind the command's name as well."""
+        return super().parse_args(ctx, leading(args))
+
+
+app = typer.Typer(
+    name="footnote",
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    epilog=examples(
+        "footnote ingest folder handbook --corpus handbook",
+        "footnote ask 'How many days of leave do I get?'",
+    ),
+)
+app.command(epilog=examples("footnote init"))(setting_up.init)
+app.add_typer(ingesting.app, name="ingest")
+app.command(epilog=examples("footnote corpora"))(indexes.corpora)
+app.command(epilog=examples("footnote reindex"))(indexes.reindex)
+app.command(epilog=examples("footnote search 'parental leave' -k 5 --corpus handbook"))(asking.search)
+app.command(epilog=examples("footnote ask 'How many days of leave do I get?'", "footnote ask - --json < question.txt"))(
+    asking.ask
+)
+app.command(epilog=examples("footnote chat", "footnote chat --corpus handbook < questions.txt"))(chatting.chat)
+app.add_typer(auditing.app, name="audit")
+
+
+def _version(*, wanted: bool) -> None:
+    if wanted:
+        from bot.versions import VERSION
+
+        typer.echo(f"footnote {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def footnote(
+    context: typer.Context,
+    config: Annotated[
+        Path | None, typer.Option(envvar="FOOTNOTE_CONFIG", help="The settings file, instead of ./footnote.toml.")
+    ] = None,
+    *,
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="FOOTNOTE_DEBUG", help="Show where an unexpected error came from.")
+    ] = False,
+    version: Annotated[  # noqa: ARG001 - its callback acts
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Answer questions from your own documents, with a footnote to every sentence."""
+    context.obj = replace(invocation_of(context), config=config, debug=debug)
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows another
+    try:
+        app()
+    except Exception as error:
+        if "--debug" in sys.argv:
+            raise
+        opened_output(as_json="--json" in sys.argv, debug=False).fail(fault_of(error))
+        sys.exit(1)
+
+
+def leading(arguments: Sequence[str]) -> list[str]:
+    """Return arguments with the options of `footnote` itself moved to the front, wherever before `--` they stood."""
+    front: list[str] = []
+    rest: list[str] = []
+    left = iter(arguments)
+    for argument in left:
+        if argument == "--":
+            rest += [argument, *left]
+        elif argument == "--config":
+            front += [argument, *(value for value in [next(left, None)] if value is not None)]
+        elif argument == "--debug" or argument.startswith("--config="):
+            front.append(argument)
+        else:
+            rest.append(argument)
+    return front + rest
+
+
+def _plugins() -> EntryPoints:
+    return entry_points(group=PLUGINS)

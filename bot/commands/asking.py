@@ -1,0 +1,136 @@
+"""`footnote search`, `ask` and `chat`: what looks things up."""
+
+import asyncio
+import getpass
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from bot import documents, terminal
+from bot.access import Asker
+from bot.commands.frame import AsJson, Frame, command
+from bot.console import Failed, Fault, Output
+from bot.sanitizing import encodable
+
+if TYPE_CHECKING:
+    from bot.answering import Answered, Asked, Failure
+    from bot.app import App
+    from pipeline.types import Event
+    from storage.types import Hit
+
+Corpora = Annotated[
+    list[str] | None, typer.Option("--corpus", help="Look in this corpus alone; may be given several times.")
+]
+System = Annotated[str, typer.Option("--system", help="The system that answers, such as extractive.")]
+
+
+def search(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="What to look for; - reads it from stdin.")],
+    count: Annotated[int, typer.Option("-k", "--count", min=1, max=1000, help="How many passages at most.")] = 10,
+    corpora: Corpora = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Show the passages that fit a query best."""
+    with command(context, as_json=as_json) as frame:
+        hits = asyncio.run(_search(frame, _query(_given(query)), corpora or [], count))
+        frame.output.give(documents.found(hits), terminal.hits_view(hits))
+
+
+def ask(
+    context: typer.Context,
+    question: Annotated[str, typer.Argument(help="The question; - reads it from stdin.")],
+    corpora: Corpora = None,
+    system: System = "",
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Answer one question, with a footnote to every sentence."""
+    with command(context, as_json=as_json) as frame:
+        from bot.answering import Asked
+
+        asked = Asked(_given(question), at_terminal(), corpora=tuple(corpora or ()), system=system)
+        done = asyncio.run(_ask(frame, asked))
+        if done.failure:
+            raise Failed(fault_in(done.failure))
+        view = terminal.answer_view(done, language=language_of(asked.text), zone=frame.settings.zone)
+        frame.output.give(documents.answered(done), view)
+
+
+def fault_in(failure: "Failure") -> Fault:
+    """Return the failure of a turn as commands tell theirs."""
+    return Fault(failure.kind, failure.message, failure.hint)
+
+
+def at_terminal() -> Asker:
+    """Return who asks here: the machine's owner, who reads all."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = ""  # a container's user may have no name
+    return Asker(platform="terminal", kind="terminal", user=user)
+
+
+def language_of(text: str) -> str:
+    """Return the language of a question, so that our own words can be in it."""
+    from storage.language.detect import detect
+
+    return detect(text[:2_000])
+
+
+@contextmanager
+def watching(output: Output) -> "Iterator[Callable[[Event], None]]":
+    """Show what happens within while somebody waits at a terminal."""
+    if output.as_json or not output.err.is_terminal:
+        yield lambda _event: None
+        return
+    with output.err.status("") as status:
+        yield lambda event: status.update(Text(terminal.event_line(event)))
+
+
+def _query(text: str) -> str:
+    """Return what to look for. Raises `PipelineError`, as asking does, where there is nothing to."""
+    from pipeline.errors import QuestionTooLong, QuestionWithoutWords
+    from pipeline.kit import Limits
+    from storage.language.words import words
+
+    if len(text) > (most := Limits().question_characters):
+        message = f"The query has {len(text):,} characters; at most {most:,} are read."
+        raise QuestionTooLong(message, hint="Search for a few words.")
+    if not words(text):
+        raise QuestionWithoutWords("There are no words in the query.", hint="Search for a few words.")
+    return text
+
+
+def _given(text: str) -> str:
+    return encodable(sys.stdin.read() if text == "-" else text).strip()
+
+
+async def _ask(frame: Frame, asked: "Asked") -> "Answered":
+    async with frame.doors.open_app(frame.settings, doing="ask") as app:
+        with watching(frame.output) as tell:
+            return await frame.doors.answer(app, asked, tell)
+
+
+async def _search(frame: Frame, query: str, corpora: Sequence[str], count: int) -> "tuple[Hit, ...]":
+    async with frame.doors.open_app(frame.settings, doing="search") as app:
+        return await app.passages.search(query, await _chosen(app, corpora), count)
+
+
+async def _chosen(app: "App", wanted: Sequence[str]) -> tuple[str, ...]:
+    """Return the corpora to look in. Raises `UnknownCorpus` where there is none of that name, or none at all."""
+    from storage.errors import UnknownCorpus
+
+    there = [corpus.name for corpus in await app.manifest.corpora()]
+    if not there:
+        hint = "`footnote ingest folder PATH --corpus NAME` reads a folder in."
+        raise UnknownCorpus("Nothing is ingested yet.", hint=hint)
+    for name in wanted:
+        if name not in there:
+            raise UnknownCorpus(f"There is no corpus “{name}”.", hint=f"There are: {', '.join(there)}.")
+    return tuple(wanted or there)

@@ -1,0 +1,94 @@
+"""`footnote chat`: a conversation in the terminal, or through a pipe, line by line."""
+
+import asyncio
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+import typer
+from rich.text import Text
+
+from bot import documents, terminal
+from bot.chat import HELP, Ways, converse
+from bot.commands.asking import Corpora, System, at_terminal, language_of, watching
+from bot.commands.frame import AsJson, Frame, command
+from bot.console import Output
+from bot.sanitizing import encodable, one_line
+
+if TYPE_CHECKING:
+    from bot.answering import Answered
+    from bot.app import App
+    from pipeline.types import Turn
+
+PROMPT = "› "
+
+
+def chat(context: typer.Context, corpora: Corpora = None, system: System = "", *, as_json: AsJson = False) -> None:
+    """Hold a conversation: follow-up questions understand what was said before."""
+    with command(context, as_json=as_json) as frame, _opened(frame) as (runner, app):
+        answers = converse(_ways(frame, runner, app, tuple(corpora or ()), system))
+        if as_json:
+            frame.output.give(documents.chatted(answers))
+
+
+@contextmanager
+def _opened(frame: Frame) -> "Iterator[tuple[asyncio.Runner, App]]":
+    """Open the app on a loop that runs only while a question is answered, so that the prompt may block."""
+    with asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        app = runner.run(stack.enter_async_context(frame.doors.open_app(frame.settings, doing="chat")))
+        try:
+            yield runner, app
+        finally:
+            runner.run(stack.aclose())
+
+
+def _ways(frame: Frame, runner: asyncio.Runner, app: "App", corpora: tuple[str, ...], system: str) -> Ways:
+    from bot.answering import Asked
+
+    output, zone, thread = frame.output, frame.settings.zone, secrets.token_hex(6)
+
+    def ask(question: str, said: "tuple[Turn, ...]") -> "Answered":
+        asked = Asked(question, at_terminal(), thread=thread, earlier=said, corpora=corpora, system=system)
+        with watching(output) as tell:
+            return runner.run(frame.doors.answer(app, asked, tell))
+
+    def show(question: str, done: "Answered") -> None:
+        if not output.as_json:
+            output.view(terminal.answer_view(done, language=language_of(question), zone=zone), Text())
+
+    def show_sources(done: "Answered") -> None:
+        if not output.as_json:
+            output.view(terminal.sources_view(done.answer.citations, zone=zone), Text())
+
+    return Ways(_reader(output), ask, show, show_sources, output.note)
+
+
+def _reader(output: Output) -> Callable[[], str | None]:
+    if not (sys.stdin.isatty() and output.out.is_terminal):
+        return partial(_piped, output)
+    with suppress(ImportError):
+        import readline  # noqa: F401 - gives the prompt its line editing, where there is such a library
+    output.note(f"Ask something. {HELP}")
+    return _typed
+
+
+def _typed() -> str | None:
+    try:
+        return encodable(input(PROMPT))
+    except EOFError:
+        line = None
+    except KeyboardInterrupt:
+        line = ""
+    sys.stdout.write("\n")
+    return line
+
+
+def _piped(output: Output) -> str | None:
+    line = encodable(sys.stdin.readline())
+    if line.strip() and not output.as_json:
+        output.view(Text(PROMPT + one_line(line), style="bold"))
+    return line or None

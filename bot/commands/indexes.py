@@ -1,0 +1,44 @@
+"""`footnote corpora` and `footnote reindex`: what is indexed, and the indexes made again."""
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+import typer
+from rich.text import Text
+
+from bot import documents, tables
+from bot.commands.frame import AsJson, Frame, command
+from bot.progress import told_progress
+
+if TYPE_CHECKING:
+    from storage.types import CorpusInfo
+
+
+def corpora(context: typer.Context, *, as_json: AsJson = False) -> None:
+    """List what is indexed: documents, passages, the last refresh, and who may read it."""
+    with command(context, as_json=as_json) as frame:
+        there, settings = asyncio.run(_corpora(frame)), frame.settings
+        view = tables.corpora_view(there, settings.readers, settings.zone)
+        frame.output.give(documents.indexed(there, settings.readers), view)
+
+
+def reindex(context: typer.Context, *, as_json: AsJson = False) -> None:
+    """Make the indexes again from the database, as after a change of embedding function."""
+    with command(context, as_json=as_json) as frame:
+        started = time.monotonic()
+        passages = asyncio.run(_reindex(frame))
+        seconds = time.monotonic() - started
+        said = Text(f"Indexed again: {tables.counted(passages, 'passage')}, in {seconds:,.1f} s.")
+        frame.output.give(documents.reindexed(passages, seconds), said)
+
+
+async def _corpora(frame: Frame) -> "tuple[CorpusInfo, ...]":
+    async with frame.doors.open_records(frame.settings) as records:
+        return await records.manifest.corpora()
+
+
+async def _reindex(frame: Frame) -> int:
+    async with frame.doors.open_app(frame.settings, doing="reindex", rebuilding=True) as app:
+        with told_progress(frame.output.err, label="reindex", unit="passages") as tell:
+            return await app.passages.reindex(tell)

@@ -1,0 +1,91 @@
+"""The ways from the command line into the rest of the house, as functions that tests replace by their own.
+
+Each imports what it opens only when it is walked through: `footnote --help` loads no index and no model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from bot.answering import Answered, Asked
+    from bot.app import App, Records
+    from bot.settings import Settings
+    from ingest.refreshing import Progress, RefreshReport
+    from ingest.types import Source
+    from pipeline.types import Event
+    from storage.passages import PassageStore
+
+
+class OpenApp(Protocol):
+    """Opens the home as its owner."""
+
+    def __call__(self, settings: Settings, *, doing: str, rebuilding: bool = False) -> AbstractAsyncContextManager[App]:
+        """Open it; `doing` names the command to whoever finds the home locked."""
+        ...
+
+
+class Refresh(Protocol):
+    """Brings a corpus up to date with its source."""
+
+    def __call__(
+        self, source: Source, corpus: str, store: PassageStore, *, progress: Callable[[Progress], None]
+    ) -> Awaitable[RefreshReport]:
+        """Do it, and report."""
+        ...
+
+
+class OpenFolder(Protocol):
+    """Makes a source of a folder."""
+
+    def __call__(self, path: Path, *, url_base: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> Source:
+        """Make it. Raises an error that says what to do if there is no such folder."""
+        ...
+
+
+def _open_app(settings: Settings, *, doing: str, rebuilding: bool = False) -> AbstractAsyncContextManager[App]:
+    from bot.app import open_app
+
+    return open_app(settings, doing=doing, rebuilding=rebuilding)
+
+
+def _open_records(settings: Settings) -> AbstractAsyncContextManager[Records]:
+    from bot.app import open_records
+
+    return open_records(settings)
+
+
+def _open_folder(path: Path, *, url_base: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> Source:
+    from ingest.sources.folder import Folder
+
+    return Folder(path, url_base=url_base, include=include, exclude=exclude)
+
+
+async def _answer(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+    from bot.answering import answer
+
+    return await answer(app, asked, tell)
+
+
+async def _refresh(
+    source: Source, corpus: str, store: PassageStore, *, progress: Callable[[Progress], None]
+) -> RefreshReport:
+    from ingest.refreshing import refresh
+
+    return await refresh(source, corpus, store, progress=progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """What commands do the work with."""
+
+    open_app: OpenApp = _open_app
+    open_records: Callable[[Settings], AbstractAsyncContextManager[Records]] = _open_records
+    answer: Callable[[App, Asked, Callable[[Event], None]], Coroutine[Any, Any, Answered]] = _answer
+    open_folder: OpenFolder = _open_folder
+    refresh: Refresh = _refresh

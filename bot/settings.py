@@ -1,0 +1,149 @@
+"""What an operator can set, as typed and frozen values with their defaults. Reading them is `settings_reading`.
+
+Each key does something; the starter file that `footnote init` writes explains each in a line.
+"""
+
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from pipeline.kit import Limits
+
+FILE_NAME = Path("footnote.toml")
+CORPUS_NAME = r"[a-zA-Z0-9][a-zA-Z0-9._-]{1,58}[a-zA-Z0-9]"
+CORPUS_NAME_RULE = "3 to 60 letters, digits, dots, dashes or underscores, with a letter or digit at both ends"
+READER = r"\*|(slack|discord):[^/\s]+/[^/\s]+"
+READER_RULE = '"*", "slack:TEAM/CHANNEL-OR-USER" or "discord:SERVER/CHANNEL-OR-USER"'
+
+
+class SettingsError(Exception):
+    """The settings cannot be used. `str()` is one plain line that says where; `hint` says what to do."""
+
+    kind = "settings"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def _known_timezone(name: str) -> str:
+    zone(name)
+    return name
+
+
+def _full_path(path: Path) -> Path:
+    return expanded(path).absolute()
+
+
+def web_address(url: str) -> str:
+    """Return an address as it is. Raises `ValueError` unless it is empty or one of the web's."""
+    if url and not url.startswith(("http://", "https://")):
+        raise ValueError('must be empty or begin with "http://" or "https://"')
+    return url
+
+
+def _database_address(url: str) -> str:
+    if url and not url.startswith("postgresql"):
+        raise ValueError('must be empty (SQLite in home) or begin with "postgresql://"')
+    return url
+
+
+def _all_different(corpora: "tuple[CorpusSettings, ...]") -> "tuple[CorpusSettings, ...]":
+    names = [corpus.name for corpus in corpora]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"has two entries named {twice[0]!r}, and names must differ")
+    return corpora
+
+
+FullPath = Annotated[Path, AfterValidator(_full_path)]
+
+
+class _Values(BaseModel):
+    """Frozen, and strict about names: a misspelt key is an error, not a default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
+
+
+class LimitSettings(_Values):
+    """How much one turn may use."""
+
+    seconds: float = Field(default=Limits().seconds, gt=0, le=3600)
+    passages: int = Field(default=Limits().passages, ge=1, le=100)
+    sentences: int = Field(default=Limits().sentences, ge=1, le=20)
+
+
+class EmbeddingSettings(_Values):
+    """Which embedding function turns text into vectors, and its options."""
+
+    function: str = Field(default="minilm", min_length=1)
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class ChromaSettings(_Values):
+    """Where the vectors are: embedded in the home when `url` is empty."""
+
+    url: Annotated[str, AfterValidator(web_address)] = ""
+
+
+class FolderSettings(_Values):
+    """A folder of documents that a corpus is read from."""
+
+    type: Literal["folder"]
+    path: FullPath
+    url_base: Annotated[str, AfterValidator(web_address)] = ""
+    include: tuple[str, ...] = ("**/*",)
+    exclude: tuple[str, ...] = ()
+
+
+class CorpusSettings(_Values):
+    """A named collection of documents, who may read it, and where it comes from."""
+
+    name: Annotated[str, StringConstraints(pattern=f"^{CORPUS_NAME}$")]
+    readers: tuple[Annotated[str, StringConstraints(pattern=f"^({READER})$")], ...] = ()
+    """Empty means nobody but the terminal."""
+    source: FolderSettings | None = None
+
+
+class Settings(_Values):
+    """Everything that can be set."""
+
+    timezone: Annotated[str, AfterValidator(_known_timezone)] = "UTC"
+    home: FullPath = Path(".footnote")
+    database: Annotated[str, AfterValidator(_database_address), Field(repr=False)] = ""
+    system: str = ""
+    """Empty: by what is configured."""
+    limits: LimitSettings = LimitSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    chroma: ChromaSettings = ChromaSettings()
+    corpus: Annotated[tuple[CorpusSettings, ...], AfterValidator(_all_different)] = ()
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone that dates are told in, and that rules days and nights."""
+        return zone(self.timezone)
+
+    @property
+    def readers(self) -> dict[str, tuple[str, ...]]:
+        """Who may read each corpus that is set, by its name."""
+        return {corpus.name: corpus.readers for corpus in self.corpus}
+
+
+def expanded(path: Path) -> Path:
+    """Return a path with `~` expanded, where there is a user of that name."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
+def zone(name: str) -> tzinfo:
+    """Return a time zone by its name, such as `Europe/Berlin`. Raises `ValueError` when there is none of that name."""
+    if name == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (LookupError, ValueError, OSError) as error:
+        raise ValueError(f'{name!r} is no time zone; write one like "Europe/Berlin" or "UTC"') from error

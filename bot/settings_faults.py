@@ -1,0 +1,144 @@
+"""What is wrong with settings, in one plain line: which key, where it stands, and what would be right. Pure."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from bot.settings import CORPUS_NAME_RULE, READER_RULE, Settings, SettingsError
+
+PREFIX = "FOOTNOTE_"
+Key = tuple[str | int, ...]
+"""The way to a value, such as `("corpus", 0, "name")`."""
+
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "string": "text in quotes",
+    "tuple": "a list in [ ], or tables under [[ ]]",
+    "path": "a path in quotes",
+    "model": "a table of keys",
+    "mapping": "a table of keys",
+    "dict": "a table of keys",
+}
+_BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
+_HEADER = re.compile(r"\s*(\[{1,2})\s*([\w.-]+)\s*\]")
+_SETTING = re.compile(r"\s*([\w.-]+)\s*=")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What settings were read from."""
+
+    path: Path
+    text: str
+    environment: Mapping[str, str]
+
+    def where(self, key: Key) -> str:
+        """Say where a value stands: the variable that sets it, else the file and the line."""
+        variable = next((name for name in self.environment if _sets(name, key)), "")
+        line = line_of(self.text, key)
+        return variable or (f"{self.path}, line {line}" if line else str(self.path))
+
+
+def plain_fault(faults: Sequence[ErrorDetails], surroundings: Surroundings) -> SettingsError:
+    """Put the first of pydantic's findings into plain words; a misspelt key comes before what is missing for it."""
+    fault = min(faults, key=lambda fault: fault["type"] != "extra_forbidden")
+    key: Key = fault["loc"]
+    if fault["type"] == "extra_forbidden":
+        return unknown_key(key, where=surroundings.where(key))
+    hint = "Mend it, or take it out to get the default." if fault["type"] != "missing" else "Add it."
+    return SettingsError(f"{surroundings.where(key)}: {written(key)} {_wrong(fault)}.", hint=hint)
+
+
+def unknown_key(key: Key, *, where: str) -> SettingsError:
+    """Say that there is no such key, and name the nearest that there is."""
+    names = [part for part in key if isinstance(part, str)]
+    known = list(known_keys())
+    siblings = [name for name in known if name.split(".")[:-1] == names[:-1]]
+    nearest = _nearest(names[-1], siblings) or _nearest(names[-1], known)
+    hint = f"Did you mean `{nearest}`?" if nearest else f"There are: {', '.join(siblings or known)}."
+    return SettingsError(f"{where}: there is no setting `{written(key)}`.", hint=hint)
+
+
+def known_keys(model: type[BaseModel] = Settings, above: str = "") -> Iterator[str]:
+    """All keys that can be set, as dotted names."""
+    for name, field in model.model_fields.items():
+        yield above + name
+        for inner in _models_in(field.annotation):
+            yield from known_keys(inner, f"{above}{name}.")
+
+
+def line_of(text: str, key: Key) -> int | None:
+    """Return the line of the file that sets a key, else of the nearest table or list around it; None if none does."""
+    lines = dict(_lines(text))
+    return next((lines[key[:length]] for length in range(len(key), 0, -1) if key[:length] in lines), None)
+
+
+def written(key: Key) -> str:
+    """Write a key as people do: `corpus[2].name`, counted from 1."""
+    parts = [f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in key]
+    return "".join(parts).removeprefix(".")
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    by_last = {dotted.split(".")[-1]: dotted for dotted in reversed(known)}
+    return next((by_last[match] for match in get_close_matches(name.lower(), by_last, n=1, cutoff=0.6)), "")
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
+
+
+def _sets(variable: str, key: Key) -> bool:
+    names = [str(part) for part in key]
+    parts = variable.upper().removeprefix(PREFIX).lower().removesuffix("_file").split("__")
+    return variable.upper().startswith(PREFIX) and parts == names[: len(parts)]
+
+
+def _lines(text: str) -> Iterator[tuple[Key, int]]:
+    """Yield each key that a file sets and its line; the last line of a key that is set twice wins, as no file does."""
+    table: Key = ()
+    counts: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            name = header[2]
+            table = tuple(name.split("."))
+            if header[1] == "[[":
+                table = (*table, counts.get(name, 0))
+                counts[name] = counts.get(name, 0) + 1
+            yield table, number
+        elif setting := _SETTING.match(line):
+            yield (*table, *setting[1].split(".")), number
+
+
+def _wrong(fault: ErrorDetails) -> str:
+    kind, bounds = fault["type"], fault.get("ctx", {})
+    if kind == "missing":
+        return "is missing"
+    if kind == "value_error":
+        return str(bounds["error"])
+    if kind == "string_pattern_mismatch":
+        rule = READER_RULE if fault["loc"][-2:-1] == ("readers",) else CORPUS_NAME_RULE
+        return f"must be {rule}, not {_shown(fault['input'])}"
+    if kind == "literal_error":
+        return f"must be {bounds['expected']}, not {_shown(fault['input'])}"
+    for bound, words in _BOUNDS.items():
+        if bound in bounds:
+            return f"must be {words} {bounds[bound]:g}, not {_shown(fault['input'])}"
+    wanted = _KINDS.get(kind.split("_")[0])
+    return f"must be {wanted}, not {_shown(fault['input'])}" if wanted else f"is wrong: {fault['msg']}"
+
+
+def _shown(value: Any) -> str:
+    text = f'"{value}"' if isinstance(value, str) else repr(value)
+    return textwrap.shorten(text, 60, placeholder="…")

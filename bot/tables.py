@@ -1,0 +1,79 @@
+"""How lists of things look in a terminal: corpora, what an ingest did, what the record holds. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from bot.sanitizing import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime, tzinfo
+
+    from rich.console import JustifyMethod
+
+    from ingest.refreshing import RefreshReport
+    from storage.types import CorpusInfo
+
+TERMINAL_ONLY = "the terminal only"
+
+
+def corpora_view(corpora: Sequence[CorpusInfo], readers: Mapping[str, Sequence[str]], zone: tzinfo) -> RenderableType:
+    """Show what is indexed, and who may read it."""
+    if not corpora:
+        return Text("Nothing is ingested yet. `footnote ingest folder PATH --corpus NAME` reads a folder in.")
+    rows = table("Corpus", "Documents", "Passages", "Not read", "Last refresh", "Readers", numbers=(1, 2, 3))
+    for corpus in corpora:
+        rows.add_row(
+            corpus.name,
+            f"{corpus.documents:,}",
+            f"{corpus.passages:,}",
+            f"{corpus.failures:,}",
+            moment(corpus.refreshed, zone) or "never to its end",
+            ", ".join(readers.get(corpus.name, ())) or TERMINAL_ONLY,
+        )
+    return rows
+
+
+def reports_view(reports: Sequence[RefreshReport]) -> RenderableType:
+    """Show what was ingested, and what could not be read and why."""
+    rows = table(
+        "Corpus", "Added", "Changed", "Unchanged", "Removed", "Failed", "Passages", "Seconds", numbers=range(1, 8)
+    )
+    for report in reports:
+        documents = (report.added, report.changed, report.unchanged, report.removed, report.failed)
+        passages = f"+{report.passages_added:,} −{report.passages_removed:,}"
+        rows.add_row(report.corpus, *(f"{count:,}" for count in documents), passages, f"{report.seconds:,.1f}")
+    failures = [(document, reason) for report in reports for document, reason in report.failures]
+    return Group(rows, *_failures(failures)) if failures else rows
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun: `1 fault`, `2 faults`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def moment(at: datetime | None, zone: tzinfo) -> str:
+    """Return a moment to the minute in a time zone; empty for none."""
+    return at.astimezone(zone).strftime("%Y-%m-%d %H:%M") if at else ""
+
+
+def table(*headings: str, numbers: Iterable[int] = ()) -> Table:
+    """Return an empty table; `numbers` are the places of the columns that hold some."""
+    rows, right, last = Table(box=box.SIMPLE_HEAD, pad_edge=False), set(numbers), len(headings) - 1
+    for place, heading in enumerate(headings):
+        justify: JustifyMethod = "right" if place in right else "left"
+        rows.add_column(heading, justify=justify, overflow="fold", no_wrap=place < last)
+    return rows
+
+
+def _failures(failures: Iterable[tuple[str, str]]) -> list[RenderableType]:
+    lines = [
+        Text.assemble("  ", (one_line(document), "bold"), f": {one_line(reason)}") for document, reason in failures
+    ]
+    return [Text(), Text("Could not be read:"), *lines]

@@ -1,0 +1,131 @@
+"""How an answer looks in a terminal: its text, then what it cites. Pure: values in, Rich renderables out.
+
+Results that are lists of things are in `tables`; what programs read is in `documents`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.constrain import Constrain
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from bot.sanitizing import linkable, one_line, safe
+from bot.tables import counted
+from bot.wording import say
+from pipeline.types import Event, FoundPassages, Searching, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime, tzinfo
+
+    from bot.answering import Answered
+    from storage.types import Citation, Hit
+
+WIDTH = 100
+"""Wider lines are hard to read."""
+MARK = "cyan"
+
+
+def answer_view(done: Answered, *, language: str, zone: tzinfo) -> RenderableType:
+    """Show an answer with its sources, or what there is instead; `language` is the question's."""
+    parts: list[RenderableType] = [_body(done)]
+    if done.answer.citations:
+        parts += [Text(), *_blocks(source_view(citation, zone=zone) for citation in done.answer.citations)]
+    if done.answer.status is Status.ABSTAINED and done.answer.nearest:
+        parts += [Text(), Text(say("nearest", language)), *(_nearest(hit) for hit in done.answer.nearest)]
+    return Constrain(Group(*parts), WIDTH)
+
+
+def source_view(citation: Citation, *, zone: tzinfo, whole: bool = False) -> RenderableType:
+    """Show one source: what page it is, where it can be read, and the quoted lines, or the `whole` passage."""
+    text = safe(citation.passage_text) if whole else f"“{one_line(citation.quote)}”"
+    address = citation.url or f"{citation.corpus}: {citation.document}"
+    lines = [
+        _title(citation.title, citation.section, day(citation.date, zone)),
+        _link(address),
+        Text(text, style="italic" if not whole else ""),
+    ]
+    return _beside(Text(f"[{citation.number}]", style=MARK), Group(*lines))
+
+
+def sources_view(citations: Sequence[Citation], *, zone: tzinfo) -> RenderableType:
+    """Show sources with their whole passages."""
+    return Constrain(Group(*_blocks(source_view(citation, zone=zone, whole=True) for citation in citations)), WIDTH)
+
+
+def hits_view(hits: Sequence[Hit]) -> RenderableType:
+    """Show what a search found, best first."""
+    if not hits:
+        return Text("Nothing was found.")
+    return Constrain(Group(*_blocks(_hit(place, hit) for place, hit in enumerate(hits, start=1))), WIDTH)
+
+
+def event_line(event: Event) -> str:
+    """Say in a line what is happening, while somebody waits."""
+    match event:
+        case Searching(query=query):
+            return f"Searching “{one_line(query)[:60]}” …"
+        case FoundPassages(hits=hits):
+            return f"Reading {counted(len(hits), 'passage')} …"
+        case _:
+            return "Writing …"
+
+
+def day(moment: datetime | None, zone: tzinfo) -> str:
+    """Return the date of a moment in a time zone, as ISO 8601; empty when nobody knows it."""
+    return moment.astimezone(zone).date().isoformat() if moment else ""
+
+
+def _body(done: Answered) -> Text:
+    body = Text(safe(done.text))
+    if done.answer.citations:
+        body.highlight_words([f"({one_line(said.note)})" for said in done.answer.sentences if said.note], style="dim")
+        body.highlight_words([f"[{citation.number}]" for citation in done.answer.citations], style=MARK)
+    return body
+
+
+def _title(title: str, section: str, *after: str) -> Text:
+    path = f"{one_line(title)} › {one_line(section)}" if section else one_line(title)
+    return Text.assemble((path, "bold"), *((f" · {part}", "dim") for part in after if part))
+
+
+def _link(address: str) -> Text:
+    url = linkable(address)
+    return Text(one_line(address), style=Style(color="blue", link=url) if url else "dim", overflow="fold")
+
+
+def _nearest(hit: Hit) -> RenderableType:
+    lines = [_title(hit.document.title, hit.passage.section)]
+    if hit.document.url:
+        lines.append(_link(hit.document.url))
+    return _beside(Text("•", style=MARK), Group(*lines))
+
+
+def _hit(place: int, hit: Hit) -> RenderableType:
+    address = hit.document.url or f"{hit.passage.corpus}: {hit.passage.document}"
+    lines = [
+        _title(hit.document.title, hit.passage.section, f"{hit.score:.2f}"),
+        _link(address),
+        Text(safe(hit.passage.text)),
+    ]
+    return _beside(Text(f"{place}.", style=MARK), Group(*lines))
+
+
+def _beside(mark: Text, content: RenderableType) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(mark, content)
+    return grid
+
+
+def _blocks(views: Iterable[RenderableType]) -> Iterator[RenderableType]:
+    """Put an empty line between blocks."""
+    for place, view in enumerate(views):
+        if place:
+            yield Text()
+        yield view

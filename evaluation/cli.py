@@ -1,0 +1,18 @@
+"""`footnote evaluate`: measures answers, retrieval and speed.
+
+Registered as an entry point, so that bot knows nothing of it.
+"""
+
+import typer
+
+from evaluation.crashes import crashes
+from evaluation.retrieval import retrieval
+from evaluation.speed.search import search
+
+app = typer.Typer(no_args_is_help=True, help="Measure how well and how fast it answers.")
+speed = typer.Typer(no_args_is_help=True, help="Measure speed and memory.")
+app.add_typer(speed, name="speed")
+
+app.command()(retrieval)
+app.command()(crashes)
+speed.command()(search)

@@ -1,0 +1,119 @@
+"""Kills an ingest at random moments and compares what is left, resumed, with a run that nobody disturbed.
+
+`footnote evaluate crashes FOLDER` does this with the real command in a process of its own, so that SIGKILL hits the
+embedder, Chroma, tantivy and SQLite wherever they are.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from bot.app import open_app
+from bot.settings import Settings
+from storage.embedding import Vectors
+from storage.types import Document, Passage
+
+CORPUS = "crashes"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All that a home holds: rows of the manifest, hashes in both indexes by passage id, and the vectors."""
+
+    rows: dict[str, tuple[Passage, Document]]
+    dense: dict[str, str]
+    lexical: dict[str, str]
+    vectors: dict[str, Vectors]
+
+
+def crashes(
+    folder: Annotated[Path, typer.Argument(help="The documents to ingest.")],
+    moments: Annotated[int, typer.Option(help="How many times to kill the ingest.")] = 10,
+    seed: Annotated[int, typer.Option(help="Chooses the moments.")] = 0,
+) -> None:
+    """Kill an ingest at random moments, resume it, and compare with an undisturbed one.
+
+    Example: footnote evaluate crashes examples/handbook
+    """
+    random = Random(seed)
+    with tempfile.TemporaryDirectory() as scratch:
+        whole, killed = Path(scratch, "whole"), Path(scratch, "killed")
+        seconds = _ingest(folder, whole)
+        print(f"undisturbed: {seconds:.1f} s")
+        for number in range(1, moments + 1):
+            moment = random.uniform(0.0, seconds)
+            survived = _ingest(folder, killed, kill_after=moment) < 0
+            print(f"kill {number}: after {moment:.2f} s{'' if survived else ' (it had already ended)'}")
+        _ingest(folder, killed)
+        expected, resumed = asyncio.run(_read(whole)), asyncio.run(_read(killed))
+        faults = differences(expected, resumed)
+        print("\n".join(faults) or f"equal: {len(expected.rows):,} passages in SQL, Chroma and tantivy")
+        _reindex(killed)
+        again = differences(expected, asyncio.run(_read(killed)))
+        print("\n".join(again) or "reindex: equal")
+    raise typer.Exit(bool(faults or again))
+
+
+def differences(expected: Contents, found: Contents) -> list[str]:
+    """Return in words how two homes differ; nothing where they hold the same."""
+    faults = [
+        f"{name}: {len(set(left) ^ set(right))} ids on one side only, "
+        f"{sum(left[key] != right[key] for key in set(left) & set(right))} differ"
+        for name, left, right in (
+            ("SQL", expected.rows, found.rows),
+            ("Chroma", expected.dense, found.dense),
+            ("tantivy", expected.lexical, found.lexical),
+        )
+        if left != right
+    ]
+    shared = sorted(set(expected.vectors) & set(found.vectors))
+    least = min((float(np.dot(expected.vectors[key], found.vectors[key])) for key in shared), default=1.0)
+    return faults if least >= 0.9999 else [*faults, f"vectors: a cosine of {least:.6f}"]  # noqa: PLR2004 - the mark
+
+
+def _ingest(folder: Path, home: Path, *, kill_after: float | None = None) -> float:
+    """Run the command, and return its seconds; negative when it was killed on the way."""
+    command = [sys.executable, "-m", "bot", "ingest", "folder", str(folder), "--corpus", CORPUS, "--json"]
+    started = time.monotonic()
+    with subprocess.Popen(command, env=_environment(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            out, error = process.communicate(timeout=kill_after)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            return -1.0
+    if process.returncode:
+        raise typer.BadParameter(f"the ingest failed: {error.decode()[-500:]} {out.decode()[-500:]}")
+    json.loads(out)
+    return time.monotonic() - started
+
+
+def _reindex(home: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "bot", "reindex", "--json"], env=_environment(home), check=True, capture_output=True
+    )
+
+
+def _environment(home: Path) -> dict[str, str]:
+    return {**os.environ, "FOOTNOTE_HOME": str(home)}
+
+
+async def _read(home: Path) -> Contents:
+    async with open_app(Settings(home=home), doing="evaluate crashes") as app:
+        store = app.passages
+        pages = await app.manifest.listed(CORPUS, limit=10_000_000)
+        rows = {passage.id: (passage, document) for passage, document in pages}
+        vectors = store.dense.vectors(CORPUS, list(rows))
+        return Contents(rows, store.dense.contents(CORPUS), store.lexical.contents(), vectors)

@@ -1,0 +1,11 @@
+"""What can go wrong in an evaluation, said in one line."""
+
+
+class EvaluationError(Exception):
+    """A failure that a person can mend. `str()` is one plain line; `hint` says what to do."""
+
+    kind = "evaluation"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint

@@ -1,0 +1,1 @@
+"""Question sets with their documents, read into one plain form; one short file a format."""

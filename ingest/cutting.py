@@ -1,0 +1,117 @@
+"""Blocks -> pieces that no passage need cut again: list items, sentences, table rows, lines of code. Pure.
+
+`chunking` puts the pieces together; here stands where a text may be cut, and how gladly.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ingest.types import Block
+from storage.language.scripts import is_unspaced
+from storage.language.sentences import sentence_spans
+from storage.language.words import count_words
+from storage.types import Kind
+
+AT_BLOCK, AT_LINE, AT_SENTENCE, AT_CLAUSE = 0.0, 0.15, 0.6, 1.5
+"""What a cut costs: between blocks, between lines of one block, between sentences of one line, within a sentence."""
+AFTER_INTRODUCTION = 0.5
+"""What it costs besides to part a line that ends in a colon from what it introduces."""
+
+_KEPT_WHOLE = 30
+"""Words. A paragraph no longer than this is not cut to fill a passage."""
+_CHARACTERS_A_WORD = 12
+"""More than words have in any language, so that what is no language (keys, minified code) is cut as well."""
+_CLAUSE_ENDS = (",", ";", ":", "–", "—", ")", "，", "、", "；", "：", "）", "،")
+_INTRODUCTION_ENDS = (":", "\uff1a")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Text that stays whole. `glue` stands before it unless it opens a passage; `cut` is what that costs."""
+
+    text: str
+    words: int
+    kind: Kind
+    glue: str
+    cut: float
+
+
+def size(text: str) -> int:
+    """Words, but never fewer than its length allows."""
+    return max(count_words(text), len(text) // _CHARACTERS_A_WORD)
+
+
+def pieces(block: Block, room: int) -> Iterator[Piece]:
+    """Cut a block into pieces of at most `room` words, in order; only a single word may be longer."""
+    # A blank line ends a sentence; a single line break might be taken for a soft wrap.
+    glue, cut, blank = "\n" if block.kind is Kind.TABLE else "\n\n", AT_BLOCK, ""
+    for line in block.text.split("\n"):
+        if not line.strip():
+            blank += "\n"
+            continue
+        for start, end, cost in _cuts(line, block.kind, room):
+            text = line[start:end]
+            yield Piece(text, size(text), block.kind, glue + blank, cut if glue.startswith("\n") else cost)
+            rest = line[end:]
+            glue, blank = rest[: len(rest) - len(rest.lstrip())], ""
+        glue = "\n"
+        cut = AT_LINE + (AFTER_INTRODUCTION if line.rstrip().endswith(_INTRODUCTION_ENDS) else 0.0)
+
+
+def _cuts(line: str, kind: Kind, room: int) -> Iterator[tuple[int, int, float]]:
+    """Start, end and cost of a cut before each piece of a line."""
+    words = size(line)
+    if words <= (_KEPT_WHOLE if kind is Kind.PROSE else room):
+        yield 0, len(line.rstrip()), AT_BLOCK
+        return
+    spans = sentence_spans(line) if kind is Kind.PROSE else ((0, len(line.rstrip())),)
+    for number, (start, end) in enumerate(spans):
+        # The indentation of the first sentence belongs to it.
+        begin = 0 if number == 0 else start
+        for part, (first, last) in enumerate(_clauses(line[begin:end], room)):
+            yield begin + first, begin + last, AT_CLAUSE if part else AT_SENTENCE
+
+
+def _clauses(sentence: str, room: int) -> Iterator[tuple[int, int]]:
+    """Cut what is longer than `room` at the ends of clauses, else of words."""
+    start = 0
+    while size(sentence[start:]) > room:
+        end = _farthest(sentence, start, room)
+        if end >= len(sentence):
+            break
+        yield start, len(sentence[:end].rstrip())
+        start = end + len(sentence[end:]) - len(sentence[end:].lstrip())
+    if start < len(sentence):
+        yield start, len(sentence)
+
+
+def _farthest(sentence: str, start: int, room: int) -> int:
+    """Where to end the piece that begins at `start`: the last end of a clause in its second half, else of a word."""
+    reach = min(len(sentence), start + room * _CHARACTERS_A_WORD + 1)
+    borders = [at for at in range(start + 1, reach) if _is_border(sentence, at)]
+    fitting = bisect_right(borders, room, key=lambda at: size(sentence[start:at]))
+    if not fitting:
+        return _end_of_word(sentence, start, reach)
+    for at in reversed(borders[:fitting]):
+        if size(sentence[start:at]) * 2 < room:
+            break
+        if sentence[:at].rstrip().endswith(_CLAUSE_ENDS):
+            return at
+    return borders[fitting - 1]
+
+
+def _is_border(sentence: str, at: int) -> bool:
+    before, after = sentence[at - 1], sentence[at]
+    if after.isspace():
+        return not before.isspace()
+    return (is_unspaced(before) and after.isalnum()) or (
+        is_unspaced(after) and after.isalnum() and not before.isspace()
+    )
+
+
+def _end_of_word(sentence: str, start: int, reach: int) -> int:
+    """The end of a word that does not fit by itself; beyond `reach` it is no word, and is cut."""
+    match = re.compile(r"\s*\S+").match(sentence, start)
+    return min(match.end() if match else len(sentence), reach)

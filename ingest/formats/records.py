@@ -1,0 +1,87 @@
+"""Data in text (.json, .jsonl, .yaml, .toml) -> a reading: one table block an object, "name: value; name: value"."""
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from ingest.formats import rows
+from ingest.formats.reading import Heading, Item, Reading
+from ingest.types import Block, UnreadableDocument
+
+_DEEPEST_HEADING = 4
+_LONG = 200
+"""Characters. A value that says more is a paragraph of its own."""
+
+
+def read_json(text: str) -> Reading:
+    """Read JSON, or one JSON document a line."""
+    try:
+        return _reading(json.loads(text))
+    except json.JSONDecodeError as error:
+        try:
+            return _reading([json.loads(line) for line in text.splitlines() if line.strip()])
+        except json.JSONDecodeError:
+            raise UnreadableDocument(f"is broken JSON, in line {error.lineno}") from error
+
+
+def read_yaml(text: str) -> Reading:
+    """Read YAML, of one document or several."""
+    try:
+        found = list(yaml.safe_load_all(text))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise UnreadableDocument(f"is broken YAML{f', in line {mark.line + 1}' if mark else ''}") from error
+    return _reading(found[0] if len(found) == 1 else found)
+
+
+def read_toml(text: str) -> Reading:
+    """Read TOML."""
+    try:
+        return _reading(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise UnreadableDocument(f"is broken TOML: {error}") from error
+
+
+def _reading(data: Any) -> Reading:
+    return Reading(tuple(_items(data, 2)))
+
+
+def _items(data: Any, level: int) -> Iterator[Item]:
+    if isinstance(data, Mapping):
+        yield from _object(data, level)
+    elif isinstance(data, list):
+        for element in data:
+            yield from _items(element, level)
+    elif said := _said(data):
+        yield Block(said)
+
+
+def _object(data: Mapping[Any, Any], level: int) -> Iterator[Item]:
+    """First what is said of the object itself, then what is in it, each under its name."""
+    facts = {str(name): said for name, value in data.items() if (said := _fact(value)) and len(said) <= _LONG}
+    yield from rows.blocks(list(facts), [list(facts.values())])
+    for name, value in data.items():
+        if str(name) in facts:
+            continue
+        inside = list(_items(value, min(level + 1, _DEEPEST_HEADING)))
+        if inside:
+            yield Heading(level, str(name))
+            yield from inside
+
+
+def _fact(value: Any) -> str:
+    """A value that fits beside its name: a text, a number, a list of them; else nothing."""
+    if isinstance(value, list):
+        return "" if any(isinstance(part, list | Mapping) for part in value) else ", ".join(map(_said, value))
+    return "" if isinstance(value, Mapping) else _said(value)
+
+
+def _said(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return " ".join(str(value).split())

@@ -1,0 +1,196 @@
+"""An HTML tree -> headings and blocks. Every format that becomes HTML is read here, so all read alike.
+
+What a person would not see (scripts, comments, hidden elements), what was struck out, and pictures are left out.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+
+from ingest.formats import elements, lists, tables
+from ingest.formats.elements import Element
+from ingest.formats.reading import Heading, Item
+from ingest.types import Block
+from storage.types import Kind
+
+_DROPPED = frozenset({
+    "head", "script", "style", "noscript", "template", "iframe", "object", "embed", "video", "audio", "canvas",
+    "svg", "math", "map", "img", "picture", "source", "track", "button", "select", "textarea", "datalist", "nav",
+    "dialog", "del", "s", "strike", "rp", "rt",
+})  # fmt: skip
+_BLOCKS = frozenset({
+    "html", "body", "p", "div", "section", "article", "main", "aside", "header", "footer", "address",
+    "blockquote", "center", "details", "summary", "fieldset", "form", "legend", "figure", "figcaption", "hr",
+    "hgroup", "search", "dl", "dt", "dd", "li", "tr", "td", "th", "tbody", "thead", "tfoot", "caption", "menu",
+})  # fmt: skip
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_SUPERSCRIPT = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
+_SPACES = re.compile(r"\s+")
+_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
+"""Characters without width: soft hyphens, zero-width spaces and joiners of words."""
+_DEEPEST = 150
+"""Elements within elements; below it only the text is read, so that no page can exhaust the stack."""
+
+
+def items(markup: str) -> tuple[Item, ...]:
+    """Read a text of HTML from its first element to its last."""
+    root = elements.html(markup)
+    return () if root is None else read(root)
+
+
+def read(element: Element) -> tuple[Item, ...]:
+    """Read one element and all that is in it."""
+    flow = _Flow()
+    flow.walk(element, 0)
+    flow.end()
+    return tuple(flow.items)
+
+
+def plain(element: Element) -> str:
+    """All that an element says, on one line."""
+    return _one_line(item.text for item in read(element))
+
+
+class _Flow:
+    """Gathers inline text until a block ends it."""
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self._line: list[str] = []
+
+    def say(self, text: str | None) -> None:
+        if text:
+            self._line.append(_SPACES.sub(" ", text.translate(_UNSEEN)))
+
+    def end(self) -> None:
+        """Close the paragraph that was being gathered."""
+        lines = (" ".join(line.split()) for line in "".join(self._line).split("\n"))
+        text = "\n".join(line for line in lines if line)
+        self._line.clear()
+        if text:
+            self.items.append(Block(text))
+
+    def add(self, found: Iterable[Item]) -> None:
+        self.end()
+        self.items.extend(found)
+
+    def walk(self, element: Element, depth: int) -> None:
+        """Read an element without its tail."""
+        tag = element.tag
+        if not isinstance(tag, str) or tag in _DROPPED or _hidden(element):
+            return
+        if depth > _DEEPEST:
+            self.say(" ".join(element.itertext()))
+        elif handler := _HANDLERS.get(tag):
+            handler(self, element, depth)
+        else:
+            self._inside(element, depth)
+
+    def _inside(self, element: Element, depth: int) -> None:
+        block = element.tag in _BLOCKS
+        if block:
+            self.end()
+        self.say(element.text)
+        for child in element:
+            self.walk(child, depth + 1)
+            self.say(child.tail)
+        if block:
+            self.end()
+
+    def fork(self, element: Element, depth: int) -> list[Item]:
+        """Read what is in an element apart from what surrounds it."""
+        flow = _Flow()
+        flow.say(element.text)
+        for child in element:
+            flow.walk(child, depth + 1)
+            flow.say(child.tail)
+        flow.end()
+        return flow.items
+
+    def link(self, element: Element, depth: int) -> None:
+        label = "".join(element.itertext()).strip()
+        if label not in {"¶", "#", "§", "🔗", "↩", "↩︎"}:
+            self._inside(element, depth)
+
+    def superscript(self, element: Element, _depth: int) -> None:
+        text = "".join(element.itertext()).strip()
+        if element.find(".//a") is not None or not text:
+            return
+        self._line.append(text.translate(_SUPERSCRIPT) if text.isascii() and text.isdigit() else text)
+
+    def quotation(self, element: Element, depth: int) -> None:
+        self._line.append("“")
+        self._inside(element, depth)
+        self._line.append("”")
+
+    def line_break(self, _element: Element, _depth: int) -> None:
+        self._line.append("\n")
+
+    def heading(self, element: Element, depth: int) -> None:
+        text = _one_line(item.text for item in self.fork(element, depth))
+        self.add([Heading(int(element.tag[1]), text)] if text else [])
+
+    def code(self, element: Element, _depth: int) -> None:
+        for line_break in element.iter("br"):
+            line_break.tail = "\n" + (line_break.tail or "")
+        text = "".join(element.itertext()).expandtabs(4).strip("\n").rstrip()
+        self.add([Block(text, Kind.CODE)] if text.strip() else [])
+
+    def listing(self, element: Element, depth: int) -> None:
+        self.add(lists.items(element, [(child, self.fork(child, depth + 1)) for child in element]))
+
+    def definitions(self, element: Element, depth: int) -> None:
+        self.end()
+        term = ""
+        for child in element.iter("dt", "dd"):
+            inside = self.fork(child, depth + 1)
+            if child.tag == "dt":
+                self.add([Block(term)] if term else [])
+                term = _one_line(item.text for item in inside)
+            else:
+                self.add(lists.defined(term, inside))
+                term = ""
+        self.add([Block(term)] if term else [])
+
+    def table(self, element: Element, depth: int) -> None:
+        grid = tables.grid(element)
+        if tables.is_layout(element, grid):
+            for cell in tables.cells(element):
+                self.add(self.fork(cell, depth + 1))
+            return
+        for caption in element.iterchildren("caption"):
+            self.add(self.fork(caption, depth + 1))
+        said = {cell: _cell(self.fork(cell, depth + 1)) for line in grid for cell in line}
+        self.add(tables.blocks(grid, said))
+
+
+_HANDLERS: dict[str, Callable[[_Flow, Element, int], None]] = {
+    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _Flow.heading),
+    **dict.fromkeys(("pre", "listing", "xmp"), _Flow.code),
+    **dict.fromkeys(("ul", "ol", "menu"), _Flow.listing),
+    "dl": _Flow.definitions,
+    "table": _Flow.table,
+    "a": _Flow.link,
+    "sup": _Flow.superscript,
+    "q": _Flow.quotation,
+    "br": _Flow.line_break,
+}
+
+
+def _hidden(element: Element) -> bool:
+    attributes = element.attrib
+    return bool(attributes) and (
+        "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+        or ("style" in attributes and bool(_HIDDEN.search(attributes["style"])))
+    )
+
+
+def _one_line(texts: Iterable[str]) -> str:
+    return " ".join(" ".join(texts).split())
+
+
+def _cell(inside: Iterable[Item]) -> str:
+    """What a table's cell says, on one line; the items of a list in it are set apart by commas."""
+    lines = [lists.unmarked(line) for item in inside for line in item.text.split("\n")]
+    ends = [line + ("" if line.endswith((".", ",", ";", ":", "!", "?")) else ",") for line in lines[:-1]]
+    return _one_line([*ends, *lines[-1:]])

@@ -1,0 +1,227 @@
+"""Brings a corpus up to date with its source: what changed is planned purely, then applied, resumable at any moment.
+
+A document whose fingerprint the manifest knows is not even read. Of one that changed, only the passages that are new
+are indexed. A refresh that is cut short is simply run again.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import islice
+
+from ingest.chunking import passages as cut
+from ingest.types import Found, Page, Source, Unreadable, UnreadableDocument
+from storage.passages import PassageStore
+from storage.types import Document, DocumentChange, Passage
+from storage.workers import Worker
+
+BATCH_PASSAGES = 512
+"""After about so many new passages they are written; a crash repeats at most so much work."""
+BATCH_DOCUMENTS = 256
+
+
+class RefreshRefused(Exception):
+    """The refresh would do harm, or has nothing to do it with. `str()` is one line; `hint` says what to do."""
+
+    kind = "refresh_refused"
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshReport:
+    """What a refresh added, changed, removed and could not read: documents, then passages."""
+
+    corpus: str
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    passages_added: int = 0
+    passages_removed: int = 0
+    failures: tuple[tuple[str, str], ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> int:
+        """How many documents could not be read."""
+        return len(self.failures)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a refresh has come. `total` is None where the source cannot know before it has been read."""
+
+    done: int
+    total: int | None
+    passages: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one look into the source brought."""
+
+    read: tuple[tuple[Found, Page], ...]
+    failures: tuple[tuple[str, str], ...]
+    unchanged: tuple[str, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Every document that the source still has."""
+        return (*(found.key for found, _ in self.read), *(key for key, _ in self.failures), *self.unchanged)
+
+
+def plan_document(corpus: str, found: Found, page: Page, stored: Sequence[Passage]) -> DocumentChange:
+    """Decide what becomes of the passages of one document that was read anew; pure.
+
+    A passage that stands already, title included, is kept as it is; only its position may move.
+    """
+    known = {passage.id: passage.hash for passage in stored}
+    new = cut(corpus, found.key, page)
+    ids = {passage.id for passage in new}
+    return DocumentChange(
+        corpus=corpus,
+        key=found.key,
+        document=document_of(corpus, found, page),
+        add=tuple(passage for passage in new if known.get(passage.id) != passage.hash),
+        keep=tuple(passage for passage in new if known.get(passage.id) == passage.hash),
+        drop=tuple(passage.id for passage in stored if passage.id not in ids),
+    )
+
+
+def document_of(corpus: str, found: Found, page: Page) -> Document:
+    """Return the manifest's row of a page that was read."""
+    return Document(
+        corpus=corpus,
+        key=found.key,
+        title=page.title,
+        url=page.url,
+        revision=page.revision,
+        date=page.date,
+        language=page.language,
+        fingerprint=found.fingerprint,
+    )
+
+
+def tally(report: RefreshReport, changes: Sequence[DocumentChange], known: Mapping[str, str]) -> RefreshReport:
+    """Return the report with these changes counted in; pure."""
+    written = [change for change in changes if change.document]
+    return replace(
+        report,
+        added=report.added + sum(change.key not in known for change in written),
+        changed=report.changed + sum(change.key in known for change in written),
+        removed=report.removed + len(changes) - len(written),
+        passages_added=report.passages_added + sum(len(change.add) for change in changes),
+        passages_removed=report.passages_removed + sum(len(change.drop) for change in changes),
+    )
+
+
+def look(items: Iterator[Found | Unreadable], known: Mapping[str, str]) -> Batch | None:
+    """Read on in a source until there is a batch of changed documents; None at its end. Blocks."""
+    read: list[tuple[Found, Page]] = []
+    failures: list[tuple[str, str]] = []
+    unchanged: list[str] = []
+    words = 0
+    for item in islice(items, BATCH_DOCUMENTS):
+        if isinstance(item, Unreadable):
+            failures.append((item.key, item.reason))
+        elif known.get(item.key) == item.fingerprint:
+            unchanged.append(item.key)
+        else:
+            try:
+                read.append((item, item.load()))
+            except UnreadableDocument as error:
+                failures.append((item.key, str(error)))
+            else:
+                words += sum(len(block.text) for section in read[-1][1].sections for block in section.blocks) // 6
+        if words >= BATCH_PASSAGES * 100:
+            break
+    batch = Batch(tuple(read), tuple(failures), tuple(unchanged))
+    return batch if batch.keys else None
+
+
+@dataclass
+class _Run:
+    """One refresh as it goes: the only thing here that changes."""
+
+    report: RefreshReport
+    seen: set[str] = field(default_factory=set)
+    started: float = field(default_factory=time.monotonic)
+
+    def progress(self, total: int | None) -> Progress:
+        return Progress(len(self.seen), total, self.report.passages_added, time.monotonic() - self.started)
+
+
+async def refresh(
+    source: Source, corpus: str, store: PassageStore, *, progress: Callable[[Progress], None]
+) -> RefreshReport:
+    """Bring `corpus` up to date with `source`, and return what that took.
+
+    Reading runs a batch ahead of embedding, in a thread of its own. A document that cannot be read now keeps the
+    version that could be; one that the source no longer lists is removed.
+
+    Raises:
+        RefreshRefused: the source holds no document at all.
+        StorageError: what the store could not do; what was applied before stays.
+    """
+    manifest = store.manifest
+    await store.recover()
+    known = await manifest.fingerprints(corpus)
+    run = _Run(RefreshReport(corpus))
+    with Worker("ingest-read") as reader:
+        total = await reader.run(source.expected)
+        items = source.documents()
+        ahead = asyncio.create_task(reader.run(look, items, known))
+        try:
+            while batch := await ahead:
+                ahead = asyncio.create_task(reader.run(look, items, known))
+                await _take_in(batch, corpus, store, known, run)
+                progress(run.progress(total))
+        finally:
+            ahead.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await ahead
+    _refuse_emptiness(run, corpus, known)
+    await _remove(sorted(known.keys() - run.seen), corpus, store, known, run)
+    await manifest.finish(corpus, datetime.now(UTC), run.report.failures)
+    progress(run.progress(len(run.seen)))
+    return replace(run.report, seconds=time.monotonic() - run.started)
+
+
+async def _take_in(batch: Batch, corpus: str, store: PassageStore, known: Mapping[str, str], run: _Run) -> None:
+    stored = {found.key: await store.manifest.passages_of(corpus, found.key) for found, _ in batch.read}
+    changes = [plan_document(corpus, found, page, stored[found.key]) for found, page in batch.read]
+    if changes:
+        await store.apply(changes)
+    run.seen.update(batch.keys)
+    counted = tally(run.report, changes, known)
+    run.report = replace(
+        counted,
+        unchanged=counted.unchanged + len(batch.unchanged),
+        failures=(*counted.failures, *batch.failures),
+    )
+
+
+def _refuse_emptiness(run: _Run, corpus: str, known: Mapping[str, str]) -> None:
+    if run.seen:
+        return
+    kept = f" The {len(known):,} documents of “{corpus}” were left as they are." if known else ""
+    raise RefreshRefused(
+        f"The source of “{corpus}” holds no documents.{kept}",
+        hint="Check its path and its include and exclude patterns.",
+    )
+
+
+async def _remove(keys: Sequence[str], corpus: str, store: PassageStore, known: Mapping[str, str], run: _Run) -> None:
+    for start in range(0, len(keys), BATCH_DOCUMENTS):
+        part = keys[start : start + BATCH_DOCUMENTS]
+        stored = {key: await store.manifest.passages_of(corpus, key) for key in part}
+        gone = [DocumentChange(corpus, key, None, drop=tuple(p.id for p in stored[key])) for key in part]
+        await store.apply(gone)
+        run.report = tally(run.report, gone, known)

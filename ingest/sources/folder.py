@@ -1,0 +1,165 @@
+"""A folder of documents. Every file is accounted for: found, or unreadable with its reason, or left out by a rule.
+
+Left out, and not counted: hidden files and folders, the `~$` files that Office keeps beside an open document,
+`node_modules` and `__pycache__`, and what `include` and `exclude` say. Pictures, archives and other files that hold no
+text are unreadable, so that the numbers add up; exclude them to have them left out.
+
+Patterns are globs over the path within the folder, in lower or upper case: `**/*.md`, `drafts/**`. One without a slash
+is matched against names: `*.pdf` anywhere, `drafts` any file or folder of that name.
+"""
+
+import errno
+import hashlib
+import os
+import stat
+import unicodedata
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote
+
+from ingest import converting, globbing
+from ingest.types import Found, Page, Unreadable, UnreadableDocument
+
+LARGEST = 200 * 1024 * 1024
+"""Bytes. A file above it is listed as unreadable unless the folder is told otherwise."""
+
+_LEFT_OUT = frozenset({"node_modules", "__pycache__", "thumbs.db", "desktop.ini"})
+
+
+class FolderError(Exception):
+    """The folder itself cannot be read. `str()` is one plain line; `hint` says what to do."""
+
+    kind = "folder"
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class Folder:
+    """The documents under one folder. Symbolic links are followed, except back into a folder that they stand in."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        url_base: str = "",
+        include: Sequence[str] = ("**/*",),
+        exclude: Sequence[str] = (),
+        largest: int = LARGEST,
+    ) -> None:
+        """`url_base` and a document's key make its address; `largest` is in bytes."""
+        self._root = Path(path)
+        self._url_base = url_base
+        self._included = globbing.matcher(include)
+        self._excluded = globbing.matcher(exclude)
+        self._largest = largest
+
+    def documents(self) -> Iterator[Found | Unreadable]:
+        """Every document there is now, by folder and name. Blocks. Raises `FolderError` at once."""
+        try:
+            here = self._root.stat()
+            next(self._root.iterdir(), None)
+        except OSError as error:
+            raise _folder_error(self._root, error) from error
+        return self._checked(self._walk(self._root, "", (_identity(here),)))
+
+    def _checked(self, found: Iterator[Found | Unreadable]) -> Iterator[Found | Unreadable]:
+        """Two names that differ only in how their accents are composed would be one key."""
+        seen: set[str] = set()
+        for document in found:
+            if document.key in seen:
+                yield Unreadable(document.key, "has the same name as another file once accents are composed: rename it")
+            else:
+                seen.add(document.key)
+                yield document
+
+    def _walk(self, folder: Path, above: str, ancestors: tuple[tuple[int, int], ...]) -> Iterator[Found | Unreadable]:
+        try:
+            paths = sorted(folder.iterdir())
+        except OSError as error:
+            yield Unreadable(above, f"the folder cannot be listed: {_reason(error)}")
+            return
+        for path in paths:
+            key = above + _portable(path.name)
+            if _left_out(path.name) or self._excluded(key):
+                continue
+            try:
+                status = path.stat()
+            except OSError as error:
+                if self._included(key):
+                    yield Unreadable(key, _reason(error))
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                if _identity(status) not in ancestors:
+                    yield from self._walk(path, key + "/", (*ancestors, _identity(status)))
+            elif self._included(key):
+                yield self._file(path, key, status)
+
+    def _file(self, path: Path, key: str, status: os.stat_result) -> Found | Unreadable:
+        if not stat.S_ISREG(status.st_mode):
+            return Unreadable(key, "is not a regular file")
+        if reason := converting.refusal(key):
+            return Unreadable(key, reason)
+        if status.st_size > self._largest:
+            return Unreadable(key, f"is larger than {self._largest // 2**20} MB")
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            return Unreadable(key, _reason(error))
+        modified = datetime.fromtimestamp(int(status.st_mtime), UTC)
+        digest = hashlib.sha256(content).hexdigest()
+        date = "" if converting.dated(key, content) else modified.isoformat()
+        said = "\x1f".join((converting.READER_VERSION, digest, self._url(key), date))
+        return Found(
+            key=key,
+            fingerprint=hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest(),
+            size=len(content),
+            load=partial(_load, path, key, digest, self._url(key), modified),
+        )
+
+    def _url(self, key: str) -> str:
+        return f"{self._url_base.rstrip('/')}/{quote(key)}" if self._url_base else ""
+
+
+def _load(path: Path, key: str, digest: str, url: str, modified: datetime) -> Page:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UnreadableDocument(_reason(error)) from error
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise UnreadableDocument("changed while it was read: run the same command again")
+    return converting.page(content, key, url=url, revision=f"sha256:{digest[:12]}", modified=modified)
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def _left_out(name: str) -> bool:
+    return name.startswith((".", "~$")) or name.lower() in _LEFT_OUT
+
+
+def _portable(name: str) -> str:
+    """One name on every system: accents composed, bytes that are not UTF-8 replaced."""
+    return unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "replace"))
+
+
+def _folder_error(root: Path, error: OSError) -> FolderError:
+    if isinstance(error, FileNotFoundError):
+        return FolderError(f"There is no folder {root}.", hint="Check the path.")
+    if isinstance(error, NotADirectoryError):
+        return FolderError(f"{root} is a file, not a folder.", hint="Give the folder that it lies in.")
+    return FolderError(f"The folder {root} cannot be read: {_reason(error)}.", hint="Check its permissions.")
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "is a link to nothing, or was removed meanwhile"
+    if isinstance(error, PermissionError):
+        return "may not be read: permission denied"
+    if error.errno == errno.ELOOP:
+        return "is a link that leads back to itself"
+    return f"cannot be read: {error.strerror or type(error).__name__}"

@@ -1,0 +1,78 @@
+"""What could be quoted: the sentences, list items and table rows of the passages that were found. Pure.
+
+A line that ends in a colon announces what follows: it is a candidate together with its list, and each item is one by
+itself too, read together with the line that announces it. A question is no answer, but says what the next sentence is
+about. Code is offered only where nothing else was found.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pipeline.spans import in_list, quotable_spans
+from storage.types import Evidence, Hit, Kind, Span
+
+_COLON = (":", "：")
+_QUESTION = ("?", "？", "؟")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A stretch of a found passage that could be quoted."""
+
+    hit: Hit
+    rank: int
+    """The place of its passage among the hits, from 0."""
+    span: Span
+    lead: str = ""
+    """The line before it that it cannot be understood without: what announces a list, or a question."""
+
+    @property
+    def text(self) -> str:
+        """The words themselves, verbatim."""
+        return self.hit.passage.text[slice(*self.span)]
+
+    @property
+    def context(self) -> str:
+        """The words with what is above them: title, section, and the line that leads to them."""
+        above = (self.hit.document.title, self.hit.passage.section, self.lead, self.text)
+        return "\n".join(part for part in above if part)
+
+    @property
+    def evidence(self) -> Evidence:
+        """The candidate as evidence for itself."""
+        return Evidence(self.text, self.hit.passage, self.hit.document, self.span)
+
+
+def candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
+    """Return what could be quoted from the hits, passage by passage and in the order of the text."""
+    ranked = list(enumerate(hits))
+    prose = [(rank, hit) for rank, hit in ranked if hit.passage.kind is not Kind.CODE]
+    return tuple(found for rank, hit in prose or ranked for found in _of_passage(rank, hit))
+
+
+def _of_passage(rank: int, hit: Hit) -> Iterator[Candidate]:
+    text, spans = hit.passage.text, quotable_spans(hit.passage)
+    lead, announced = "", False
+    for place, span in enumerate(spans):
+        words = text[slice(*span)]
+        announced = announced and in_list(text, span)
+        if words.endswith(_COLON):
+            yield Candidate(hit, rank, (span[0], _end_of_list(text, spans[place:])))
+            lead, announced = words, True
+        elif words.endswith(_QUESTION):
+            lead, announced = words, False
+        elif _LETTER.search(words):
+            yield Candidate(hit, rank, span, lead if announced or lead.endswith(_QUESTION) else "")
+            lead = lead if announced else ""
+
+
+def _end_of_list(text: str, spans: Sequence[Span]) -> int:
+    """Return where the list ends that the first span announces: its last item, or what follows if that is no list."""
+    end = next((stop for _, stop in spans[1:]), spans[0][1])
+    for span in spans[2:]:
+        if not (in_list(text, span) and in_list(text, spans[1])):
+            break
+        end = span[1]
+    return end

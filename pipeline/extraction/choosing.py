@@ -1,0 +1,81 @@
+"""What is said of the candidates: the best first, then what adds to it, in the order of the documents. Pure.
+
+Where the best is contradicted by another document both come first, the newer before the older, each with its page and
+date. What repeats or overlaps another sentence is dropped. A sentence that opens with "It" or "They", and an item of a
+list, name the page and section that they stand in.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from pipeline import notes
+from pipeline.extraction.candidates import Candidate
+from pipeline.extraction.disagreement import contradicts, repeats, statement
+from pipeline.extraction.scoring import Scored
+from pipeline.follow_ups import opens_with_pronoun
+from pipeline.types import CitedSentence
+
+CLOSE = 3.0
+"""How far behind the best a sentence may be, by score, and still be said."""
+LOOKED_AT = 12
+"""How many of the best candidates are held against each other."""
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+def chosen(ranked: Sequence[Scored], limit: int, language: str) -> tuple[CitedSentence, ...]:
+    """Choose at most `limit` sentences of the candidates, which come best first."""
+    close = [one for one in ranked[:LOOKED_AT] if one.score >= ranked[0].score - CLOSE]
+    best, *others = [one.candidate for one in close]
+    rival = _rival(best, others, language)
+    opening = sorted([best, rival], key=_date, reverse=True) if rival else [best]
+    rest = _additions(opening, others, limit - len(opening), language)
+    noted = {id(candidate): notes.dated(candidate.hit.document) for candidate in opening} if rival else {}
+    return tuple(
+        CitedSentence(one.text, (one.evidence,), note=noted.get(id(one)) or _place(one, language))
+        for one in [*opening, *sorted(rest, key=_in_document_order)]
+    )
+
+
+def _rival(best: Candidate, others: Sequence[Candidate], language: str) -> Candidate | None:
+    """Return the best candidate of another document that contradicts the best."""
+    said = statement(best.text, language)
+    rivals = (
+        other
+        for other in others
+        if other.hit.document.key != best.hit.document.key and contradicts(said, statement(other.text, language))
+    )
+    return next(rivals, None)
+
+
+def _additions(opening: Sequence[Candidate], others: Sequence[Candidate], limit: int, language: str) -> list[Candidate]:
+    """Return the best of the others that neither overlap nor repeat what is said already."""
+    kept = list(opening)
+    for other in others:
+        if len(kept) == len(opening) + limit:
+            break
+        if not any(_overlap(other, one) or _repeat(other, one, language) for one in kept):
+            kept.append(other)
+    return kept[len(opening) :]
+
+
+def _overlap(one: Candidate, other: Candidate) -> bool:
+    same = one.hit.passage.id == other.hit.passage.id
+    return same and one.span[0] < other.span[1] and other.span[0] < one.span[1]
+
+
+def _repeat(one: Candidate, other: Candidate, language: str) -> bool:
+    return repeats(statement(one.text, language), statement(other.text, language))
+
+
+def _place(candidate: Candidate, language: str) -> str:
+    leans = bool(candidate.lead) or opens_with_pronoun(candidate.text, language)
+    return notes.place(candidate.hit.document, candidate.hit.passage) if leans else ""
+
+
+def _date(candidate: Candidate) -> datetime:
+    return candidate.hit.document.date or _LONG_AGO
+
+
+def _in_document_order(candidate: Candidate) -> tuple[str, str, int, int]:
+    passage = candidate.hit.passage
+    return passage.corpus, passage.document, passage.position, candidate.span[0]

@@ -1,0 +1,157 @@
+"""How well each candidate answers the question: a weighted sum of a few features that a person can read. Pure.
+
+The weights stand in `scoring.json` and come from `footnote evaluate calibrate`. What an embedder says counts only as
+far as it knows the script; terms count by how rare they are among the passages found, since what all of them say does
+not tell them apart.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib import resources
+from itertools import pairwise
+
+from pipeline.extraction.answer_types import AnswerType, asked_for, offers
+from pipeline.extraction.candidates import Candidate
+from storage.language.scripts import latin_share
+from storage.language.words import content_terms, terms
+from storage.types import Hit
+
+BORROWED = 0.5
+"""What a term borrowed from earlier turns weighs, beside one of the question's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What is known of a candidate, each about 0 to 1 and higher for better, unless it says otherwise."""
+
+    sentence_cosine: float
+    """Of the question and the candidate in its context."""
+    passage_cosine: float
+    behind: float
+    """How far its passage is behind the best by the fused score; 0 for the best, else less."""
+    terms: float
+    """Share of the question's terms that it has, by weight."""
+    passage_terms: float
+    """Share that its passage has, with title and section."""
+    terms_before: float
+    """Share that the candidate before it has and it has not: what "it" may stand for."""
+    terms_after: float
+    pairs: float
+    """Share of the question's neighbouring terms that it has as neighbours."""
+    offers: float
+    """1 if it has the kind of thing that is asked for, -1 if it has not, 0 if no such kind is asked for."""
+    news: float
+    """How much it says that the question does not, growing slowly: log(1 + terms)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question taken apart, and what its terms weigh among the passages found for it."""
+
+    text: str
+    language: str
+    weights: Mapping[str, float]
+    """Term -> weight; they sum to 1, unless there are no terms."""
+    sequence: frozenset[tuple[str, str]]
+    kind: AnswerType | None
+    trust: float
+    """How far cosines are to be trusted, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A candidate, what is known of it, and its score: comparable within one question, higher is better."""
+
+    candidate: Candidate
+    features: Features
+    score: float
+
+
+def asked(text: str, borrowed: str, language: str, hits: Sequence[Hit]) -> Asked:
+    """Take a question apart. `borrowed` holds the words that it takes from earlier turns; they weigh less."""
+    passages = [passage_terms(hit, language) for hit in hits]
+    shares = dict.fromkeys(content_terms(borrowed, language), BORROWED) | dict.fromkeys(
+        content_terms(text, language), 1.0
+    )
+    rarities = {term: share * _rarity(term, passages) for term, share in shares.items()}
+    whole = sum(rarities.values()) or 1.0
+    return Asked(
+        text=text,
+        language=language,
+        weights={term: rarity / whole for term, rarity in rarities.items()},
+        sequence=frozenset(pairwise(terms(text, language))),
+        kind=asked_for(text),
+        trust=latin_share(text),
+    )
+
+
+def scored(question: Asked, found: Sequence[Candidate], cosines: Sequence[float]) -> tuple[Scored, ...]:
+    """Score candidates, in their order. `cosines` are those of the query with each candidate's context."""
+    best = max((candidate.hit.score for candidate in found), default=0.0)
+    known = [frozenset(content_terms(candidate.text, question.language)) for candidate in found]
+    made = []
+    for place, (candidate, cosine) in enumerate(zip(found, cosines, strict=True)):
+        before = known[place - 1] if place and _neighbours(found[place - 1], candidate) else frozenset()
+        after = known[place + 1] if place + 1 < len(found) and _neighbours(candidate, found[place + 1]) else frozenset()
+        own = known[place]
+        features = Features(
+            sentence_cosine=question.trust * cosine,
+            passage_cosine=question.trust * candidate.hit.dense,
+            behind=candidate.hit.score - best,
+            terms=share(question, own),
+            passage_terms=share(question, passage_terms(candidate.hit, question.language)),
+            terms_before=share(question, before - own),
+            terms_after=share(question, after - own),
+            pairs=_pairs(question, candidate.text),
+            offers=_offers(question, candidate.text),
+            news=math.log1p(len(own - question.weights.keys())),
+        )
+        made.append(Scored(candidate, features, score(features)))
+    return tuple(made)
+
+
+def score(features: Features, weights: Mapping[str, float] | None = None) -> float:
+    """Return the weighted sum of features; by the calibrated weights unless others are given."""
+    weights = weights or calibrated()
+    return math.fsum(weights[field.name] * getattr(features, field.name) for field in fields(Features))
+
+
+@cache
+def calibrated() -> Mapping[str, float]:
+    """Return the calibrated weights by the features' names."""
+    path = resources.files("pipeline.extraction").joinpath("scoring.json")
+    weights: Mapping[str, float] = json.loads(path.read_text(encoding="utf-8"))["weights"]
+    return weights
+
+
+def share(question: Asked, found: frozenset[str]) -> float:
+    """Return the share of the question's terms, by weight, that are among `found`."""
+    return sum(weight for term, weight in question.weights.items() if term in found)
+
+
+def passage_terms(hit: Hit, language: str) -> frozenset[str]:
+    """Return the content terms of a hit's passage with its title and section."""
+    return frozenset(content_terms(f"{hit.document.title}\n{hit.passage.section}\n{hit.passage.text}", language))
+
+
+def _rarity(term: str, passages: Sequence[frozenset[str]]) -> float:
+    having = sum(term in passage for passage in passages)
+    return math.log1p((len(passages) - having + 0.5) / (having + 0.5))
+
+
+def _neighbours(one: Candidate, other: Candidate) -> bool:
+    return one.rank == other.rank
+
+
+def _pairs(question: Asked, text: str) -> float:
+    found = set(pairwise(terms(text, question.language)))
+    return len(question.sequence & found) / len(question.sequence) if question.sequence else 0.0
+
+
+def _offers(question: Asked, text: str) -> float:
+    if question.kind is None:
+        return 0.0
+    return 1.0 if offers(text, question.kind, question.text) else -1.0

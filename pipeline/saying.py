@@ -1,0 +1,102 @@
+"""The gate: the only way text leaves a system. The answer is assembled from what it let through, and nothing else.
+
+It trusts no system: evidence must be a passage that was retrieved in this turn, unchanged in every field, and what is
+withheld is counted and kept with its reason for the record.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pipeline import citing, notes
+from pipeline.kit import Supports
+from pipeline.types import Answer, CitedSentence, Event, Said, Status
+from storage.types import CheckedClaim, Claim, Evidence, Hit, Verdict
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """A sentence that the gate did not let through, and why."""
+
+    text: str
+    reason: str
+
+
+class Gate:
+    """One turn's gate; `gate.say` is what goes into the kit."""
+
+    def __init__(self, *, found: Mapping[str, Hit], supports: Supports, tell: Callable[[Event], None]) -> None:
+        self._found = found
+        self._supports = supports
+        self._tell = tell
+        self._said: list[CitedSentence] = []
+        self._claims: list[CheckedClaim] = []
+        self._withheld: list[Withheld] = []
+
+    @property
+    def withheld(self) -> tuple[Withheld, ...]:
+        """What was not let through, in order."""
+        return tuple(self._withheld)
+
+    async def say(self, sentence: CitedSentence) -> bool:
+        """Let a sentence through if it stands on passages found in this turn; return whether it was."""
+        fault = _fault(sentence, self._found)
+        if fault:
+            return self._withhold(sentence, fault)
+        passages = {evidence.passage.id: evidence.passage for evidence in sentence.evidence}
+        support = await self._supports(sentence.text, tuple(passages.values()))
+        reasons = "; ".join(support.reasons)
+        if not support.holds:
+            return self._withhold(sentence, reasons or "its passages do not support it")
+        claim = Claim(sentence.text, origin="retrieved")
+        self._claims.append(CheckedClaim(claim, Verdict.SUPPORTS, tuple(passages), reasons))
+        self._said.append(sentence)
+        self._tell(Said(citing.number(self._said)[0][-1]))
+        return True
+
+    def answer(self, status: Status, *, nearest: Sequence[Hit] = ()) -> Answer:
+        """Assemble the answer of a turn that ended with `status`.
+
+        Only an answered turn carries sentences, and a turn in which nothing was said has not been answered: it
+        becomes an abstention. `nearest` is kept for abstentions alone.
+        """
+        if status is Status.ANSWERED and not self._said:
+            status = Status.ABSTAINED
+        withheld = len(self._withheld)
+        if status is not Status.ANSWERED:
+            pages = tuple(nearest) if status is Status.ABSTAINED else ()
+            return Answer(status, nearest=pages, withheld=withheld)
+        sentences, citations = citing.number(self._said)
+        return Answer(status, sentences, citations, claims=tuple(self._claims), withheld=withheld)
+
+    def _withhold(self, sentence: CitedSentence, reason: str) -> bool:
+        self._withheld.append(Withheld(sentence.text, reason))
+        log.warning("a sentence was withheld: %s", reason)
+        return False
+
+
+def _fault(sentence: CitedSentence, found: Mapping[str, Hit]) -> str:
+    """Name what is wrong with a sentence's form or evidence; empty when nothing is."""
+    if not sentence.text.strip():
+        return "it has no text"
+    if not sentence.evidence:
+        return "it cites nothing"
+    if not any(notes.is_ours(sentence.note, evidence) for evidence in sentence.evidence):
+        return "its note does not name its source"
+    return next(filter(None, (_evidence_fault(evidence, found) for evidence in sentence.evidence)), "")
+
+
+def _evidence_fault(evidence: Evidence, found: Mapping[str, Hit]) -> str:
+    hit = found.get(evidence.passage.id)
+    if hit is None:
+        return f"passage {evidence.passage.id} was not retrieved in this turn"
+    if evidence.passage != hit.passage or evidence.document != hit.document:
+        return f"passage {evidence.passage.id} is not as it was retrieved"
+    start, end = evidence.span
+    if not 0 <= start < end <= len(hit.passage.text):
+        return f"the span {evidence.span} does not lie in passage {evidence.passage.id}"
+    if hit.passage.text[start:end] != evidence.text:
+        return f"the evidence is not what stands at {evidence.span} in passage {evidence.passage.id}"
+    return ""

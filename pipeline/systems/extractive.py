@@ -1,0 +1,60 @@
+"""Answers with the few sentences of the passages that answer best, quoted and cited, or abstains. Asks no model.
+
+Reads from top to bottom; each step is a pure function of `pipeline.extraction`, only searching, comparing and saying
+reach out through the kit.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pipeline.errors import QuestionTooLong, QuestionWithoutWords
+from pipeline.extraction.abstention import answerable
+from pipeline.extraction.candidates import candidates
+from pipeline.extraction.choosing import chosen
+from pipeline.extraction.scoring import asked, scored
+from pipeline.follow_ups import resolve
+from pipeline.kit import Kit, Limits
+from pipeline.small_talk import small_talk
+from pipeline.types import Conversation, Status, Turn
+from storage.language.detect import detect
+from storage.language.words import words
+from storage.types import Hit, SearchQuery
+
+
+async def answer(talk: Conversation, kit: Kit) -> Status:
+    """Quote what answers the conversation's last question.
+
+    Raises:
+        QuestionTooLong: it has more characters than the limits allow.
+        QuestionWithoutWords: nothing in it can be looked up.
+        SearchUnavailable: the search failed.
+    """
+    _refuse_unreadable(talk.question.text, kit.limits)
+    if small_talk(talk.question.text):
+        return Status.CHATTED
+    question = resolve(talk)
+    hits = await kit.search(SearchQuery(question.query), kit.limits.passages)
+    found = candidates(hits)
+    cosines = await kit.compare(question.query, [candidate.context for candidate in found])
+    reading = asked(question.text, question.borrowed, _language(talk.question, hits), hits)
+    ranked = sorted(scored(reading, found, cosines), key=lambda one: one.score, reverse=True)
+    if not answerable(reading, hits, ranked):
+        return Status.ABSTAINED
+    said = [await kit.say(sentence) for sentence in chosen(ranked, kit.limits.sentences, reading.language)]
+    return Status.ANSWERED if any(said) else Status.ABSTAINED
+
+
+def _refuse_unreadable(text: str, limits: Limits) -> None:
+    if len(text) > limits.question_characters:
+        raise QuestionTooLong(
+            f"The question has {len(text):,} characters; at most {limits.question_characters:,} are read.",
+            hint="Ask in a few sentences.",
+        )
+    if not words(text):
+        raise QuestionWithoutWords("There are no words in the question.", hint="Ask in words.")
+
+
+def _language(turn: Turn, hits: Sequence[Hit]) -> str:
+    """Return the question's language; where it is too short to tell, the one that most of the pages are in."""
+    common = Counter(hit.document.language for hit in hits).most_common(1)
+    return turn.language or detect(turn.text) or (common[0][0] if common else "")

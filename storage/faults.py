@@ -1,0 +1,54 @@
+"""What errors of the operating system and of SQLite mean to a person. Pure; `storage.errors` has what they become."""
+
+import errno
+import sqlite3
+from pathlib import Path
+
+from storage.errors import DatabaseUnusable, HomeUnusable, StorageError
+
+_FREE_SPACE = "Free some space on it and run the command again; what was stored before is unharmed."
+_MAKE_WRITABLE = "Make it writable for the user who runs Footnote, or choose another folder with FOOTNOTE_HOME."
+_LOOK_AT_DISK = "Look whether the disk is full or failing, then run the command again."
+_WAIT = "Wait until it is done, or stop it, and run the command again."
+_RESTORE = "Nothing was changed. Restore it from a backup, or move the whole folder away and ingest again."
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FORBIDDEN = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+_NO_FOLDER = frozenset({errno.ENOTDIR, errno.EEXIST})
+
+# The low byte of SQLite's codes is the kind of error, the bytes above it say where it was met. The shared memory that
+# cannot be made larger is the one place that tells a full disk from a failing one.
+_SQLITE: dict[int, tuple[type[StorageError], str, str]] = {
+    sqlite3.SQLITE_FULL: (HomeUnusable, "The disk that holds {file} is full.", _FREE_SPACE),
+    sqlite3.SQLITE_IOERR_SHMSIZE: (HomeUnusable, "The disk that holds {file} is full.", _FREE_SPACE),
+    sqlite3.SQLITE_READONLY: (HomeUnusable, "{file} cannot be written.", _MAKE_WRITABLE),
+    sqlite3.SQLITE_PERM: (HomeUnusable, "{file} cannot be written.", _MAKE_WRITABLE),
+    sqlite3.SQLITE_CANTOPEN: (HomeUnusable, "{file} cannot be opened.", _MAKE_WRITABLE),
+    sqlite3.SQLITE_IOERR: (HomeUnusable, "The disk failed while {file} was read or written.", _LOOK_AT_DISK),
+    sqlite3.SQLITE_BUSY: (HomeUnusable, "Another process keeps {file} locked.", _WAIT),
+    sqlite3.SQLITE_LOCKED: (HomeUnusable, "Another process keeps {file} locked.", _WAIT),
+    sqlite3.SQLITE_NOTADB: (DatabaseUnusable, "{file} is damaged, or is not a database.", _RESTORE),
+    sqlite3.SQLITE_CORRUPT: (DatabaseUnusable, "{file} is damaged.", _RESTORE),
+}
+
+
+def folder_fault(error: OSError, folder: Path) -> HomeUnusable:
+    """Say what an error of the operating system about something in `folder` means."""
+    if error.errno in _FULL:
+        return HomeUnusable(f"The disk that holds {folder} is full.", hint=_FREE_SPACE)
+    if error.errno in _FORBIDDEN:
+        return HomeUnusable(f"{folder} cannot be written.", hint=_MAKE_WRITABLE)
+    if error.errno in _NO_FOLDER:
+        hint = "Move that file away, or choose another folder with FOOTNOTE_HOME."
+        return HomeUnusable(f"{error.filename or folder} is a file, not a folder.", hint=hint)
+    return HomeUnusable(f"{folder} cannot be used: {error.strerror or error}.", hint=_MAKE_WRITABLE)
+
+
+def sqlite_fault(error: sqlite3.Error, file: Path) -> StorageError | None:
+    """Say what SQLite's error about the database `file` means; None when it is a fault of the code."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    known = _SQLITE.get(code) or _SQLITE.get(code & 0xFF)
+    if known is None:
+        return None
+    kind, sentence, hint = known
+    return kind(sentence.format(file=file), hint=hint)

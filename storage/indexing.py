@@ -1,0 +1,11 @@
+"""What the indexes see of a passage, and the version that says so; both indexes read the same words."""
+
+from storage.types import Document, Passage
+
+INDEX_SCHEMA = 1
+"""Raised whenever what is written into an index changes; indexes with another number are made again."""
+
+
+def indexed_text(document: Document, passage: Passage) -> str:
+    """Return title, section and text on lines of their own: a passage is found by what it is about, too."""
+    return "\n".join(part for part in (document.title, passage.section, passage.text) if part)

@@ -1,0 +1,182 @@
+"""Where sentences begin and end, in every script.
+
+`blocks` cuts a text into paragraphs, items, rows and headings; here each block is cut at sentence ends. Every mark that
+could end a sentence is found by one pattern, then decided upon by what stands before and after it.
+"""
+
+import re
+from collections.abc import Iterator
+
+from storage.language.blocks import Span, block_spans, is_row
+from storage.language.scripts import UNSPACED_CLASS
+from storage.language.vocabulary import lists
+
+_LONG_UNPUNCTUATED = 120
+"""How many characters of Thai, Lao, Khmer or Burmese may pass before a space ends a piece."""
+
+_ORDINAL_DIGITS = 2
+"""Days and centuries have two."""
+_READ_BACK = 60
+"""How many characters before a period tell what it is."""
+_FOOTNOTE = r"\[[^\[\]\n]{1,30}\]|[¹²³⁰-⁹†‡]"
+_MARK = re.compile(
+    # Marks that end a sentence wherever they stand: no abbreviation or number uses them.
+    rf"(?P<hard>[。！？｡।॥۔؟։።፧፨។៕။༎᠃෴‼⁇⁈⁉]++|．(?!\d))(?:[”’»)\]}}」』】〉》〕）］｝｣]|{_FOOTNOTE})*+"
+    rf"|(?<![.!?…])(?P<soft>[.!?…]++)"
+    rf"(?:[\"'”’“‘»«)\]}}*_`]|{_FOOTNOTE})*+(?:[ \u00a0\u202f]»(?=[\s,.;:)]|\Z))?"
+    r"(?: \[\d{1,3}\]|\s\[[^\[\]\n]{1,30}\](?=\s*\Z))*+"
+    rf"(?:(?=\s|\Z)|(?<=[!?])(?=[{UNSPACED_CLASS}])|(?<=\])(?=[^\W\d_])"
+    # No Arabic name or address has periods inside, so one without a space is a slip.
+    r"|(?<=[\u0621-\u064a]{2}\.)(?=[\u0621-\u064a]{2}))"
+    r"|(?<=[\u0370-\u03ff\u1f00-\u1fff])(?P<greek>[;\u037e])(?=\s+[^\Wa-zα-ώ])"
+)
+_ENCLOSED = re.compile(
+    r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]|（[^（）]{0,200}）|「[^「」]{0,200}」|『[^『』]{0,200}』|《[^《》]{0,100}》|〈[^〈〉]{0,100}〉"
+    r"|“[^“”]{0,200}”|„[^„“”]{0,200}[“”]|«[^«»]{0,200}»|»[^«»]{0,200}«"
+    r"|(?<![^\s(\[])\"(?=\S)[^\"]{1,200}(?<=\S)\"(?!\w)"
+)
+_CONTINUING = frozenset(",;:.…!?)，、；：。！？")
+_OPENING = re.compile(r"[\s\"'“‘„«»¿¡(\[{*_`—–-]*")
+_NEXT = re.compile(r"\w+(?:['\u2019]\w+)?")
+_TOKEN = re.compile(r"[^\s(\[{\"“‘«„/—–-]*\Z")
+_ROMAN = re.compile(r"[IVXLCDM]{2,}\b|[VX]\b")
+_ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")
+_CAPITAL = re.compile(r"[A-ZÀ-ÖØ-ÞΑ-ΩА-ЯЁ]")
+_SOUTHEAST_SPACE = re.compile(
+    r"(?<=[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]) +(?=[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])"
+)
+
+
+def sentence_spans(text: str) -> tuple[Span, ...]:
+    """Return start and end of each sentence of `text`, in order, without the white space around them.
+
+    They do not overlap, and every character that is no white space lies in one of them.
+    """
+    return tuple(
+        trimmed
+        for start, end in block_spans(text)
+        for span in _sentences(text, start, end)
+        for trimmed in _trimmed(text, *span)
+    )
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
+    piece = text[start:end]
+    bare = piece.strip()
+    if bare:
+        begin = start + len(piece) - len(piece.lstrip())
+        yield begin, begin + len(bare)
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
+    """Yield the sentences of one block."""
+    block = text[start:end]
+    if is_row(block):
+        yield start, end
+        return
+    begin = 0
+    for cut in [*_cuts(block), len(block)]:
+        for piece_start, piece_end in _at_spaces(block, begin, cut):
+            yield start + piece_start, start + piece_end
+        begin = cut
+
+
+def _at_spaces(block: str, start: int, end: int) -> Iterator[Span]:
+    """Yield a sentence whole, or, where its script has no full stop and it is long, in pieces that end at spaces."""
+    if end - start > _LONG_UNPUNCTUATED:
+        for space in _SOUTHEAST_SPACE.finditer(block, start, end):
+            if space.start() - start >= _LONG_UNPUNCTUATED:
+                yield start, space.start()
+                start = space.end()
+    yield start, end
+
+
+def _cuts(block: str) -> Iterator[int]:
+    """Yield where the sentences of a block end, but for the last one."""
+    enclosed = [found.span() for found in _ENCLOSED.finditer(block)]
+    cased = _CAPITAL.search(block) is not None
+    begin = place = 0
+    for mark in _MARK.finditer(block):
+        end = mark.end()
+        while place < len(enclosed) and enclosed[place][1] <= mark.start():
+            place += 1
+        if place < len(enclosed) and enclosed[place][0] < mark.start():
+            if mark["hard"] and enclosed[place][1] == end + 1:
+                end += 1
+            if end < enclosed[place][1]:
+                continue
+        if _ends(block, begin, mark, end, cased=cased):
+            yield end
+            begin = end
+
+
+def _ends(block: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) -> bool:
+    """Whether the sentence that began at `begin` ends at `end`, behind a mark and the quotes that close after it."""
+    following = _OPENING.match(block, end)
+    place = following.end() if following else end
+    next_char = block[place : place + 1]
+    if next_char in _CONTINUING and block[place - 1] not in "[(":
+        return False
+    if mark["hard"]:
+        closed = end > mark.end("hard")
+        return not (closed and "\u3041" <= block[end : end + 1] <= "\u309f")
+    if mark["soft"] and _continues(block, mark.start(), place, cased=cased):
+        return False
+    return mark["soft"] != "." or _period_ends(
+        block[max(begin, mark.start() - _READ_BACK) : mark.start()], block, place
+    )
+
+
+def _continues(block: str, start: int, place: int, *, cased: bool) -> bool:
+    """Whether a mark at `start` stands alone in brackets, or a small letter at `place` goes on with the sentence."""
+    if start and block[start - 1] in "([":
+        return True
+    return cased and block[place : place + 1].islower() and not block[place + 1 : place + 2].isupper()
+
+
+def _period_ends(before: str, block: str, place: int) -> bool:
+    """Whether a single period ends the sentence `before`, when the next word stands at `place` of the block."""
+    found = _TOKEN.search(before)
+    token = found[0].lstrip("'") if found else ""
+    head = before[: len(before) - len(token)].rstrip()
+    if not head and (token.isdigit() or len(token) == 1):
+        return False  # the number of a list item
+    following = _NEXT.match(block, place)
+    word = following[0].casefold().replace("\u2019", "'") if following else ""
+    initial = len(word) == 1 and block[place + 1 : place + 2] == "."
+    starts = word in lists("abbreviations")["starter"] and not initial
+    if token.isdecimal():
+        return starts or not _is_ordinal(head, token, word)
+    if head[-1:].isdecimal() and token in lists("abbreviations")["unit"]:
+        return True
+    if token in lists("abbreviations")["letter"] and word != "chr" and not initial:
+        return not word[:1].isdecimal()
+    return _word_ends(token, starts=starts, numbered=word[:1].isdecimal() or _ROMAN.match(block, place) is not None)
+
+
+def _word_ends(token: str, *, starts: bool, numbered: bool) -> bool:
+    """Whether a word with a period ends a sentence, before a word that begins sentences, or before a number."""
+    known, word = lists("abbreviations"), token.casefold()
+    if word in known["last"]:
+        return True
+    if word in known["number"]:
+        return not numbered
+    if word in known["bound"]:
+        return False
+    if word in known["open"] or _ACRONYM.fullmatch(token) or (len(token) == 1 and token.isalpha()):
+        return starts
+    return True
+
+
+def _is_ordinal(head: str, number: str, word: str) -> bool:
+    """Whether a number with a period is an ordinal or part of a date (German), or counts what a colon announced."""
+    if len(number) > _ORDINAL_DIGITS:
+        return False
+    lead = head.rsplit(None, 1)[-1].casefold() if head else ""
+    dated = lead[:-1].isdecimal() and lead.endswith(".")
+    return (
+        dated
+        or lead.endswith(":")
+        or lead in lists("abbreviations")["ordinal"]
+        or word in lists("abbreviations")["month"]
+    )

@@ -1,0 +1,227 @@
+"""Words as they stand, how many there are, and the terms that a lexical index holds of them.
+
+Works inside a sentence; `sentences` finds the sentences. A word is a surface string, a term is what the spellings and
+forms of one word share: casefolded, stemmed, without accents. Scripts that put no spaces between words have no words
+that could be told without a dictionary: a run of them is one word here, its characters and pairs of them are its terms.
+"""
+
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+from itertools import pairwise
+
+import Stemmer
+
+from storage.language.scripts import UNSPACED_CLASS, script_of
+from storage.language.vocabulary import lists, plain
+
+__all__ = ["content_terms", "content_words", "count_words", "plain", "stop_words", "terms", "word_spans", "words"]
+
+_STEMMERS = {
+    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english",
+    "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian", "fi": "finnish", "fr": "french",
+    "ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian", "it": "italian",
+    "lt": "lithuanian", "nb": "norwegian", "ne": "nepali", "nl": "dutch", "no": "norwegian", "pl": "polish",
+    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil",
+    "tr": "turkish", "yi": "yiddish",
+}  # fmt: skip
+_SCRIPTS = {
+    "am": "Ethiopic", "ar": "Arabic", "be": "Cyrillic", "bg": "Cyrillic", "el": "Greek", "fa": "Arabic",
+    "he": "Hebrew", "hi": "Devanagari", "hy": "Armenian", "ja": "Han", "ka": "Georgian", "kk": "Cyrillic",
+    "ko": "Hangul", "mk": "Cyrillic", "mn": "Cyrillic", "mr": "Devanagari", "ne": "Devanagari", "ru": "Cyrillic",
+    "sr": "Cyrillic", "ta": "Tamil", "th": "Thai", "uk": "Cyrillic", "ur": "Arabic", "yi": "Hebrew", "zh": "Han",
+}  # fmt: skip
+"""The script of each language that is not written in Latin letters."""
+_USUAL_LANGUAGE = {
+    "Latin": "en", "Arabic": "ar", "Armenian": "hy", "Cyrillic": "ru", "Devanagari": "hi", "Greek": "el", "Tamil": "ta",
+}  # fmt: skip
+_DECIMAL_COMMA = frozenset({
+    "bg", "ca", "cs", "da", "de", "el", "es", "fi", "fr", "hu", "id", "it", "lt", "nb", "nl", "no", "pl", "pt", "ro",
+    "ru", "sr", "sv", "tr", "uk",
+})  # fmt: skip
+_ELISIONS = frozenset({
+    "l", "d", "j", "qu", "n", "s", "c", "m", "t", "un", "all", "dall", "dell", "nell", "sull", "quell", "lorsqu",
+    "puisqu", "jusqu", "quoiqu",
+})  # fmt: skip
+_SYLLABLES = "\u3041-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9d\uac00-\ud7a3\U00020000-\U0003ffff"
+_IN_PIECES = re.compile(f"[{UNSPACED_CLASS}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff]")
+_ALONE_TELLING = re.compile(f"[{_SYLLABLES}]")
+_UNSPACED = re.compile(f"[{UNSPACED_CLASS}]")
+_KANA = re.compile("[\u3041-\u30ff]")
+_COUNTED_BY_CHARACTER = re.compile(f"[{UNSPACED_CLASS}\u3001-\u3003\u3008-\u3020\u302a-\u303f\u30fb\uff01-\uff65]")
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
+_THOUSANDS_DOTTED = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?")
+_DECIMAL_COMMAED = re.compile(r"\d+,\d+")
+
+
+def words(text: str) -> list[str]:
+    """Return the words of `text` as they stand, without punctuation; an unspaced run is one word."""
+    return _word_pattern().findall(text)
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Return start and end of each of `words(text)`."""
+    return [found.span() for found in _word_pattern().finditer(text)]
+
+
+def count_words(text: str) -> int:
+    """Count what stands between spaces; two characters of an unspaced script, its punctuation too, are one word."""
+    if text.isascii():
+        return len(text.split())
+    rest, characters = _COUNTED_BY_CHARACTER.subn(" ", text)
+    return len(rest.split()) + (characters + 1) // 2
+
+
+def terms(text: str, language: str = "") -> list[str]:
+    """Return the index terms of `text` in order, repeated where it repeats them; none of them holds a space.
+
+    `language` (ISO 639-1) chooses the stemmer. Where it is unknown or written in another script than the word, the
+    script decides: English for Latin letters.
+    """
+    return [term for word in words(_composed(text)) for term in _terms_of(word, language)]
+
+
+def content_words(text: str, language: str = "") -> list[str]:
+    """Return the words of `text` that are no stop words; unspaced runs are cut at the stop words in them.
+
+    Acronyms in capitals ("US", "IT", "WHO") are no stop words unless the whole text is in capitals.
+    """
+    left_out = stop_words(language)
+    found = words(text)
+    shouted = len(found) > 1 and text.isupper()
+    kept: list[str] = []
+    for word in found:
+        if _UNSPACED.match(word):
+            kept += filter(None, _stop_pattern(_language_of_run(word, language)).split(word))
+        elif not _is_stop(word, left_out) or (len(word) > 1 and word.isupper() and not shouted):
+            kept.append(word)
+    return kept
+
+
+def content_terms(text: str, language: str = "") -> list[str]:
+    """Return the terms of the content words of `text`, in order."""
+    found: list[str] = []
+    for word in content_words(_composed(text), language):
+        made = _terms_of(word, language)
+        if _UNSPACED.match(word):
+            particles = stop_words(_language_of_run(word, language))
+            found += [term for term in made if term not in particles]
+        else:
+            found += made
+    return found
+
+
+@lru_cache(maxsize=64)
+def stop_words(language: str = "") -> frozenset[str]:
+    """Return the function words of a language in plain spelling (see `plain`); English ones for "", none if unknown."""
+    return frozenset(map(plain, lists("function_words").get(language or "en", ())))
+
+
+@lru_cache(maxsize=1)
+def _word_pattern() -> re.Pattern[str]:
+    """One word: an unspaced run, a date, number or version, an acronym with periods, or letters, marks and digits.
+
+    The re module's word characters leave out combining marks, without which Hindi or vocalised Arabic falls to
+    pieces.
+    """
+    marks = "".join(char for char in map(chr, range(0x300, 0x3100)) if unicodedata.category(char).startswith("M"))
+    letter = rf"(?:(?![{UNSPACED_CLASS}_])[\w{marks}\u200c\u200d])"
+    return re.compile(
+        rf"[{UNSPACED_CLASS}]+"
+        rf"|\d{{4}}-\d\d-\d\d(?!{letter})"
+        r"|(?:\b[vV])?\d+(?:[.,\u066b\u066c]\d+)+"
+        r"|[^\W\d_](?:\.[^\W\d_])+\.?(?!\w)"
+        r"|[A-Za-z](?:\+\+|#)(?!\w)"
+        rf"|(?<![\w-])[eE]-{letter}++"
+        rf"|{letter}++(?:['\u2019\u02bc]{letter}++)*+"
+    )
+
+
+def _composed(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+@lru_cache(maxsize=65_536)
+def _terms_of(word: str, language: str) -> tuple[str, ...]:
+    if _IN_PIECES.match(word):
+        return _pieces(plain(word))
+    if word[-1] in "+#":
+        return (word.casefold(),)
+    if word.lstrip("vV")[:1].isdecimal() and not word.isalnum():
+        return (_number(plain(word).lstrip("v"), language),)
+    stem = _stem(word, language)
+    return (stem,) if stem else ()
+
+
+def _pieces(run: str) -> tuple[str, ...]:
+    """Return the pairs of neighbouring characters of a run, and those characters that mean something alone."""
+    units: list[str] = []
+    for char in run:
+        if units and unicodedata.category(char).startswith("M"):
+            units[-1] += char
+        else:
+            units.append(char)
+    pairs = [first + second for first, second in pairwise(units)]
+    return (*pairs, *(unit for unit in units if not pairs or _ALONE_TELLING.match(unit)))
+
+
+def _number(number: str, language: str) -> str:
+    """Return a number without separators of thousands and with a decimal point."""
+    if language in _DECIMAL_COMMA:
+        if _THOUSANDS_DOTTED.fullmatch(number):
+            return number.replace(".", "").replace(",", ".")
+        if _DECIMAL_COMMAED.fullmatch(number):
+            return number.replace(",", ".")
+    if _THOUSANDS.fullmatch(number):
+        return number.replace(",", "")
+    return number.replace(",", ".")
+
+
+def _stem(word: str, language: str) -> str:
+    """Return the stem of a word in plain spelling; empty when it is nothing but an apostrophe."""
+    bare = _without_clitics(
+        unicodedata.normalize("NFKC", word).casefold().replace("\u2019", "'").replace("\u02bc", "'")
+    )
+    bare = bare.translate({ord("'"): None, ord("."): None, ord("-"): None})
+    script = next((script_of(char) for char in bare if char.isalpha()), "")
+    usual = _USUAL_LANGUAGE.get(script, "")
+    chosen = language if language and _SCRIPTS.get(language, "Latin") == script else usual
+    stemmer = _stemmer(chosen, threading.get_ident())
+    return plain(stemmer.stemWord(bare) if stemmer else bare) or plain(bare) or bare
+
+
+def _without_clitics(word: str) -> str:
+    """Return `word` (casefolded) without an English possessive or a French or Italian article before it."""
+    head, apostrophe, tail = word.partition("'")
+    if apostrophe and head in _ELISIONS and len(tail) > 1:
+        return tail
+    return word.removesuffix("'s")
+
+
+@lru_cache(maxsize=256)
+def _stemmer(language: str, _thread: int) -> Stemmer.Stemmer | None:
+    """Return the stemmer of a language for one thread, which is all that may use it."""
+    return Stemmer.Stemmer(_STEMMERS[language], 0) if language in _STEMMERS else None
+
+
+def _is_stop(word: str, listed: frozenset[str]) -> bool:
+    bare = plain(word)
+    if bare in listed or "'" not in bare:
+        return bare in listed
+    head, _, tail = bare.partition("'")
+    return head in _ELISIONS and tail in listed
+
+
+def _language_of_run(run: str, language: str) -> str:
+    """Return the language whose stop words an unspaced run has."""
+    if language in {"ja", "th", "zh"}:
+        return language
+    return "th" if script_of(run[0]) == "Thai" else "ja" if _KANA.search(run) else "zh"
+
+
+@lru_cache(maxsize=8)
+def _stop_pattern(language: str) -> re.Pattern[str]:
+    """Return what cuts an unspaced run: the stop words of two characters and more, longest first."""
+    listed = sorted((word for word in stop_words(language) if len(word) > 1), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, listed)))

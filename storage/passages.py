@@ -1,0 +1,192 @@
+"""One face over the manifest and its indexes: passages are written, removed and searched here.
+
+The manifest in SQL says what exists. An index may hold more (a write that was cut short, a removal that is still to be
+swept), never less: indexes are written before the manifest and cleaned after it, and what the manifest does not list
+is never returned.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from storage.dense import REINDEX, DenseIndex, Vectors
+from storage.embedding import Embedder
+from storage.errors import IndexStale
+from storage.fusion import fuse
+from storage.indexing import indexed_text
+from storage.lexical import LexicalIndex
+from storage.manifest import Manifest
+from storage.types import CorpusInfo, Document, DocumentChange, Hit, Passage
+from storage.workers import Worker
+
+Row = tuple[Document, Passage]
+
+CANDIDATES = 50
+"""How many passages each retriever offers to the fusion."""
+UPSERT = 32
+"""An upsert holds the interpreter: 24 to 65 ms for this many passages, over a second for thousands."""
+EMBED = 256
+PAGE = 1_000
+
+
+@dataclass(frozen=True)
+class PassageStore:
+    """Passages, by the manifest and both indexes. Close it with the `Threads` it was given."""
+
+    manifest: Manifest
+    dense: DenseIndex
+    lexical: LexicalIndex
+    embedder: Embedder
+    threads: "Threads"
+    polite: bool = False
+    """Leave a core for questions while passages are being embedded."""
+    _writing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+
+    async def search(self, text: str, corpora: Sequence[str], k: int) -> tuple[Hit, ...]:
+        """Return the `k` best passages of `corpora`, best first, by dense and lexical score fused.
+
+        Raises:
+            EmbeddingUnavailable: the embedder fails.
+        """
+        if not corpora or k < 1:
+            return ()
+        wanted = max(CANDIDATES, 2 * k)
+        dense, lexical = await asyncio.gather(
+            self._nearest(text, corpora, wanted),
+            self.threads.read.run(self.lexical.search, text, corpora, wanted),
+        )
+        listed = await self.manifest.join([*{*dense, *lexical}], corpora)
+        dense, lexical = _only(dense, listed), _only(lexical, listed)
+        ranking = fuse(dense, lexical, dense_weight=self.embedder.knows(text))[:k]
+        return tuple(
+            Hit(*listed[key], score=score, dense=dense.get(key, 0.0), lexical=lexical.get(key, 0.0))
+            for key, score in ranking
+        )
+
+    async def compare(self, text: str, others: Sequence[str]) -> tuple[float, ...]:
+        """Return the cosine of `text` with each of `others`."""
+        if not others:
+            return ()
+        vectors = await self.threads.embed.run(self.embedder.embed, [text, *others])
+        return tuple(float(cosine) for cosine in vectors[1:] @ vectors[0])
+
+    async def apply(self, changes: Sequence[DocumentChange]) -> None:
+        """Carry changes of one corpus out: a reader sees each document as it was or as it is, never half.
+
+        Cut short at any moment, nothing is lost: the documents concerned keep their old fingerprint, and the next
+        refresh does them again.
+        """
+        rows = [(change.document, passage) for change in changes if change.document for passage in change.add]
+        async with self._writing:
+            await self.manifest.begin(changes)
+            await self._index(rows)
+            await self.manifest.commit(changes)
+            await self._sweep()
+
+    async def recover(self) -> None:
+        """Finish what a process that was cut short has left half done; nothing to do costs one query."""
+        async with self._writing:
+            await self._sweep()
+
+    async def check(self) -> None:
+        """Raise unless both indexes serve what the manifest lists.
+
+        Raises:
+            IndexStale: an index is missing, incomplete, or was made with another embedder or version.
+        """
+        corpora = await self.manifest.corpora()
+        if reason := await self.threads.read.run(self._stale, corpora):
+            raise IndexStale(reason, hint=REINDEX)
+
+    async def reindex(self, progress: Callable[[int, int], None]) -> int:
+        """Make both indexes again from the manifest, and return how many passages they hold.
+
+        `progress` hears how many are done, of how many.
+        """
+        async with self._writing:
+            corpora = await self.manifest.corpora()
+            gone = await self.manifest.unlisted()
+            await self.manifest.purge([key for _, key in gone])
+            await self.threads.write.run(self._clear)
+            total, done = sum(corpus.passages for corpus in corpora), 0
+            for corpus in corpora:
+                after = ""
+                while page := await self.manifest.listed(corpus.name, after=after, limit=PAGE):
+                    await self._index([(document, passage) for passage, document in page])
+                    after, done = page[-1][0].id, done + len(page)
+                    progress(done, total)
+            return done
+
+    async def _nearest(self, text: str, corpora: Sequence[str], k: int) -> dict[str, float]:
+        if self.embedder.knows(text) == 0:
+            return {}
+        vector = (await self.threads.embed.run(self.embedder.embed, [text]))[0]
+        found = await asyncio.gather(
+            *(self.threads.read.run(self.dense.search, corpus, vector, k) for corpus in corpora)
+        )
+        merged = {key: cosine for scores in found for key, cosine in scores.items()}
+        return dict(sorted(merged.items(), key=lambda item: (-item[1], item[0]))[:k])
+
+    async def _index(self, rows: Sequence[Row]) -> None:
+        """Write rows of one corpus into both indexes."""
+        for batch in _batches(rows, EMBED):
+            texts = [indexed_text(document, passage) for document, passage in batch]
+            vectors = await self.threads.ingest.run(self.embedder.embed, texts, polite=self.polite)
+            await self._upsert([passage for _, passage in batch], vectors)
+        if rows:
+            await self.threads.write.run(self.lexical.write, rows)
+
+    async def _upsert(self, passages: Sequence[Passage], vectors: Vectors) -> None:
+        for start in range(0, len(passages), UPSERT):
+            part = passages[start : start + UPSERT]
+            ids, hashes = [passage.id for passage in part], [passage.hash for passage in part]
+            vectors_of = vectors[start : start + UPSERT]
+            await self.threads.write.run(self.dense.upsert, part[0].corpus, ids, hashes, vectors_of)
+
+    async def _sweep(self) -> None:
+        gone = sorted(await self.manifest.unlisted())
+        if not gone:
+            return
+        for corpus, ids in (
+            (name, [key for _, key in pairs]) for name, pairs in groupby(gone, key=lambda pair: pair[0])
+        ):
+            await self.threads.write.run(self.dense.delete, corpus, ids)
+        await self.threads.write.run(self.lexical.delete, [key for _, key in gone])
+        await self.manifest.purge([key for _, key in gone])
+
+    def _stale(self, corpora: Sequence[CorpusInfo]) -> str:
+        reasons = (self.dense.stale(corpus.name, corpus.passages) for corpus in corpora)
+        expected, count = sum(corpus.passages for corpus in corpora), self.lexical.count()
+        short = f"The lexical index holds {count:,} of {expected:,} passages." if count < expected else ""
+        return next(filter(None, reasons), "") or short
+
+    def _clear(self) -> None:
+        for corpus in self.dense.corpora():
+            self.dense.remove(corpus)
+        self.lexical.clear()
+
+
+@dataclass(frozen=True)
+class Threads:
+    """The named threads that the store's blocking calls run in."""
+
+    read: Worker
+    write: Worker
+    embed: Worker
+    ingest: Worker
+
+    @staticmethod
+    def started(stack: ExitStack) -> "Threads":
+        """Start the threads; they end with `stack`."""
+        names = {"read": 4, "write": 1, "embed": 2, "ingest": 1}
+        return Threads(**{name: stack.enter_context(Worker(f"index-{name}", threads=n)) for name, n in names.items()})
+
+
+def _only(scores: dict[str, float], listed: dict[str, tuple[Passage, Document]]) -> dict[str, float]:
+    return {key: score for key, score in scores.items() if key in listed}
+
+
+def _batches(rows: Sequence[Row], size: int) -> Iterator[Sequence[Row]]:
+    return (rows[start : start + size] for start in range(0, len(rows), size))

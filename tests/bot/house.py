@@ -1,0 +1,194 @@
+"""A house of stand-ins behind the command line: nothing is opened, everything is scripted."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from bot.answering import Answered, Asked, Failure
+from bot.doors import Doors
+from bot.settings import Settings
+from ingest.refreshing import Progress, RefreshReport
+from pipeline.types import Answer, AnsweredSentence, Event, Searching, Status, Usage
+from storage.identity import passage_hash
+from storage.types import Citation, CorpusInfo, Document, EntryKind, Hit, LogEntry, Passage
+
+DAY = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+def passage(text: str = "The quay opens at seven. It closes at nine.", number: int = 1) -> Passage:
+    """Return a passage."""
+    digest = passage_hash("Harbour", "Hours", text)
+    return Passage(f"p{number}", "handbook", "harbour.md", "Hours", text, 0, digest)
+
+
+def document(**changes: Any) -> Document:
+    """Return its document."""
+    facts = {"title": "Harbour", "url": "https://example.com/harbour.md", "revision": "r1", "date": DAY}
+    return Document("handbook", "harbour.md", **(facts | changes))
+
+
+def hit(number: int = 1, **changes: Any) -> Hit:
+    """Return a hit of them."""
+    return Hit(passage(number=number), document(**changes), score=1.25)
+
+
+def citation(number: int = 1, **changes: Any) -> Citation:
+    """Return a citation of them."""
+    text = passage().text
+    facts = {
+        "title": "Harbour",
+        "section": "Hours",
+        "url": "https://example.com/harbour.md",
+        "revision": "r1",
+        "date": DAY,
+        "quote": "The quay opens at seven.",
+        "passage_text": text,
+        "passage_hash": passage().hash,
+    }
+    return Citation(number=number, corpus="handbook", document="harbour.md", passage_id="p1", **(facts | changes))
+
+
+def answered(**changes: Any) -> Answered:
+    """Return an answer of one sentence."""
+    said = Answer(Status.ANSWERED, (AnsweredSentence("The quay opens at seven.", (1,)),), (citation(),))
+    facts = {
+        "answer_id": "abc123",
+        "answer": said,
+        "text": "The quay opens at seven. [1]",
+        "system": "extractive",
+        "model": None,
+        "usage": Usage(),
+        "seconds": 0.25,
+    }
+    return Answered(**(facts | changes))
+
+
+def abstained() -> Answered:
+    """Return an abstention that knows a page."""
+    return answered(answer=Answer(Status.ABSTAINED, nearest=(hit(),)), text="I found nothing.")
+
+
+def refused() -> Answered:
+    """Return a refusal."""
+    failure = Failure("question_without_words", "The question has no words.", "Ask in words.")
+    return answered(answer=Answer(Status.REFUSED), text=failure.message, failure=failure)
+
+
+def logged() -> tuple[LogEntry, LogEntry, LogEntry]:
+    """Return the record of a turn, as JSON brings it back."""
+    cited = {
+        "number": 1,
+        "corpus": "handbook",
+        "document": "harbour.md",
+        "title": "Harbour",
+        "section": "Hours",
+        "url": "https://example.com/harbour.md",
+        "revision": "r1",
+        "date": DAY.isoformat(),
+        "quote": "The quay opens at seven.",
+        "passage_id": "p1",
+        "passage_text": passage().text,
+        "passage_hash": passage().hash,
+    }
+    sentence = {"text": "The quay opens at seven.", "citations": [1], "note": "", "paragraph": False}
+    closed = {"status": "answered", "system": "extractive", "text": "The quay opens at seven. [1]", "seconds": 0.25}
+    step = {"stage": "search", "query": "quay", "hits": [["p1", 1.25]], "milliseconds": 3.0}
+    return (
+        LogEntry("abc123", EntryKind.TURN_OPENED, {"question": "When does the quay open?"}, 1, DAY),
+        LogEntry("abc123", EntryKind.STEP, step, 2, DAY),
+        LogEntry("abc123", EntryKind.TURN_CLOSED, closed | {"sentences": [sentence], "citations": [cited]}, 3, DAY),
+    )
+
+
+@dataclass
+class House:
+    """What the doors lead to. `answer` may raise what it returns."""
+
+    corpora: tuple[CorpusInfo, ...] = (CorpusInfo("handbook", 3, 12, DAY, 1),)
+    hits: tuple[Hit, ...] = ()
+    answer: Answered | BaseException = field(default_factory=answered)
+    report: RefreshReport | Exception = field(
+        default_factory=lambda: RefreshReport("handbook", 2, 0, 1, 0, 9, 0, (("scan.pdf", "holds no text"),), 1.5)
+    )
+    record: tuple[LogEntry, ...] = field(default_factory=logged)
+    asked: list[Asked] = field(default_factory=list)
+    searched: list[tuple[str, tuple[str, ...], int]] = field(default_factory=list)
+    sources: list[dict[str, Any]] = field(default_factory=list)
+    opened: list[tuple[str, bool]] = field(default_factory=list)
+
+    def doors(self) -> Doors:
+        """Return the doors into this house."""
+        return Doors(self._open_app, self._open_records, self._answer, self._open_folder, self._refresh)
+
+    @asynccontextmanager
+    async def _open_app(self, settings: Settings, *, doing: str, rebuilding: bool = False) -> AsyncIterator[Any]:
+        self.opened.append((doing, rebuilding))
+        yield SimpleNamespace(settings=settings, passages=self, manifest=_Manifest(self.corpora))
+
+    @asynccontextmanager
+    async def _open_records(self, settings: Settings) -> AsyncIterator[Any]:
+        del settings
+        yield SimpleNamespace(audit=_Audit(self.record), manifest=_Manifest(self.corpora))
+
+    async def search(self, text: str, corpora: tuple[str, ...], k: int) -> tuple[Hit, ...]:
+        """Return the scripted hits."""
+        self.searched.append((text, corpora, k))
+        return self.hits
+
+    async def reindex(self, progress: Callable[[int, int], None]) -> int:
+        """Say that it was done."""
+        progress(12, 12)
+        return 12
+
+    async def _answer(self, app: Any, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+        del app
+        self.asked.append(asked)
+        tell(Searching(asked.text))
+        await asyncio.sleep(0)
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+    def _open_folder(self, path: Path, **patterns: Any) -> Any:
+        self.sources.append({"path": path, **patterns})
+        return self
+
+    async def _refresh(
+        self, source: Any, corpus: str, store: Any, *, progress: Callable[[Progress], None]
+    ) -> RefreshReport:
+        del source, corpus, store
+        progress(Progress(3, 3, 9, 1.5))
+        if isinstance(self.report, Exception):
+            raise self.report
+        return self.report
+
+
+@dataclass
+class _Manifest:
+    infos: tuple[CorpusInfo, ...]
+
+    async def corpora(self) -> tuple[CorpusInfo, ...]:
+        return self.infos
+
+
+@dataclass
+class _Audit:
+    entries: tuple[LogEntry, ...]
+
+    async def turns(self, limit: int, *, before: int | None = None) -> tuple[tuple[LogEntry, LogEntry | None], ...]:
+        del limit
+        opened = [entry for entry in self.entries if entry.kind is EntryKind.TURN_OPENED]
+        closed = {entry.turn_id: entry for entry in self.entries if entry.kind is EntryKind.TURN_CLOSED}
+        return tuple((entry, closed.get(entry.turn_id)) for entry in opened if before is None or entry.seq < before)
+
+    async def find(self, prefix: str, *, limit: int = 10) -> tuple[str, ...]:
+        found = sorted({entry.turn_id for entry in self.entries if entry.turn_id.startswith(prefix)})
+        return tuple(found[:limit])
+
+    async def turn(self, turn_id: str) -> tuple[LogEntry, ...]:
+        return tuple(entry for entry in self.entries if entry.turn_id == turn_id)

@@ -1,0 +1,52 @@
+"""Who may read what."""
+
+import pytest
+
+from bot.access import Asker, readable
+
+CORPORA = {
+    "nobody": (),
+    "everyone": ("*",),
+    "channel": ("slack:T1/C1",),
+    "person": ("slack:T1/U1",),
+    "server": ("discord:G1/C1", "discord:G1/U1"),
+}
+SLACK = {"platform": "slack", "kind": "channel", "workspace": "T1", "channel": "C9", "user": "U9"}
+DISCORD = {"platform": "discord", "kind": "channel", "workspace": "G1", "channel": "C9", "user": "U9"}
+OWN = {"shared_with_other_organisations": False}
+LISTED = {"listed_server": True}
+
+
+@pytest.mark.parametrize(
+    ("asker", "expected"),
+    [
+        ({"platform": "terminal", "kind": "terminal"}, set(CORPORA)),
+        ({"platform": "slack", "kind": "terminal"} | OWN, {"everyone"}),
+        (SLACK, set()),
+        (SLACK | OWN, {"everyone"}),
+        (SLACK | {"channel": "C1"}, {"channel"}),
+        (SLACK | {"channel": "C1", "workspace": "T2"}, set()),
+        (SLACK | {"user": "U1"} | OWN, {"everyone"}),
+        (SLACK | {"kind": "dm", "user": "U1"} | OWN, {"everyone", "person"}),
+        (SLACK | {"kind": "dm", "user": "U1"}, {"person"}),
+        (SLACK | {"kind": "dm", "user": "U1", "workspace": "T2"}, set()),
+        (SLACK | {"kind": "dm", "channel": "C1"}, set()),
+        (SLACK | {"kind": "dm", "channel": "", "user": ""}, set()),
+        (DISCORD, set()),
+        (DISCORD | OWN, set()),
+        (DISCORD | LISTED, {"everyone"}),
+        (DISCORD | {"channel": "C1"}, {"server"}),
+        (DISCORD | {"channel": "C1", "workspace": "G2"}, set()),
+        (DISCORD | {"kind": "dm", "workspace": "", "user": "U1"}, {"server"}),
+        (DISCORD | {"kind": "dm", "workspace": "", "user": "U9"}, set()),
+        (SLACK | {"workspace": "G1", "channel": "C1"}, set()),
+    ],
+)
+def test_each_place_reads_what_names_it_and_no_more(asker: dict[str, object], expected: set[str]) -> None:
+    """Nothing is readable unless its readers say so, and `*` stands for the team's own places alone."""
+    assert set(readable(CORPORA, Asker(**asker))) == expected
+
+
+def test_corpora_keep_their_order() -> None:
+    """The names come back in the order in which they were given."""
+    assert readable({"b": ("*",), "a": ("*",)}, Asker("slack", "channel", **OWN)) == ("b", "a")

@@ -1,0 +1,124 @@
+"""A conversation in the terminal."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from bot.answering import Answered
+from bot.chat import HELP, REMEMBERED, Ways, cited_titles, converse, remembered
+from pipeline.types import Answer, AnsweredSentence, Status, Turn
+from storage.errors import HomeUnusable
+from tests.bot.house import abstained, answered, citation, refused
+
+
+@dataclass
+class Script:
+    """A person who types lines, and a bot that replies with what it is given, or fails with it."""
+
+    lines: list[str]
+    replies: list[Answered | BaseException] = field(default_factory=list)
+    heard: list[tuple[str, tuple[Turn, ...]]] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
+    noted: list[str] = field(default_factory=list)
+
+    def ways(self) -> Ways:
+        """Return how it hears and speaks."""
+        lines = iter(self.lines)
+        return Ways(
+            lambda: next(lines, None),
+            self._ask,
+            lambda question, done: self.shown.append(f"{question} {done.text}"),
+            lambda done: self.shown.append(f"sources of {done.text}"),
+            self.noted.append,
+        )
+
+    def _ask(self, question: str, said: tuple[Turn, ...]) -> Answered:
+        self.heard.append((question, said))
+        reply = self.replies.pop(0) if self.replies else answered()
+        if isinstance(reply, BaseException):
+            raise reply
+        return reply
+
+
+def test_each_question_comes_with_what_was_said_before() -> None:
+    """The bot's turns name the pages they cited."""
+    script = Script(["When does it open?\n", "And when does it close?\n"])
+    converse(script.ways())
+
+    assert script.heard[0] == ("When does it open?", ())
+    assert script.heard[1][1] == (
+        Turn("user", "When does it open?"),
+        Turn("bot", "The quay opens at seven. [1]", titles=("Harbour",)),
+    )
+
+
+def test_empty_lines_ask_nothing_and_quit_ends() -> None:
+    """Whatever comes after it."""
+    script = Script(["", "  ", "a", "/quit", "b"])
+
+    assert len(converse(script.ways())) == 1
+    assert [question for question, _ in script.heard] == ["a"]
+
+
+def test_the_sources_of_the_last_answer_can_be_seen() -> None:
+    """If it has any."""
+    script = Script(["/sources", "a", "/sources", "b", "/sources"], [answered(), abstained()])
+    converse(script.ways())
+
+    assert script.shown == [
+        "a The quay opens at seven. [1]",
+        "sources of The quay opens at seven. [1]",
+        "b I found nothing.",
+    ]
+    assert script.noted == ["The last answer has no sources."] * 2
+
+
+def test_new_forgets_and_what_is_no_command_brings_help() -> None:
+    """A slash is never a question."""
+    script = Script(["a", "/new", "b", "/help", "/nonsense"])
+    converse(script.ways())
+
+    assert script.heard[1] == ("b", ())
+    assert script.noted == ["Forgotten.", HELP, HELP]
+
+
+@pytest.mark.parametrize(
+    ("reply", "note"),
+    [
+        (KeyboardInterrupt(), "Stopped."),
+        (refused(), "The question has no words — Ask in words."),
+        (HomeUnusable("The disk is full.", hint="Free some space."), "The disk is full — Free some space."),
+    ],
+)
+def test_a_turn_that_fails_ends_nothing_but_itself(reply: Answered | BaseException, note: str) -> None:
+    """It is told, and not remembered."""
+    script = Script(["a", "b"], [reply])
+
+    assert len(converse(script.ways())) == 1
+    assert script.noted == [note]
+    assert script.heard[1] == ("b", ())
+
+
+def test_a_fault_of_the_code_ends_the_conversation() -> None:
+    """It is not taken for an answer."""
+    with pytest.raises(ZeroDivisionError):
+        converse(Script(["a"], [ZeroDivisionError()]).ways())
+
+
+def test_a_long_conversation_is_remembered_by_its_last_turns() -> None:
+    """So that it does not grow without end."""
+    said: tuple[Turn, ...] = ()
+    for number in range(REMEMBERED):
+        said = remembered(said, str(number), answered())
+
+    assert len(said) == REMEMBERED
+    assert said[-2].text == str(REMEMBERED - 1)
+
+
+def test_titles_come_by_how_often_they_are_cited() -> None:
+    """The page that the answer is about comes first."""
+    sentences = tuple(AnsweredSentence("x", numbers) for numbers in ((1, 2), (2,), (3,)))
+    cited = tuple(citation(number, title=f"Page {number}") for number in (1, 2, 3))
+    done = answered(answer=Answer(Status.ANSWERED, sentences, cited))
+
+    assert cited_titles(done) == ("Page 2", "Page 1", "Page 3")

@@ -1,0 +1,469 @@
+"""The command line: what each command asks of the house, what it prints, and how it fails."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli import app, leading
+from bot.commands.frame import Invocation
+from ingest.refreshing import RefreshRefused
+from pipeline.types import Status, Turn
+from storage.errors import HomeLocked
+from storage.types import CorpusInfo, EntryKind, LogEntry
+from tests.bot.house import House, abstained, answered, hit, logged, refused
+
+COMMANDS = [
+    ["init"],
+    ["ingest", "folder"],
+    ["ingest", "all"],
+    ["corpora"],
+    ["reindex"],
+    ["search"],
+    ["ask"],
+    ["chat"],
+    ["audit", "list"],
+    ["audit", "show"],
+    ["audit", "verify"],
+]
+SOURCES = """
+[[corpus]]
+name = "handbook"
+readers = ["slack:T1/C1"]
+source = { type = "folder", path = "docs", url_base = "https://example.com", include = ["*.md"], exclude = ["old"] }
+[[corpus]]
+name = "nothing"
+"""
+
+
+def run(*arguments: str, house: House | None = None, typed: str = "") -> Result:
+    """Run a command in a house."""
+    invocation = Invocation(doors=(house or House()).doors())
+    return CliRunner().invoke(app, arguments, obj=invocation, input=typed, prog_name="footnote")
+
+
+def document(result: Result) -> dict[str, Any]:
+    """Return what a command printed, which must be one JSON document of the contract."""
+    read: dict[str, Any] = json.loads(result.stdout)
+    assert read.pop("schema") == 1
+    return read
+
+
+@pytest.mark.parametrize("command", [[], ["ingest"], ["audit"], *COMMANDS])
+def test_every_command_has_help_with_an_example(command: list[str]) -> None:
+    """One that can be typed as it stands."""
+    result = run(*command, "--help")
+
+    assert result.exit_code == 0
+    assert "Example" in result.stdout
+    assert f"footnote {' '.join(command)}".strip() in result.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_can_answer_in_json(command: list[str]) -> None:
+    """The option is there."""
+    assert "--json" in run(*command, "--help").stdout
+
+
+def test_the_version_is_told() -> None:
+    """Of what is installed."""
+    assert run("--version").stdout.startswith("footnote ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["ask"],
+        ["search", "x", "-k", "0"],
+        ["ingest", "folder", "docs"],
+        ["ingest", "folder", "docs", "--corpus", "no spaces"],
+        ["ingest", "folder", "docs", "--corpus", "docs", "--url-base", "docs.example.com"],
+    ],
+)
+def test_wrong_usage_exits_with_2_and_nothing_on_stdout(arguments: list[str]) -> None:
+    """With or without `--json`."""
+    result = run(*arguments)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr
+
+
+def test_ask_prints_an_answer() -> None:
+    """With its sources."""
+    house = House()
+    result = run("ask", " When does it open? ", "--corpus", "handbook", "--system", "extractive", house=house)
+
+    assert result.exit_code == 0
+    assert result.stdout.startswith("The quay opens at seven. [1]\n")
+    assert "“The quay opens at seven.”" in result.stdout
+    (asked,) = house.asked
+    assert (asked.text, asked.corpora, asked.system) == ("When does it open?", ("handbook",), "extractive")
+    assert (asked.asker.platform, asked.asker.kind) == ("terminal", "terminal")
+
+
+def test_ask_as_json_is_the_document_of_the_contract() -> None:
+    """All keys, and no others."""
+    assert document(run("ask", "When?", "--json")) == {
+        "answer_id": "abc123",
+        "status": "answered",
+        "text": "The quay opens at seven. [1]",
+        "sentences": [{"text": "The quay opens at seven.", "citations": [1]}],
+        "citations": [
+            {
+                "number": 1,
+                "corpus": "handbook",
+                "title": "Harbour",
+                "section": "Hours",
+                "url": "https://example.com/harbour.md",
+                "revision": "r1",
+                "date": "2026-03-01T12:00:00+00:00",
+                "quote": "The quay opens at seven.",
+                "passage_id": "p1",
+            }
+        ],
+        "claims": [],
+        "nearest": [],
+        "system": "extractive",
+        "model": None,
+        "usage": {"llm_calls": 0, "llm_rounds": 0, "prompt_tokens": 0, "completion_tokens": 0},
+        "seconds": 0.25,
+    }
+
+
+def test_an_abstention_is_no_failure() -> None:
+    """It exits 0, and names the nearest pages."""
+    result = run("ask", "Why?", "--json", house=House(answer=abstained()))
+
+    assert result.exit_code == 0
+    assert document(result)["nearest"] == [
+        {"title": "Harbour", "url": "https://example.com/harbour.md", "passage_id": "p1"}
+    ]
+
+
+def test_a_question_can_come_from_stdin() -> None:
+    """Where it is too long for an argument, or secret."""
+    house = House()
+    run("ask", "-", house=house, typed="When does it open?\n")
+
+    assert house.asked[0].text == "When does it open?"
+
+
+def test_a_refusal_is_one_plain_line() -> None:
+    """What is wrong, and what to do; nothing on stdout."""
+    result = run("ask", "🎉", house=House(answer=refused()))
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "footnote: The question has no words — Ask in words.\n"
+
+
+def test_a_failure_as_json_is_a_document_too() -> None:
+    """The plain line stays on stderr."""
+    locked = HomeLocked("The home is in use.", hint="Wait until it is done.")
+    result = run("ask", "Why?", "--json", house=House(answer=locked))
+
+    assert result.exit_code == 1
+    assert document(result) == {
+        "error": {"kind": "home_locked", "message": "The home is in use.", "hint": "Wait until it is done."}
+    }
+    assert result.stderr == "footnote: The home is in use — Wait until it is done.\n"
+
+
+def test_a_fault_of_the_code_is_a_plain_line_and_with_debug_its_place() -> None:
+    """Nobody is shown a traceback who did not ask for it."""
+    house = House(answer=ZeroDivisionError("on purpose"))
+    plain, debugged = run("ask", "Why?", house=house), run("ask", "Why?", "--debug", house=house)
+
+    assert (plain.exit_code, plain.stderr.count("\n")) == (1, 1)
+    assert "ZeroDivisionError: on purpose" in plain.stderr
+    assert "Traceback" not in plain.stderr
+    assert "Traceback" in debugged.stderr
+
+
+def test_an_interrupted_command_says_that_it_can_be_run_again() -> None:
+    """And exits as interrupted commands do."""
+    result = run("ask", "Why?", house=House(answer=KeyboardInterrupt()))
+
+    assert result.exit_code == 130
+    assert "can be run again" in result.stderr
+
+
+def test_wrong_settings_stop_every_command() -> None:
+    """Before anything is opened."""
+    Path("footnote.toml").write_text("timezon = 'UTC'", encoding="utf-8")
+    house = House()
+    result = run("ask", "Why?", "--json", house=house)
+
+    assert document(result)["error"]["kind"] == "settings"
+    assert result.exit_code == 1
+    assert house.opened == []
+
+
+@pytest.mark.parametrize("arguments", [["--config", "a.toml", "corpora"], ["corpora", "--config=a.toml"]])
+def test_the_settings_file_can_be_named_before_and_behind_the_command(arguments: list[str]) -> None:
+    """People type it in both places."""
+    Path("a.toml").write_text("nonsense = 1", encoding="utf-8")
+
+    assert "a.toml, line 1" in run(*arguments).stderr
+
+
+def test_what_follows_two_dashes_is_no_option() -> None:
+    """A question may be about `--debug`."""
+    assert leading(["ask", "--debug", "--", "--debug"]) == ["--debug", "ask", "--", "--debug"]
+    assert leading(["ask", "x", "--config"]) == ["--config", "ask", "x"]
+
+
+def test_search_prints_the_hits_of_the_contract() -> None:
+    """In all corpora, if none is named."""
+    house = House(hits=(hit(),), corpora=(CorpusInfo("a-b", 1, 1, None), CorpusInfo("c-d", 1, 1, None)))
+    result = run("search", "quay", "--json", house=house)
+
+    assert document(result) == {
+        "hits": [
+            {
+                "passage_id": "p1",
+                "corpus": "handbook",
+                "title": "Harbour",
+                "section": "Hours",
+                "url": "https://example.com/harbour.md",
+                "text": "The quay opens at seven. It closes at nine.",
+                "score": 1.25,
+            }
+        ]
+    }
+    assert house.searched == [("quay", ("a-b", "c-d"), 10)]
+    run("search", "quay", "-k", "3", "--corpus", "c-d", house=house)
+    assert house.searched[1] == ("quay", ("c-d",), 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "corpora", "kind", "expected"),
+    [
+        (["search", "x", "--corpus", "nope"], House().corpora, "unknown_corpus", "There are: handbook."),
+        (["search", "x"], (), "unknown_corpus", "Nothing is ingested yet"),
+        (["search", " "], House().corpora, "question_without_words", "no words in the query"),
+        (["search", "🎉"], House().corpora, "question_without_words", "no words in the query"),
+        (["search", "x" * 100_000], House().corpora, "question_too_long", "100,000 characters"),
+    ],
+)
+def test_a_search_that_cannot_find_anything_says_why(
+    arguments: list[str], corpora: tuple[CorpusInfo, ...], kind: str, expected: str
+) -> None:
+    """No such corpus, nothing ingested, nothing asked."""
+    house = House(corpora=corpora)
+
+    assert expected in run(*arguments, house=house).stderr
+    assert document(run(*arguments, "--json", house=house))["error"]["kind"] == kind
+
+
+def test_ingest_folder_reads_a_folder_as_told() -> None:
+    """And reports in the document of the contract; a failed document is no failed command."""
+    house = House()
+    patterns = ["--url-base", "https://example.com", "--include", "*.md", "--include", "*.txt", "--exclude", "old"]
+    result = run("ingest", "folder", "docs", "--corpus", "handbook", *patterns, "--json", house=house)
+
+    assert result.exit_code == 0
+    assert document(result) == {
+        "corpus": "handbook",
+        "documents": {"added": 2, "changed": 0, "unchanged": 1, "removed": 0, "failed": 1},
+        "passages": {"added": 9, "removed": 0},
+        "failures": [{"document": "scan.pdf", "reason": "holds no text"}],
+        "seconds": 1.5,
+    }
+    assert house.sources == [
+        {
+            "path": Path("docs").absolute(),
+            "url_base": "https://example.com",
+            "include": ("*.md", "*.txt"),
+            "exclude": ("old",),
+        }
+    ]
+
+
+def test_ingest_lists_what_could_not_be_read_and_why() -> None:
+    """Below the table."""
+    result = run("ingest", "folder", "docs", "--corpus", "handbook")
+
+    assert "scan.pdf: holds no text" in result.stdout
+    assert "+9" in result.stdout
+
+
+def test_ingest_all_reads_each_corpus_that_has_a_source() -> None:
+    """As the settings say."""
+    Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
+    house = House()
+    result = run("ingest", "all", "--json", house=house)
+
+    assert [corpus["corpus"] for corpus in document(result)["corpora"]] == ["handbook"]
+    assert house.sources[0]["path"] == Path("docs").absolute()
+    assert house.sources[0]["exclude"] == ("old",)
+    assert house.opened == [("ingest all", False)]
+
+
+def test_ingest_all_tells_which_corpus_failed() -> None:
+    """The others are ingested all the same; the command fails."""
+    Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
+    house = House(report=RefreshRefused("The folder is empty.", hint="Check its path."))
+    result = run("ingest", "all", "--json", house=house)
+
+    assert result.exit_code == 1
+    assert document(result) == {
+        "corpora": [],
+        "error": {"kind": "refresh_refused", "message": "handbook: The folder is empty.", "hint": "Check its path."},
+    }
+    assert "footnote: handbook: The folder is empty — Check its path." in result.stderr
+
+
+def test_ingest_all_needs_a_source() -> None:
+    """It says where one belongs."""
+    assert "[[corpus]]" in run("ingest", "all").stderr
+
+
+def test_corpora_lists_what_is_indexed_and_who_reads_it() -> None:
+    """A corpus that settings do not name is the terminal's alone."""
+    other = CorpusInfo("other", 1, 2, None)
+    Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
+    house = House(corpora=(*House().corpora, other))
+
+    assert document(run("corpora", "--json", house=house)) == {
+        "corpora": [
+            {
+                "name": "handbook",
+                "documents": 3,
+                "passages": 12,
+                "refreshed": "2026-03-01T12:00:00+00:00",
+                "failures": 1,
+                "readers": ["slack:T1/C1"],
+            },
+            {"name": "other", "documents": 1, "passages": 2, "refreshed": None, "failures": 0, "readers": []},
+        ]
+    }
+    shown = run("corpora", house=house).stdout
+    assert "slack:T1/C1" in shown
+    assert "2026-03-01 12:00" in shown
+
+
+def test_corpora_of_an_empty_home_says_how_to_begin() -> None:
+    """And is no failure."""
+    result = run("corpora", house=House(corpora=()))
+
+    assert result.exit_code == 0
+    assert "footnote ingest folder" in result.stdout
+
+
+def test_reindex_opens_indexes_that_do_not_serve() -> None:
+    """And tells how many passages it indexed."""
+    house = House()
+    told = document(run("reindex", "--json", house=house))
+
+    assert (told["passages"], set(told)) == (12, {"passages", "seconds"})
+    assert house.opened == [("reindex", True)]
+    assert "Indexed again: 12 passages" in run("reindex", house=house).stdout
+
+
+def test_init_writes_the_settings_file_once() -> None:
+    """And says what to do next."""
+    first, second = run("init"), run("init", "--json")
+
+    assert "footnote ingest folder PATH" in first.stdout
+    assert Path("footnote.toml").exists()
+    assert (second.exit_code, document(second)["error"]["kind"]) == (1, "settings")
+    assert document(run("init", "--json", "--config", "b.toml")) == {"path": "b.toml"}
+
+
+def test_chat_answers_line_by_line_through_a_pipe() -> None:
+    """The second question comes with the first and its answer."""
+    house = House()
+    result = run("chat", house=house, typed="When does it open?\n\n/sources\nAnd close?\n")
+
+    assert result.exit_code == 0
+    assert [asked.text for asked in house.asked] == ["When does it open?", "And close?"]
+    assert house.asked[1].earlier[0] == Turn("user", "When does it open?")
+    assert house.asked[0].thread == house.asked[1].thread != ""
+    assert result.stdout.count("The quay opens at seven. [1]") == 2
+    assert "It closes at nine." in result.stdout
+
+
+def test_chat_as_json_is_one_document() -> None:
+    """Of all its answers."""
+    told = document(run("chat", "--json", typed="a\nb\n"))
+
+    assert [answer["answer_id"] for answer in told["answers"]] == ["abc123", "abc123"]
+
+
+def test_audit_list_shows_the_last_questions() -> None:
+    """One that was never closed was cut short."""
+    cut = LogEntry("def456", EntryKind.TURN_OPENED, {"question": "Why?"}, 4, logged()[0].at)
+    house = House(record=(*logged(), cut))
+    told = document(run("audit", "list", "--json", house=house))
+
+    assert [(turn["answer_id"], turn["status"]) for turn in told["turns"]] == [
+        ("abc123", "answered"),
+        ("def456", "unfinished"),
+    ]
+    assert set(told["turns"][0]) == {"answer_id", "at", "question", "system", "status", "seconds"}
+    assert "When does the quay open?" in run("audit", "list", house=house).stdout
+
+
+def test_audit_show_shows_a_turn_by_the_beginning_of_its_id() -> None:
+    """The question, each search, the text, and each source as it was."""
+    shown = run("audit", "show", "abc").stdout
+
+    for expected in (
+        "When does the quay open?",
+        "search “quay”: 1 hit, 3 ms",
+        "[1] Harbour › Hours",
+        "closes at nine.",
+    ):
+        assert expected in shown
+    told = document(run("audit", "show", "abc123", "--json"))
+    assert [entry["kind"] for entry in told["entries"]] == ["turn_opened", "step", "turn_closed"]
+
+
+@pytest.mark.parametrize(("typed", "expected"), [("zzz", "There is no answer “zzz”"), ("ab", "Several answers begin")])
+def test_audit_show_needs_one_answer(typed: str, expected: str) -> None:
+    """Not none, and not two."""
+    record = tuple(replace(entry, turn_id=name) for name in ("abc123", "abd456") for entry in logged())
+
+    assert expected in run("audit", "show", typed, house=House(record=record)).stderr
+
+
+def test_audit_verify_counts_what_it_checked() -> None:
+    """And says that all is well."""
+    result = run("audit", "verify", "--json")
+
+    assert result.exit_code == 0
+    assert document(result) == {"answers": 1, "sentences": 1, "citations": 1, "findings": []}
+    assert "Every sentence stands in the passage that it cites." in run("audit", "verify").stdout
+
+
+def test_audit_verify_fails_where_the_record_contradicts_itself() -> None:
+    """A sentence that its passage does not hold."""
+    opened, step, closed = logged()
+    wrong = replace(closed, body={**closed.body, "sentences": [{"text": "Invented.", "citations": [1]}]})
+    house = House(record=(opened, step, wrong))
+    result = run("audit", "verify", "--json", house=house)
+
+    assert result.exit_code == 1
+    assert document(result)["error"]["kind"] == "record_broken"
+    assert document(result)["findings"][0]["answer_id"] == "abc123"
+    assert "footnote: The record has 1 fault" in run("audit", "verify", house=house).stderr
+
+
+def test_documents_cannot_command_a_terminal_through_json_either() -> None:
+    """C1 controls are escaped, other scripts are not."""
+    result = run("ask", "x", "--json", house=House(answer=answered(text="\x9b2J\x1b[2J 港")))
+
+    assert not set(result.stdout) & {"\x9b", "\x1b"}
+    assert "港" in result.stdout
+    assert document(result)["text"] == "\x9b2J\x1b[2J 港"
+
+
+def test_a_greeting_is_answered_without_sources() -> None:
+    """Shortly."""
+    done = answered(answer=replace(answered().answer, status=Status.CHATTED, sentences=(), citations=()), text="Hello!")
+
+    assert run("ask", "hi", house=House(answer=done)).stdout == "Hello!\n"

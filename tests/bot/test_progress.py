@@ -1,0 +1,55 @@
+"""How far a long command has come."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from bot.progress import spell, told, told_progress
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "seconds", "beside", "expected"),
+    [
+        (0, 883, 0.0, "", "0 of 883 documents"),
+        (256, 883, 8.0, "1,204 passages", "256 of 883 documents, 1,204 passages, 32 documents/s, 20 s left"),
+        (883, 883, 20.0, "", "883 of 883 documents, 44 documents/s"),
+        (5, None, 10.0, "", "5 documents, 30.0 documents/min"),
+        (1, 3, 200.0, "", "1 of 3 documents, 0.3 documents/min, 7 min left"),
+    ],
+)
+def test_rate_and_time_left_are_told(done: int, total: int | None, seconds: float, beside: str, expected: str) -> None:
+    """As far as they are known."""
+    assert told(done, total, "documents", seconds, beside) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0.4, "0 s"), (59, "59 s"), (61, "1 min"), (3570, "1 h 0 min"), (4800, "1 h 20 min")]
+)
+def test_durations_are_spelled_as_people_do(seconds: float, expected: str) -> None:
+    """Seconds, minutes, hours."""
+    assert spell(seconds) == expected
+
+
+def test_without_a_terminal_there_is_a_plain_line_every_few_seconds() -> None:
+    """And none for a command that is soon done."""
+    now = iter([0.0, 1.0, 6.0, 6.0, 7.0, 11.0, 11.0])
+    err = Console(file=io.StringIO(), force_terminal=False)
+    with told_progress(err, label="docs", unit="documents", clock=lambda: next(now)) as tell:
+        for done in (1, 6, 7, 11):
+            tell(done, 20)
+
+    assert err.file.getvalue().splitlines() == [
+        "docs: 6 of 20 documents, 1 documents/s, 14 s left",
+        "docs: 11 of 20 documents, 1 documents/s, 9 s left",
+    ]
+
+
+def test_in_a_terminal_there_is_a_bar() -> None:
+    """With the same words beside it."""
+    err = Console(file=io.StringIO(), force_terminal=True, width=100, _environ={})
+    with told_progress(err, label="docs", unit="documents") as tell:
+        tell(20, 20, "40 passages")
+
+    assert "━" in err.file.getvalue()
+    assert "20 of 20 documents, 40 passages" in err.file.getvalue()

@@ -1,0 +1,231 @@
+"""Settings: read in the right order, and told plainly when they are wrong."""
+
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from bot.commands.setting_up import write_starter
+from bot.settings import Settings, SettingsError, zone
+from bot.settings_faults import known_keys, line_of
+from bot.settings_reading import load
+
+
+def _file(text: str, path: str = "footnote.toml") -> Path:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+    return Path(path)
+
+
+def _fault(text: str) -> str:
+    _file(text)
+    with pytest.raises(SettingsError) as caught:
+        load()
+    return f"{caught.value} {caught.value.hint}"
+
+
+def test_without_a_file_everything_is_at_its_default(here: Path) -> None:
+    """No file and no variable: SQLite in ./.footnote, MiniLM, no corpora."""
+    settings = load()
+
+    assert settings == Settings()
+    assert settings.home == here / ".footnote"
+    assert (settings.zone, settings.embedding.function, settings.corpus) == (UTC, "minilm", ())
+
+
+def test_the_starter_file_equals_the_defaults(here: Path) -> None:
+    """What `init` writes changes nothing."""
+    write_starter(here / "footnote.toml")
+
+    assert load() == Settings()
+
+
+def test_the_starter_file_explains_every_key() -> None:
+    """Each key that can be set stands in the starter file, after a comment."""
+    text = write_starter(Path("footnote.toml")).read_text(encoding="utf-8")
+    for key in known_keys():
+        name = key.rsplit(".", maxsplit=1)[-1]
+        assert f"{name} =" in text or f"[{name}]" in text, key
+
+
+def test_the_starters_corpus_can_be_uncommented() -> None:
+    """The commented table is a right one."""
+    lines = write_starter(Path("footnote.toml")).read_text(encoding="utf-8").splitlines()
+    start = lines.index("# [[corpus]]")
+    _file("\n".join([*lines[:start], *(line.removeprefix("# ") for line in lines[start:])]))
+
+    (corpus,) = load().corpus
+    assert (corpus.name, corpus.readers) == ("handbook", ())
+    assert corpus.source is not None
+    assert corpus.source.include == ("**/*",)
+
+
+def test_a_starter_is_never_written_over_a_file() -> None:
+    """What is there stays."""
+    _file("timezone = 'UTC'")
+    with pytest.raises(SettingsError, match="already there"):
+        write_starter(Path("footnote.toml"))
+
+    assert Path("footnote.toml").read_text(encoding="utf-8") == "timezone = 'UTC'"
+
+
+def test_the_environment_wins_over_the_file_and_the_file_over_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table may be set half by each."""
+    _file("[limits]\nseconds = 5\npassages = 7\n")
+    monkeypatch.setenv("FOOTNOTE_LIMITS__SECONDS", "9.5")
+    limits = load().limits
+
+    assert (limits.seconds, limits.passages, limits.sentences) == (9.5, 7, 3)
+
+
+def test_a_whole_list_can_come_from_the_environment_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Corpora too."""
+    monkeypatch.setenv("FOOTNOTE_CORPUS", '[{"name": "docs", "readers": ["slack:T1/C1"]}]')
+
+    assert load().readers == {"docs": ("slack:T1/C1",)}
+
+
+def test_empty_variables_set_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compose files set variables to nothing."""
+    monkeypatch.setenv("FOOTNOTE_HOME", "")
+    monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "")
+
+    assert load() == Settings()
+
+
+def test_a_secret_is_read_from_the_file_that_its_variable_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`..._FILE` wins over the settings file, and the end of the line is not part of the secret."""
+    _file('database = "postgresql://file"')
+    _file("postgresql://user:hush@host/db\n", "secret")
+    monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "secret")
+    settings = load()
+
+    assert settings.database == "postgresql://user:hush@host/db"
+    assert "hush" not in repr(settings)
+
+
+def test_a_secret_that_cannot_be_read_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not an empty password."""
+    monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "missing")
+    with pytest.raises(SettingsError, match=r"missing that FOOTNOTE_DATABASE_FILE names"):
+        load()
+
+
+def test_relative_paths_are_relative_to_the_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the command runs; those of the environment are relative to where it runs."""
+    source = 'source = { type = "folder", path = "docs" }'
+    config = _file(f'home = "data"\n[[corpus]]\nname = "docs"\n{source}\n', "etc/footnote.toml")
+    settings = load(config)
+    corpus = settings.corpus[0].source
+
+    assert settings.home == here / "etc" / "data"
+    assert corpus is not None
+    assert corpus.path == here / "etc" / "docs"
+    assert load(_file("", "etc/empty.toml")).home == here / "etc" / ".footnote"
+    monkeypatch.setenv("FOOTNOTE_HOME", "elsewhere")
+    assert load(config).home == here / "elsewhere"
+
+
+def test_settings_are_frozen() -> None:
+    """They are read once, and nothing changes them."""
+    with pytest.raises(ValueError, match="frozen"):
+        Settings().timezone = "Europe/Berlin"  # type: ignore[misc] # that is the point
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("timezon = 'UTC'", "footnote.toml, line 1: there is no setting `timezon`. Did you mean `timezone`?"),
+        ("\n[limit]\nseconds = 1", "footnote.toml, line 2: there is no setting `limit`. Did you mean `limits`?"),
+        ("[limits]\nsecond = 1", "line 2: there is no setting `limits.second`. Did you mean `limits.seconds`?"),
+        ("seconds = 1", "line 1: there is no setting `seconds`. Did you mean `limits.seconds`?"),
+        ("[[corpus]]\nname='abc'\n[[corpus]]\nnam='d'", "line 4: there is no setting `corpus[2].nam`. Did you mean `c"),
+        ("qqq = 1", "There are: timezone, home"),
+        ("timezone = 'Mars'", '\'Mars\' is no time zone; write one like "Europe/Berlin" or "UTC".'),
+        ("home = 5", "footnote.toml, line 1: home must be a path in quotes, not 5."),
+        ("[limits]\npassages = 'ten'", 'line 2: limits.passages must be a whole number, not "ten".'),
+        ("[limits]\nseconds = -1", "limits.seconds must be more than 0, not -1."),
+        ("[limits]\nseconds = nan", "limits.seconds is wrong: Input should be a finite number."),
+        ("limits = 4", "limits must be a table of keys, not 4."),
+        ("corpus = 4", "corpus must be a list in [ ], or tables under [[ ]], not 4."),
+        ("[[corpus]]\nreaders = []", "corpus[1].name is missing. Add it."),
+        ("[[corpus]]\nname = 'a b'", "corpus[1].name must be 3 to 60 letters, digits,"),
+        ("[[corpus]]\nname = 'abc'\nreaders = ['slak:x']", 'line 3: corpus[1].readers[1] must be "*", "slack:TEAM/'),
+        ("[[corpus]]\nname = 'abc'\n[[corpus]]\nname = 'abc'", "two entries named 'abc'"),
+        (
+            "[[corpus]]\nname='abc'\nsource={type='wiki',path='x'}",
+            "corpus[1].source.type must be 'folder', not \"wiki\"",
+        ),
+        (
+            "[[corpus]]\nname='abc'\nsource={type='folder',pth='x'}",
+            "no setting `corpus[1].source.pth`. Did you mean `c",
+        ),
+        ("chroma = { url = 'localhost' }", 'chroma.url must be empty or begin with "http://" or "https://".'),
+        ("database = 'mysql://x'", "database must be empty (SQLite in home) or begin with"),
+        ("timezone = ", "footnote.toml is not valid TOML:"),
+        ("timezone = UTC", "(at line 1, column 12). Mend that line"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_plain_line(text: str, expected: str) -> None:
+    """Which key, where it stands, and what would be right."""
+    assert expected in _fault(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("FOOTNOTE_TIMEZON", "UTC", "FOOTNOTE_TIMEZON: there is no setting `timezon`. Did you mean `timezone`?"),
+        ("FOOTNOTE_LIMITS__SECOND", "1", "FOOTNOTE_LIMITS__SECOND: there is no setting `limits.second`. Did you"),
+        ("FOOTNOTE_LIMITS__SECONDS", "x", 'FOOTNOTE_LIMITS__SECONDS: limits.seconds must be a number, not "x".'),
+        ("FOOTNOTE_CORPUS", "[{", "FOOTNOTE_CORPUS is not valid JSON."),
+    ],
+)
+def test_a_wrong_variable_is_named(name: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its own name."""
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as caught:
+        load()
+
+    assert expected in f"{caught.value} {caught.value.hint}"
+
+
+@pytest.mark.parametrize("name", ["FOOTNOTE_DEBUG", "FOOTNOTE_CONFIG", "FOOTNOTE_SERVICE_HOST", "FOOTNOTE_PORT_80_TCP"])
+def test_variables_that_are_no_settings_are_left_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the command line, and those that Kubernetes sets for a service called footnote."""
+    monkeypatch.setenv(name, "x")
+
+    assert load() == Settings()
+
+
+def test_a_named_file_must_be_there() -> None:
+    """A missing footnote.toml is no error, a missing --config is."""
+    with pytest.raises(SettingsError, match=r"no settings file other\.toml"):
+        load(Path("other.toml"))
+
+
+def test_a_file_that_is_not_utf8_is_an_error() -> None:
+    """Latin-1 from an old editor."""
+    Path("footnote.toml").write_bytes(b"# caf\xe9\n")
+    with pytest.raises(SettingsError, match="not UTF-8"):
+        load()
+
+
+def test_a_file_may_begin_with_a_byte_order_mark() -> None:
+    """As some editors write it."""
+    Path("footnote.toml").write_bytes(b"\xef\xbb\xbftimezone = 'UTC'\n")
+
+    assert load() == Settings()
+
+
+def test_lines_are_found_by_table_and_entry() -> None:
+    """A key that stands in two tables is looked for in the right one."""
+    text = "[a]\nx = 1\n[[b]]\nx = 2\n[[b]]\nx = 3\n"
+
+    assert [line_of(text, key) for key in (("a", "x"), ("b", 0, "x"), ("b", 1, "x"), ("c",))] == [2, 4, 6, None]
+
+
+def test_time_zones_are_known_by_name() -> None:
+    """And a wrong one is a ValueError, which settings put into words."""
+    assert str(zone("Europe/Berlin")) == "Europe/Berlin"
+    with pytest.raises(ValueError, match="no time zone"):
+        zone("../etc/passwd")

@@ -1,0 +1,140 @@
+"""How answers look in a terminal, and where there is none."""
+
+import io
+from dataclasses import replace
+from datetime import UTC, timedelta, timezone
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
+
+from bot.terminal import answer_view, day, event_line, hits_view, sources_view
+from pipeline.types import Answer, AnsweredSentence, FoundPassages, Said, Searching, Status
+from tests.bot.house import DAY, abstained, answered, citation, hit
+
+
+def _plain(view: RenderableType, width: int = 60) -> str:
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False)
+    console.print(view)
+    return console.file.getvalue()
+
+
+def _coloured(view: RenderableType) -> str:
+    console = Console(file=io.StringIO(), width=60, color_system="truecolor", force_terminal=True, _environ={})
+    console.print(view)
+    return console.file.getvalue()
+
+
+def test_an_answer_is_followed_by_its_numbered_sources() -> None:
+    """Title, section, date, link and the quoted line."""
+    shown = _plain(answer_view(answered(), language="en", zone=UTC))
+
+    assert [line.rstrip() for line in shown.splitlines()] == [
+        "The quay opens at seven. [1]",
+        "",
+        "[1] Harbour › Hours · 2026-03-01",
+        "    https://example.com/harbour.md",
+        "    “The quay opens at seven.”",
+    ]
+
+
+def test_a_source_without_an_address_is_named_by_its_file() -> None:
+    """So that it can be found all the same."""
+    view = sources_view([citation(url="", date=None, section="")], zone=UTC)
+
+    assert [line.rstrip() for line in _plain(view).splitlines()[:2]] == ["[1] Harbour", "    handbook: harbour.md"]
+
+
+def test_a_terminal_gets_links_and_a_pipe_gets_none() -> None:
+    """OSC 8, which terminals make clickable."""
+    view = answer_view(answered(), language="en", zone=UTC)
+
+    assert "\x1b]8;" in _coloured(view)
+    assert ";https://example.com/harbour.md" in _coloured(view)
+    assert "\x1b" not in _plain(view)
+
+
+def test_nothing_in_a_document_commands_the_terminal() -> None:
+    """Title, section, address, quote and text of a hostile page."""
+    evil = "\x1b[2Jx\x1b]0;owned\x07\x9b31m\r"
+    cited = citation(title=evil, section=evil, url="https://e.example/\x1b[2J", quote=evil, passage_text=evil)
+    said = Answer(Status.ANSWERED, (AnsweredSentence(evil, (1,), note=evil),), (cited,))
+    views = [
+        answer_view(answered(answer=said, text=evil + "[1]"), language="en", zone=UTC),
+        sources_view([cited], zone=UTC),
+        hits_view([replace(hit(title=evil, url=evil))]),
+    ]
+
+    for view in views:
+        assert not set(_plain(view)) & {"\x1b", "\x07", "\x9b", "\r"}
+        assert "owned" not in _coloured(view)
+        assert "\x1b[2J" not in _coloured(view)
+
+
+def test_markup_in_a_document_is_text() -> None:
+    """Square brackets and colons mean nothing."""
+    shown = _plain(answer_view(answered(text="[bold]x[/bold] :smile: [/nothing]"), language="en", zone=UTC))
+
+    assert shown.startswith("[bold]x[/bold] :smile: [/nothing]")
+
+
+def test_notes_of_sources_that_disagree_are_shown() -> None:
+    """As they stand in the text."""
+    sentence = AnsweredSentence("The quay opens at eight.", (1,), note="Harbour, 2026-03-01")
+    done = answered(
+        answer=Answer(Status.ANSWERED, (sentence,), (citation(),)),
+        text="(Harbour, 2026-03-01) The quay opens at eight. [1]",
+    )
+
+    assert "(Harbour, 2026-03-01) The quay opens at eight. [1]" in _plain(answer_view(done, language="en", zone=UTC))
+
+
+def test_an_abstention_names_the_nearest_pages_in_the_language_of_the_question() -> None:
+    """A plain sentence, and where to look."""
+    shown = _plain(answer_view(abstained(), language="de", zone=UTC))
+
+    assert [line.rstrip() for line in shown.splitlines()] == [
+        "I found nothing.",
+        "",
+        "Die nächstliegenden Seiten, die ich kenne:",
+        "• Harbour › Hours",
+        "  https://example.com/harbour.md",
+    ]
+
+
+@given(st.text(alphabet="港の開く時間は七時です。 the quay", max_size=300), st.integers(20, 120))
+def test_no_line_is_wider_than_the_terminal(text: str, width: int) -> None:
+    """Two columns for each character of Chinese, Japanese and Korean."""
+    said = Answer(Status.ANSWERED, (AnsweredSentence(text, (1,)),), (citation(quote=text, title=text),))
+    shown = _plain(answer_view(answered(answer=said, text=text), language="", zone=UTC), width)
+
+    assert max(cell_len(line) for line in shown.splitlines()) <= width
+
+
+def test_sources_can_be_shown_whole() -> None:
+    """The passage, not only the quoted sentence."""
+    assert "It closes at nine." in _plain(sources_view([citation()], zone=UTC))
+
+
+def test_a_search_shows_where_and_how_well_each_passage_fits() -> None:
+    """And says so when there is none."""
+    shown = _plain(hits_view([hit()]))
+
+    assert "1. Harbour › Hours · 1.25" in shown
+    assert "It closes at nine." in shown
+    assert _plain(hits_view([])).strip() == "Nothing was found."
+
+
+def test_days_are_told_in_the_time_zone_of_the_settings() -> None:
+    """Noon in London is the next day in Auckland."""
+    assert day(DAY, UTC) == "2026-03-01"
+    assert day(DAY, timezone(timedelta(hours=13))) == "2026-03-02"
+    assert day(None, UTC) == ""
+
+
+def test_what_happens_is_told_in_a_line() -> None:
+    """While somebody waits."""
+    events = [Searching("a\nb"), FoundPassages("a", (hit(),)), Said(AnsweredSentence("x", (1,)))]
+
+    assert [event_line(event) for event in events] == ["Searching “a b” …", "Reading 1 passage …", "Writing …"]

@@ -1,0 +1,50 @@
+"""What holds for every test: no network beyond this machine, no settings of this machine's user, no hurry."""
+
+import ipaddress
+import os
+import socket
+import sys
+
+import hypothesis
+import pytest
+
+
+class NetworkForbidden(Exception):
+    """A test reached for the network. Tests speak with servers on 127.0.0.1, or with none."""
+
+
+def _guard(event: str, arguments: tuple) -> None:
+    if event in {"socket.connect", "socket.sendto"}:
+        sock, address = arguments
+        if sock.family in {socket.AF_INET, socket.AF_INET6} and not _is_here(str(address[0])):
+            raise NetworkForbidden(f"{event} to {address[0]}")
+    elif event == "socket.getaddrinfo" and arguments[0] and not _is_here(os.fsdecode(arguments[0])):
+        raise NetworkForbidden(f"a look-up of {arguments[0]!r}")
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+sys.addaudithook(_guard)
+
+# The first run on a machine builds tables of characters, which takes longer than a deadline allows.
+hypothesis.settings.register_profile(
+    "footnote",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    derandomize=bool(os.environ.get("CI")),
+)
+hypothesis.settings.load_profile("footnote")
+
+
+@pytest.fixture(autouse=True)
+def _nobodys_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Run as nobody in particular: no variables of Footnote's or of a proxy's, no footnote.toml nearby."""
+    for name in list(os.environ):
+        if (name.startswith("FOOTNOTE_") and name != "FOOTNOTE_DATA") or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path_factory.mktemp("cwd"))

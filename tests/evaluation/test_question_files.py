@@ -1,0 +1,101 @@
+"""The files of questions have one form, and every answer stands in its document as `questions/README.md` says."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+QUESTIONS = ROOT / "evaluation" / "questions"
+DATA = Path(os.environ.get("FOOTNOTE_DATA", ROOT.parent / "shared" / "data"))
+KEYS = {"question", "answer", "document", "answerable", "disagreement", "kind"}
+ABSENT = {"question", "answerable", "kind"}
+
+
+@pytest.fixture(params=sorted(QUESTIONS.glob("*.json")), ids=lambda path: path.name)
+def file(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Each file of questions or conversations."""
+    values: dict[str, Any] = json.loads(request.param.read_text(encoding="utf-8"))
+    return values
+
+
+@pytest.fixture
+def pages(file: dict[str, Any]) -> dict[str, str]:
+    """The folded text of each Markdown document that the file asks about, by its key."""
+    folder = ROOT / file["folder"].replace("$FOOTNOTE_DATA", str(DATA))
+    if not folder.is_dir():
+        pytest.skip(f"the documents of {file['corpus']} are not here; FOOTNOTE_DATA can name the folder of data")
+    return {path.relative_to(folder).as_posix(): _folded(path.read_text("utf-8")) for path in folder.rglob("*.md")}
+
+
+def _rows(file: dict[str, Any]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = file.get("questions") or [
+        turn for talk in file["conversations"] for turn in talk["turns"]
+    ]
+    return rows
+
+
+def _answerable(file: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in _rows(file) if row.get("answerable", True)]
+
+
+def _folded(text: str) -> str:
+    return " ".join(re.sub(r"[*_`]", "", text).split()).casefold()
+
+
+def _stands(string: str, folded: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(_folded(string))}(?!\w)", folded) is not None
+
+
+def test_a_file_has_the_documented_form(file: dict[str, Any]) -> None:
+    """All files are read by the same code."""
+    assert file.keys() in ({"corpus", "folder", "questions"}, {"corpus", "folder", "conversations"})
+    assert all(row.keys() <= KEYS and row["question"] for row in _rows(file))
+    assert all(row["answer"] for row in _answerable(file))
+
+
+def test_what_is_not_answerable_names_neither_answer_nor_document(file: dict[str, Any]) -> None:
+    """No page holds the answer, so none can be named."""
+    absent = [row for row in _rows(file) if not row.get("answerable", True)]
+
+    assert all(row.keys() <= ABSENT for row in absent)
+
+
+def test_every_answer_stands_in_its_document(file: dict[str, Any], pages: dict[str, str]) -> None:
+    """A wrong answer here would count against every system; without a document, some page must hold it."""
+    wrong = [
+        row["question"]
+        for row in _answerable(file)
+        if not any(
+            all(_stands(string, text) for string in row["answer"])
+            for text in ([pages[row["document"]]] if "document" in row else pages.values())
+        )
+    ]
+
+    assert wrong == []
+
+
+def test_strings_that_disagree_stand_in_different_documents(file: dict[str, Any], pages: dict[str, str]) -> None:
+    """A page that contradicts itself would be no test of two sources."""
+    for row in (row for row in _rows(file) if "disagreement" in row):
+        newer, older = row["disagreement"]
+
+        assert _stands(newer, pages[row["document"]])
+        assert not _stands(older, pages[row["document"]])
+        assert any(_stands(older, text) for text in pages.values())
+
+
+def test_there_are_enough_of_both_kinds_and_no_question_twice(file: dict[str, Any]) -> None:
+    """Quality is measured on both sides: what is answered, and what is not."""
+    if "conversations" in file:
+        assert len(file["conversations"]) >= 6
+        assert all(2 <= len(talk["turns"]) <= 3 for talk in file["conversations"])
+        return
+    asked = [row["question"] for row in _rows(file)]
+
+    assert len(set(asked)) == len(asked)
+    assert len(_answerable(file)) >= 20
+    assert len(asked) - len(_answerable(file)) >= 10

@@ -1,0 +1,72 @@
+"""Hand-written stand-ins, passed as arguments where tests want no model and no folder."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ingest.types import Block, Found, Page, Section, Unreadable, UnreadableDocument
+from storage.embedding import Vectors
+
+
+@dataclass
+class WordEmbedder:
+    """Embeds a text as the sum of a fixed direction for each of its words: shared words make texts alike."""
+
+    name: str = "words@1"
+    dimensions: int = 64
+    calls: list[int] = field(default_factory=list)
+    """How many texts each call brought."""
+
+    def knows(self, text: str) -> float:
+        """Know every script."""
+        return 1.0 if text else 0.0
+
+    def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
+        """Return unit vectors, one row a text."""
+        del polite
+        self.calls.append(len(texts))
+        rows = [
+            sum((_direction(word, self.dimensions) for word in text.lower().split()), start=_bias(self.dimensions))
+            for text in texts
+        ]
+        stacked = np.stack(rows).astype(np.float32)
+        return stacked / np.linalg.norm(stacked, axis=1, keepdims=True)
+
+
+def _direction(word: str, dimensions: int) -> np.ndarray:
+    seed = int.from_bytes(hashlib.sha256(word.strip(".,?!").encode()).digest()[:8])
+    return np.random.default_rng(seed).normal(size=dimensions)
+
+
+def _bias(dimensions: int) -> np.ndarray:
+    return np.full(dimensions, 1e-3)
+
+
+@dataclass
+class PageSource:
+    """A source whose pages are written in the test: `{key: {section: text}}`; a text of None cannot be read."""
+
+    pages: Mapping[str, Mapping[str, str] | None]
+    loaded: list[str] = field(default_factory=list)
+    """The keys of the pages that were read, in order."""
+
+    def expected(self) -> int | None:
+        """Count the pages."""
+        return len(self.pages)
+
+    def documents(self) -> Iterator[Found | Unreadable]:
+        """List the pages in order of their keys."""
+        for key in sorted(self.pages):
+            sections = self.pages[key]
+            yield Found(key, hashlib.sha256(repr(sections).encode()).hexdigest(), 1, lambda key=key: self._load(key))
+
+    def _load(self, key: str) -> Page:
+        self.loaded.append(key)
+        sections = self.pages[key]
+        if sections is None:
+            raise UnreadableDocument("the test wants it so")
+        title = sections.get("title", key)
+        rest = [(path, text) for path, text in sections.items() if path != "title"]
+        return Page(title, tuple(Section((path,) if path else (), (Block(text),)) for path, text in rest))

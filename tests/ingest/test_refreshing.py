@@ -1,0 +1,193 @@
+"""Refreshing a corpus: exactly what changed is written, and a crash at any moment loses nothing."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ingest.refreshing import RefreshRefused, refresh
+from storage.errors import StorageError
+from tests.fakes import PageSource, WordEmbedder
+from tests.storage.stores import contents, opened
+
+FIRST = {
+    "leave.md": {"title": "Leave", "": "Everyone has 30 days of leave.", "Illness": "Call before nine."},
+    "lunch.md": {"title": "Lunch", "": "Lunch is served at noon."},
+    "vault.md": {"title": "Vault", "": "The vault opens at ten."},
+}
+
+
+async def run(store, pages, corpus="handbook"):
+    """Refresh from pages written in the test, and return the report without its seconds."""
+    report = await refresh(PageSource(pages), corpus, store, progress=lambda _: None)
+    return replace(report, seconds=0.0)
+
+
+async def found(store, text):
+    """Return the texts found for a question."""
+    return [hit.passage.text for hit in await store.search(text, ["handbook"], 5)]
+
+
+async def test_the_first_run_adds_every_document(tmp_path):
+    """Three documents, four passages."""
+    with opened(tmp_path) as store:
+        report = await run(store, FIRST)
+
+        assert (report.added, report.changed, report.unchanged, report.removed, report.failed) == (3, 0, 0, 0, 0)
+        assert report.passages_added == 4
+        assert (await found(store, "how many days of leave"))[0] == "Everyone has 30 days of leave."
+
+
+async def test_a_second_run_reads_nothing(tmp_path):
+    """What has the same fingerprint is not even loaded, and nothing is embedded."""
+    with opened(tmp_path) as store:
+        await run(store, FIRST)
+        source, calls = PageSource(FIRST), list(store.embedder.calls)
+
+        report = await refresh(source, "handbook", store, progress=lambda _: None)
+
+        assert (report.unchanged, report.passages_added, report.passages_removed) == (3, 0, 0)
+        assert source.loaded == []
+        assert store.embedder.calls == calls
+
+
+async def test_an_edit_a_removal_and_a_renaming_change_exactly_their_passages(tmp_path):
+    """One section edited, one page gone, one page renamed; the rest keeps its passages."""
+    second = {
+        "leave.md": {**FIRST["leave.md"], "Illness": "Call before eight."},
+        "meals.md": FIRST["lunch.md"],
+    }
+    with opened(tmp_path) as store:
+        await run(store, FIRST)
+        before = {row[0] for row in (await contents(store, "handbook")).manifest}
+
+        report = await run(store, second)
+
+        after = await contents(store, "handbook")
+        assert (report.added, report.changed, report.removed) == (1, 1, 2)
+        assert (report.passages_added, report.passages_removed) == (2, 3)
+        assert len(before & {row[0] for row in after.manifest}) == 1
+        assert set(after.dense) == set(after.lexical) == {row[0] for row in after.manifest}
+        assert "The vault opens at ten." not in await found(store, "when does the vault open")
+
+
+async def test_a_new_title_is_indexed_though_every_text_stands(tmp_path):
+    """Passages are found by their title too."""
+    with opened(tmp_path) as store:
+        await run(store, FIRST)
+        await run(store, {**FIRST, "vault.md": {"title": "Strongroom", "": "The vault opens at ten."}})
+
+        hits = await store.search("strongroom", ["handbook"], 1)
+
+        assert hits[0].document.title == "Strongroom"
+        assert (await contents(store, "handbook")).dense[hits[0].passage.id] == hits[0].passage.hash
+
+
+async def test_a_document_that_cannot_be_read_is_listed_and_keeps_its_old_version(tmp_path):
+    """The others are not concerned."""
+    with opened(tmp_path) as store:
+        await run(store, FIRST)
+
+        report = await run(store, {**FIRST, "lunch.md": None, "new.md": None})
+
+        assert [key for key, _ in report.failures] == ["lunch.md", "new.md"]
+        assert await store.manifest.failures("handbook") == report.failures
+        assert "Lunch is served at noon." in await found(store, "when is lunch served")
+
+
+async def test_an_empty_source_is_refused_and_nothing_is_removed(tmp_path):
+    """A folder that was unmounted must not empty the bot's head."""
+    with opened(tmp_path) as store:
+        await run(store, FIRST)
+
+        with pytest.raises(RefreshRefused, match="holds no documents"):
+            await run(store, {})
+
+        assert len((await contents(store, "handbook")).manifest) == 4
+
+
+class CrashingIndex:
+    """Passes calls on to an index until its lives are used up, then fails before or after the call."""
+
+    def __init__(self, index, lives, *, after):
+        self._index, self._lives, self._after = index, lives, after
+
+    def __getattr__(self, name):
+        method = getattr(self._index, name)
+        if name not in {"upsert", "delete", "write"}:
+            return method
+        return lambda *args: self._call(method, args)
+
+    def _call(self, method, args):
+        self._lives -= 1
+        if self._lives < 0 and not self._after:
+            raise StorageError("the power is gone")
+        method(*args)
+        if self._lives < 0:
+            raise StorageError("the power is gone")
+
+
+texts = st.dictionaries(
+    st.sampled_from(["", "One", "Two"]),
+    st.text("abc ", min_size=3, max_size=12).filter(lambda text: len(text.strip()) > 2),
+    min_size=1,
+)
+states = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), texts, min_size=1)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    first=states,
+    second=states,
+    lives=st.integers(0, 6),
+    after=st.booleans(),
+    which=st.sampled_from(["dense", "lexical"]),
+)
+async def test_a_crash_at_any_write_then_the_same_run_again_equals_an_uninterrupted_run(
+    tmp_path_factory, first, second, lives, after, which
+):
+    """However many index writes succeed before the crash, on either side of it."""
+    with opened(tmp_path_factory.mktemp("whole")) as store:
+        await run(store, first)
+        await run(store, second)
+        expected = await contents(store, "handbook")
+    home = tmp_path_factory.mktemp("crashed")
+    with opened(home) as store:
+        await run(store, first)
+        crashing = replace(store, **{which: CrashingIndex(getattr(store, which), lives, after=after)})
+        try:
+            await run(crashing, second)
+        except StorageError:
+            await store.check()
+    with opened(home) as store:
+        await run(store, second)
+
+        assert await contents(store, "handbook") == expected
+
+
+async def test_reindexing_gives_the_same_indexes(tmp_path):
+    """The indexes are disposable: the database holds the text of record."""
+    with opened(tmp_path) as store:
+        await run(store, FIRST)
+        before = await contents(store, "handbook")
+        store.dense.remove("handbook")
+        store.lexical.clear()
+        with pytest.raises(StorageError, match="missing"):
+            await store.check()
+        heard = []
+
+        count = await store.reindex(lambda done, total: heard.append((done, total)))
+
+        assert (count, heard[-1]) == (4, (4, 4))
+        assert await contents(store, "handbook") == before
+        await store.check()
+
+
+async def test_a_batch_is_embedded_in_few_calls(tmp_path):
+    """Texts go to the embedder together, not one by one."""
+    embedder = WordEmbedder()
+    with opened(tmp_path, embedder) as store:
+        await run(store, {f"{n}.md": {"": f"Page number {n} says {n}."} for n in range(300)})
+
+        assert embedder.calls == [256, 44]

@@ -1,0 +1,11 @@
+"""The model is loaded once for all tests of this folder."""
+
+import pytest
+
+from storage.embedding.minilm import MiniLM, open_minilm
+
+
+@pytest.fixture(scope="session")
+def minilm() -> MiniLM:
+    """The real model from the installed package."""
+    return open_minilm()

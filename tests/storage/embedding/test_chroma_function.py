@@ -1,0 +1,174 @@
+"""Any of Chroma's functions by name: unit vectors, and failures in one line without a key."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from storage.embedding.chroma_function import BATCH, MOST_CHARACTERS, chroma_embedder
+from storage.errors import EmbeddingUnavailable
+
+
+class Letters:
+    """A scripted function: how often a, b and c stand in each text; it notes what it was asked."""
+
+    def __init__(self, model_name: str = "small", api_key: str = "", url: str = "") -> None:
+        self.model_name, self.api_key, self.url = model_name, api_key, url
+        self.asked: list[list[str]] = []
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        self.asked.append(texts)
+        return [[1.0 + text.count(letter) for letter in "abc"] for text in texts]
+
+
+class Failing(Letters):
+    """A service that fails at its second call, and puts its caller's key into the message."""
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        if self.asked:
+            raise RuntimeError(f"401 for key {self.api_key}\nat {self.url}")
+        return super().__call__(texts)
+
+
+class Short(Letters):
+    """A service that answers fewer texts than it was asked, after the first call."""
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        given = super().__call__(texts)
+        return given[: 2 if len(self.asked) == 1 else -1]
+
+
+class Broken(Letters):
+    """A service whose numbers are none."""
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        return [[float("nan")] * 3 for _ in texts]
+
+
+class Refusing(Letters):
+    """A function that cannot be made, as Chroma's cannot without their package or key."""
+
+    def __init__(self, api_key: str = "") -> None:
+        raise ValueError(f"The refusing python package is not installed ({api_key})")
+
+
+KNOWN: dict[str, Callable[..., Any]] = {
+    "letters": Letters,
+    "failing": Failing,
+    "short": Short,
+    "broken": Broken,
+    "refusing": Refusing,
+}
+
+
+def lengths(vectors: Sequence[Any]) -> Any:
+    """How long each vector is."""
+    return np.linalg.norm(np.array(vectors), axis=1)
+
+
+def test_its_vectors_are_of_length_one() -> None:
+    """The function's own lengths do not matter; how many numbers a vector has is found by asking."""
+    embedder = chroma_embedder("letters", {}, known=KNOWN)
+
+    vectors = embedder.embed(["abc", "aaa"])
+
+    assert embedder.dimensions == 3
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors[0], [3**-0.5] * 3, atol=1e-6)
+    np.testing.assert_allclose(lengths(vectors), 1, atol=1e-6)
+
+
+def test_blank_texts_are_not_sent() -> None:
+    """Services refuse them; their vectors are zeros, and every other text keeps its place."""
+    made = Letters()
+    embedder = chroma_embedder("letters", {}, known={"letters": lambda: made})
+
+    vectors = embedder.embed(["", "b", " \n"])
+
+    assert made.asked[1:] == [["b"]]
+    np.testing.assert_allclose(lengths(vectors), [0, 1, 0], atol=1e-6)
+
+
+def test_many_texts_go_in_several_calls_and_long_ones_are_cut() -> None:
+    """Services limit both."""
+    made = Letters()
+    embedder = chroma_embedder("letters", {}, known={"letters": lambda: made})
+
+    vectors = embedder.embed(["a" * 100_000] * (BATCH + 1))
+
+    assert [len(texts) for texts in made.asked[1:]] == [BATCH, 1]
+    assert {len(text) for texts in made.asked[1:] for text in texts} == {MOST_CHARACTERS}
+    assert vectors.shape == (BATCH + 1, 3)
+
+
+def test_no_texts_give_no_vectors() -> None:
+    """Nothing is asked."""
+    assert chroma_embedder("letters", {}, known=KNOWN).embed([]).shape == (0, 3)
+
+
+def test_a_name_changes_with_the_options_but_not_with_the_key() -> None:
+    """Another model makes other vectors; a new key does not."""
+    first = chroma_embedder("letters", {"model_name": "a", "api_key": "key-one-1"}, known=KNOWN).name
+    same = chroma_embedder("letters", {"model_name": "a", "api_key": "key-two-2"}, known=KNOWN).name
+    other = chroma_embedder("letters", {"model_name": "b", "api_key": "key-one-1"}, known=KNOWN).name
+
+    assert first == same
+    assert first != other
+    assert first.startswith("letters/")
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    """A slip of the pen is mended at once."""
+    with pytest.raises(EmbeddingUnavailable, match='no embedding function "leters"') as caught:
+        chroma_embedder("leters", {}, known=KNOWN)
+
+    assert "letters" in caught.value.hint
+
+
+def test_a_failing_service_is_told_in_one_line_without_its_key() -> None:
+    """Neither the key, nor the password in an address, nor a second line; the cause is not chained for a traceback."""
+    options = {"api_key": "hunter2-hunter2", "url": "https://me:open-sesame@api.example/v1"}
+    embedder = chroma_embedder("failing", options, known=KNOWN)
+
+    with pytest.raises(EmbeddingUnavailable) as caught:
+        embedder.embed(["a"])
+
+    assert str(caught.value) == (
+        'The embedding function "failing" fails: 401 for key [hidden] at https://[hidden]@api.example/v1'
+    )
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(("function", "cause"), [("short", r"shape \(1, 3\) for 2 texts"), ("broken", "not finite")])
+def test_senseless_vectors_are_refused(function: str, cause: str) -> None:
+    """They would spoil an index silently."""
+    with pytest.raises(EmbeddingUnavailable, match=cause):
+        chroma_embedder(function, {}, known=KNOWN).embed(["a", "b"])
+
+
+def test_a_function_that_cannot_be_made_says_why() -> None:
+    """As Chroma's say which package or key is missing."""
+    with pytest.raises(EmbeddingUnavailable, match=r"package is not installed \(\[hidden\]\)"):
+        chroma_embedder("refusing", {"api_key": "hunter2-hunter2"}, known=KNOWN)
+
+
+def test_an_unknown_option_is_answered_with_the_known_ones() -> None:
+    """Which options there are is up to the function."""
+    with pytest.raises(EmbeddingUnavailable, match="modelname") as caught:
+        chroma_embedder("letters", {"modelname": "a"}, known=KNOWN)
+
+    assert caught.value.hint == "it takes these options: model_name, api_key, url"
+
+
+def test_chromas_own_functions_are_known() -> None:
+    """By their names in Chroma; a name beside them is answered with the nearest."""
+    with pytest.raises(EmbeddingUnavailable) as caught:
+        chroma_embedder("opnai", {})
+
+    assert "openai" in caught.value.hint
+
+
+def test_it_claims_to_know_every_script() -> None:
+    """We cannot tell what a foreign model was trained on."""
+    assert chroma_embedder("letters", {}, known=KNOWN).knows("Сколько?") == 1

@@ -1,0 +1,140 @@
+"""MiniLM's vectors are right, and do not depend on what else is embedded with them."""
+
+import math
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
+from storage.embedding.minilm import MiniLM
+from storage.embedding.weights import TOKENIZER, WEIGHTS, packaged_model
+
+TEXTS = (
+    "The lighthouse at Vardmouth was lit for the first time in 1871.",
+    "",
+    "Who pays for the train when I visit a customer?",
+    "Ünïcödé, 東京 and Ελλάδα: 3.5 % of 1,200 €!",
+    "Leave is counted in working days. " * 12,
+)
+
+Array = NDArray[np.float64]
+
+
+def by_hand(tensors: Mapping[str, NDArray[np.float32]], ids: list[int]) -> Array:
+    """BERT's forward pass for one text in plain numpy, written from its description: no batch, no padding, no mask."""
+
+    def dense(name: str, states: Array) -> Array:
+        return states @ tensors[f"{name}.weight"].T.astype(np.float64) + tensors[f"{name}.bias"]
+
+    def norm(name: str, states: Array) -> Array:
+        centred = states - states.mean(-1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-12)
+        return scaled * tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
+
+    def attend(name: str, states: Array) -> Array:
+        query, key, value = (
+            dense(f"{name}.{part}", states).reshape(len(ids), 12, 32).swapaxes(0, 1)
+            for part in ("query", "key", "value")
+        )
+        scores = np.exp(query @ key.swapaxes(1, 2) / math.sqrt(32))
+        return (scores / scores.sum(-1, keepdims=True) @ value).swapaxes(0, 1).reshape(len(ids), 384)
+
+    words, places, kinds = (
+        tensors[f"embeddings.{table}_embeddings.weight"] for table in ("word", "position", "token_type")
+    )
+    states = norm("embeddings.LayerNorm", words[ids].astype(np.float64) + places[: len(ids)] + kinds[0])
+    for layer in (f"encoder.layer.{number}" for number in range(6)):
+        seen = dense(f"{layer}.attention.output.dense", attend(f"{layer}.attention.self", states))
+        states = norm(f"{layer}.attention.output.LayerNorm", seen + states)
+        inner = dense(f"{layer}.intermediate.dense", states)
+        inner = inner * (1 + np.vectorize(math.erf)(inner / math.sqrt(2))) / 2
+        states = norm(f"{layer}.output.LayerNorm", dense(f"{layer}.output.dense", inner) + states)
+    mean = states.mean(0)
+    return mean / np.linalg.norm(mean)
+
+
+def test_vectors_are_those_of_a_forward_pass_by_hand(minilm: MiniLM) -> None:
+    """The graph computes what BERT's description says, to four digits, for every text of a padded batch."""
+    tensors = load_file(packaged_model() / WEIGHTS)
+    tokenizer = Tokenizer.from_file(str(packaged_model() / TOKENIZER))
+    tokenizer.no_padding()
+
+    expected = [by_hand(tensors, tokenizer.encode(text).ids) for text in TEXTS]
+
+    np.testing.assert_allclose(minilm.embed(TEXTS), expected, atol=1e-4)
+
+
+def test_vectors_stand_in_the_order_of_their_texts(minilm: MiniLM) -> None:
+    """Sorting by length stays inside."""
+    expected = [minilm.embed([text])[0] for text in TEXTS]
+
+    np.testing.assert_allclose(minilm.embed(TEXTS), expected, atol=1e-5)
+
+
+def test_vectors_are_single_precision_rows_of_length_one(minilm: MiniLM) -> None:
+    """Also for a text without words."""
+    vectors = minilm.embed(["", " ", "\x00", "A word."])
+
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (4, minilm.dimensions)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+
+
+def test_no_texts_give_no_vectors(minilm: MiniLM) -> None:
+    """An empty list is not an error."""
+    assert minilm.embed([]).shape == (0, minilm.dimensions)
+
+
+@given(texts=st.lists(st.text(max_size=80), min_size=1, max_size=8), polite=st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_company_does_not_change_a_vector(minilm: MiniLM, texts: list[str], *, polite: bool) -> None:
+    """Whatever is embedded beside a text, its vector is the one it has alone."""
+    alone = np.array([minilm.embed([text])[0] for text in texts])
+
+    assert (minilm.embed(texts, polite=polite) * alone).sum(axis=1).min() > 0.99999
+
+
+@pytest.mark.parametrize("text", ["holiday " * 20_000, "x" * 100_000, "\N{GRINNING FACE}" * 100_000, "長" * 100_000])
+def test_a_huge_text_is_read_as_far_as_the_model_reads(minilm: MiniLM, text: str) -> None:
+    """100,000 characters and more give the vector of their beginning."""
+    np.testing.assert_allclose(minilm.embed([text]), minilm.embed([text[:50_000]]), atol=1e-6)
+
+
+def test_half_a_character_is_embedded(minilm: MiniLM) -> None:
+    """JSON can carry a lone surrogate, which no file can."""
+    assert np.isfinite(minilm.embed(["\ud83d and more"])).all()
+
+
+def test_threads_may_embed_at_once(minilm: MiniLM) -> None:
+    """One model serves the refresh and the questions."""
+    expected = minilm.embed(TEXTS)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: minilm.embed(TEXTS), range(8)))
+
+    np.testing.assert_allclose(found, [expected] * 8, atol=1e-5)
+
+
+def test_like_meanings_lie_near_each_other(minilm: MiniLM) -> None:
+    """The point of it all."""
+    question, answer, other = minilm.embed(
+        ["How much holiday do I get?", "Everyone has 28 days of paid leave.", "The printer is on the second floor."]
+    )
+
+    assert question @ answer > question @ other + 0.2
+
+
+def test_it_knows_latin_script(minilm: MiniLM) -> None:
+    """Retrieval weighs its vectors by this."""
+    assert minilm.knows("How much?") == 1
+    assert minilm.knows("Сколько?") == 0
+
+
+def test_its_name_says_which_weights(minilm: MiniLM) -> None:
+    """Other weights under the same name would make the indexes stale."""
+    assert minilm.name == "all-MiniLM-L6-v2/53aa51172d14"

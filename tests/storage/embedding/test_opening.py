@@ -1,0 +1,23 @@
+"""Settings name an embedder."""
+
+import pytest
+
+from storage.embedding import open_embedder
+from storage.errors import EmbeddingUnavailable
+
+
+def test_minilm_is_opened_by_its_name() -> None:
+    """It needs nothing else."""
+    assert open_embedder("minilm", {}).dimensions == 384
+
+
+def test_minilm_takes_no_options() -> None:
+    """An option that would be ignored is an error."""
+    with pytest.raises(EmbeddingUnavailable, match="takes no options"):
+        open_embedder("minilm", {"device": "cuda"})
+
+
+def test_any_other_name_is_chromas() -> None:
+    """The package that a function of Chroma's needs is named when it is missing."""
+    with pytest.raises(EmbeddingUnavailable, match="cohere python package is not installed"):
+        open_embedder("cohere", {})

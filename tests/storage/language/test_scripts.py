@@ -1,0 +1,69 @@
+"""Scripts of characters."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.language.scripts import UNSPACED_CLASS, is_unspaced, latin_share, script_of
+
+SCRIPTS = {
+    "aZéßŁ": "Latin",
+    "жЯ": "Cyrillic",
+    "αΩ": "Greek",
+    "漢字々": "Han",
+    "ひゞ": "Hiragana",
+    "カー": "Katakana",
+    "한글": "Hangul",
+    "ثپ": "Arabic",
+    "אב": "Hebrew",
+    "हि": "Devanagari",
+    "ไท": "Thai",
+    "ລາ": "Lao",
+    "ខ្": "Khmer",
+    "မြ": "Myanmar",
+    "ქა": "Georgian",
+    "հա": "Armenian",
+    "አማ": "Ethiopic",
+    "தமி": "Tamil",
+}
+
+
+@pytest.mark.parametrize(("text", "script"), SCRIPTS.items())
+def test_script_of_letters_and_marks(text: str, script: str) -> None:
+    """Every letter and mark of a word has the word's script."""
+    assert {script} == {script_of(char) for char in text}
+
+
+@pytest.mark.parametrize("char", list(" 1.,!€。「😀\n_"))
+def test_what_is_no_letter_has_no_script(char: str) -> None:
+    """Digits, punctuation, spaces and pictures belong to no script."""
+    assert script_of(char) == ""
+
+
+@given(st.characters())
+def test_unspaced_letters_are_those_of_the_unspaced_scripts(char: str) -> None:
+    """The character class and the names of scripts agree on every letter."""
+    unspaced = {"Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar"}
+    if char.isalpha():
+        assert is_unspaced(char) == (script_of(char) in unspaced)
+
+
+def test_unspaced_class_is_the_inside_of_a_character_class() -> None:
+    """It holds ranges only, nothing that would close the brackets around it."""
+    assert "]" not in UNSPACED_CLASS
+    assert "^" not in UNSPACED_CLASS
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [("", 1.0), ("42 €", 1.0), ("abc", 1.0), ("größe", 1.0), ("слово", 0.0), ("ab漢字", 0.5), ("한글 abcdef", 0.75)],
+)
+def test_latin_share(text: str, share: float) -> None:
+    """It counts letters only, and is 1 where there are none."""
+    assert latin_share(text) == share
+
+
+@given(st.text())
+def test_latin_share_is_a_share(text: str) -> None:
+    """It lies between 0 and 1, whatever the text."""
+    assert 0.0 <= latin_share(text) <= 1.0

@@ -1,0 +1,174 @@
+"""Sentence boundaries. In the tables `‖` stands where a sentence ends; the white space after it belongs to none."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.language.sentences import sentence_spans
+
+
+def cut(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+def check(marked: str) -> None:
+    expected = [piece.strip() for piece in marked.split("‖") if piece.strip()]
+
+    assert cut(marked.replace("‖", "")) == expected
+
+
+ENGLISH = [
+    "Dr. Ahmed saw Mrs. Lee at 9 a.m. on Monday.‖ Prof. Ito did not come.",
+    "J. R. R. Tolkien wrote it.‖ So did C. S. Lewis and J.K. Rowling.",
+    "The U.S. Senate met in Washington, D.C. on Jan. 5 and left.‖ The House stayed.",
+    "She was born in the U.S.‖ In 1990 she left.‖ He stayed in the U.K.‖ They met again.",
+    "It grew to 3.5 million, or 12.75 %, in version 1.2.3.‖ Version 2.0 follows.",
+    "See https://example.org/a.b?c=d. for more, or read setup.cfg.‖ Then run main.py.‖ Done.",
+    "Use e.g. Python, i.e. CPython, vs. PyPy, cf. Fig. 3 and Eq. 4.‖ See p. 12, pp. 3-5, vol. 2, No. 7.",
+    "Is it allowed?‖ No.‖ The answer is no.",
+    "Acme Inc. was bought by Foo Ltd.‖ The price was high.‖ Acme Corp. Germany sued.",
+    "Pens, paper, etc.‖ Nothing else.‖ Pens, paper, etc. are here.",
+    '"Why?" he asked.‖ "Because!" she said.‖ "I see."‖ They left.',
+    "“It is late. We should go,” he said.‖ They went.",
+    "He stopped (it was late. It rained.) and slept.‖ (He was tired.)‖ Nobody came.",
+    "Wait... what is it?‖ Well...‖ Nobody knows.‖ Hm. . . maybe.",
+    'The quote […] goes on.‖ He said "[...] never."‖ True.',
+    "It was cited.[1][23]‖ Twice.¹²‖ And here.[citation needed]‖ End.",
+    "Really?!‖ Yes!!!‖ No…‖ Good.",
+    "Yes (!) The end (?) came.‖ Right.",
+    "iPhone sales rose.‖ iPhones fell.‖ pH is a scale.‖ 12 people came.",
+    "St. Louis is near Mt. Vernon on Main St.‖ The river is wide.",
+    "Martin Luther King Jr. spoke.‖ So did George W. Bush.",
+    "Vitamin C.‖ It helps.‖ Brown v. Board of Education decided it.",
+    "It is 5 km.‖ Sometimes more.",
+    "Steps: 1. Open it.‖ 2. Close it.",
+    "**Bold end.**‖ Next `code.`‖ Last _one._",
+    "Let n be positive and x < n.‖ Suppose that x is prime.",
+    "He holds a Ph.D. in physics and an M.Sc.‖ He teaches.",
+    "Ask Yahoo! or us.‖ What?! you say.",
+    "no capital here.‖ so what?‖ it goes on.‖ e.g. so",
+]
+GERMAN = [
+    "Am 3. Oktober 1990 war es so weit.‖ Im 19. Jahrhundert nicht.‖ Der 2. Weltkrieg begann 1939.",
+    "Das gilt z. B. für Hunde, d. h. für Tiere, u. a. Katzen.‖ Vgl. Abb. 3 und S. 12 bzw. Nr. 4.",
+    "Er lebte um 50 v. Chr. in Rom.‖ Sie lebte um 750 n. Chr.‖ Das ist lange her.",
+    "Es kostet 3,5 Mio. Euro bzw. 1.000.000 Dollar.‖ Viel!",
+    "„Komm her. Schnell!“, rief er.‖ »Nein.«‖ Sie blieb.",
+    "Am 3. 10. 1990 kam Dr. Müller mit Frau Dipl.-Ing. Schmidt usw.‖ Alle da.",
+    "Es waren 12.‖ Dann kamen mehr.",
+]
+OTHERS = [
+    "« Bonjour ! » dit-il.‖ « Où est M. Dupont ? »‖ Il partit à 5 h. du matin, av. J.-C. sans doute.",
+    "¿Dónde está el Sr. García?‖ ¡Aquí!‖ Nació en EE. UU. en 1990.‖ Mide 5 cm.‖ Sin embargo, crece.",
+    "Il sig. Rossi e la dott.ssa Bianchi abitano qui, cfr. p. 5.‖ È vero.",
+    "De heer drs. Jansen komt, d.w.z. morgen.‖ Het is goed, enz.‖ Ja.",
+    "Он родился в 1990 г. в Москве, т.е. давно.‖ Она — нет.‖ А. С. Пушкин жил здесь.",
+    "我们去北京。‖你好！‖他说：“我不去。我累了。”‖然后走了？‖好",
+    "中文句子。[1]‖另一句！！‖（括号里。还有。）‖3.5万人。",
+    "彼は「はい。そうです。」と言った。‖次の文（例。）は短い。‖終わり",
+    "他看了《加油！好男儿》节目。‖好看吗?‖是的。",
+    "यह पहला वाक्य है।‖ यह दूसरा है॥‖ क्या?‖ हाँ।",
+    "هل هذا صحيح؟‖ نعم.‖ لا، ليس كذلك.‖ انتهى الأمر.‖وبدأ غيره.",
+    "یہ پہلا جملہ ہے۔‖ یہ دوسرا ہے۔",
+    "Սա առաջինն է։‖ Սա երկրորդն է։",
+    "ይህ ነው።‖ ያ ነው።",
+    "នេះជាប្រយោគ។‖ នោះជាប្រយោគ។",
+    "Ποιος είναι;‖ Είναι ο Νίκος.‖ Τέλος",
+    "이것은 문장이다.‖ 저것은?‖ 끝.",
+    "זה משפט.‖ זה שני!",
+    "ეს არის.‖ ის არის.",
+]
+LINES = [
+    "A soft wrap\ngoes on here.‖ And\nagain.",
+    "No stop here‖\n\nA paragraph‖\n \t\n\n\nanother‖",
+    "Needed:‖\n- a pen.‖ Blue.‖\n- paper‖\n* glue‖\n1. one‖\n2) two‖\n• three",
+    "# Title‖\nText under it.‖\n## Sub‖\nMore.",
+    "Opening hours‖\nMonday to Friday we are open from nine to five.",
+    "| a. B | c. D |‖\n|---|---|‖\n| Dr. X. Y | z |",
+    "Title‖\n=====‖\nText.",
+    "One\r\ntwo.‖\r\n\r\nThree.‖",
+    "He was born in the year\n1984 in the town of\nLondon and lived there.",
+    "name\tage\tcity. Town‖\nBo\t3\tOslo. Bergen",
+    "Ende des Absatzes.\u2029‖Neuer Absatz.",
+]
+
+
+@pytest.mark.parametrize("marked", ENGLISH)
+def test_english(marked: str) -> None:
+    """English sentences end where a reader ends them."""
+    check(marked)
+
+
+@pytest.mark.parametrize("marked", GERMAN)
+def test_german(marked: str) -> None:
+    """Ordinals, dates and abbreviations of German do not end sentences."""
+    check(marked)
+
+
+@pytest.mark.parametrize("marked", OTHERS)
+def test_other_languages(marked: str) -> None:
+    """Every script's own marks end sentences."""
+    check(marked)
+
+
+@pytest.mark.parametrize("marked", LINES)
+def test_lines(marked: str) -> None:
+    """Line breaks end a sentence at blank lines, items, rows and headings, and nowhere else."""
+    check(marked)
+
+
+def test_long_thai_is_cut_at_spaces_only() -> None:
+    """Thai has no full stop: short text stays whole, long text is cut at a space once it is long enough."""
+    clause = "ประเทศไทยเป็นประเทศที่ตั้งอยู่ในทวีปเอเชีย"
+    short, long = f"{clause} {clause}", " ".join([clause] * 9)
+
+    assert cut(short) == [short]
+    assert len(cut(long)) == 3
+    assert " ".join(cut(long)) == long
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "\u3000\t\u2029 \n"])
+def test_nothing_has_no_sentences(text: str) -> None:
+    """White space alone holds no sentence."""
+    assert sentence_spans(text) == ()
+
+
+PIECES = st.sampled_from(
+    [*".!?…。！？؟।)(\"'“”«»「」[]|-•*#", " ", " ", "\n", "\n\n", "\t", "Dr", "U.S", "e.g", "The", "he", "I", "3", "12",
+     "漢", "と", "ไทย", "مرحبا", "Straße", "[1]", "ß", "1.", "- ", "\u00a0", "\r\n", "\u2029"]
+)  # fmt: skip
+TEXTS = st.one_of(st.text(), st.lists(PIECES, max_size=60).map("".join))
+
+
+@given(TEXTS)
+def test_spans_cover_everything_but_white_space(text: str) -> None:
+    """Spans stand in order, never overlap, never begin or end with white space, and leave only white space out."""
+    spans = sentence_spans(text)
+    place = 0
+    for start, end in spans:
+        assert place <= start < end <= len(text)
+        assert not text[place:start].strip()
+        assert text[start:end] == text[start:end].strip()
+        place = end
+
+    assert not text[place:].strip()
+
+
+@given(TEXTS)
+def test_paragraphs_are_cut_apart(text: str) -> None:
+    """What stands before a blank line changes nothing about what stands after it."""
+    assert cut(f"{text}\n\nNext one. And more.")[-2:] == ["Next one.", "And more."]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [".", "(", '"', "“", "a. ", "e.g. ", "\n", " ", "- ", "|", ". . ", "[", "!", "「", "\ta", "Dr. J. ", "1. ", "»"],
+)
+def test_no_text_is_slow(unit: str) -> None:
+    """A hundred thousand repetitions of any unit take seconds at most, not minutes."""
+    began = time.process_time()
+    sentence_spans(unit * 100_000 + "x")
+
+    assert time.process_time() - began < 10

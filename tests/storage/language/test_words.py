@@ -1,0 +1,224 @@
+"""Words, counts, terms and stop words."""
+
+import threading
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from storage.language.vocabulary import lists, plain
+from storage.language.words import content_terms, content_words, count_words, stop_words, terms, word_spans, words
+
+WORDS = [
+    ("It's well-known, isn't it?", ["It's", "well", "known", "isn't", "it"]),
+    ("The U.S. and C++, C# or .NET", ["The", "U.S.", "and", "C++", "C#", "or", "NET"]),
+    ("snake_case, 3rd 5G h2o", ["snake", "case", "3rd", "5G", "h2o"]),
+    ("3.5 1,000 2016-05-01 v1.2.3 10:30", ["3.5", "1,000", "2016-05-01", "v1.2.3", "10", "30"]),
+    ("an e-mail", ["an", "e-mail"]),
+    ("東京タワーは333メートル。", ["東京タワーは", "333", "メートル"]),
+    ("iPhone手机", ["iPhone", "手机"]),
+    ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+    ("السَّلامُ عليكم", ["السَّلامُ", "عليكم"]),
+    ("ภาษาไทย", ["ภาษาไทย"]),
+    ("… — !", []),
+]
+COUNTS = [
+    ("", 0),
+    ("one two  three\nfour", 4),
+    ("well-known café — yes", 4),
+    ("漢字", 1),
+    ("漢字漢", 2),
+    ("漢字。", 2),
+    ("東京 Tower 東京", 3),
+    ("한국어 위키백과", 2),
+    ("ไทย", 2),
+]
+SAME = [
+    ("café", "cafe", ""),
+    ("Häuser", "Haus", "de"),
+    ("Straße", "STRASSE", "de"),
+    ("canción", "canciones", "es"),
+    ("running", "runs", "en"),
+    ("company's", "companies", ""),
+    ("Tolkien\u2019s", "Tolkien", "en"),
+    ("l'homme", "hommes", "fr"),
+    ("dell'acqua", "acqua", "it"),
+    ("U.S.", "US", ""),
+    ("e-mails", "email", ""),
+    ("1,000,000", "1000000", ""),
+    ("1.000.000", "1000000", "de"),
+    ("3,5", "3.5", "de"),
+    ("3,5", "3.5", ""),
+    ("٣٫٥", "3.5", "ar"),
+    ("１２３", "123", ""),
+    ("v1.2.3", "1.2.3", ""),
+    ("ﬁle", "file", ""),
+    ("Ångström", "angstrom", ""),
+    ("الكتاب", "كتاب", "ar"),
+    ("السَّلام", "السلام", "ar"),
+    ("книги", "книга", "ru"),
+    ("ёлка", "елка", "ru"),
+    ("Server", "Servers", "ar"),
+    ("ＡＢＣ", "abc", ""),
+    ("ガンダム", "ｶﾞﾝﾀﾞﾑ", "ja"),
+]
+DIFFERENT = [("C", "C++", ""), ("C#", "C++", ""), ("3.5", "35", ""), ("1.5", "15", "de"), ("2016", "2017", "")]
+
+
+@pytest.mark.parametrize(("text", "expected"), WORDS)
+def test_words(text: str, expected: list[str]) -> None:
+    """Words are as they stand, without punctuation."""
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), COUNTS)
+def test_count_words(text: str, expected: int) -> None:
+    """Two characters without spaces between words are one word, rounded up."""
+    assert count_words(text) == expected
+
+
+@pytest.mark.parametrize(("one", "other", "language"), SAME)
+def test_forms_of_one_word_share_a_term(one: str, other: str, language: str) -> None:
+    """Spellings and forms of a word come to the same terms."""
+    assert terms(one, language) == terms(other, language)
+
+
+@pytest.mark.parametrize(("one", "other", "language"), DIFFERENT)
+def test_different_words_do_not(one: str, other: str, language: str) -> None:
+    """What a reader tells apart, the index tells apart."""
+    assert terms(one, language) != terms(other, language)
+
+
+def test_a_run_without_spaces_makes_pairs_and_characters() -> None:
+    """Chinese is found by neighbouring characters, and by one alone."""
+    assert terms("北京大", "zh") == ["北京", "京大", "北", "京", "大"]
+    assert terms("猫", "zh") == ["猫"]
+
+
+def test_thai_vowels_stay_with_their_consonant() -> None:
+    """A mark is no character of its own, and single Thai letters say nothing."""
+    assert terms("ที่ดี") == ["ที่ดี"]
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        ("What is the capital of France?", "", ["capital", "France"]),
+        ("Who in the US wrote IT?", "en", ["US", "wrote", "IT"]),
+        ("WHO IS IT?", "en", []),
+        ("Wie heißt die Hauptstadt?", "de", ["Hauptstadt"]),
+        ("Qu'est-ce qu'il a dit à l'homme ?", "fr", ["dit", "l'homme"]),
+        ("¿Dónde está Madrid?", "es", ["Madrid"]),
+        ("什么是量子计算机？", "zh", ["是量子计算机"]),
+        ("猫是什么", "", ["猫是"]),
+        ("ما هي عاصمة مصر؟", "ar", ["عاصمة", "مصر"]),
+        ("who", "xx", ["who"]),
+    ],
+)
+def test_content_words(text: str, language: str, expected: list[str]) -> None:
+    """Function words go, names and acronyms stay."""
+    assert content_words(text, language) == expected
+
+
+def test_content_terms_leave_out_particles() -> None:
+    """A single character that is a particle is no term, though pairs with it are."""
+    assert content_terms("猫是什么", "zh") == ["猫是", "猫"]
+    assert content_terms("The companies of France", "en") == ["compani", "franc"]
+
+
+@pytest.mark.parametrize(
+    "language", ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "ar", "zh", "ja", "sv", "pl", "tr"]
+)
+def test_stop_words_are_plain(language: str) -> None:
+    """The lists are there, in plain spelling."""
+    listed = stop_words(language)
+
+    assert len(listed) > 40
+    assert listed == {plain(word) for word in listed}
+
+
+def test_stop_words_of_an_unknown_language() -> None:
+    """No language means English; a language without a list has no stop words."""
+    assert stop_words("") == stop_words("en")
+    assert stop_words("xx") == frozenset()
+
+
+def test_lists_cannot_be_changed() -> None:
+    """A cached list is the same for everyone, so nobody can write into it."""
+    with pytest.raises(TypeError):
+        lists("function_words")["en"] = frozenset()
+
+
+TEXTS = st.one_of(
+    st.text(),
+    st.lists(
+        st.sampled_from(
+            [
+                "the",
+                "U.S.",
+                "l'",
+                "'s",
+                "3.5",
+                "1,000",
+                "C++",
+                "-",
+                "e-",
+                "漢字",
+                "かな",
+                "ไทย",
+                "ا",
+                "ـ",
+                "ﷺ",
+                " ",
+                "ß",
+            ]
+        )
+    ).map("".join),
+)
+LANGUAGES = st.sampled_from(["", "en", "de", "fr", "ar", "ru", "zh", "ja", "th", "xx"])
+
+
+@given(TEXTS, LANGUAGES)
+@example("\u02bc", "")
+def test_terms_can_be_joined_by_spaces(text: str, language: str) -> None:
+    """No term is empty or holds white space: a tokenizer that splits at spaces gives them back."""
+    found = terms(text, language)
+
+    assert " ".join(found).split() == found
+
+
+@given(TEXTS, LANGUAGES)
+def test_content_terms_are_terms(text: str, language: str) -> None:
+    """The terms of the content words of a text are among its terms."""
+    assert set(content_terms(text.lower(), language)) <= set(terms(text.lower(), language))
+
+
+@given(TEXTS)
+def test_spans_give_the_words(text: str) -> None:
+    """Spans and words are the same, in order."""
+    assert [text[start:end] for start, end in word_spans(text)] == words(text)
+
+
+@given(TEXTS)
+def test_plain_is_plain_already(text: str) -> None:
+    """Plain spelling cannot be made plainer."""
+    assert plain(plain(text)) == plain(text)
+
+
+@given(TEXTS, TEXTS)
+def test_counts_add_up(one: str, other: str) -> None:
+    """Texts on two lines have as many words as both together, but for the rounding of half words."""
+    assert 0 <= count_words(one) + count_words(other) - count_words(f"{one}\n{other}") <= 1
+
+
+def test_threads_share_nothing() -> None:
+    """Stemmers are not safe between threads; terms are."""
+    text = " ".join(f"running{n}s houses{n} walked{n}" for n in range(3000))
+    expected, found = terms(text), []
+    threads = [threading.Thread(target=lambda: found.append(terms(text))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert found == [expected] * 4

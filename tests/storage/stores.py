@@ -1,0 +1,46 @@
+"""Opens a whole passage store in a folder, with a small embedder, for tests of what stands on it."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from storage.database import open_database
+from storage.dense import DenseIndex
+from storage.embedding import Embedder
+from storage.lexical import LexicalIndex
+from storage.manifest import Manifest
+from storage.passages import PassageStore, Threads
+from tests.fakes import WordEmbedder
+
+
+@contextmanager
+def opened(home: Path, embedder: Embedder | None = None) -> Iterator[PassageStore]:
+    """Open what `home` holds; threads, indexes and database are closed at the end."""
+    embedder = embedder or WordEmbedder()
+    with ExitStack() as stack:
+        database = stack.enter_context(open_database("", home=home))
+        threads = Threads.started(stack)
+        dense = DenseIndex(home / "chroma", embedder=embedder.name, dimensions=embedder.dimensions)
+        stack.callback(dense.close)
+        lexical = LexicalIndex(home / "lexical")
+        stack.callback(lexical.close)
+        yield PassageStore(Manifest(database), dense, lexical, embedder, threads)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All that a store holds of one corpus, in a form that can be compared."""
+
+    manifest: frozenset[tuple[str, str, str, str, int]]
+    dense: dict[str, str]
+    lexical: dict[str, str]
+
+
+async def contents(store: PassageStore, corpus: str) -> Contents:
+    """Read what the manifest and both indexes hold of a corpus."""
+    listed = await store.manifest.listed(corpus, limit=100_000)
+    rows = frozenset((p.id, p.hash, p.text, document.title, p.position) for p, document in listed)
+    known = {p.id for p, _ in listed}
+    lexical = {key: value for key, value in store.lexical.contents().items() if key in known or corpus == "handbook"}
+    return Contents(rows, store.dense.contents(corpus), lexical)

@@ -1,0 +1,191 @@
+"""The insert-only log."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.audit import AuditLog, storable
+from storage.database import open_database
+from storage.types import CheckedClaim, Claim, EntryKind, LogEntry, Step, Verdict
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+EAST = timezone(timedelta(hours=5))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[AuditLog]:
+    """A log of its own whose clock stands at noon."""
+    with open_database("", home=tmp_path) as database:
+        yield AuditLog(database, clock=lambda: NOON)
+
+
+def opened(turn: str, **body: Any) -> LogEntry:
+    """Make the first entry of a turn."""
+    return LogEntry(turn, EntryKind.TURN_OPENED, body)
+
+
+def closed(turn: str, **body: Any) -> LogEntry:
+    """Make the last entry of a turn."""
+    return LogEntry(turn, EntryKind.TURN_CLOSED, body)
+
+
+async def test_entries_come_back_in_order_with_a_number_and_a_time(log: AuditLog) -> None:
+    """As they were given, and of their turn alone."""
+    numbers = await log.append(opened("a", question="Why?"), opened("b"), closed("a", text="Because."))
+
+    assert await log.turn("a") == (
+        LogEntry("a", EntryKind.TURN_OPENED, {"question": "Why?"}, numbers[0], NOON),
+        LogEntry("a", EntryKind.TURN_CLOSED, {"text": "Because."}, numbers[2], NOON),
+    )
+    assert sorted(numbers) == list(numbers)
+
+
+async def test_an_entry_keeps_the_time_that_it_brings(log: AuditLog) -> None:
+    """In UTC."""
+    await log.append(LogEntry("a", EntryKind.STEP, {}, at=datetime(2026, 3, 1, 17, tzinfo=EAST)))
+
+    assert [entry.at for entry in await log.turn("a")] == [NOON]
+
+
+async def test_a_turn_that_is_not_there_is_empty(log: AuditLog) -> None:
+    """Nothing was said in it."""
+    assert await log.turn("nobody") == ()
+
+
+async def test_entries_given_together_are_all_added_or_none(log: AuditLog) -> None:
+    """Half a turn would look like a whole one."""
+    with pytest.raises(TypeError):
+        await log.append(opened("a"), opened("a", what=object()))
+
+    assert await log.turn("a") == ()
+
+
+async def test_turns_are_found_by_the_beginning_of_their_id(log: AuditLog) -> None:
+    """And what looks like a pattern is none."""
+    await log.append(opened("ab1"), closed("ab1"), opened("ab2"), opened("b1"))
+
+    assert await log.find("ab") == ("ab1", "ab2")
+    assert await log.find("ab1") == ("ab1",)
+    assert await log.find("", limit=2) == ("ab1", "ab2")
+    assert await log.find("%") == await log.find("a_1") == ()
+
+
+async def test_turns_are_listed_newest_first_and_page_by_page(log: AuditLog) -> None:
+    """With how each ended; None where it did not."""
+    await log.append(*(entry for turn in "abc" for entry in (opened(turn), closed(turn, of=turn))), opened("d"))
+
+    first = await log.turns(2)
+    second = await log.turns(2, before=first[-1][0].seq)
+
+    ended = [(start.turn_id, end and end.body) for start, end in first + second]
+    assert ended == [("d", None), ("c", {"of": "c"}), ("b", {"of": "b"}), ("a", {"of": "a"})]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET body = '{}'",
+        "UPDATE entries SET at = at WHERE seq = 1",
+        "DELETE FROM entries",
+        "INSERT OR REPLACE INTO entries (seq, turn_id, kind, at, body) VALUES (1, 'x', 'step', '2026-01-01', '{}')",
+        "REPLACE INTO entries SELECT * FROM entries",
+    ],
+)
+async def test_the_database_itself_refuses_to_change_or_remove_an_entry(tmp_path: Path, statement: str) -> None:
+    """Whoever opens the file with another tool, too."""
+    with open_database("", home=tmp_path) as database:
+        await AuditLog(database).append(opened("a", question="Why?"))
+    with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection:
+        before = connection.execute("SELECT * FROM entries").fetchall()
+
+        with pytest.raises(sqlite3.IntegrityError, match="insert-only"):
+            connection.execute(statement)
+
+        assert connection.execute("SELECT * FROM entries").fetchall() == before
+
+
+def test_what_was_appended_is_there_after_a_kill(tmp_path: Path) -> None:
+    """`append` returns when it is on the disk."""
+    code = (
+        "import asyncio, os, signal, sys; from pathlib import Path\n"
+        "from storage.audit import AuditLog; from storage.database import open_database\n"
+        "from storage.types import EntryKind, LogEntry\n"
+        "with open_database('', home=Path(sys.argv[1])) as database:\n"
+        "    asyncio.run(AuditLog(database).append(LogEntry('a', EntryKind.TURN_OPENED, {})))\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+
+    assert done.returncode == -signal.SIGKILL
+    with closing(sqlite3.connect(tmp_path / "footnote.db")) as connection:
+        assert connection.execute("SELECT turn_id FROM entries").fetchall() == [("a",)]
+
+
+TEXT = st.text("aä中\udce4\x00 ", max_size=5)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(JSON)
+def test_what_json_has_is_stored_as_it_is(value: Any) -> None:
+    """However deep."""
+    assert storable(value) == value
+
+
+@pytest.mark.parametrize("text", ["Grüße 🎉", "half \udce4 a pair", "zero \x00 byte", "\u202e backwards"])
+async def test_any_text_a_person_can_type_is_recorded(log: AuditLog, text: str) -> None:
+    """And comes back the same."""
+    await log.append(opened("a", question=text))
+
+    assert [entry.body for entry in await log.turn("a")] == [{"question": text}]
+
+
+def test_our_values_become_plain_ones() -> None:
+    """Dataclasses, enums, moments and tuples, however deep."""
+    checked = CheckedClaim(Claim("It is.", "model"), Verdict.REFUTES, ("p1",), "No.")
+    step = Step("search", {"at": NOON, "day": date(2026, 3, 1), "claims": (checked,)}, 1.5)
+
+    assert storable(step) == {
+        "stage": "search",
+        "facts": {
+            "at": "2026-03-01T12:00:00+00:00",
+            "day": "2026-03-01",
+            "claims": [
+                {
+                    "claim": {"text": "It is.", "origin": "model"},
+                    "verdict": "REFUTES",
+                    "evidence": ["p1"],
+                    "reasoning": "No.",
+                }
+            ],
+        },
+        "milliseconds": 1.5,
+    }
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), [{"deep": float("-inf")}], datetime(2026, 3, 1)])  # noqa: DTZ001 - what must be refused
+def test_what_would_be_read_back_as_something_else_is_refused(value: Any) -> None:
+    """JSON has no such numbers, and a moment without a zone is nobody's."""
+    with pytest.raises(ValueError, match="cannot be recorded"):
+        storable(value)
+
+
+@pytest.mark.parametrize("value", [object(), {1: "a"}, {"a"}, b"bytes", Claim, LogEntry])
+def test_what_json_has_no_place_for_is_refused(value: Any) -> None:
+    """Rather than recorded as its name."""
+    with pytest.raises(TypeError):
+        storable(value)

@@ -1,0 +1,201 @@
+"""Opening a database, its two kinds of threads, and its errors in plain words."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, insert, select
+
+from storage.database import open_database
+from storage.errors import DatabaseUnusable, HomeUnusable
+from storage.schema import corpora, metadata
+
+
+def add(name: str) -> Callable[[Connection], None]:
+    """Make a function that writes one row."""
+
+    def write(connection: Connection) -> None:
+        connection.execute(insert(corpora), {"name": name})
+
+    return write
+
+
+def names(connection: Connection) -> set[str]:
+    """Read the rows that `add` wrote."""
+    return set(connection.execute(select(corpora.c.name)).scalars())
+
+
+async def test_a_fresh_database_has_the_tables_of_the_schema(tmp_path: Path) -> None:
+    """What the migrations make is what the code believes."""
+    with open_database("", home=tmp_path / "home") as database:
+        found = await database.read(lambda it: compare_metadata(MigrationContext.configure(it), metadata))
+
+    assert found == []
+
+
+async def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+    """Closing and opening loses nothing."""
+    with open_database("", home=tmp_path) as database:
+        await database.write(add("a"))
+
+    with open_database("", home=tmp_path) as database:
+        assert {"a"} == await database.read(names)
+
+
+def test_opening_a_database_that_is_up_to_date_does_not_load_alembic(tmp_path: Path) -> None:
+    """Alembic would make every command slower."""
+    with open_database("", home=tmp_path):
+        pass
+    code = (
+        "import sys; from pathlib import Path; from storage.database import open_database\n"
+        "with open_database('', home=Path(sys.argv[1])): print('alembic' in sys.modules)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "False"
+
+
+async def test_a_write_that_raises_is_rolled_back(tmp_path: Path) -> None:
+    """One call is one transaction."""
+
+    def half(connection: Connection) -> None:
+        add("a")(connection)
+        raise ArithmeticError
+
+    with open_database("", home=tmp_path) as database:
+        with pytest.raises(ArithmeticError):
+            await database.write(half)
+
+        assert set() == await database.read(names)
+
+
+async def test_writes_run_in_one_named_thread_and_reads_in_others(tmp_path: Path) -> None:
+    """A stack dump says who is busy."""
+
+    def here(_connection: Connection) -> str:
+        return threading.current_thread().name
+
+    with open_database("", home=tmp_path) as database:
+        writers = {await database.write(here) for _ in range(3)}
+        reader = await database.read(here)
+
+    assert ({"database-write_0"}, True) == (writers, reader.startswith("database-read"))
+
+
+async def test_reading_sees_the_state_before_a_write_that_is_not_done(tmp_path: Path) -> None:
+    """Readers neither wait for the writer nor see half of its work."""
+    written, go_on = threading.Event(), threading.Event()
+
+    def slowly(connection: Connection) -> None:
+        add("a")(connection)
+        written.set()
+        go_on.wait(10)
+
+    with open_database("", home=tmp_path) as database:
+        writing = asyncio.create_task(database.write(slowly))
+        await asyncio.to_thread(written.wait, 10)
+        before = await database.read(names)
+        go_on.set()
+        await writing
+
+        assert (set(), {"a"}) == (before, await database.read(names))
+
+
+async def test_two_writers_of_one_file_wait_for_each_other(tmp_path: Path) -> None:
+    """As two processes do; what each read before it wrote still holds when it writes."""
+
+    def count_up(connection: Connection) -> None:
+        add(f"c{len(names(connection))}")(connection)
+
+    with open_database("", home=tmp_path) as one, open_database("", home=tmp_path) as other:
+        await asyncio.gather(*(database.write(count_up) for database in (one, other) for _ in range(10)))
+
+        assert {f"c{number}" for number in range(20)} == await one.read(names)
+
+
+async def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
+    """SQLite gives the same error when it may not make its file larger."""
+
+    def fill(connection: Connection) -> None:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        for number in range(1000):
+            add(f"{number}{'x' * 1000}")(connection)
+
+    with open_database("", home=tmp_path) as database:
+        await database.write(add("a"))
+        with pytest.raises(HomeUnusable, match="is full") as caught:
+            await database.write(fill)
+
+        assert ({"a"}, True) == (await database.read(names), "space" in caught.value.hint)
+
+
+async def test_a_database_opened_for_reading_reads_beside_a_writer_and_refuses_to_write(tmp_path: Path) -> None:
+    """Commands that only read records work while another process owns the home."""
+    with open_database("", home=tmp_path) as writer, open_database("", home=tmp_path, read_only=True) as reader:
+        await writer.write(add("a"))
+
+        assert {"a"} == await reader.read(names)
+        with pytest.raises(HomeUnusable, match="cannot be written"):
+            await reader.write(add("b"))
+
+
+def test_a_home_without_a_database_is_not_made_for_reading(tmp_path: Path) -> None:
+    """One line says that there is nothing yet."""
+    home = tmp_path / "none"
+
+    with pytest.raises(HomeUnusable, match="no database") as caught, open_database("", home=home, read_only=True):
+        pass
+
+    assert ("ingest" in caught.value.hint, False) == (True, home.exists())
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 500, b"SQLite format 3\x00" + b"\xff" * 5000])
+def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+    """What is in it may still be worth saving."""
+    file = tmp_path / "footnote.db"
+    file.write_bytes(content)
+
+    with pytest.raises(DatabaseUnusable, match="damaged") as caught, open_database("", home=tmp_path):
+        pass
+
+    assert (content, True) == (file.read_bytes(), "backup" in caught.value.hint)
+
+
+async def test_a_file_cut_off_in_the_middle_is_called_damaged(tmp_path: Path) -> None:
+    """Damage that opening does not meet is said when it is met."""
+    with open_database("", home=tmp_path) as database:
+        await database.write(lambda it: [add(f"{number}{'x' * 2000}")(it) for number in range(500)])
+    file = tmp_path / "footnote.db"
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+    with pytest.raises(DatabaseUnusable, match="damaged"), open_database("", home=tmp_path) as database:
+        await database.read(names)
+
+
+@pytest.mark.skipif(find_spec("psycopg") is not None, reason="psycopg is installed")
+def test_postgresql_without_its_driver_says_what_to_install(tmp_path: Path) -> None:
+    """And does not show the password."""
+    url = "postgresql://me:secret@host/name"
+
+    with pytest.raises(DatabaseUnusable, match="psycopg") as caught, open_database(url, home=tmp_path):
+        pass
+
+    assert ("pip install" in caught.value.hint, False) == (True, "secret" in str(caught.value) + caught.value.hint)
+
+
+@pytest.mark.parametrize("url", ["mysql://me:secret@host/name", "nonsense secret", "sqlite:///secret.db"])
+def test_a_url_of_another_database_is_refused(tmp_path: Path, url: str) -> None:
+    """Without repeating it: it may hold a password."""
+    with pytest.raises(DatabaseUnusable, match="Footnote knows") as caught, open_database(url, home=tmp_path):
+        pass
+
+    assert "secret" not in str(caught.value) + caught.value.hint

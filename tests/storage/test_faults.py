@@ -1,0 +1,82 @@
+"""What errors of the disk become."""
+
+import errno
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from storage.errors import HomeUnusable
+from storage.faults import folder_fault, sqlite_fault
+
+HOME = Path("/srv/footnote")
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "The disk that holds /srv/footnote is full."),
+        (errno.EDQUOT, "The disk that holds /srv/footnote is full."),
+        (errno.EROFS, "/srv/footnote cannot be written."),
+        (errno.EACCES, "/srv/footnote cannot be written."),
+        (errno.ENOTDIR, "/srv is a file, not a folder."),
+        (errno.EIO, "/srv/footnote cannot be used: Input/output error."),
+    ],
+)
+def test_an_error_of_the_system_says_what_is_wrong_and_what_to_do(number: int, words: str) -> None:
+    """One line each, and a hint."""
+    fault = folder_fault(OSError(number, "Input/output error", "/srv"), HOME)
+
+    assert str(fault) == words
+    assert fault.hint
+
+
+def test_a_database_that_stays_locked_is_called_locked(tmp_path: Path) -> None:
+    """With SQLite's own error, by two connections to one file."""
+    file = tmp_path / "it.db"
+    with closing(sqlite3.connect(file, timeout=0)) as one, closing(sqlite3.connect(file, timeout=0)) as other:
+        one.execute("BEGIN IMMEDIATE")
+        with pytest.raises(sqlite3.OperationalError) as caught:
+            other.execute("BEGIN IMMEDIATE")
+
+    fault = sqlite_fault(caught.value, file)
+    assert isinstance(fault, HomeUnusable)
+    assert str(fault) == f"Another process keeps {file} locked."
+
+
+def test_a_folder_in_the_place_of_the_database_cannot_be_opened(tmp_path: Path) -> None:
+    """Likewise with SQLite's own error."""
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        sqlite3.connect(tmp_path)
+
+    fault = sqlite_fault(caught.value, tmp_path)
+    assert isinstance(fault, HomeUnusable)
+    assert "cannot be opened" in str(fault)
+
+
+@pytest.mark.parametrize("statement", ["NONSENSE", "SELECT * FROM nowhere"])
+def test_a_fault_of_the_code_is_nobody_elses(statement: str) -> None:
+    """It is not dressed up as something that a person could mend."""
+    with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(sqlite3.Error) as caught:
+        connection.execute(statement)
+
+    assert sqlite_fault(caught.value, HOME) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (sqlite3.SQLITE_FULL, "is full"),
+        (sqlite3.SQLITE_IOERR_SHMSIZE, "is full"),
+        (sqlite3.SQLITE_IOERR_WRITE, "The disk failed"),
+        (sqlite3.SQLITE_READONLY_DBMOVED, "cannot be written"),
+        (sqlite3.SQLITE_CORRUPT_INDEX, "is damaged"),
+    ],
+)
+def test_the_kind_of_sqlites_error_counts_wherever_it_was_met(code: int, words: str) -> None:
+    """Extended codes are read as their kind, but for the one that means a full disk."""
+    error = sqlite3.OperationalError("said by SQLite")
+    error.sqlite_errorcode = code
+
+    assert words in str(sqlite_fault(error, HOME))

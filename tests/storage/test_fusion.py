@@ -1,0 +1,40 @@
+"""Fusing two retrievers' scores."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.fusion import fuse, standardise
+
+scores = st.dictionaries(st.text("abcdef", min_size=1, max_size=2), st.floats(-10, 10), max_size=8)
+
+
+def test_standardised_scores_have_mean_zero_and_deviation_one():
+    """1, 2, 3: mean 2, deviation sqrt(2/3)."""
+    result = standardise({"a": 1.0, "b": 2.0, "c": 3.0})
+
+    assert [round(value, 4) for value in result.values()] == [-1.2247, 0.0, 1.2247]
+
+
+def test_a_lead_in_one_list_outweighs_a_narrow_win_in_the_other():
+    """Ranks alone would call this a tie; scores do not."""
+    dense = {"far": 0.9, "near": 0.30, "other": 0.29}
+    lexical = {"near": 5.0, "far": 4.9, "other": 0.1}
+
+    assert [key for key, _ in fuse(dense, lexical)] == ["far", "near", "other"]
+
+
+def test_an_embedder_that_knows_nothing_of_the_query_does_not_count():
+    """With weight 0 the lexical order stands."""
+    ranking = fuse({"a": 0.9, "b": 0.1}, {"a": 1.0, "b": 2.0}, dense_weight=0.0)
+
+    assert [key for key, _ in ranking] == ["b", "a"]
+
+
+@given(scores, scores, st.floats(0, 1))
+def test_every_candidate_is_ranked_once_and_the_order_is_settled(dense, lexical, weight):
+    """Whatever two retrievers return, the ranking holds each of their candidates once, best first."""
+    ranking = fuse(dense, lexical, dense_weight=weight)
+
+    assert sorted(key for key, _ in ranking) == sorted({*dense, *lexical})
+    assert [score for _, score in ranking] == sorted((score for _, score in ranking), reverse=True)
+    assert ranking == fuse(dict(reversed(dense.items())), dict(reversed(lexical.items())), dense_weight=weight)

@@ -1,0 +1,117 @@
+"""One owner of a home at a time, and what a second one is told."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from storage.errors import HomeLocked, HomeUnusable
+from storage.lock import command_name, hold
+
+OWNER = """
+import sys
+from pathlib import Path
+sys.argv = ["/somewhere/bin/footnote", "ingest", "folder", "secret"]
+from storage.lock import hold
+with hold(Path({home!r})):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def another_owner(home: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Run a process that holds `home` until its standard input is closed."""
+    code = OWNER.format(home=str(home))
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as it:
+        assert it.stdout is not None
+        assert it.stdout.readline() == "held\n"
+        yield it
+
+
+def test_a_home_that_is_missing_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    """It will hold what people asked."""
+    home = tmp_path / "a" / "b"
+
+    with hold(home):
+        assert stat.S_IMODE(home.stat().st_mode) == 0o700
+
+
+def test_a_second_owner_is_told_who_holds_it_and_nothing_secret(tmp_path: Path) -> None:
+    """Process, command and time; not the arguments, which may be a question."""
+    with another_owner(tmp_path) as owner, pytest.raises(HomeLocked) as caught, hold(tmp_path):
+        pass
+
+    said = str(caught.value)
+    assert f"(process {owner.pid}, `footnote ingest`, since " in said
+    assert "secret" not in said
+    assert caught.value.hint
+
+
+def test_the_same_process_cannot_hold_it_twice(tmp_path: Path) -> None:
+    """Two owners in one process would spoil the indexes as two processes do."""
+    with hold(tmp_path), pytest.raises(HomeLocked), hold(tmp_path):
+        pass
+
+
+def test_a_home_that_was_let_go_can_be_held_again(tmp_path: Path) -> None:
+    """Nothing but the lock file stays."""
+    with hold(tmp_path):
+        pass
+    with hold(tmp_path):
+        pass
+
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+def test_a_killed_owner_blocks_nobody(tmp_path: Path) -> None:
+    """The lock dies with its process, though what it wrote about itself stays."""
+    with another_owner(tmp_path) as owner:
+        os.kill(owner.pid, signal.SIGKILL)
+        owner.wait()
+
+    with hold(tmp_path):
+        assert str(os.getpid()) in (tmp_path / "lock.owner").read_text()
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": 1}', '{"pid": 1, "command": "x", "since": "soon"}'])
+def test_an_owner_that_said_nothing_readable_still_holds(tmp_path: Path, content: str) -> None:
+    """It may have been stopped before it could say who it is."""
+    with another_owner(tmp_path):
+        (tmp_path / "lock.owner").write_text(content)
+
+        with pytest.raises(HomeLocked, match=r"another Footnote\."), hold(tmp_path):
+            pass
+
+
+def test_a_file_in_the_place_of_the_home_is_named(tmp_path: Path) -> None:
+    """And so is one in the place of a folder above it."""
+    file = tmp_path / "file"
+    file.touch()
+
+    for home in (file, file / "home"):
+        with pytest.raises(HomeUnusable, match="file is a file, not a folder") as caught, hold(home):
+            pass
+        assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["/venv/bin/footnote", "ask", "What is our password?"], "footnote ask"),
+        (["/checkout/bot/__main__.py", "serve"], "bot serve"),
+        (["footnote"], "footnote"),
+        (["footnote", "--config", "secret.toml", "ask"], "footnote"),
+        ([""], ""),
+        ([], ""),
+    ],
+)
+def test_a_command_line_is_named_without_what_it_was_given(arguments: list[str], name: str) -> None:
+    """Only the program and its command are ours."""
+    assert command_name(arguments) == name

@@ -1,0 +1,135 @@
+"""Bringing an older database to a newer code, and refusing the reverse."""
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
+
+from storage.database import open_database, sqlite_engine
+from storage.errors import DatabaseUnusable
+from storage.migrating import SCRIPTS, bring_up_to_date
+from storage.schema import REVISION
+
+LATER = """
+from alembic import op
+revision = "later"
+down_revision = {before!r}
+
+def upgrade():
+    op.execute("CREATE TABLE later (name TEXT)")
+    {then}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A database of today with one row."""
+    with open_database("", home=tmp_path):
+        pass
+    change(tmp_path / "footnote.db", "INSERT INTO corpora (name) VALUES ('a')")
+    return tmp_path / "footnote.db"
+
+
+@pytest.fixture
+def engine(file: Path) -> Iterator[Engine]:
+    """An engine on it."""
+    engine = sqlite_engine(file)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def scripts_of_tomorrow(tmp_path: Path) -> Callable[[str], Path]:
+    """Our migrations and one more, which ends with the given statement."""
+
+    def make(then: str = "") -> Path:
+        folder = shutil.copytree(SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "versions" / "r9999_later.py").write_text(LATER.format(before=REVISION, then=then))
+        return folder
+
+    return make
+
+
+def change(file: Path, statement: str) -> None:
+    """Change a database behind our back."""
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(statement)
+
+
+def tables(file: Path) -> set[str]:
+    """Read which tables a database has."""
+    with closing(sqlite3.connect(file)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def test_the_revision_that_the_code_names_is_the_last_migration() -> None:
+    """Opening compares with the name alone."""
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+
+    assert ScriptDirectory.from_config(config).get_current_head() == REVISION
+
+
+def test_an_older_database_is_copied_and_then_migrated(
+    file: Path, engine: Engine, scripts_of_tomorrow: Callable[[str], Path]
+) -> None:
+    """The copy has what the database had."""
+    bring_up_to_date(engine, file, head="later", scripts=scripts_of_tomorrow(""))
+
+    copy = file.with_name(f"footnote.db.before-{REVISION}")
+    assert ("later" in tables(file), "later" in tables(copy)) == (True, False)
+    with closing(sqlite3.connect(copy)) as connection:
+        assert connection.execute("SELECT name FROM corpora").fetchall() == [("a",)]
+
+
+def test_a_migration_that_fails_leaves_the_database_as_it_was(
+    file: Path, engine: Engine, scripts_of_tomorrow: Callable[[str], Path]
+) -> None:
+    """It is one transaction, and the next attempt finds what this one found."""
+    scripts = scripts_of_tomorrow('op.execute("NONSENSE")')
+    before = tables(file)
+
+    with pytest.raises(OperationalError):
+        bring_up_to_date(engine, file, head="later", scripts=scripts)
+
+    assert before == tables(file)
+    bring_up_to_date(engine, file)
+
+
+def test_an_older_database_is_not_migrated_for_reading(
+    file: Path, engine: Engine, scripts_of_tomorrow: Callable[[str], Path]
+) -> None:
+    """Its owner may be running."""
+    with pytest.raises(DatabaseUnusable, match="another version"):
+        bring_up_to_date(engine, file, read_only=True, head="later", scripts=scripts_of_tomorrow(""))
+
+    assert "later" not in tables(file)
+
+
+def test_a_newer_database_is_refused_and_left_as_it_is(file: Path) -> None:
+    """This code cannot know what is in it."""
+    change(file, "UPDATE alembic_version SET version_num = 'of tomorrow'")
+    before = file.read_bytes()
+
+    with pytest.raises(DatabaseUnusable, match="newer Footnote") as caught, open_database("", home=file.parent):
+        pass
+
+    assert (before, True) == (file.read_bytes(), "Upgrade" in caught.value.hint)
+    assert [file] == list(file.parent.glob("footnote.db*"))
+
+
+def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    """It has tables, and none of ours."""
+    change(tmp_path / "footnote.db", "CREATE TABLE theirs (name TEXT)")
+
+    with pytest.raises(DatabaseUnusable, match="another program"), open_database("", home=tmp_path):
+        pass
+
+    assert {"theirs"} == tables(tmp_path / "footnote.db")

@@ -1,0 +1,95 @@
+"""Checking the record of a turn against itself."""
+
+from typing import Any
+
+import pytest
+
+from storage.identity import passage_hash
+from storage.types import EntryKind, LogEntry
+from storage.verifying import JOIN, Finding, verify
+
+TEXT = "It opened in 1911. It burned down in 1923. It was built again."
+
+
+def citation(number: int = 1, *, quote: str = "It opened in 1911.", text: str = TEXT, **changes: Any) -> dict[str, Any]:
+    """Make a citation as it is recorded; its hash is right unless it is given."""
+    about = {"title": "Hall", "section": "History", "passage_hash": passage_hash("Hall", "History", text)}
+    return {"number": number, "quote": quote, "passage_text": text, "passage_id": "p", **about, **changes}
+
+
+def sentence(text: str = "It opened in 1911.", *citations: int) -> dict[str, Any]:
+    """Make a sentence as it is recorded; it cites 1 unless told otherwise."""
+    return {"text": text, "citations": list(citations or (1,))}
+
+
+def record(*, system: str = "extractive", **body: Any) -> tuple[LogEntry, ...]:
+    """Make the entries of one turn that was closed with `body`."""
+    whole = {"system": system, "status": "answered", "citations": [citation()], "sentences": [sentence()], **body}
+    return LogEntry("t", EntryKind.TURN_OPENED, {}), LogEntry("t", EntryKind.TURN_CLOSED, whole)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        (),
+        record()[:1],
+        record(),
+        record(sentences=[], citations=[]),
+        record(citations=[citation(quote=f"It opened in 1911.{JOIN}It was built again.")]),
+        record(
+            citations=[citation(quote=f"It opened in 1911.{JOIN}It was built again.")],
+            sentences=[sentence(), sentence("It was built again.")],
+        ),
+        record(
+            citations=[citation(quote="Wait … what?", text="So. Wait … what? No.")],
+            sentences=[sentence("Wait … what?")],
+        ),
+        record(
+            citations=[citation(), citation(2, quote="It burned down in 1923.")],
+            sentences=[sentence("It burned down in 1923.", 1, 2)],
+        ),
+        record(system="wikichat", sentences=[sentence("The hall opened in 1911.")]),
+    ],
+)
+def test_a_record_that_holds_together_has_no_findings(entries: tuple[LogEntry, ...]) -> None:
+    """Whole quotes, quotes of several sentences, sentences of two sources, and what a model said."""
+    assert verify(entries) == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "finding"),
+    [
+        ({"sentences": [{"text": "So.", "citations": []}]}, "'So.' cites nothing"),
+        ({"sentences": [{"text": "So."}]}, "'So.' cites nothing"),
+        ({"sentences": [sentence("It opened in 1911.", 1, 2)]}, "'It opened in 1911.' cites 2, which is not there"),
+        ({"sentences": [sentence("It opened in 1912.")]}, "'It opened in 1912.' is not what it quotes"),
+        ({"sentences": [sentence("opened")]}, "'opened' is not what it quotes"),
+        (
+            {"citations": [citation(quote="It opened in 1912.")], "sentences": []},
+            "citation 1: its quote does not stand in its passage",
+        ),
+        (
+            {"citations": [citation(quote=f"It opened in 1911.{JOIN}It sank.")]},
+            "citation 1: its quote does not stand in its passage",
+        ),
+        ({"citations": [citation(quote="")], "sentences": []}, "citation 1: its quote does not stand in its passage"),
+        (
+            {"citations": [citation(title="Other hall")]},
+            "citation 1: its passage does not have the hash that was recorded",
+        ),
+        (
+            {"citations": [citation(passage_hash="")]},
+            "citation 1: its passage does not have the hash that was recorded",
+        ),
+    ],
+)
+def test_what_does_not_hold_together_is_found(body: dict[str, Any], finding: str) -> None:
+    """One finding for each fault, with the turn that it is in."""
+    assert verify(record(**body)) == (Finding("t", finding),)
+
+
+def test_a_sentence_that_a_model_wrote_must_cite_all_the_same() -> None:
+    """Only its words are its own."""
+    (finding,) = verify(record(system="wikichat", sentences=[sentence("The hall opened in 1911.", 7)]))
+
+    assert finding.what.endswith("cites 7, which is not there")
