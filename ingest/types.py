@@ -34,6 +34,10 @@ class Page:
     revision: str = ""
     date: datetime | None = None
     language: str = ""
+    aliases: tuple[str, ...] = ()
+    """Other titles under which its source knows it."""
+    disambiguation: bool = False
+    """Whether it only tells apart what shares its title."""
 
 
 class UnreadableDocument(Exception):

@@ -1,6 +1,7 @@
 """Infoboxes: templates with named arguments, one a line, become rows of "Label: value"."""
 
 import re
+from functools import lru_cache
 
 from ingest.wikitext.arguments import Arguments
 from ingest.wikitext.marks import BREAK, PIPE, ROW
@@ -17,7 +18,6 @@ _PICTORIAL = re.compile(
 _FILE = re.compile(r"\.(?:jpe?g|png|svg|gif|tiff?|webp|ogg|oga|ogv|webm|mp3|pdf)\s*$", re.IGNORECASE)
 _EMPTY = re.compile(r"(?:[\W_]*|yes|no|y|n|none|#?[0-9a-f]{6}|\d+px|left|right|center|auto|inline|title|dmy|mdy)", re.I)
 _HUMP = re.compile(r"(?<=[a-z])([A-Z])(?=[a-z])")
-_NUMBERED = re.compile(r"(.*?)[ _]?(\d{0,2})")
 _PARTNERS = (
     ("label", "data"), ("_label", "_data"), ("_title", "_name"), ("_title", ""), ("_type", "_name"), ("_event", "_date"),
     ("_name", "_info"), ("blank_name_sec", "blank_info_sec"), ("_header", "_data"), ("heading", "data"), ("titre", "texte"),
@@ -25,6 +25,7 @@ _PARTNERS = (
 )  # fmt: skip
 _LONGEST = 1000
 """Characters of a value; what is longer is no value of a row."""
+_LONGEST_LABEL = 80
 _LIST_SIGNS = "*#:; \t"
 
 
@@ -35,11 +36,13 @@ def rows(arguments: Arguments) -> str:
     """
     names = arguments.names
     labels = _partners(names)
+    said = set(labels.values())
     out: list[str] = []
     for name, value in names.items():
-        if not value or name in labels.values() or _PICTORIAL.search(name):
+        if not value or name in said or not (label := _label(name)):
             continue
-        label = flat(names[labels[name]]) if name in labels else _label(name)
+        if name in labels:
+            label = flat(names[labels[name]])
         inner = [line for line in value.split("\n") if line.startswith(ROW)] if ROW in value else []
         text = flat(value)
         if text and len(text) < _LONGEST and not _EMPTY.fullmatch(text) and not _FILE.search(text):
@@ -63,22 +66,29 @@ def _partners(names: dict[str, str]) -> dict[str, str]:
     """From the name of an argument to the name of the one that labels it."""
     found: dict[str, str] = {}
     for name, value in names.items():
-        if not value or len(value) > 80:  # noqa: PLR2004 - longer than any label
-            continue
-        match = _NUMBERED.fullmatch(name)
-        stem = name.rstrip("0123456789")
-        number = name[len(stem) :]
-        for ending, partner in _PARTNERS:
-            if match and stem.endswith(ending):
-                other = stem[: -len(ending)] + partner + number
-                if other != name and names.get(other):
+        if value and len(value) <= _LONGEST_LABEL:
+            for other in _labelled(name):
+                if names.get(other):
                     found.setdefault(other, name)
                     break
     return found
 
 
+@lru_cache(maxsize=16384)
+def _labelled(name: str) -> tuple[str, ...]:
+    """The names that an argument may be the label of: `leader_title1` of `leader_name1`."""
+    stem = name.rstrip("0123456789")
+    number = name[len(stem) :]
+    pairs = ((ending, partner) for ending, partner in _PARTNERS if stem.endswith(ending))
+    others = (stem[: -len(ending)] + partner + number for ending, partner in pairs)
+    return tuple(other for other in others if other != name)
+
+
+@lru_cache(maxsize=16384)
 def _label(name: str) -> str:
-    """`birth_date` and `BirthDate` are Birth date."""
+    """`birth_date` and `BirthDate` are Birth date; nothing for pictures, colours and the like."""
+    if _PICTORIAL.search(name):
+        return ""
     words = " ".join(_HUMP.sub(r" \1", name.replace("_", " ").replace("-", " ")).split())
     stem = words.rstrip("0123456789").rstrip()
     words = stem if stem and len(words) - len(stem) <= 3 else words  # noqa: PLR2004 - a number of two digits, a space

@@ -24,14 +24,16 @@ def outlined(text: str) -> Outline:
     """The sections of a page whose tags, templates and links are text already."""
     page = _Page()
     for line in text.split("\n"):
-        if line[:1] in _STARTS:  # an empty string is in no set of characters, but would be in a string
+        if not line:
+            page.end_paragraph()
+        elif page.table and line[0] in "|!":
+            page.in_table(line.strip())
+        elif line[0] in _STARTS:
             page.special(line)
         elif page.table:
             page.in_table(line.strip())
-        elif line:
-            page.paragraph.append(line)
         else:
-            page.end_paragraph()
+            page.paragraph.append(line)
     return page.end()
 
 

@@ -2,23 +2,22 @@
 
 import html
 import re
+from itertools import pairwise
 
 _APOSTROPHES = re.compile(r"''''+")
 _QUOTES = re.compile(r"''+")
 _ELISION = re.compile(r"'''(?!')(?<=[lLdDnNsSjJmMtTcC]''')([^'\n]+)''(?!')")
-_SWITCH = re.compile(r"__[A-Z]{3,}__")
-_VARIANT = re.compile(r"-\{([^{}\n]*)\}-")
+# In front of many patterns stands one character, then an assertion: one character is found ten times as fast as two.
+_SWITCH = re.compile(r"_(?=_)_[A-Z]{3,}__")
+_VARIANT = re.compile(r"-(?=\{)\{([^{}\n]*)\}-")
 _PREFERRED = ("zh-cn", "zh-hans", "zh", "zh-sg", "zh-hant", "zh-tw", "zh-hk", "sr-el", "sr-ec")
 _HOLLOW = re.compile(r"\((?:[\s,;:·/–—=~-]|or|and|oder|und|ou|et|y|e|o)*\) ?")
 _HOLLOW_WIDE = re.compile(r"（[\s,;:、，；：]*）")
 _AFTER_BRACKET = re.compile(r"\([\s,;:]+")
-_SPACE_BRACKET = re.compile(r"\)(?<=[\s,;]\))")
-_BEFORE_BRACKET = re.compile(r"[\s,;]+\)")
+_LATE_BRACKET = re.compile(r"\)(?<=[\s,;]\))")
 _REPEATED = re.compile(r",(?:\s*[,;])+")
-_LOST_POINT = re.compile(r"\.(?<= \.)")
-_LOST_COMMA = re.compile(r",(?<= ,)")
-_SPACE_POINT = re.compile(r" \.(?=[\s\"”»)\]]|$)")
-_SPACE_COMMA = re.compile(r" ,(?=\s|$)")
+_LATE_POINT = re.compile(r"\.(?<= \.)(?=[\s\"”»)\]]|$)")
+_LATE_COMMA = re.compile(r",(?<= ,)(?=\s|$)")
 _SPACES = ("\xa0", "\u2009", "\u202f", "\u2002", "\u200b", "\t")
 _ENTITY = re.compile(r"&(?:amp;)?(nbsp|#160|thinsp|ensp|emsp|#32|ndash|mdash|minus);")
 _SIGNS = {"ndash": "–", "mdash": "—", "minus": "−"}
@@ -38,9 +37,7 @@ def without_quotes(text: str) -> str:
 
 def without_switches(text: str) -> str:
     """Text without `__NOTOC__` and its like, and with one variant of what a wiki of several scripts writes twice."""
-    if "__" in text:
-        text = _SWITCH.sub("", text)
-    return _VARIANT.sub(_variant, text) if "-{" in text else text
+    return _VARIANT.sub(_variant, _SWITCH.sub("", text))
 
 
 def _variant(match: re.Match[str]) -> str:
@@ -69,18 +66,21 @@ def with_plain_spaces(text: str) -> str:
 
 def without_holes(text: str) -> str:
     """Text without the brackets, commas and spaces that stood around what is gone: `Athens (; ) .` is `Athens.`"""
-    # Each pattern begins with one plain character, which the engine finds ten times as fast as a choice of them.
     text = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", text))
-    if _SPACE_BRACKET.search(text):
-        text = _BEFORE_BRACKET.sub(")", text)
+    text = _without_before(_LATE_BRACKET, " ,;\n", text)
     if "（" in text:
         text = _HOLLOW_WIDE.sub("", text)
     text = _REPEATED.sub(",", text)
-    if _LOST_POINT.search(text):
-        text = _SPACE_POINT.sub(".", text)
-    if _LOST_COMMA.search(text):
-        text = _SPACE_COMMA.sub(",", text)
-    return text
+    return _without_before(_LATE_COMMA, " ", _without_before(_LATE_POINT, " ", text))
+
+
+def _without_before(sign: re.Pattern[str], lost: str, text: str) -> str:
+    """Text without the characters `lost` right before each match of `sign`."""
+    starts = [match.start() for match in sign.finditer(text)]
+    if not starts:
+        return text
+    parts = [text[start:end] for start, end in pairwise((0, *starts, len(text)))]
+    return "".join([part.rstrip(lost) for part in parts[:-1]]) + parts[-1]
 
 
 def decoded(text: str) -> str:

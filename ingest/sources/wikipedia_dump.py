@@ -1,0 +1,222 @@
+"""A Wikipedia dump: its articles, each with the titles that redirect to it, parsed on all cores.
+
+The dump is gone through twice: first for its redirects alone, which may stand anywhere, so that every article carries
+its aliases when it comes; then for its articles. The key of an article is its page id: it outlives a change of title.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import chain
+from operator import methodcaller
+from pathlib import Path
+from types import MappingProxyType
+
+from ingest.sources import mediawiki_xml as export
+from ingest.sources.dump_file import DumpCutShort, blocks, packed_with
+from ingest.sources.dump_pages import Item, Pages, Range, ReadPage, stretches
+from ingest.sources.mediawiki_xml import Export, Head, Site
+from ingest.sources.multistream import Stream, index_beside, streams
+from ingest.sources.parallel import cores, in_order
+from ingest.sources.redirects import Redirects
+from ingest.types import Found, Page, Unreadable, UnreadableDocument
+from ingest.wikitext.reading import VERSION, sections
+
+_SMALL = 4 << 20
+"""Bytes of a file below which starting processes takes longer than reading it."""
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """What the first way through a dump told."""
+
+    site: Site
+    articles: int
+    redirects: Redirects
+
+
+class WikipediaDump:
+    """The articles of one dump: `.xml`, `.xml.bz2`, `.xml.gz`, or multistream `.bz2` with its index beside it."""
+
+    def __init__(self, path: Path | str, *, processes: int = 0) -> None:
+        """`processes` parse pages; 0 is one for each core, or none but this one if the dump is small."""
+        self._path = Path(path)
+        self._processes = processes
+        self._surveyed: _Survey | None = None
+
+    def site(self) -> Site:
+        """What the header says of the wiki. Raises `DumpError`."""
+        return Export(blocks(self._path)).site
+
+    def expected(self) -> int:
+        """How many articles there are. Blocks for the first way through the dump. Raises `DumpError`."""
+        if self._surveyed is None:
+            self._surveyed = self._survey()
+        return self._surveyed.articles
+
+    def documents(self, known: Mapping[str, str] = _NOTHING) -> Iterator[Found | Unreadable]:
+        """Every article, in the order of the dump. Blocks. Raises `DumpError` at once.
+
+        `known` are fingerprints by key: articles that have not changed are not parsed, and their `load` raises. Where
+        the dump is damaged or ends early, what was read before is kept, a line says where, and all that is known and
+        was not met is listed as known, as nobody can tell that it is gone.
+        """
+        self.expected()
+        survey, self._surveyed = self._surveyed, None
+        assert survey is not None  # noqa: S101 - expected() made it
+        return self._documents(survey, known)
+
+    def _documents(self, survey: _Survey, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
+        with survey.redirects as redirects:
+            seen = _Seen()
+            whole = True
+            for item in self._items(survey, known):
+                if isinstance(item, Unreadable):
+                    whole = whole and item.key != self._path.name
+                    yield item
+                elif seen.add(item.head.key):
+                    yield _found(item, survey.site, redirects.to(item.head.title))
+            if seen.twice:
+                said = f"{seen.twice:,} pages stand in the dump more than once: the first of each was taken"
+                yield Unreadable(f"{self._path.name} (repeated pages)", said)
+            if not whole:
+                yield from (_kept(key, known[key]) for key in known if seen.add(key))
+
+    def _survey(self) -> _Survey:
+        header = self.site()
+        redirects = Redirects()
+        articles = 0
+        with suppress(DumpCutShort):  # the second way says so
+            for heads in self._heads(header):
+                mine = [head for head in heads if head.namespace == 0]
+                moved = [(head.title, header.title(head.redirect)) for head in mine if head.redirect is not None]
+                redirects.add(moved)
+                articles += len(mine) - len(moved)
+        redirects.finish()
+        return _Survey(header, articles, redirects)
+
+    def _heads(self, site: Site) -> Iterator[list[Head]]:
+        if index := self._index():
+            ranges = (_range(self._path, site, stream) for stream in self._streams(index))
+            yield from in_order(methodcaller("heads"), ranges, self._workers())
+            return
+        for page in Export(blocks(self._path)).pages():
+            head = export.head(page.xml, site)
+            yield [head] if head else []
+
+    def _items(self, survey: _Survey, known: Mapping[str, str]) -> Iterator[Item]:
+        aliases = survey.redirects.to
+        if index := self._index():
+            ranges = (
+                _range(self._path, survey.site, stream, _known_revisions(stream, known, aliases))
+                for stream in self._streams(index)
+            )
+            yield from chain.from_iterable(in_order(methodcaller("read"), ranges, self._workers()))
+            return
+        said: list[Item] = []
+
+        def going_through() -> Iterator[Pages]:
+            try:
+                yield from stretches(
+                    Export(blocks(self._path)).pages(),
+                    survey.site,
+                    lambda head: known.get(head.key) == _fingerprint(head.stamp, aliases(head.title)),
+                )
+            except DumpCutShort as error:
+                hint = "What stands before it was read. Download the dump again for the rest."
+                said.append(Unreadable(self._path.name, f"{error}. {hint}"))
+
+        yield from chain.from_iterable(in_order(methodcaller("read"), going_through(), self._workers()))
+        yield from said
+
+    def _index(self) -> Path | None:
+        return index_beside(self._path) if packed_with(self._path) == "bz2" else None
+
+    def _streams(self, index: Path) -> Iterator[Stream]:
+        return streams(index, self._path.stat().st_size)
+
+    def _workers(self) -> int:
+        if self._processes:
+            return self._processes
+        return 1 if self._path.stat().st_size < _SMALL else cores()
+
+
+def _range(path: Path, site: Site, stream: Stream, known: Mapping[str, str] = _NOTHING) -> Range:
+    return Range(site, path, stream.start, stream.end, dict(known))
+
+
+def _known_revisions(
+    stream: Stream, known: Mapping[str, str], aliases: Callable[[str], tuple[str, ...]]
+) -> dict[str, str]:
+    """The pages of a stream that are known with their present aliases, and the revision that is known."""
+    found = ((key, known[key].partition("-"), title) for key, title in stream.pages if key in known)
+    return {key: parts[0] for key, parts, title in found if "".join(parts) == _fingerprint(parts[0], aliases(title))}
+
+
+def _fingerprint(stamp: str, aliases: tuple[str, ...]) -> str:
+    """Of a revision, of how we read, and of the aliases: a new redirect changes an article that nobody edited."""
+    others = hashlib.sha256("\n".join(aliases).encode()).hexdigest()[:12] if aliases else "0"
+    return f"{stamp}-{VERSION}-{others}"
+
+
+def _found(item: ReadPage, site: Site, aliases: tuple[str, ...]) -> Found:
+    head = item.head
+    load = partial(_page, item, site, aliases) if not item.known else partial(_unread, head.title)
+    return Found(head.key, _fingerprint(head.stamp, aliases), item.size, load)
+
+
+def _kept(key: str, fingerprint: str) -> Found:
+    return Found(key, fingerprint, 0, partial(_unread, key))
+
+
+def _unread(name: str) -> Page:
+    raise UnreadableDocument(f"“{name}” was known and so was not read: run the same command again")
+
+
+def _page(item: ReadPage, site: Site, aliases: tuple[str, ...]) -> Page:
+    head = item.head
+    return Page(
+        title=head.title,
+        sections=sections(item.outline),
+        url=site.url(head.title, head.revision),
+        revision=head.revision,
+        date=_date(item.timestamp),
+        language=site.language,
+        aliases=aliases,
+        disambiguation=item.disambiguation,
+    )
+
+
+def _date(timestamp: str) -> datetime | None:
+    try:
+        date = datetime.fromisoformat(timestamp)
+    except ValueError:
+        return None
+    return date if date.tzinfo else None
+
+
+class _Seen:
+    """Page ids that were met, a bit for each: a Wikipedia has many millions of them."""
+
+    def __init__(self) -> None:
+        self._bits = bytearray()
+        self._others: set[str] = set()
+        self.twice = 0
+
+    def add(self, key: str) -> bool:
+        """Note a key; False if it was met before."""
+        if not key.isdigit() or len(key) > 9:  # noqa: PLR2004 - more digits would take hundreds of megabytes
+            new = key not in self._others
+            self._others.add(key)
+        else:
+            place, bit = divmod(int(key), 8)
+            if place >= len(self._bits):
+                self._bits.extend(bytes(place + 1 - len(self._bits) + (len(self._bits) >> 2)))
+            new = not self._bits[place] & (1 << bit)
+            self._bits[place] |= 1 << bit
+        self.twice += not new
+        return new
