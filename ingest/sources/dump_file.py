@@ -81,12 +81,15 @@ def _opened(path: Path) -> BinaryIO:
 
 
 class _Unpacker(Protocol):
-    """What `bz2` and, through `_Gunzip`, `zlib` offer."""
+    """What the unpackers of `bz2` and `zlib` have in common."""
 
-    eof: bool
-    unused_data: bytes
+    @property
+    def eof(self) -> bool: ...
 
-    def decompress(self, data: bytes) -> bytes: ...
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, /) -> bytes: ...
 
 
 def _unpacked(file: BinaryIO, start: bytes) -> Iterator[bytes]:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.sources import mediawiki_xml as export
+from ingest.sources import mediawiki_page
 from ingest.sources.dump_file import DumpCutShort
-from ingest.sources.mediawiki_xml import Export, Head, RawPage, Site
+from ingest.sources.mediawiki_page import Head, Site
+from ingest.sources.mediawiki_xml import Export, RawPage
 from ingest.types import Unreadable
 from ingest.wikitext.disambiguation import is_disambiguation
 from ingest.wikitext.layout import Outline
@@ -69,7 +70,7 @@ class Range:
 
     def heads(self) -> list[Head]:
         """What every page in the stream says of itself, broken ones left out."""
-        heads = (export.head(page.xml, self.site) for page in self._pages([]))
+        heads = (mediawiki_page.head(page.xml, self.site) for page in self._pages([]))
         return [head for head in heads if head]
 
     def _pages(self, broken: list[Item]) -> Iterator[RawPage]:
@@ -81,7 +82,9 @@ class Range:
             yield from Export([xml, b"</mediawiki>"]).pages()
         except (OSError, ValueError, DumpCutShort) as error:
             where = f"the stream at bytes {self.start:,} to {self.end:,} of the file"
-            broken.append(Unreadable(self.path.name, f"{where} is damaged or missing: {error}. Download the dump again."))
+            broken.append(
+                Unreadable(self.path.name, f"{where} is damaged or missing: {error}. Download the dump again.")
+            )
 
 
 def stretches(pages: Iterator[RawPage], site: Site, is_known: Callable[[Head], bool]) -> Iterator[Pages]:
@@ -105,9 +108,9 @@ def stretches(pages: Iterator[RawPage], site: Site, is_known: Callable[[Head], b
 
 def _gather(page: RawPage, stretch: Pages, is_known: Callable[[Head], bool]) -> int:
     """Add a page to a stretch if it is an article; the bytes that are to be read because of it."""
-    head = export.head(page.xml, stretch.site)
+    head = mediawiki_page.head(page.xml, stretch.site)
     if head is None:
-        named = export.page_id(page.xml) or f"page in line {page.line}"
+        named = mediawiki_page.page_id(page.xml) or f"page in line {page.line}"
         stretch.ready.append(Unreadable(named, f"the page has no title ({page.place}). {_AGAIN}"))
     elif head.namespace == 0 and head.redirect is None:
         if not is_known(head):
@@ -119,7 +122,7 @@ def _gather(page: RawPage, stretch: Pages, is_known: Callable[[Head], bool]) -> 
 
 def read_page(page: RawPage, head: Head, site: Site) -> Item:
     """Parse one page and read its wikitext. Never raises."""
-    parsed = export.text(page.xml)
+    parsed = mediawiki_page.text(page.xml)
     reason = parsed.reason
     if not reason:
         try:

@@ -1,72 +1,23 @@
-"""The XML that MediaWiki exports, schemas 0.3 to 0.11: its header, and its pages one by one.
+"""The XML that MediaWiki exports, schemas 0.3 to 0.11, cut into its pages as it streams by.
 
 The stream is cut at page ends, which costs next to nothing, and each page is then XML of its own: a page that is broken
-costs itself alone, pages can be read on other cores, and no more than one of them is held.
+costs itself alone, pages can be parsed on other cores, and no more than one of them is held. `mediawiki_page` says what
+is in one.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from hashlib import sha256
-from html import unescape
-from urllib.parse import quote, urlsplit
-
-from lxml import etree
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from ingest.sources.dump_file import DumpCutShort
+from ingest.sources.mediawiki_page import site, title
 
 LARGEST_REVISION = 64 << 20
 """Bytes. MediaWiki refuses articles of more than two megabytes; what is so much longer has lost its end."""
 
-_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _COMPACT = 8 << 20
+"""Bytes of a page from which on its older revisions are dropped while it is still coming."""
 _TIMESTAMP = re.compile(rb"<timestamp>\s*([^<]*?)\s*</timestamp>")
-_TITLE = re.compile(rb"<title>([^<]*)</title>")
-_NAMESPACE = re.compile(rb"<ns>\s*(-?\d+)\s*</ns>")
-_ID = re.compile(rb"<id>\s*(\d+)\s*</id>")
-_REDIRECT = re.compile(rb"<redirect(?:\s+title=\"([^\"]*)\")?\s*/?>")
-_REDIRECTING = re.compile(rb"<text[^>]*>\s*#\s*([^\s\[\]:<]{2,60})\s*:?\s*\[\[([^\[\]|<]{1,500})")
-_WORDS = frozenset(
-    # How a page says that it is a redirect, for schemas that do not say it themselves.
-    "redirect redirection weiterleitung redirección redireccion rinvia rinvio rimando redirecionamento doorverwijzing "
-    "omdirigering omdiriger patrz przekieruj tam перенаправление перенапр перенаправлення пренасочване преусмери виж "
-    "preusmjeri preusmeritev přesměruj presmeruj átirányítás ohjaus uudelleenohjaus yönlendirme yönləndirmə redirecteaza "
-    "redirecció birzuzendu alidirektu alih lencong đổi ανακατευθυνση suuna peradresavimas tilvísun перанакіраванне "
-    "айдау გადამისამართება վերահղում 転送 リダイレクト 重定向 넘겨주기 تحويل تغییر_مسیر تغییرمسیر הפניה เปลี่ยนทาง अनुप्रेषित "
-    "পুনর্নির্দেশ வழிமாற்று".split()
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """What a dump's header says of its wiki."""
-
-    name: str = ""
-    """Its database: `enwiki`."""
-    language: str = ""
-    origin: str = ""
-    """`https://en.wikipedia.org`."""
-    namespaces: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Their names by number, in lower case with underscores."""
-    first_letter: bool = True
-    """Whether titles begin with a capital whatever is written."""
-
-    @property
-    def hidden(self) -> frozenset[str]:
-        """The names of the namespaces whose links show nothing in a text: media, files, categories."""
-        return frozenset(name for number in (-2, 6, 14) for name in self.namespaces.get(number, ()))
-
-    def title(self, written: str) -> str:
-        """A title as the wiki stores it, of what a link or a redirect says."""
-        plain = " ".join(written.partition("#")[0].replace("_", " ").split()).lstrip(":")
-        return plain[:1].upper() + plain[1:] if self.first_letter else plain
-
-    def url(self, title: str, revision: str) -> str:
-        """Where a person can read one revision of a page; empty if the wiki's address is not known."""
-        if not self.origin:
-            return ""
-        named = quote(title.replace(" ", "_"), safe="/:(),!*'")
-        return f"{self.origin}/w/index.php?title={named}&oldid={revision}" if revision else f"{self.origin}/wiki/{named}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,67 +32,6 @@ class RawPage:
     def place(self) -> str:
         """For messages."""
         return f"line {self.line:,}, byte {self.byte:,} of the XML"
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """What can be told of a page without parsing it. `redirect` is the target of a redirect, None for other pages."""
-
-    id: str
-    title: str
-    namespace: int | None
-    revision: str
-    redirect: str | None
-    stamp: str
-    """What changes when the page does: its revision, or a hash where the export has no numbers."""
-
-    @property
-    def key(self) -> str:
-        """Its id, which outlives a change of title; its title where the export has no ids."""
-        return self.id or self.title
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A page's text, and when it was saved, as the export writes it. `reason` says why there is none."""
-
-    wikitext: str = ""
-    timestamp: str = ""
-    reason: str = ""
-
-
-def site(header: bytes) -> Site:
-    """Read what stands before the first page. A header that says nothing is an unknown wiki's."""
-    parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True)
-    root = etree.fromstring(header.rstrip() + b"</mediawiki>", parser)
-    if root is None:
-        return Site()
-    found = {_plain(element.tag): (element.text or "").strip() for element in root.iter() if isinstance(element.tag, str)}
-    names: dict[int, tuple[str, ...]] = {}
-    for element in root.iter("{*}namespace"):
-        if element.text:
-            number = int(element.get("key", "0"))
-            names[number] = (*names.get(number, ()), element.text.strip().lower().replace(" ", "_"))
-    language = root.get(_XML_LANG, "").partition("-")[0].lower()
-    return Site(
-        name=found.get("dbname", ""),
-        language=language,
-        origin=_origin(found.get("base", ""), language),
-        namespaces=names,
-        first_letter=found.get("case", "first-letter") == "first-letter",
-    )
-
-
-def _origin(base: str, language: str) -> str:
-    address = urlsplit(base)
-    if not address.netloc:
-        return f"https://{language}.wikipedia.org" if language else ""
-    secure = address.netloc.endswith((".wikipedia.org", ".wikimedia.org"))
-    return f"{'https' if secure else address.scheme or 'https'}://{address.netloc}"
-
-
-def _plain(tag: str) -> str:
-    return tag.rpartition("}")[2]
 
 
 class Export:
@@ -219,8 +109,8 @@ class Export:
 
 
 def _named(xml: bytes | bytearray) -> str:
-    title = _TITLE.search(xml, 0, 4096)
-    return f"the page “{unescape(title[1].decode(errors='replace'))}”" if title else "a page without a title"
+    named = title(bytes(xml[:4096]))
+    return f"the page “{named}”" if named else "a page without a title"
 
 
 def _without_history(xml: bytes) -> bytes:
@@ -238,73 +128,3 @@ def _saved(revision: bytes) -> bytes:
     # ISO 8601 in one time zone: later is greater. What says nothing is earlier than anything.
     timestamp = _TIMESTAMP.search(revision)
     return timestamp[1] if timestamp else b""
-
-
-def head(xml: bytes, site: Site) -> Head | None:
-    """What a page's element says before its text; None if it has no title."""
-    start = xml.find(b"<revision>")
-    before = xml[: start if start >= 0 else len(xml)]
-    title = _TITLE.search(before)
-    if not title or not title[1].strip():
-        return None
-    named = unescape(title[1].decode(errors="replace")).strip()
-    number = _NAMESPACE.search(before)
-    page, revision = _ID.search(before), _ID.search(xml, start) if start >= 0 else None
-    saved = revision[1].decode() if revision else ""
-    return Head(
-        id=page[1].decode() if page else "",
-        title=named,
-        namespace=int(number[1]) if number else _by_prefix(named, site),
-        revision=saved,
-        stamp=saved or sha256(xml).hexdigest()[:16],
-        redirect=_redirect(xml, before),
-    )
-
-
-def _redirect(xml: bytes, before: bytes) -> str | None:
-    """The target of a redirect, None for other pages: older schemas have it in the text alone."""
-    element = _REDIRECT.search(before)
-    if element and element[1]:
-        return unescape(element[1].decode(errors="replace"))
-    said = _REDIRECTING.search(xml, len(before), len(before) + 4096)
-    if said and (element or said[1].decode(errors="replace").lower() in _WORDS):
-        return unescape(said[2].decode(errors="replace")).strip()
-    return "" if element else None
-
-
-def page_id(xml: bytes) -> str:
-    """The number of a page that has no title; empty if it has none of these either."""
-    found = _ID.search(xml)
-    return found[1].decode() if found else ""
-
-
-def _by_prefix(title: str, site: Site) -> int:
-    """The namespace of a title in schemas that do not write it."""
-    prefix, colon, _ = title.partition(":")
-    if not colon:
-        return 0
-    name = prefix.strip().lower().replace(" ", "_")
-    return next((number for number, names in site.namespaces.items() if name in names), 0)
-
-
-def text(xml: bytes) -> Text:
-    """Parse one page's element. Never raises: what is broken is its reason."""
-    try:
-        page = etree.fromstring(xml, etree.XMLParser(huge_tree=True, resolve_entities=False, no_network=True))
-    except etree.XMLSyntaxError as error:
-        return Text(reason=f"its XML is broken: {error.msg}")
-    revision = page.find("revision")
-    if revision is None:
-        return Text(reason="the dump holds no revision of it")
-    found = revision.find("text")
-    model = revision.findtext("model", "wikitext").strip()
-    timestamp = revision.findtext("timestamp", "").strip()
-    if found is None:
-        return Text(reason="the dump holds no text of it: it has no <text> element", timestamp=timestamp)
-    if model != "wikitext":
-        return Text(reason=f"it is not wikitext but {model}", timestamp=timestamp)
-    if found.get("deleted"):
-        return Text(reason="its text was deleted", timestamp=timestamp)
-    if not (found.text or "").strip():
-        return Text(reason="its text is empty", timestamp=timestamp)
-    return Text(wikitext=found.text or "", timestamp=timestamp)

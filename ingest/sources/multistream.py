@@ -43,7 +43,9 @@ def index_beside(dump: Path) -> Path | None:
 def streams(index: Path, size: int) -> Iterator[Stream]:
     """The streams of a dump of `size` bytes, in order. Raises `DumpError` at a line that says nothing."""
     try:
-        with bz2.open(index, "rt", encoding="utf-8") if index.suffix == ".bz2" else index.open(encoding="utf-8") as file:
+        with (
+            bz2.open(index, "rt", encoding="utf-8") if index.suffix == ".bz2" else index.open(encoding="utf-8") as file
+        ):
             yield from parsed(file, size)
     except (ValueError, OSError, EOFError) as error:
         hint = "Download the index again, or remove it: without it the dump is read from beginning to end."
@@ -52,7 +54,8 @@ def streams(index: Path, size: int) -> Iterator[Stream]:
 
 def parsed(lines: Iterable[str], size: int) -> Iterator[Stream]:
     """The streams that the lines of an index tell of; pure. Raises `ValueError`."""
-    start, pages = -1, ()
+    start = -1
+    pages: tuple[tuple[str, str], ...] = ()
     for offset, group in groupby(_entries(lines), key=lambda entry: entry[0]):
         if start >= 0:
             yield Stream(start, offset, pages)

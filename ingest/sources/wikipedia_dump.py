@@ -15,10 +15,10 @@ from operator import methodcaller
 from pathlib import Path
 from types import MappingProxyType
 
-from ingest.sources import mediawiki_xml as export
 from ingest.sources.dump_file import DumpCutShort, blocks, packed_with
 from ingest.sources.dump_pages import Item, Pages, Range, ReadPage, stretches
-from ingest.sources.mediawiki_xml import Export, Head, Site
+from ingest.sources.mediawiki_page import Head, Site, head
+from ingest.sources.mediawiki_xml import Export
 from ingest.sources.multistream import Stream, index_beside, streams
 from ingest.sources.parallel import cores, in_order
 from ingest.sources.redirects import Redirects
@@ -105,8 +105,8 @@ class WikipediaDump:
             yield from in_order(methodcaller("heads"), ranges, self._workers())
             return
         for page in Export(blocks(self._path)).pages():
-            head = export.head(page.xml, site)
-            yield [head] if head else []
+            found = head(page.xml, site)
+            yield [found] if found else []
 
     def _items(self, survey: _Survey, known: Mapping[str, str]) -> Iterator[Item]:
         aliases = survey.redirects.to

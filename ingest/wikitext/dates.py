@@ -33,7 +33,9 @@ def written(year: str, month: str, day: str, language: str, *, day_first: bool =
         return year
     if language in ("ja", "zh", "ko"):
         signs = "년월일" if language == "ko" else "年月日"
-        return "".join(f"{part.lstrip('0')}{sign}" for part, sign in zip((year, month, day), signs, strict=True) if part)
+        return "".join(
+            f"{part.lstrip('0')}{sign}" for part, sign in zip((year, month, day), signs, strict=True) if part
+        )
     name = _month(month, language)
     if not name:
         return "-".join(filter(None, (year, month.zfill(2), day and day.zfill(2))))
@@ -55,7 +57,7 @@ def _month(month: str, language: str) -> str:
 
 
 def date(arguments: Arguments, start: int = 0) -> str:
-    """Year, month, day, or day, month, year, from the argument `start` on: the year is the one of three digits or more."""
+    """Year, month, day, or day, month, year, from the argument `start` on: a year has three digits or more."""
     parts = [part for part in arguments.places[start : start + 3] if part]
     if not parts:
         return arguments.named("year", "1")
@@ -117,33 +119,10 @@ def lifetime(arguments: Arguments) -> str:
     return f"{born}－{died}" if died else born
 
 
-_DATES = (
-    "birth date|birthdate|dob|bda|birth date and age|birthdate and age|birth year and age|birth-year|birth year|"
-    "start date|start date and age|end date|death date|death year|release date|released|film date|launch date|dts|dtsh|"
-    "date|date-|dates|opening date|founded|start-date and age|event date|format date|date table sorting|dtext|"
-    "date de naissance|date de décès|date de naissance-|date de décès-|date sport|date républicaine|naissance|décès|"
-    "fecha|fecha de nacimiento|fecha de inicio|fecha de fallecimiento|fecha de estreno|fecha de lanzamiento|fechas|"
-    "data|data di nascita|data di morte|nato|dni|dnibr|nascimento|data de nascimento|morte|falecimento|"
-    "дата рождения|дата смерти|дата|дата народження|дата смерті|data urodzenia|data śmierci|geburtsdatum|"
-    "生年月日と年齢|生年月日|出生日期|出生日期及年齡|出生日期及年龄|逝世日期|생년월일|생년월일과 나이|출생일과 나이|사망일|"
-    "تاريخ الميلاد|تاريخ الميلاد والعمر|تاریخ تولد|تاریخ درگذشت|doğum tarihi|ölüm tarihi|födelsedatum|dödsdatum|"
-    "syntymäaika|kuolinaika|geboren|overleden|start and end date|start and end dates|sdate|dateofbirth"
+HANDLERS: Mapping[str, Handler] = MappingProxyType(
+    {
+        handler.__name__: handler
+        for handler in (date, later_date, as_of, circa, floruit, reign, century, clock, lifetime)
+    }
 )
-_LATER = (
-    "death date and age|death year and age|death date and given age|dda|deathdateandage|date de décès et âge|"
-    "fecha de defunción|fecha de fallecimiento y edad|morte e idade|falecimento e idade|dnm|"
-    "死亡年月日と没年齢|逝世日期及年齡|逝世日期及年龄|사망일과 나이|وفاة وعمر|disambig date"
-)
-
-HANDLERS: Mapping[str, Handler] = MappingProxyType({
-    **dict.fromkeys(_DATES.split("|"), date),
-    **dict.fromkeys(_LATER.split("|"), later_date),
-    **dict.fromkeys(("as of", "asof"), as_of),
-    **dict.fromkeys(("circa", "circa2", "ca", "c.", "около", "env", "circa-"), circa),
-    **dict.fromkeys(("floruit", "fl.", "fl"), floruit),
-    **dict.fromkeys(("reign", "r.", "regnal"), reign),
-    **dict.fromkeys(("s", "s-", "siècle", "siglo", "sap", "sav"), century),
-    **dict.fromkeys(("heure", "h", "hora"), clock),
-    **dict.fromkeys(("bd",), lifetime),
-})  # fmt: skip
-"""By name, in lower case."""
+"""By kind."""

@@ -24,10 +24,10 @@ def expanded(text: str, template: Render, link: Render) -> str:
     pieces = iter(_TOKEN.split(text))
     nest = _Nest(template, link)
     nest.out.append(next(pieces))
-    for token, following in zip(pieces, pieces, strict=True):
-        if token in ("{{", "[["):
-            nest.open(token)
-        elif token == "}}":
+    for sign, following in zip(pieces, pieces, strict=True):
+        if sign in ("{{", "[["):
+            nest.open(sign)
+        elif sign == "}}":
             nest.close_template()
         else:
             nest.close_link()
@@ -47,10 +47,10 @@ class _Nest:
         self.out: list[str] = []
         """Within the innermost open bracket."""
 
-    def open(self, token: str) -> None:
+    def open(self, sign: str) -> None:
         if len(self._open) < _DEEPEST:
-            self._open.append((token, self.out))
-            self._templates += token == "{{"
+            self._open.append((sign, self.out))
+            self._templates += sign == "{{"
             self.out = []
 
     def close_template(self) -> None:
@@ -74,13 +74,13 @@ class _Nest:
 
     def _forgot_braces(self) -> bool:
         """Whether a link ends with a template in it that was not closed before: `[[File:a.png|{{lang|de|b}]]`."""
-        tokens = [token for token, _ in self._open[-2:]]
-        return tokens == ["[[", "{{"] and len(self.out) < _SHORT and sum(map(len, self.out)) < _SHORT
+        signs = [sign for sign, _ in self._open[-2:]]
+        return signs == ["[[", "{{"] and len(self.out) < _SHORT and sum(map(len, self.out)) < _SHORT
 
     def _dissolve(self) -> None:
         """The innermost open bracket was none."""
-        token, outer = self._open.pop()
-        self._templates -= token == "{{"
+        sign, outer = self._open.pop()
+        self._templates -= sign == "{{"
         outer += self.out
         self.out = outer
 

@@ -37,26 +37,28 @@ def _first_branch(_: str, branches: list[str]) -> str:
     return "".join(branches[:1])
 
 
-_FUNCTIONS: Mapping[str, Callable[[str, list[str]], str]] = MappingProxyType({
-    "#if": _if,
-    "#ifeq": _if_equal,
-    "#iferror": lambda value, rest: "".join(rest[1:2]) or value,
-    "#ifexpr": _first_branch,
-    "#ifexist": _first_branch,
-    "#switch": _switch,
-    "#tag": _tag,
-    "#time": lambda _, __: "",
-    "#formatdate": lambda value, _: value,
-    "#dateformat": lambda value, _: value,
-    "formatnum": lambda value, _: value,
-    "lc": lambda value, _: value.lower(),
-    "uc": lambda value, _: value.upper(),
-    "lcfirst": lambda value, _: value[:1].lower() + value[1:],
-    "ucfirst": lambda value, _: value[:1].upper() + value[1:],
-    "plural": _first_branch,
-    "padleft": lambda value, _: value,
-    "nowrap": lambda value, _: value,
-})
+_FUNCTIONS: Mapping[str, Callable[[str, list[str]], str]] = MappingProxyType(
+    {
+        "#if": _if,
+        "#ifeq": _if_equal,
+        "#iferror": lambda value, rest: "".join(rest[1:2]) or value,
+        "#ifexpr": _first_branch,
+        "#ifexist": _first_branch,
+        "#switch": _switch,
+        "#tag": _tag,
+        "#time": lambda _, __: "",
+        "#formatdate": lambda value, _: value,
+        "#dateformat": lambda value, _: value,
+        "formatnum": lambda value, _: value,
+        "lc": lambda value, _: value.lower(),
+        "uc": lambda value, _: value.upper(),
+        "lcfirst": lambda value, _: value[:1].lower() + value[1:],
+        "ucfirst": lambda value, _: value[:1].upper() + value[1:],
+        "plural": _first_branch,
+        "padleft": lambda value, _: value,
+        "nowrap": lambda value, _: value,
+    }
+)
 
 
 def result(name: str, rest: str) -> str | None:

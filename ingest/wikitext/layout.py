@@ -8,13 +8,15 @@ import re
 
 from ingest.wikitext.marks import BREAK, CODE, ROW
 from ingest.wikitext.mending import decoded
-from ingest.wikitext.names import APPENDICES
+from ingest.wikitext.names import appendices
 from ingest.wikitext.tables import Table
 
 Outline = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 """The path of each section, and its blocks; a table row begins with the mark `ROW`, code with `CODE`."""
 
 _HEADING = re.compile(r"(={1,6})\s*(.*?)\s*=+\s*$")
+_ORPHAN = re.compile(r"^[.,;:](?:\s+|$)")
+"""A sign that begins an item because the citation before it is gone."""
 _STARTS = frozenset("=*#:;|!{ \t-" + ROW + CODE)
 _WIDE = 0x2E80
 """From here on scripts are written without spaces between words."""
@@ -98,7 +100,7 @@ class _Page:
             self._add(ROW + decoded(line[1:].replace(BREAK, " ")))
 
     def _item(self, line: str) -> None:
-        text = line.lstrip("*#:;").strip()
+        text = _ORPHAN.sub("", line.lstrip("*#:;").strip())
         signs = line[: len(line) - len(line.lstrip("*#:;"))]
         if not text or (self._appendix and signs[0] != ":"):
             return
@@ -135,7 +137,7 @@ class _Page:
             self._path.pop()
         self._path.append((level, title))
         if not self._appendix or level <= self._appendix:
-            self._appendix = level if title.strip(" .:").casefold() in APPENDICES else 0
+            self._appendix = level if title.strip(" .:").casefold() in appendices() else 0
 
     def _end_section(self) -> None:
         while self.table:
@@ -161,5 +163,5 @@ def _joined(lines: list[str]) -> str:
         stripped = line.strip()
         if stripped:
             wide = ord(parts[-1][-1:] or " ") >= _WIDE and ord(stripped[0]) >= _WIDE
-            parts += ("" if wide else " ", stripped)
+            parts += ("" if wide or stripped[0] in ".,;)" else " ", stripped)
     return "".join(parts)

@@ -24,10 +24,11 @@ _SYMBOLS = {
     "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉", "lbrace": "{", "rbrace": "}", "backslash": "\\",
     "quad": " ", "qquad": " ", "R": "ℝ", "N": "ℕ", "Z": "ℤ", "Q": "ℚ", "C": "ℂ", "reals": "ℝ", "sqrt": "√",
 }  # fmt: skip
-_FUNCTIONS = frozenset(
-    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln exp lim max min sup inf det dim ker gcd mod "
-    "deg hom arg Pr bmod".split()
-)
+_FUNCTIONS = frozenset({
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log", "ln",
+    "exp", "lim", "max", "min", "sup", "inf", "det", "dim", "ker", "gcd", "mod", "deg", "hom", "arg", "Pr",
+    "bmod",
+})  # fmt: skip
 _FRACTION = re.compile(r"\\[dtc]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _BINOMIAL = re.compile(r"\\[dt]?binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _ROOT = re.compile(r"\\sqrt\s*\{([^{}]*)\}")
@@ -43,7 +44,7 @@ _DEEPEST = 6
 
 
 def plain(latex: str) -> str:
-    """LaTeX as plain text: `\\frac{a}{b}` is `a/b`, `x^{2}` is `x²`, `\\alpha` is `α`."""
+    r"""LaTeX as plain text: `\frac{a}{b}` is `a/b`, `x^{2}` is `x²`, `\alpha` is `α`."""
     text = _ENVIRONMENT.sub(" ", latex).replace("\\\\", "; ").replace("\\,", " ").replace("\\;", " ")
     for _ in range(_DEEPEST):
         before = text

@@ -12,7 +12,8 @@ _SWITCH = re.compile(r"_(?=_)_[A-Z]{3,}__")
 _VARIANT = re.compile(r"-(?=\{)\{([^{}\n]*)\}-")
 _PREFERRED = ("zh-cn", "zh-hans", "zh", "zh-sg", "zh-hant", "zh-tw", "zh-hk", "sr-el", "sr-ec")
 _HOLLOW = re.compile(r"\((?:[\s,;:·/–—=~-]|or|and|oder|und|ou|et|y|e|o)*\) ?")
-_HOLLOW_WIDE = re.compile(r"（[\s,;:、，；：]*）")
+_HOLLOW_WIDE = re.compile(r"（[\s:、，；：]*）|(?<=（)[\s、，；]+|[\s、，；]+(?=）)")
+_REPEATED_WIDE = re.compile(r"([、，])(?:\s*[、，；])+")
 _AFTER_BRACKET = re.compile(r"\([\s,;:]+")
 _LATE_BRACKET = re.compile(r"\)(?<=[\s,;]\))")
 _REPEATED = re.compile(r",(?:\s*[,;])+")
@@ -65,11 +66,13 @@ def with_plain_spaces(text: str) -> str:
 
 
 def without_holes(text: str) -> str:
-    """Text without the brackets, commas and spaces that stood around what is gone: `Athens (; ) .` is `Athens.`"""
+    """Text without the brackets, commas and spaces that stood around what is gone: `Athens (; ) .` is `Athens.`."""
     text = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", text))
     text = _without_before(_LATE_BRACKET, " ,;\n", text)
-    if "（" in text:
-        text = _HOLLOW_WIDE.sub("", text)
+    if "（" in text or "、" in text or "，" in text:
+        text = _HOLLOW_WIDE.sub("", _REPEATED_WIDE.sub(r"\1", text))
+    for hollow, left in ((" []", ""), (" ⟨⟩", ""), (" ،", "،")):
+        text = text.replace(hollow, left)
     text = _REPEATED.sub(",", text)
     return _without_before(_LATE_COMMA, " ", _without_before(_LATE_POINT, " ", text))
 

@@ -1,47 +1,46 @@
-"""Names by which Wikipedias in many languages call what is alike in all: appendices, and pages that only tell apart."""
+"""Names kept as data beside this module: of templates, sections, namespaces; and the reader of such lists.
 
-APPENDICES = frozenset(
-    # References, notes, further reading, links: sections whose lists point away and say nothing of the subject.
-    "references|reference|notes|note|notes and references|references and notes|footnotes|citations|sources|"
-    "external links|external link|further reading|see also|general references|cited sources|works cited|"
-    "references and further reading|notes and citations|explanatory notes|"
-    "einzelnachweise|weblinks|siehe auch|quellen|anmerkungen|literatur|einzelnachweise und anmerkungen|belege|"
-    "fußnoten|beleg|im netz|quellen und anmerkungen|anmerkungen und einzelnachweise|nachweise|"
-    "notes et références|références|liens externes|voir aussi|lien externe|articles connexes|liens internes|"
-    "références et notes|sources|notes|bibliographie et sources|annexes|"
-    "referencias|enlaces externos|véase también|notas|notas y referencias|notas al pie|enlaces|"
-    "note|collegamenti esterni|voci correlate|altri progetti|riferimenti|"
-    "referências|ligações externas|ver também|notas e referências|veja também|notas|ver também|"
-    "voetnoten|externe links|externe link|zie ook|bronnen|referenties|noten|bronnen, noten en/of referenties|"
-    "källor|externa länkar|se även|referenser|noter|fotnoter|vidare läsning|"
-    "kilder|eksterne henvisninger|se også|referencer|eksterne lenker|referanser|fodnoter|noter|henvisninger|"
-    "przypisy|linki zewnętrzne|zobacz też|uwagi|"
-    "примечания|ссылки|см. также|источники|литература|сноски|"
-    "примітки|посилання|див. також|джерела|виноски|"
-    "бележки|външни препратки|вижте също|източници|бележки и източници|"
-    "референце|спољашње везе|види још|извори|напомене|"
-    "reference|externí odkazy|související články|poznámky|zdroje|"
-    "referencie|externé odkazy|pozri aj|jegyzetek|külső hivatkozások|további információk|lásd még|források|"
-    "note|legături externe|vezi și|referințe|bibliografie|"
-    "lähteet|aiheesta muualla|katso myös|viitteet|kaynakça|dış bağlantılar|ayrıca bakınız|kaynaklar|notlar|"
-    "referències|enllaços externs|vegeu també|notes i referències|"
-    "παραπομπές|εξωτερικοί σύνδεσμοι|δείτε επίσης|πηγές|σημειώσεις|"
-    "referensi|pranala luar|lihat pula|catatan|rujukan|pautan luar|lihat juga|"
-    "tham khảo|liên kết ngoài|xem thêm|chú thích|nguồn tham khảo|"
-    "脚注|出典|外部リンク|関連項目|参考文献|注釈|注釈・出典|脚注関連文献|注釈と出典|"
-    "参考文献|参考资料|参考資料|外部链接|外部連結|外部連接|参见|參見|参看|參看|註釋|注释|註記|参考来源|參考來源|參考文獻|"
-    "参考网址|参考书目|腳註|脚註|延伸阅读|延伸閱讀|资料来源|"
-    "각주|외부 링크|같이 보기|참고 문헌|외부 연결|주해|출처|참고 자료|"
-    "مراجع|المراجع|وصلات خارجية|انظر أيضا|انظر أيضًا|هوامش|مصادر|طالع أيضا|روابط خارجية|"
-    "پانویس|پیوند به بیرون|جستارهای وابسته|منابع|یادداشت‌ها|"
-    "הערות שוליים|קישורים חיצוניים|ראו גם|לקריאה נוספת|"
-    "सन्दर्भ|संदर्भ|बाहरी कड़ियाँ|इन्हें भी देखें|তথ্যসূত্র|বহিঃসংযোগ|আরও দেখুন|"
-    "อ้างอิง|แหล่งข้อมูลอื่น|ดูเพิ่ม|மேற்கோள்கள்|வெளி இணைப்புகள்|"
-    "viited|välislingid|vaata ka|atsauces|ārējās saites|skatīt arī|šaltiniai|nuorodos|taip pat skaitykite|"
-    "nūruodis|nūruodis i olūti|verīs taipoš|kanpo estekak|erreferentziak|ikus, gainera|"
-    "eksteraj ligiloj|referencoj|vidu ankaŭ|izvori|vanjske poveznice|poveznice|također pogledajte|reference|"
-    "sklici|zunanje povezave|glej tudi|heimildir|tenglar|tengt efni|mga reperensya|mga kasarigan|mga sumpay ha gawas".split(
-        "|"
-    )
-)
-"""Titles of sections, casefolded."""
+A list is a text file of lines `kind: name | name | ...`; a kind may have several lines, `#` opens a comment.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+
+@cache
+def listed(name: str) -> Mapping[str, frozenset[str]]:
+    """The kinds of the list `name`, and the names of each."""
+    found: dict[str, set[str]] = {}
+    for line in files(__package__).joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        kind, colon, written = line.partition(": ")
+        if colon and not line.startswith("#"):
+            found.setdefault(kind, set()).update(written.split(" | "))
+    return MappingProxyType({kind: frozenset(names) for kind, names in found.items()})
+
+
+@cache
+def template_kinds() -> Mapping[str, str]:
+    """How a template is read, by its name in lower case."""
+    return MappingProxyType({name: kind for kind, names in listed("template_names").items() for name in names})
+
+
+def appendices() -> frozenset[str]:
+    """Titles of sections, in lower case, whose lists say nothing of the subject."""
+    return listed("other_names")["appendix"]
+
+
+def namespaces() -> frozenset[str]:
+    """Names of the namespaces of files, media and categories."""
+    return listed("other_names")["namespace"]
+
+
+def redirecting() -> frozenset[str]:
+    """What stands behind the `#` of a redirect."""
+    return listed("other_names")["redirect"]
+
+
+def disambiguations() -> frozenset[str]:
+    """Templates of pages that only tell apart what shares its title."""
+    return listed("other_names")["disambiguation"]

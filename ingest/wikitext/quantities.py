@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from ingest.wikitext.arguments import Arguments
 from ingest.wikitext.marks import raised
-from ingest.wikitext.wordings import Handler, first, joined, spaced
+from ingest.wikitext.wordings import Handler, first
 
 _UNITS = MappingProxyType({
     "km2": "km²", "m2": "m²", "cm2": "cm²", "mm2": "mm²", "km3": "km³", "m3": "m³", "cm3": "cm³", "sqmi": "sq mi",
@@ -19,13 +19,14 @@ _RANGES = MappingProxyType({
     "-": "–", "–": "–", "to": " to ", "and": " and ", "or": " or ", "by": " by ", "x": " × ", "×": " × ", "*": " × ",
     "+/-": " ± ", "±": " ± ", "to(-)": " to ", "and(-)": " and ", "xx": " × ",
 })  # fmt: skip
-_MONEY = MappingProxyType({
+MONEY = MappingProxyType({
     "us$": "US$", "usd": "US$", "$": "$", "gbp": "£", "£": "£", "pound sterling": "£", "€": "€", "eur": "€",
     "inr": "₹", "₹": "₹", "indian rupee": "₹", "a$": "A$", "aud": "A$", "c$": "C$", "cad": "C$", "ca$": "C$",
     "jpy": "¥", "¥": "¥", "cny": "¥", "rmb": "¥", "krw": "₩", "nz$": "NZ$", "nzd": "NZ$", "hk$": "HK$", "hkd": "HK$",
     "php": "₱", "rub": "₽", "chf": "CHF ", "sek": "SEK ", "nok": "NOK ", "dkk": "DKK ", "pln": "PLN ", "brl": "R$",
-    "zar": "R", "r": "R", "nt$": "NT$", "twd": "NT$", "ils": "₪", "nis": "₪", "try": "₺", "iusd": "US$",
+    "zar": "R", "nt$": "NT$", "twd": "NT$", "ils": "₪", "nis": "₪", "try": "₺", "iusd": "US$", "euro": "€",
 })  # fmt: skip
+"""The sign of a currency, by the name of its template."""
 
 
 def _number(text: str) -> bool:
@@ -134,31 +135,36 @@ def labelled_percent(arguments: Arguments) -> str:
     return f"\n* {arguments.at(0)}: {arguments.at(2)}%\n" if arguments.at(2) else ""
 
 
-def _money(sign: str) -> Handler:
+def ten_to_the(arguments: Arguments) -> str:
+    """`{{10^|6}}`: 10⁶."""
+    return f"10{raised(first(arguments))}"
+
+
+def power(arguments: Arguments) -> str:
+    """`{{pow|2|8}}`: 2⁸."""
+    return f"{arguments.at(0)}{raised(arguments.at(1))}"
+
+
+def root(arguments: Arguments) -> str:
+    """`{{sqrt|2}}`: √2."""
+    return f"√{first(arguments)}"
+
+
+def percent(arguments: Arguments) -> str:
+    """`{{percent|12}}`: 12%."""
+    return f"{first(arguments)}%"
+
+
+def money(sign: str) -> Handler:
+    """`{{US$|5 million}}`: US$5 million."""
     return lambda arguments: f"{sign}{first(arguments)}" if first(arguments) else sign.strip()
 
 
-_CONVERT = "convert|cvt|convertir|conversion|converter|conv|umrechnen|cnv|tocnv|convert/2|rndconv|converti|convertito"
-
 HANDLERS: Mapping[str, Handler] = MappingProxyType({
-    **{name: _money(sign) for name, sign in _MONEY.items()},
-    **dict.fromkeys(_CONVERT.split("|"), convert),
-    **dict.fromkeys(("height", "altura", "taille"), height),
-    **dict.fromkeys(("val", "value", "physconst"), value),
-    **dict.fromkeys(("frac", "fraction", "sfrac", "sfraction", "frac2", "bruch", "fracción", "half"), fraction),
-    **dict.fromkeys(("e", "x10^", "esp", "×10^"), power_of_ten),
-    **dict.fromkeys(("10^", "pow10"), lambda arguments: f"10{raised(first(arguments))}"),
-    **dict.fromkeys(("pow", "power"), lambda arguments: f"{arguments.at(0)}{raised(arguments.at(1))}"),
-    **dict.fromkeys(("sqrt", "radic", "√"), lambda arguments: f"√{first(arguments)}"),
-    **dict.fromkeys(("ordinal", "ord", "ordinal number"), ordinal),
-    **dict.fromkeys(("unité", "unidad", "unidade", "m", "unit", "unità", "einheit", "wert", "num", "число", "nombre",
-                     "nb", "s unit", "nowrap unit"), measure),
-    **dict.fromkeys(("coord", "coordinate", "coordenadas", "coor", "coord2", "co-ord", "wp"), coordinates),
-    **dict.fromkeys(("höhe", "höhe2", "altitude"), above_sea),
-    **dict.fromkeys(("simplenuclide", "simplenuclide2", "nuclide2", "nuclide", "isotope2"), atom),
-    **dict.fromkeys(("bar percent", "bar pixel"), labelled_percent),
-    **dict.fromkeys(("formatnum", "fmtn", "formnum", "gap", "gaps", "digits", "numero", "fnum", "nts2"), joined),
-    **dict.fromkeys(("percent", "pct", "%"), lambda arguments: f"{first(arguments)}%"),
-    **dict.fromkeys(("railgauge", "track gauge", "rail gauge"), spaced),
+    handler.__name__: handler
+    for handler in (
+        convert, height, value, fraction, power_of_ten, ten_to_the, power, root, percent, ordinal, measure, coordinates,
+        above_sea, atom, labelled_percent,
+    )
 })  # fmt: skip
-"""By name, in lower case."""
+"""By kind."""

@@ -59,10 +59,12 @@ class Table:
             cell.text = flat("\n".join(cell.lines))
         for cells in _laid_out([row for row in self._rows if row]):
             shown = {column: cell for column, cell in cells.items() if cell.text}
-            if shown and all(cell.header for cell in shown.values()):
+            if len(shown) > 1 and len({id(cell) for cell in shown.values()}) == 1:
+                out.append(next(iter(shown.values())).text)  # one cell across all columns says what follows
+            elif shown and all(cell.header for cell in shown.values()):
                 headers = _headers(headers, shown, new=bool(out[1:]) and len(shown) > 1)
-                continue
-            out.append(_row(shown, headers))
+            else:
+                out.append(_row(shown, headers))
         return [row for row in out if row]
 
 

@@ -12,10 +12,11 @@ from ingest.wikitext.mathematics import plain
 
 _TAG = re.compile(r"<(?:(!--)|(/?)([A-Za-z][A-Za-z0-9-]*)([^<>]*)>)")
 _RAISED = re.compile(r"\s*([0-9+\-−–n]{1,12})\s*</sup\s*>")
-_DROPPED = frozenset(
-    "ref references gallery timeline score imagemap templatedata graph mapframe maplink inputbox categorytree hiero "
-    "includeonly templatestyles section indicator dynamicpagelist rss phonos languages tvar style script".split()
-)
+_DROPPED = frozenset({
+    "ref", "references", "gallery", "timeline", "score", "imagemap", "templatedata", "graph", "mapframe",
+    "maplink", "inputbox", "categorytree", "hiero", "includeonly", "templatestyles", "section", "indicator",
+    "dynamicpagelist", "rss", "phonos", "languages", "tvar", "style", "script",
+})  # fmt: skip
 _LAYOUT = MappingProxyType({
     "br": BREAK, "p": "\n\n", "blockquote": "\n\n", "poem": "\n", "li": "\n* ", "dt": "\n; ", "dd": "\n: ",
     "ul": "\n", "ol": "\n", "dl": "\n", "hr": "\n\n", "table": "\n{|\n", "tr": "\n|-\n", "td": "\n|", "th": "\n!",
@@ -25,11 +26,12 @@ _CLOSING = MappingProxyType({
     "p": "\n\n", "blockquote": "\n\n", "poem": "\n", "table": "\n|}\n", "ul": "\n", "ol": "\n", "dl": "\n",
     "h2": " ==\n", "h3": " ===\n", "h4": " ====\n", "br": BREAK,
 })  # fmt: skip
-_INVISIBLE = frozenset(
-    "b i u s a em strong small big sub sup span div center font cite abbr acronym code tt kbd var samp q del ins strike "
-    "ruby rb rt rp rtc noinclude onlyinclude translate img tbody thead tfoot colgroup col bdi bdo wbr mark time data "
-    "dfn noicon h1 h5 h6".split()
-)
+_INVISIBLE = frozenset({
+    "b", "i", "u", "s", "a", "em", "strong", "small", "big", "sub", "sup", "span", "div", "center", "font",
+    "cite", "abbr", "acronym", "code", "tt", "kbd", "var", "samp", "q", "del", "ins", "strike", "ruby", "rb",
+    "rt", "rp", "rtc", "noinclude", "onlyinclude", "translate", "img", "tbody", "thead", "tfoot", "colgroup",
+    "col", "bdi", "bdo", "wbr", "mark", "time", "data", "dfn", "noicon", "h1", "h5", "h6",
+})  # fmt: skip
 
 
 def _code(text: str) -> str:

@@ -7,32 +7,37 @@ Templates that are words, dates or numbers become these (`wordings`, `dates`, `q
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from types import MappingProxyType
 
 from ingest.wikitext import dates, quantities, wordings
 from ingest.wikitext.arguments import Arguments, parse
 from ingest.wikitext.boxes import rows
+from ingest.wikitext.english import COUNTRIES, ENGLISH
 from ingest.wikitext.functions import result
-from ingest.wikitext.languages import ENGLISH
-from ingest.wikitext.wordings import Handler
+from ingest.wikitext.names import template_kinds
+from ingest.wikitext.quantities import MONEY, money
+from ingest.wikitext.wordings import SIGNS, WORDS, Handler
 
-_HANDLERS = {**dates.HANDLERS, **quantities.HANDLERS, **wordings.HANDLERS}
+_KINDS = MappingProxyType({**wordings.HANDLERS, **dates.HANDLERS, **quantities.HANDLERS})
 _BOX = re.compile(
     r"infobox|info(?:/|box|kast|skreine)|taxobox|automatic taxobox|speciesbox|ficha|taxotabla|карточк|картка|infokutija|"
-    r"chembox|drugbox|geobox|基礎情報|صندوق|معلومات|جعبه|정보|סטטיסטיקה|infoboks|bilgi kutusu|hộp thông tin|personendaten|"
-    r"bio$|historical populations|us census population|weather box|election box|speciesbox|subspeciesbox|planetbox|"
-    r"starbox|tietolaatikko|infolenteles?|infokast|infotaula|πλαίσιο|кутия|картуш|таксобокс"
+    r"chembox|drugbox|geobox|基礎情報|صندوق|معلومات|جعبه|정보|סטטיסטיקה|infoboks|bilgi kutusu|hộp thông tin|"
+    r"personendaten|bio$|historical populations|us census population|weather box|election box|speciesbox|subspeciesbox|"
+    r"planetbox|starbox|tietolaatikko|infolenteles?|infokast|infotaula|πλαίσιο|кутия|картуш|таксобокс"
 )
 _NO_BOX = re.compile(
-    r"cit|cyt|nav|reflist|refbegin|multiple|location map|clade|chart|graph|graphic|image|bild|foto|montage|quote|portal|"
-    r"sister|album ratings|listen|audio|video|succession|s-|authority|commons|wiki|webarchiv|internetquelle|literatur|"
+    r"cit|cyt|nav|reflist|refbegin|multiple|location map|clade|chart|graph|graphic|image|bild|foto|montage|quote|"
+    r"portal|sister|album ratings|listen|audio|video|succession|s-|authority|commons|wiki|webarchiv|internetquelle|literatur|"
     r"lien|ouvrage|article|chapitre|книга|статья|публикация|web|book|journal|news|unreferenced|cleanup|issues|"
     r"notelist|efn|sfn|harv|use |about|other|redirect|hatnote|main|see|further|timeline|dts|col|div|family|diagram|"
     r"chess|goban|football kit|kit|normdaten|control|side box|sidebar|position|karte|map|legend|imagemap|toc|pp-|"
-    r"begriff|literatur|references|references|source|یادکرد|استشهاد|الاستشهاد|مرجع|웹 인용|서적|저널|뉴스|מקור|cita "
+    r"begriff|literatur|references|source|یادکرد|استشهاد|الاستشهاد|مرجع|웹 인용|서적|저널|뉴스|מקור|cita "
 )
 _LANGUAGE = re.compile(r"(?:lang|vol|langue)-([a-z-]{2,12})|(?:lang)-?([a-z]{2,3})-?short")
 _IN_LANGUAGE = re.compile(r"\s*[A-Za-z]{2,3}S\s*")
 _ITSELF = re.compile(r"\d+(?:er|re|e|ère|ème|ª|º)s?|[IVXLC]+(?:er|re|e)s?|[IVXLC]+e siècle(?: av\. J\.-C\.)?")
+_ELSEWHERE = MappingProxyType({"en": frozenset({"s", "s-", "m", "h"}), "de": frozenset({"s", "m", "h"})})
+"""Names that say something in other languages than these."""
 _MANY = 4
 """Named arguments on lines of their own that make a box of a template with an unknown name."""
 
@@ -49,37 +54,38 @@ def rendered(body: str, language: str = "") -> str:
 @lru_cache(maxsize=65536)
 def _handler(name: str, language: str) -> Callable[[str], str] | None:
     """How a template of this name is read, None if it says nothing."""
-    known = " ".join(name.replace("_", " ").split())
-    if _ITSELF.fullmatch(known):
-        return lambda _: known
-    lowered = known.lower().removeprefix("template:")
-    if (found := _HANDLERS.get(lowered) or _by_form(lowered, known)) and lowered not in _ELSEWHERE.get(language, ()):
-        return _saying(found, known if lowered in wordings.WORDS else "", language)
-    if _BOX.match(lowered):
+    written = " ".join(name.replace("_", " ").split())
+    known = written.lower().removeprefix("template:")
+    if _ITSELF.fullmatch(written):
+        return lambda _: written
+    if known not in _ELSEWHERE.get(language, ()) and (found := _by_name(known) or _by_form(known, written)):
+        return lambda rest: found(parse(rest, language))
+    if _BOX.match(known):
         return lambda rest: rows(parse(rest, language))
-    if not lowered or _NO_BOX.search(lowered):
+    if not known or _NO_BOX.search(known):
         return None
     return lambda rest: _unknown(rest, language)
 
 
-_ELSEWHERE = {"en": frozenset({"s", "s-", "m", "date-"}), "de": frozenset({"s", "m"})}
-"""Names that say something in other languages than these."""
+def _by_name(name: str) -> Handler | None:
+    if (sign := SIGNS.get(name)) is not None:
+        return lambda _: sign
+    if word := WORDS.get(name):
+        return lambda arguments: arguments.at(0) or word
+    if currency := MONEY.get(name):
+        return money(currency)
+    return _KINDS.get(template_kinds().get(name, ""))
 
 
-def _saying(handler: Handler, alone: str, language: str) -> Callable[[str], str]:
-    """A handler of the unread arguments; `alone` is said where there are none."""
-    if not alone:
-        return lambda rest: handler(parse(rest, language))
-    return lambda rest: (parse(rest).at(0) if rest else "") or alone
-
-
-def _by_form(lowered: str, known: str) -> Handler | None:
-    """Handlers of families of names: `lang-de`, and `deS` of the German Wikipedia."""
-    if match := _LANGUAGE.fullmatch(lowered):
-        english = ENGLISH.get(match[1] or "", "")
-        return lambda arguments: _labelled(english if arguments.language == "en" else "", wordings.first(arguments))
-    if _IN_LANGUAGE.fullmatch(known):
+def _by_form(name: str, written: str) -> Handler | None:
+    """Handlers of families of names: `lang-de`, `deS` of the German Wikipedia, and the codes of countries."""
+    if match := _LANGUAGE.fullmatch(name):
+        label = ENGLISH.get(match[1] or "", "")
+        return lambda arguments: _labelled(label if arguments.language == "en" else "", wordings.first(arguments))
+    if _IN_LANGUAGE.fullmatch(written):
         return wordings.first
+    if country := COUNTRIES.get(written):
+        return lambda arguments: country if arguments.language == "en" else written
     return None
 
 

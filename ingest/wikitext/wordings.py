@@ -1,7 +1,7 @@
-"""Templates that stand for words: styles, languages, quotations, links, signs, lists.
+"""Templates that stand for words: styles, languages, quotations, links, lists, signs.
 
-Each handler takes a template's arguments to the words that a reader would see. `dates` and `quantities` do the same for
-dates and for numbers.
+Each function takes a template's arguments to the words that a reader would see; `template_names.txt` says which names
+it is for. `dates` and `quantities` do the same for dates and for numbers.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,6 +11,28 @@ from ingest.wikitext.arguments import Arguments
 from ingest.wikitext.marks import BREAK, PIPE, raised
 
 Handler = Callable[[Arguments], str]
+
+SIGNS: Mapping[str, str] = MappingProxyType({
+    "'": "'", "'s": "'s", "-'": "'", "`": "‘", "=": "=", "!": PIPE, "!!": PIPE * 2, "pipe": PIPE, "(": "(", ")": ")",
+    "(!": "{" + PIPE, "!)": PIPE + "}", "!-": PIPE + "-", "ndash": "–", "–": "–", "en dash": "–", "endash": "–",
+    "mdash": "—", "—": "—", "em dash": "—", "emdash": "—", "spaced ndash": " – ", "snd": " – ", "spnd": " – ",
+    "spaced en dash": " – ", "sndash": " – ", "snds": " – ", "mdashb": " — ", "spaced mdash": " — ", "nbsp": " ",
+    "space": " ", "spaces": " ", "sp": " ", "thinsp": " ", "thin space": " ", "hair space": " ", "·": " · ",
+    "•": " • ", "dot": " · ", "middot": " · ", "bullet": " • ", "bold dot": " · ", "\\": " / ", "br": BREAK,
+    "break": BREAK, "crlf": BREAK, "سخ": BREAK, "zwnj": "\u200c", "okina": "ʻ", "hamza": "ʾ", "ayin": "ʿ",
+    "dagger": "†", "double-dagger": "‡", "asterisk": "*", "number sign": "#", "hash": "#", "section sign": "§",
+    "pi": "π", "ø": "—", "prime": "′", "sharp": "♯", "flat": "♭", "km²": "km²", "infinity": "∞", "degree": "°",
+})  # fmt: skip
+"""Templates that are one sign, whatever their arguments, by name."""
+
+WORDS: Mapping[str, str] = MappingProxyType({
+    "yes": "Yes", "no": "No", "y": "Yes", "n": "No", "tick": "Yes", "check": "Yes", "cross": "No", "aye": "Yes",
+    "won": "Won", "nom": "Nominated", "n/a": "N/A", "na": "N/A", "tba": "TBA", "unknown": "Unknown", "dunno": "?",
+    "free": "Free", "nonfree": "Proprietary", "partial": "Partial", "maybe": "Maybe", "good": "Good", "bad": "Bad",
+    "some": "Some", "depends": "Depends", "included": "Included", "active": "Active", "pending": "Pending",
+    "eliminated": "Eliminated", "bce": "BCE", "ce": "CE", "bc": "BC", "ad": "AD", "ca.": "c.",
+})  # fmt: skip
+"""Templates that say this unless an argument says more (`{{yes|since 1999}}`), by name."""
 
 
 def first(arguments: Arguments) -> str:
@@ -43,11 +65,6 @@ def spaced(arguments: Arguments) -> str:
     return " ".join(filter(None, arguments.places))
 
 
-def listed(arguments: Arguments) -> str:
-    """All arguments as a list on one line."""
-    return ", ".join(filter(None, arguments.places))
-
-
 def itemised(arguments: Arguments) -> str:
     """Arguments that are lists already, or are the items of one; each on a line of its own."""
     items = [arguments.named("title", "heading"), *arguments.places]
@@ -56,15 +73,25 @@ def itemised(arguments: Arguments) -> str:
 
 def quotation(arguments: Arguments) -> str:
     """A quotation, and who said it, on lines of their own."""
-    said = arguments.named("text", "quote", "1", "zitat", "texto", "testo", "texte", "citat") or arguments.at(0)
+    said = arguments.named("text", "quote", "zitat", "texto", "testo", "texte", "citat", "تוכן") or arguments.at(0)
     who = arguments.named("author", "sign", "by", "autor", "auteur", "autore") or arguments.at(1)
     return f"\n\n{said}\n{f'— {who}' if who else ''}\n" if said else ""
 
 
 def quoted(arguments: Arguments) -> str:
     """A quotation within a sentence."""
-    said = first(arguments)
-    return f"“{said}”" if said else ""
+    return f"“{first(arguments)}”" if first(arguments) else ""
+
+
+def in_language(arguments: Arguments) -> str:
+    """Words of another language: `{{lang|de|Wort}}`."""
+    # Alone, an argument is the words if it is too long for a language's code.
+    return arguments.at(1) or arguments.named("text") or (arguments.at(0) if len(arguments.at(0)) > 3 else "")  # noqa: PLR2004
+
+
+def sound(arguments: Arguments) -> str:
+    """A sound in the English Wikipedia, which speaks of sounds so; elsewhere, and with a language, a pronunciation."""
+    return arguments.at(0) if arguments.language == "en" and len(arguments.places) == 1 else ""
 
 
 def nihongo(arguments: Arguments) -> str:
@@ -79,11 +106,6 @@ def with_reading(arguments: Arguments) -> str:
     return f"{arguments.at(0)}({arguments.at(1)})" if arguments.at(1) else arguments.at(0)
 
 
-def in_language(arguments: Arguments) -> str:
-    """Words of another language: `{{lang|de|Wort}}`."""
-    return arguments.at(1) or arguments.named("2", "text") or ("" if len(arguments.at(0)) <= 3 else arguments.at(0))  # noqa: PLR2004 - a language's code has two or three letters
-
-
 def chinese(arguments: Arguments) -> str:
     """The forms of a Chinese word with their names."""
     forms = (("t", "Chinese"), ("c", "Chinese"), ("s", "simplified"), ("p", "pinyin"), ("j", "Jyutping"), ("l", "lit."))
@@ -92,7 +114,7 @@ def chinese(arguments: Arguments) -> str:
 
 
 def ship(arguments: Arguments) -> str:
-    """A ship's name and number: `{{ship|HMS|Beagle}}`."""
+    """A ship's name: `{{ship|HMS|Beagle}}`."""
     return " ".join(filter(None, arguments.places[:2]))
 
 
@@ -109,7 +131,7 @@ def marriage(arguments: Arguments) -> str:
 
 def person(arguments: Arguments) -> str:
     """`{{sortname|Ayn|Rand}}`: first name and last name."""
-    return spaced(Arguments(arguments.places[:2], {}))
+    return " ".join(filter(None, arguments.places[:2]))
 
 
 def superscript(arguments: Arguments) -> str:
@@ -122,98 +144,31 @@ def aside(arguments: Arguments) -> str:
     return f"– {first(arguments)} –"
 
 
-def _each(handler: Handler, names: str) -> dict[str, Handler]:
-    return dict.fromkeys(names.split("|"), handler)
+def angled(arguments: Arguments) -> str:
+    """A letter as it is written, in angle brackets."""
+    return f"⟨{first(arguments)}⟩"
 
 
-def _sign(text: str) -> Handler:
-    return lambda _: text
+def bracketed(arguments: Arguments) -> str:
+    """A word put into a quotation, in square brackets."""
+    return f"[{first(arguments)}]"
 
 
-_SIGNS = {
-    "'": "'", "'s": "'s", "''": "'", '"': '"', "-'": "'", "`": "‘", "=": "=", "!": PIPE, "!!": PIPE * 2, "pipe": PIPE,
-    "(": "(", ")": ")", "(!": "{" + PIPE, "!)": PIPE + "}", "!-": PIPE + "-", "ndash": "–", "–": "–", "en dash": "–",
-    "endash": "–", "mdash": "—", "—": "—", "em dash": "—", "emdash": "—", "spaced ndash": " – ", "snd": " – ",
-    "spnd": " – ", "spaced en dash": " – ", "sndash": " – ", "mdashb": " — ", "snds": " – ", "nbsp": " ", "space": " ",
-    "spaces": " ", "sp": " ", "thinsp": " ", "thin space": " ", "hair space": " ", "·": " · ", "•": " • ", "dot": " · ",
-    "middot": " · ", "bullet": " • ", "bold dot": " · ", "\\": " / ", "br": BREAK, "break": BREAK, "crlf": BREAK,
-    "سخ": BREAK, "zwj": "", "zwnj": "\u200c", "shy": "", "wbr": "", "okina": "ʻ", "hamza": "ʾ", "ayin": "ʿ", "yes": "Yes",
-    "no": "No", "y": "Yes", "n": "No", "tick": "Yes", "check": "Yes", "cross": "No", "n/a": "N/A", "na": "N/A",
-    "won": "Won", "nom": "Nominated", "tba": "TBA", "dagger": "†", "double-dagger": "‡", "asterisk": "*", "star": "*",
-    "number sign": "#", "hash": "#", "section sign": "§", "pi": "π", "euro": "€", "ø": "—", "c": "c.", "s.d.": "s.d.",
-    "ca.": "c.", "prime": "′", "sharp": "♯", "flat": "♭", "music": "", "ac": "a. C.", "dc": "d. C.", "bce": "BCE",
-    "ce": "CE", "bc": "BC", "ad": "AD", "km²": "km²", "smiley": "", "infinity": "∞", "degree": "°",
-}  # fmt: skip
+def over(arguments: Arguments) -> str:
+    """`{{rating|4|5}}`: 4/5."""
+    return "/".join(filter(None, arguments.places[:2]))
 
-_FIRST = (
-    "nowrap|nobr|nobreak|nowr|j|nwr|small|smaller|big|larger|large|huge|sc|smallcaps|sc2|abbr|abbrv|abbreviation|"
-    "tooltip|vanchor|visible anchor|em|strong|strongbad|strike|sub|mvar|math|var|code|mono|tt|kbd|samp|key press|key|"
-    "keypress|nobold|noitalic|normal|font color|uc|lc|ill|ill-wd|ill-wd2|interlanguage link|interlanguage link multi|"
-    "illm|linktext|pslink|esd|nobr2|nsbr|comment|hover title|hover|definition|defn|term|flag|flagcountry|flagu|flagdeco|"
-    "flag+link|flagg|fb|nihongo2|script|polytonic|hebrew|unicode|nastaliq|nq|big2|box|not a typo|typo|sic-ok|as written|"
-    "proper name|zh-t|zh-s|zh-hant|zh-hans|jpn|nowiki|vr|mathbf|italic title|section link|slink|first word|"
-    "resize2|allow wrap|wrap|pad|verse translation|nobullets|longitem|nowrap item|native phrase|angbr ipa|"
-    "仮リンク|日本語版にない記事リンク|le|link-en|link-de|link-fr|link-ja|link-ru|link-es|link-it|link-ko|link-la|"
-    "internal link helper|僻字|llink|нп3|нп5|нп2|нп4|нп|не переведено|не переведено 3|не переведено 5|не переведено 2|"
-    "iw|iw2|lien|interlanguage|ілл|link-interwiki|enlace|traduccion|ilink|tłum|link|флагификация|флаг2|bandera2|bandiera2|"
-    "drapeau2|флагшток|geobox|s-nowrap|nbr|nw|nobrk|unité/2|petit|grand|italique|gras|romain|rom|majuscules|"
-    "minuscules|petites capitales|page h'|abréviation discrète|abrd|acronyme|souligner|exp|ind|tooltip2|wort|"
-    "latein|abk.|abkürzung|kapitälchen|sperrschrift|unterstrichen|hist|перевод|подсказка|abbr2|підказка|"
-    "מונחון|כ|ערך|חופשי|נקודתיים|ルビ|補助漢字フォント|jis2004フォント|cjkv|和暦|機種依存文字|small caps|yesno|"
-    "won2|sort under|partial|some|maybe|depends|free|nonfree|included|pending|active|good|bad|eliminated|"
-    "party name with color|party name with colour|highlight|highlight round|text|oldstyle date|large text|"
-    "kanji|hangul|hanja|coord text|blue|red|green|birth-date|birth-date and age|death-date|death-date and age|start-date|"
-    "end-date|ordinal to word|ref label text|bartable|subject bar text|lino|kap|nobold2|overline|ol2|underline|u|vec|"
-    "math2|bigmath|tmath|ltr|rtl|rtl-lang|wikt|wiktlink|bdi|cleartext|nobl|url text|mono2|hanging indent|notatypo|"
-    "imdb text|jct text|nts|ntsr|number table sorting|dunno text|poem|chem name|chem2|ce|chemf|formula"
-)
-_SECOND = (
-    "transl|transliteration|wikt-lang|color|colour|colored text|resize|font|fontcolor|style|span|sort|nihongo3|"
-    "hs2|script/hebrew|script/arabic|langue|en langue|langr|язык|мова|jęz|språk|taal|langx|foreign|llang|nowrap2|"
-    "legend inline|legend2|legend|farblegende|légende/parti|fontsize|size|shade|bg|bgcolor|cell|sub/sup|w języku|lang2|"
-    "data sort|tri|sortkey|sortierschlüssel|צבע|שפה|färg|colore|cor|chú thích màu|lng|tdes"
-)
-_QUOTATIONS = (
-    "quote|blockquote|quotation|cquote|bquote|rquote|pull quote|pq|poemquote|poem quote|quote box|quotebox|block quote|"
-    "zitat|zitat-en|zitat-fr|zitat-la|citat|cita|citazione|citação|citation bloc|citation étrangère bloc|"
-    "début citation|цитата|начало цитаты|cytat|citaat|quadro de citação|cita destacada|caja de cita|ציטוט|מובאה|"
-    "نقل قول|اقتباس|alıntı|인용문|quote2|aquote|lquote|verse|versform|quote-text|epigraph|эпиграф|centered pull quote"
-)
-_LISTS = (
-    "hlist|cslist|comma separated entries|flatlist|ubl|unbulleted list|ublist|vunblist|plainlist|plain list|"
-    "br separated entries|unbullet|liste horizontale|unbulleted list2|collapsible list|collapsible|ubli|"
-    "columns-list|bulleted list|ordered list|numbered list|blist|liste|lista desplegable|lista colapsável|"
-    "flat list|nlist|startflatlist|flatlist2|pipelist|enum|lista columnas|listă|collapsed list|indented plainlist"
-)
+
+def extinct(arguments: Arguments) -> str:
+    """The dagger of what is no more."""
+    return f"†{first(arguments)}"
+
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType({
-    **{name: _sign(text) for name, text in _SIGNS.items()},
-    **_each(first, _FIRST),
-    **_each(second, _SECOND),
-    **_each(third, "tsl|internal link helper/en|le2|link-wikidata"),
-    **_each(last, "angle|bracket|lang-zh-full"),
-    **_each(joined, "chem|simple chem|isotope|gaps|wrap begin|nuclide name"),
-    **_each(spaced, "full name|flagathlete|unité nobr|nombre|nb|nombre2|unité de nombre|heure2|num|number|nobr num"),
-    **_each(itemised, _LISTS),
-    **_each(quotation, _QUOTATIONS),
-    **_each(quoted, "\"|'|inlinequote|qi|quote inline|citation étrangère|« »|guillemets|«|„|«»|q|zit"),
-    **_each(in_language, "lang|language|lang-xx|idioma|لغة|zh-lang|lang/langue|выделение языка"),
-    **_each(nihongo, "nihongo|nihongo foot|korean text|chinese text"),
-    **_each(with_reading, "読み仮名|ruby|ふりがな|読み|ruby-ja|ruby-zh-p|ruby-zh-b|読み仮名 ruby不使用"),
-    **_each(chinese, "zh|chinese|zh-c|lang-zh|lang-zh2"),
-    **_each(ship, "ship|navire|schiff"),
-    **_each(ship_class, "sclass|sclass2|sclass-|sclass2-"),
-    **_each(marriage, "marriage|married|matrimonio|casamento|mariage"),
-    **_each(person, "sortname|sort name|nom|triname"),
-    **_each(superscript, "sup|smallsup|exposant|superscript"),
-    **_each(aside, "incise|tiret"),
-    **_each(lambda arguments: f"⟨{first(arguments)}⟩", "angbr|angle bracket|chevrons|grapheme"),
-    **_each(lambda arguments: f"{arguments.at(0)}/{arguments.at(1)}", "rating|sfrac2|rating-5|s/"),
-    **_each(lambda arguments: f"[{first(arguments)}]", "brackets|bracket text|sqbr|interp|crochets|mod"),
-    **_each(lambda arguments: f"{arguments.at(1) or 'Yes'}", "yes2|aye"),
-    **_each(lambda arguments: f"†{first(arguments)}", "†|extinct|decd"),
+    handler.__name__: handler
+    for handler in (
+        first, second, third, last, joined, spaced, itemised, quotation, quoted, in_language, sound, nihongo,
+        with_reading, chinese, ship, ship_class, marriage, person, superscript, aside, angled, bracketed, over, extinct,
+    )
 })  # fmt: skip
-"""By name, in lower case."""
-
-WORDS = frozenset("yes|no|won|nom|n/a|na|tba|y|n|good|bad|maybe|partial|unknown|dunno|nonfree|free".split("|"))
-"""Names that say themselves unless an argument says more: `{{yes|since 1999}}`."""
+"""By kind."""
