@@ -17,8 +17,9 @@ class Arguments:
         return self.places[place] if place < len(self.places) else self.names.get(str(place + 1), "")
 
     def named(self, *names: str) -> str:
-        """The first argument under one of these names that is not empty."""
-        return next((self.names[name] for name in names if self.names.get(name)), "")
+        """The first argument under one of these names, written so or with a capital, that is not empty."""
+        written = (form for name in names for form in (name, name.capitalize()))
+        return next((self.names[name] for name in written if self.names.get(name)), "")
 
 
 def parse(rest: str, language: str = "") -> Arguments:

@@ -37,7 +37,8 @@ COUNTRIES: Mapping[str, str] = MappingProxyType({
     "JAM": "Jamaica", "JOR": "Jordan", "JPN": "Japan", "KAZ": "Kazakhstan", "KEN": "Kenya", "KOR": "South Korea",
     "KSA": "Saudi Arabia", "LAT": "Latvia", "LTU": "Lithuania", "LUX": "Luxembourg", "LVA": "Latvia", "MAR": "Morocco",
     "MAS": "Malaysia", "MEX": "Mexico", "MLT": "Malta", "NED": "Netherlands", "NGA": "Nigeria",
-    "NIR": "Northern Ireland", "NLD": "Netherlands", "NOR": "Norway", "NZL": "New Zealand", "PAK": "Pakistan", "PAR": "Paraguay", "PER": "Peru",
+    "NIR": "Northern Ireland", "NLD": "Netherlands", "NOR": "Norway", "NZL": "New Zealand",
+    "PAK": "Pakistan", "PAR": "Paraguay", "PER": "Peru",
     "PHI": "Philippines", "POL": "Poland", "POR": "Portugal", "PRC": "China", "PRK": "North Korea", "PRT": "Portugal",
     "ROM": "Romania", "ROU": "Romania", "RSA": "South Africa", "RUS": "Russia", "SCO": "Scotland", "SCG":
     "Serbia and Montenegro", "SEN": "Senegal", "SIN": "Singapore", "SLO": "Slovenia", "SRB": "Serbia", "SUI":

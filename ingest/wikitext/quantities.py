@@ -97,7 +97,7 @@ def ordinal(arguments: Arguments) -> str:
 def measure(arguments: Arguments) -> str:
     """`{{unité|12|hab/km|2}}`: 12 hab/km²; `{{M|5|ul=km}}`: 5 km."""
     said = [arguments.at(0)]
-    for part in arguments.places[1:]:
+    for part in arguments.places[1:6]:
         if _number(part) and len(said) > 1:
             said[-1] += raised(part)
         elif part:
@@ -108,8 +108,12 @@ def measure(arguments: Arguments) -> str:
 
 def coordinates(arguments: Arguments) -> str:
     """`{{coord|52|31|N|13|24|E}}`: 52°31′N 13°24′E."""
+    if arguments.named("display") in ("title", "t"):
+        return ""
+    if not {"N", "S"}.intersection(arguments.places[:4]):
+        return ", ".join(part for part in arguments.places[:2] if _number(part))
     said, signs = "", iter("°′″")
-    for part in arguments.places:
+    for part in arguments.places[:8]:
         if part in ("N", "S", "E", "W", "O"):
             said += f"{part} "
             signs = iter("°′″")
@@ -117,7 +121,7 @@ def coordinates(arguments: Arguments) -> str:
             said += f"{part}{next(signs, '')}"
         else:
             break
-    return "" if arguments.named("display") in ("title", "t") else said.replace("°-", "°, -").strip(" °")
+    return said.strip()
 
 
 def above_sea(arguments: Arguments) -> str:

@@ -20,14 +20,16 @@ from ingest.wikitext.wordings import SIGNS, WORDS, Handler
 
 _KINDS = MappingProxyType({**wordings.HANDLERS, **dates.HANDLERS, **quantities.HANDLERS})
 _BOX = re.compile(
-    r"infobox|info(?:/|box|kast|skreine)|taxobox|automatic taxobox|speciesbox|ficha|taxotabla|карточк|картка|infokutija|"
+    r"infobox|info(?:/|box|kast|skreine)|taxobox|automatic taxobox|speciesbox|ficha|taxotabla|"
+    r"карточк|картка|infokutija|"
     r"chembox|drugbox|geobox|基礎情報|صندوق|معلومات|جعبه|정보|סטטיסטיקה|infoboks|bilgi kutusu|hộp thông tin|"
     r"personendaten|bio$|historical populations|us census population|weather box|election box|speciesbox|subspeciesbox|"
     r"planetbox|starbox|tietolaatikko|infolenteles?|infokast|infotaula|πλαίσιο|кутия|картуш|таксобокс"
 )
 _NO_BOX = re.compile(
     r"cit|cyt|nav|reflist|refbegin|multiple|location map|clade|chart|graph|graphic|image|bild|foto|montage|quote|"
-    r"portal|sister|album ratings|listen|audio|video|succession|s-|authority|commons|wiki|webarchiv|internetquelle|literatur|"
+    r"portal|sister|album ratings|listen|audio|video|succession|s-|authority|commons|wiki|webarchiv|"
+    r"internetquelle|literatur|"
     r"lien|ouvrage|article|chapitre|книга|статья|публикация|web|book|journal|news|unreferenced|cleanup|issues|"
     r"notelist|efn|sfn|harv|use |about|other|redirect|hatnote|main|see|further|timeline|dts|col|div|family|diagram|"
     r"chess|goban|football kit|kit|normdaten|control|side box|sidebar|position|karte|map|legend|imagemap|toc|pp-|"
