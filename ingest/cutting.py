@@ -16,8 +16,8 @@ from storage.types import Kind
 
 AT_BLOCK, AT_LINE, AT_SENTENCE, AT_CLAUSE = 0.0, 0.15, 0.6, 1.5
 """What a cut costs: between blocks, between lines of one block, between sentences of one line, within a sentence."""
-AFTER_INTRODUCTION = 0.5
-"""What it costs besides to part a line that ends in a colon from what it introduces."""
+AT_INDENTED, AFTER_INTRODUCTION = 0.3, 0.65
+"""What it costs to part an item from the one it stands under, and what ends in a colon from what it introduces."""
 
 _KEPT_WHOLE = 30
 """Words. A paragraph no longer than this is not cut to fill a passage."""
@@ -53,11 +53,13 @@ def pieces(block: Block, room: int) -> Iterator[Piece]:
             continue
         for start, end, cost in _cuts(line, block.kind, room):
             text = line[start:end]
-            yield Piece(text, size(text), block.kind, glue + blank, cut if glue.startswith("\n") else cost)
+            if glue.startswith("\n"):
+                cost = max(cut, AT_INDENTED if line[0].isspace() else cut)  # noqa: PLW2901 - a line begins here
+            yield Piece(text, size(text), block.kind, glue + blank, cost)
             rest = line[end:]
             glue, blank = rest[: len(rest) - len(rest.lstrip())], ""
         glue = "\n"
-        cut = AT_LINE + (AFTER_INTRODUCTION if line.rstrip().endswith(_INTRODUCTION_ENDS) else 0.0)
+        cut = AFTER_INTRODUCTION if line.rstrip().endswith(_INTRODUCTION_ENDS) else AT_LINE
 
 
 def _cuts(line: str, kind: Kind, room: int) -> Iterator[tuple[int, int, float]]:
