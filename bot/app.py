@@ -75,7 +75,7 @@ async def open_app(settings: Settings, *, doing: str = "ask", rebuilding: bool =
         StorageError: something there cannot be used; the message says what to do.
     """
     with ExitStack() as stack:
-        stack.enter_context(hold(settings.home, doing=doing))
+        stack.enter_context(hold(settings.home))
         database = stack.enter_context(open_database(settings.database, home=settings.home))
         manifest = Manifest(database)
         store = await asyncio.to_thread(_store, settings, manifest, stack, rebuilding=rebuilding)

@@ -25,6 +25,9 @@ from ingest.types import Found, Page, Unreadable, UnreadableDocument
 LARGEST = 200 * 1024 * 1024
 """Bytes. A file above it is listed as unreadable unless the folder is told otherwise."""
 
+File = tuple[Path, str, os.stat_result]
+"""Where a file is, the key of its document, and what the file system says of it."""
+
 _LEFT_OUT = frozenset({"node_modules", "__pycache__", "thumbs.db", "desktop.ini"})
 
 
@@ -57,14 +60,25 @@ class Folder:
         self._excluded = globbing.matcher(exclude)
         self._largest = largest
 
+    def expected(self) -> int | None:
+        """How many documents there are now; no file is opened for it. Blocks. Raises `FolderError`."""
+        return sum(1 for _ in self._files())
+
     def documents(self) -> Iterator[Found | Unreadable]:
-        """Every document there is now, by folder and name. Blocks. Raises `FolderError` at once."""
+        """Every document there is now, by folder and name. Blocks. Raises `FolderError` at once.
+
+        A folder within that cannot be listed is unreadable under its own key, which ends in a slash.
+        """
+        files = self._files()
+        return self._checked(file if isinstance(file, Unreadable) else self._file(*file) for file in files)
+
+    def _files(self) -> Iterator[File | Unreadable]:
         try:
             here = self._root.stat()
             next(self._root.iterdir(), None)
         except OSError as error:
             raise _folder_error(self._root, error) from error
-        return self._checked(self._walk(self._root, "", (_identity(here),)))
+        return self._walk(self._root, "", (_identity(here),))
 
     def _checked(self, found: Iterator[Found | Unreadable]) -> Iterator[Found | Unreadable]:
         """Two names that differ only in how their accents are composed would be one key."""
@@ -76,7 +90,7 @@ class Folder:
                 seen.add(document.key)
                 yield document
 
-    def _walk(self, folder: Path, above: str, ancestors: tuple[tuple[int, int], ...]) -> Iterator[Found | Unreadable]:
+    def _walk(self, folder: Path, above: str, ancestors: tuple[tuple[int, int], ...]) -> Iterator[File | Unreadable]:
         try:
             paths = sorted(folder.iterdir())
         except OSError as error:
@@ -96,7 +110,7 @@ class Folder:
                 if _identity(status) not in ancestors:
                     yield from self._walk(path, key + "/", (*ancestors, _identity(status)))
             elif self._included(key):
-                yield self._file(path, key, status)
+                yield path, key, status
 
     def _file(self, path: Path, key: str, status: os.stat_result) -> Found | Unreadable:
         if not stat.S_ISREG(status.st_mode):
