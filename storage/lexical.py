@@ -14,7 +14,7 @@ from typing import Any
 from storage.errors import IndexStale
 from storage.indexing import INDEX_SCHEMA, indexed_text
 from storage.language.detect import detect
-from storage.language.words import content_terms, terms, words
+from storage.language.words import content_words, terms, words
 from storage.types import Document, Passage
 
 ANALYZER = "terms"
@@ -108,7 +108,7 @@ class LexicalIndex:
         """Return for each term of a question the terms it may stand as in the languages that are indexed."""
         asked = detect(text)
         languages = [asked] if asked in self._languages else [asked, *sorted(self._languages)]
-        informative = [word for word in words(text) if content_terms(word, asked)] or words(text)
+        informative = content_words(text, asked) or words(text)
         return [group for word in informative for group in alternatives(word, languages)]
 
     def _query(self, groups: list[tuple[str, ...]], corpora: Sequence[str]) -> Any:
