@@ -69,7 +69,13 @@ class Output:
 
     def view(self, *views: RenderableType) -> None:
         """Print what people read, one below the other."""
-        self.out.print(*views, sep="\n")
+        if self.out.color_system:
+            self.out.print(*views, sep="\n")
+            return
+        with self.out.capture() as capture:
+            self.out.print(*views, sep="\n")
+        # Rich fills lines up to the width, which a file or a pipe has no use for.
+        self.out.file.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
 
     def note(self, text: str) -> None:
         """Say something beside the result, on one line of stderr."""

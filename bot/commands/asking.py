@@ -15,6 +15,7 @@ from bot.access import Asker
 from bot.commands.frame import AsJson, Frame, command
 from bot.console import Failed, Fault, Output
 from bot.sanitizing import encodable
+from pipeline.types import Status
 
 if TYPE_CHECKING:
     from bot.answering import Answered, Asked, Failure
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 Corpora = Annotated[
     list[str] | None, typer.Option("--corpus", help="Look in this corpus alone; may be given several times.")
 ]
+NOTHING = Fault(
+    "unknown_corpus", "Nothing is ingested yet.", "`footnote ingest folder PATH --corpus NAME` reads a folder in."
+)
 System = Annotated[str, typer.Option("--system", help="The system that answers, such as extractive.")]
 
 
@@ -114,7 +118,10 @@ def _given(text: str) -> str:
 async def _ask(frame: Frame, asked: "Asked") -> "Answered":
     async with frame.doors.open_app(frame.settings, doing="ask") as app:
         with watching(frame.output) as tell:
-            return await frame.doors.answer(app, asked, tell)
+            done = await frame.doors.answer(app, asked, tell)
+        if done.answer.status is Status.ABSTAINED and not await app.manifest.corpora():
+            frame.output.note(NOTHING.line())
+        return done
 
 
 async def _search(frame: Frame, query: str, corpora: Sequence[str], count: int) -> "tuple[Hit, ...]":
@@ -128,8 +135,7 @@ async def _chosen(app: "App", wanted: Sequence[str]) -> tuple[str, ...]:
 
     there = [corpus.name for corpus in await app.manifest.corpora()]
     if not there:
-        hint = "`footnote ingest folder PATH --corpus NAME` reads a folder in."
-        raise UnknownCorpus("Nothing is ingested yet.", hint=hint)
+        raise UnknownCorpus(NOTHING.message, hint=NOTHING.hint)
     for name in wanted:
         if name not in there:
             raise UnknownCorpus(f"There is no corpus “{name}”.", hint=f"There are: {', '.join(there)}.")
