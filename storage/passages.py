@@ -52,7 +52,7 @@ class PassageStore:
         """
         if not corpora or k < 1:
             return ()
-        wanted = max(CANDIDATES, 2 * k)
+        wanted = max(CANDIDATES, k)
         dense, lexical = await asyncio.gather(
             self._nearest(text, corpora, wanted),
             self.threads.read.run(self.lexical.search, text, corpora, wanted),
