@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -41,8 +40,8 @@ def _run(screen: Console, command: Sequence[str]) -> int:
     screen.print(Text(f"$ {_typed(command)}", style="bold"), soft_wrap=True)
     try:
         status = app(["--config", str(SETTINGS), *command], standalone_mode=False)
-    except typer.Exit as stopped:
-        status = stopped.exit_code
+    except SystemExit as stopped:
+        status = stopped.code
     screen.print()
     return int(status or 0)
 

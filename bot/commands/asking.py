@@ -1,4 +1,4 @@
-"""`footnote search`, `ask` and `chat`: what looks things up."""
+"""`footnote search` and `footnote ask`: one look-up, one answer. A conversation is in `chatting`."""
 
 import asyncio
 import getpass
@@ -13,12 +13,12 @@ from rich.text import Text
 from bot import documents, terminal
 from bot.access import Asker
 from bot.commands.frame import AsJson, Frame, command
-from bot.console import Failed, Fault, Output
+from bot.console import Failed, Fault, Output, fault_in
 from bot.sanitizing import encodable
 from pipeline.types import Status
 
 if TYPE_CHECKING:
-    from bot.answering import Answered, Asked, Failure
+    from bot.answering import Answered, Asked
     from bot.app import App
     from pipeline.types import Event
     from storage.types import Hit
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 Corpora = Annotated[
     list[str] | None, typer.Option("--corpus", help="Look in this corpus alone; may be given several times.")
 ]
+System = Annotated[str, typer.Option("--system", help="The system that answers, such as extractive.")]
+
 NOTHING = Fault(
     "unknown_corpus", "Nothing is ingested yet.", "`footnote ingest folder PATH --corpus NAME` reads a folder in."
 )
-System = Annotated[str, typer.Option("--system", help="The system that answers, such as extractive.")]
 
 
 def search(
@@ -64,11 +65,6 @@ def ask(
             raise Failed(fault_in(done.failure))
         view = terminal.answer_view(done, language=language_of(asked.text), zone=frame.settings.zone)
         frame.output.give(documents.answered(done), view)
-
-
-def fault_in(failure: "Failure") -> Fault:
-    """Return the failure of a turn as commands tell theirs."""
-    return Fault(failure.kind, failure.message, failure.hint)
 
 
 def at_terminal() -> Asker:

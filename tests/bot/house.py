@@ -1,6 +1,7 @@
 """A house of stand-ins behind the command line: nothing is opened, everything is scripted."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -112,6 +113,8 @@ class House:
     corpora: tuple[CorpusInfo, ...] = (CorpusInfo("handbook", 3, 12, DAY, 1),)
     hits: tuple[Hit, ...] = ()
     answer: Answered | BaseException = field(default_factory=answered)
+    interrupted: int = 0
+    """How many of the next answers somebody stops with Ctrl-C."""
     report: RefreshReport | Exception = field(
         default_factory=lambda: RefreshReport("handbook", 2, 0, 1, 0, 9, 0, (("scan.pdf", "holds no text"),), 1.5)
     )
@@ -149,7 +152,10 @@ class House:
         del app
         self.asked.append(asked)
         tell(Searching(asked.text))
-        await asyncio.sleep(0)
+        if self.interrupted:
+            self.interrupted -= 1
+            signal.raise_signal(signal.SIGINT)
+            await asyncio.Event().wait()
         if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer

@@ -394,6 +394,17 @@ def test_chat_as_json_is_one_document() -> None:
     assert [answer["answer_id"] for answer in told["answers"]] == ["abc123", "abc123"]
 
 
+def test_ctrl_c_stops_the_turn_and_not_the_chat() -> None:
+    """The next question is answered."""
+    house = House(interrupted=1)
+    result = run("chat", house=house, typed="a\nb\n")
+
+    assert result.exit_code == 0
+    assert result.stderr == "Stopped.\n"
+    assert [asked.text for asked in house.asked] == ["a", "b"]
+    assert result.stdout.count("The quay opens at seven. [1]") == 1
+
+
 def test_audit_list_shows_the_last_questions() -> None:
     """One that was never closed was cut short."""
     cut = LogEntry("def456", EntryKind.TURN_OPENED, {"question": "Why?"}, 4, logged()[0].at)
