@@ -105,7 +105,7 @@ def _render_text(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any
 
 
 def _render_break(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
-    return "<br>" if tokens[at + 1].content.startswith("|") else "\n"
+    return "<br>" if tokens[at + 1 : at + 2] and tokens[at + 1].content.startswith("|") else "\n"
 
 
 def _render_html(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:

@@ -26,8 +26,6 @@ from ingest.types import Found, Page, Unreadable, UnreadableDocument
 LARGEST = 200 * 1024 * 1024
 """Bytes. A file above it is listed as unreadable unless the folder is told otherwise."""
 
-"""Where a file is, the key of its document, and what the file system says of it."""
-
 _LEFT_OUT = frozenset({"node_modules", "__pycache__", "thumbs.db", "desktop.ini"})
 
 _Identity = tuple[int, int]
