@@ -11,11 +11,10 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from storage.audit import AuditLog
-
 from bot.settings import Settings
 from pipeline.kit import System
 from pipeline.systems import extractive
+from storage.audit import AuditLog
 from storage.database import open_database
 from storage.dense import ChromaServer, DenseIndex
 from storage.embedding.opening import open_embedder
@@ -64,11 +63,10 @@ async def open_records(settings: Settings) -> AsyncIterator[Records]:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, doing: str = "ask", rebuilding: bool = False) -> AsyncIterator[App]:
+async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIterator[App]:
     """Take the home's lock and open the database, the indexes and the embedder.
 
-    `doing` names the command to whoever finds the home locked. With `rebuilding`, indexes that do not serve are let
-    pass, since they are about to be made again.
+    With `rebuilding`, indexes that do not serve are let pass, since they are about to be made again.
 
     Raises:
         HomeLocked: another process owns the home.

@@ -59,7 +59,7 @@ class PassageStore:
         )
         listed = await self.manifest.join([*{*dense, *lexical}], corpora)
         dense, lexical = _only(dense, listed), _only(lexical, listed)
-        ranking = fuse(dense, lexical, dense_weight=self.embedder.knows(text))[:k]
+        ranking = fuse(dense, lexical, asked=wanted, dense_weight=self.embedder.knows(text))[:k]
         return tuple(
             Hit(*listed[key], score=score, dense=dense.get(key, 0.0), lexical=lexical.get(key, 0.0))
             for key, score in ranking

@@ -112,7 +112,7 @@ def _given(text: str) -> str:
 
 
 async def _ask(frame: Frame, asked: "Asked") -> "Answered":
-    async with frame.doors.open_app(frame.settings, doing="ask") as app:
+    async with frame.doors.open_app(frame.settings) as app:
         with watching(frame.output) as tell:
             done = await frame.doors.answer(app, asked, tell)
         if done.answer.status is Status.ABSTAINED and not await app.manifest.corpora():
@@ -121,7 +121,7 @@ async def _ask(frame: Frame, asked: "Asked") -> "Answered":
 
 
 async def _search(frame: Frame, query: str, corpora: Sequence[str], count: int) -> "tuple[Hit, ...]":
-    async with frame.doors.open_app(frame.settings, doing="search") as app:
+    async with frame.doors.open_app(frame.settings) as app:
         return await app.passages.search(query, await _chosen(app, corpora), count)
 
 

@@ -83,13 +83,13 @@ def everything(context: typer.Context, *, as_json: AsJson = False) -> None:
 
 
 async def _one(frame: Frame, corpus: str, source: FolderSettings) -> "RefreshReport":
-    async with frame.doors.open_app(frame.settings, doing="ingest folder") as app:
+    async with frame.doors.open_app(frame.settings) as app:
         return await _refreshed(frame, app, corpus, source)
 
 
 async def _all(frame: Frame, wanted: Mapping[str, FolderSettings]) -> "tuple[list[RefreshReport], dict[str, Fault]]":
     reports, faults = [], {}
-    async with frame.doors.open_app(frame.settings, doing="ingest all") as app:
+    async with frame.doors.open_app(frame.settings) as app:
         for corpus, source in wanted.items():
             try:
                 reports.append(await _refreshed(frame, app, corpus, source))

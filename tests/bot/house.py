@@ -122,15 +122,16 @@ class House:
     asked: list[Asked] = field(default_factory=list)
     searched: list[tuple[str, tuple[str, ...], int]] = field(default_factory=list)
     sources: list[dict[str, Any]] = field(default_factory=list)
-    opened: list[tuple[str, bool]] = field(default_factory=list)
+    opened: list[bool] = field(default_factory=list)
+    """For each opening whether it was for rebuilding."""
 
     def doors(self) -> Doors:
         """Return the doors into this house."""
         return Doors(self._open_app, self._open_records, self._answer, self._open_folder, self._refresh)
 
     @asynccontextmanager
-    async def _open_app(self, settings: Settings, *, doing: str, rebuilding: bool = False) -> AsyncIterator[Any]:
-        self.opened.append((doing, rebuilding))
+    async def _open_app(self, settings: Settings, *, rebuilding: bool = False) -> AsyncIterator[Any]:
+        self.opened.append(rebuilding)
         yield SimpleNamespace(settings=settings, passages=self, manifest=_Manifest(self.corpora))
 
     @asynccontextmanager
