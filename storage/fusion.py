@@ -5,14 +5,14 @@ added, which keeps how far ahead the first is of the second. Reciprocal rank fus
 lower on every set tried (see `evaluation/`).
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping
 from statistics import fmean, pstdev
 
 Scores = Mapping[str, float]
 """Passage id -> a retriever's own score; higher is better, and 0 is nothing in common."""
 
 
-def completed(scores: Scores, candidates: Set[str], asked: int) -> dict[str, float]:
+def completed(scores: Scores, candidates: Collection[str], asked: int) -> dict[str, float]:
     """Return a score for every candidate, of which the retriever was asked for its best `asked`.
 
     One that it left out was no better than the last it returned; and if it returned fewer than it was asked for, it
