@@ -174,8 +174,12 @@ class _Flow:
             return
         for caption in element.iterchildren("caption"):
             self.add(self.fork(caption, depth + 1))
-        said = {cell: _cell(self.fork(cell, depth + 1)) for line in grid for cell in line}
-        self.add(tables.blocks(grid, said))
+        inside = {cell: self.fork(cell, depth + 1) for line in grid for cell in line}
+        said = {cell: _cell(items) for cell, items in inside.items()}
+        if tables.holds_texts(said.values()):
+            self.add(tables.texts(grid, said, inside))
+        else:
+            self.add(tables.blocks(grid, said))
 
 
 _HANDLERS: dict[str, Callable[[_Flow, Element, int], None]] = {

@@ -93,9 +93,15 @@ def test_json_lines_yaml_and_toml_read_alike():
         (records.read_json, '{"a": 1,\n}', "line 2"),
         (records.read_yaml, "a: 1\nb: [", "YAML"),
         (records.read_toml, "a = ", "TOML"),
+        (records.read_yaml, "a: &a [*a]", "too large"),
+        (
+            records.read_yaml,
+            "x0: &x0 [1, 2]\n" + "".join(f"x{n}: &x{n} [*x{n - 1}, *x{n - 1}]\n" for n in range(1, 60)),
+            "too large",
+        ),
     ],
 )
-def test_broken_data_says_where(read, text, reason):
-    """So that a person can mend it."""
+def test_data_that_cannot_be_read_says_why(read, text, reason):
+    """So that a person can mend it; a few lines that stand for far too much are not followed."""
     with pytest.raises(UnreadableDocument, match=reason):
         read(text)

@@ -102,6 +102,15 @@ def test_a_table_that_lays_out_a_page_is_prose():
     assert items == (Heading(2, "Left"), Block("One."), Block("Two."))
 
 
+def test_a_table_of_whole_texts_is_read_text_by_text():
+    """Its cells would not fit into rows; each follows the name of its column."""
+    long = "A sentence of some length. " * 30
+    cells = f"<td>IC1</td><td><p>Learns.</p><p>{long}</p></td>"
+    page = f"<table><tr><th>Level</th><th>Duties</th></tr><tr>{cells}</tr></table>"
+
+    assert texts(page) == ["Level: IC1", "Duties:", "Learns.", long.strip()]
+
+
 def test_definitions_stand_beside_their_terms():
     """A term without definition is kept as well."""
     assert texts("<dl><dt>ARR</dt><dd>Annual revenue.</dd><dt>MRR</dt></dl>") == ["ARR: Annual revenue.", "MRR"]
