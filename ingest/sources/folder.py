@@ -92,7 +92,7 @@ class Folder:
         try:
             paths = sorted(folder.iterdir())
         except OSError as error:
-            yield Unreadable(above, f"the folder cannot be listed: {_reason(error)}")
+            yield Unreadable(above, f"the folder cannot be listed: {_cause(error)}")
             return
         for path in paths:
             key = above + _portable(path.name)
@@ -184,14 +184,16 @@ def _folder_error(root: Path, error: OSError) -> FolderError:
         return FolderError(f"There is no folder {root}.", hint="Check the path.")
     if isinstance(error, NotADirectoryError):
         return FolderError(f"{root} is a file, not a folder.", hint="Give the folder that it lies in.")
-    return FolderError(f"The folder {root} cannot be read: {_reason(error)}.", hint="Check its permissions.")
+    return FolderError(f"The folder {root} cannot be read: {_cause(error)}.", hint="Check its permissions.")
 
 
 def _reason(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "is a link to nothing, or was removed meanwhile"
-    if isinstance(error, PermissionError):
-        return "may not be read: permission denied"
     if error.errno == errno.ELOOP:
         return "is a link that leads back to itself"
-    return f"cannot be read: {error.strerror or type(error).__name__}"
+    return f"cannot be read: {_cause(error)}"
+
+
+def _cause(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()

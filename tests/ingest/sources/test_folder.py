@@ -140,8 +140,8 @@ def test_what_may_not_be_read_is_listed(tmp_path):
     (tmp_path / "x").chmod(0o700)
 
     assert found == [
-        Unreadable("a.md", "may not be read: permission denied"),
-        Unreadable("x/", "the folder cannot be listed: may not be read: permission denied"),
+        Unreadable("a.md", "cannot be read: permission denied"),
+        Unreadable("x/", "the folder cannot be listed: permission denied"),
     ]
 
 
