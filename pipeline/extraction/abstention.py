@@ -22,7 +22,10 @@ TRUSTED = 0.5
 """From this trust on cosines are looked at."""
 ENOUGH = 0.5
 """The least chance of being an answer with which a sentence is said."""
+TOPIC = (0.25, 0.4)
+"""Below and above these the tenth nearest tells how large the corpus is, and no more of the topic."""
 COMPARED = 10
+"""How many of the best candidates the best is held against."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +33,10 @@ class Signs:
     """What speaks for an answer being there, of the best candidate unless it says otherwise; higher is better."""
 
     sentence_cosine: float
-    passage_cosine: float
     nearest_cosine: float
     """Of the passage that is nearest in meaning, be it the best candidate's or not."""
-    nearest_ahead: float
-    """How far that passage is ahead of the farthest one found."""
-    terms: float
+    tenth_cosine: float
+    """Of the tenth nearest, within `TOPIC`: how much there is on the topic at all."""
     passage_terms: float
     pairs: float
     offers: float
@@ -57,13 +58,11 @@ class Judge:
 def signs(question: Asked, hits: Sequence[Hit], ranked: Sequence[Scored]) -> Signs:
     """Read the signs. `ranked` holds at least one candidate, best first."""
     best = ranked[0]
-    cosines = [hit.dense for hit in hits if hit.dense] or [0.0]
+    cosines = sorted((hit.dense for hit in hits if hit.dense), reverse=True) or [0.0]
     return Signs(
         sentence_cosine=best.features.sentence_cosine,
-        passage_cosine=best.features.passage_cosine,
-        nearest_cosine=question.trust * max(cosines),
-        nearest_ahead=question.trust * (max(cosines) - min(cosines)),
-        terms=best.features.terms,
+        nearest_cosine=question.trust * cosines[0],
+        tenth_cosine=question.trust * min(max(cosines[:10][-1], TOPIC[0]), TOPIC[1]),
         passage_terms=best.features.passage_terms,
         pairs=best.features.pairs,
         offers=best.features.amount + best.features.name,
