@@ -6,23 +6,29 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Mapping
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
+from typing import TypeVar
 
 from bot.settings import Settings
 from pipeline.kit import System
 from pipeline.systems import extractive
 from storage.audit import AuditLog
+from storage.chroma import ChromaServer, Place
 from storage.database import open_database
-from storage.dense import ChromaServer, DenseIndex
+from storage.dense import DenseIndex
 from storage.embedding.opening import open_embedder
 from storage.errors import IndexStale
-from storage.lexical import LexicalIndex, remove_lexical
+from storage.lexical import LexicalIndex
 from storage.lock import hold
 from storage.manifest import Manifest
 from storage.passages import PassageStore, Threads
+
+T = TypeVar("T")
 
 SYSTEMS: Mapping[str, System] = MappingProxyType({"extractive": extractive.answer})
 """Every system by the name that settings and `--system` use."""
@@ -87,22 +93,23 @@ def _store(settings: Settings, manifest: Manifest, stack: ExitStack, *, rebuildi
     options = settings.embedding.options
     embedder = open_embedder(settings.embedding.function, options)
     place = ChromaServer(settings.chroma.url) if settings.chroma.url else settings.home / "chroma"
-    dense = DenseIndex(place, embedder=embedder.name, dimensions=embedder.dimensions)
+    dense = _opened(lambda: DenseIndex(place, embedder=embedder.name), place, rebuilding=rebuilding)
     stack.callback(dense.close)
-    lexical = _lexical(settings, rebuilding=rebuilding)
+    folder = settings.home / "lexical"
+    lexical = _opened(lambda: LexicalIndex(folder), folder, rebuilding=rebuilding)
     stack.callback(lexical.close)
     return PassageStore(manifest, dense, lexical, embedder, threads)
 
 
-def _lexical(settings: Settings, *, rebuilding: bool) -> LexicalIndex:
-    folder = settings.home / "lexical"
+def _opened(opening: Callable[[], T], place: Place, *, rebuilding: bool) -> T:
+    """Open an index. One that cannot be read is removed first where it is about to be made again."""
     try:
-        return LexicalIndex(folder)
+        return opening()
     except IndexStale:
-        if not rebuilding:
+        if not (rebuilding and isinstance(place, Path)):
             raise
-        remove_lexical(folder)
-        return LexicalIndex(folder)
+        shutil.rmtree(place, ignore_errors=True)
+        return opening()
 
 
 def settings_digest(settings: Settings) -> str:

@@ -11,9 +11,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from storage.dense import REINDEX, DenseIndex, Vectors
-from storage.embedding import Embedder
+from storage.dense import DenseIndex
+from storage.embedding import Embedder, Vectors
 from storage.errors import IndexStale
+from storage.faults import REINDEX
 from storage.fusion import fuse
 from storage.indexing import indexed_text
 from storage.lexical import LexicalIndex

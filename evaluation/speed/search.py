@@ -139,7 +139,7 @@ async def _measure(home: Path, passages: int, ingested: int, questions: int) -> 
 def _opened(home: Path, embedder: Embedder, stack: ExitStack) -> PassageStore:
     database = stack.enter_context(open_database("", home=home))
     threads = Threads.started(stack)
-    dense = DenseIndex(home / "chroma", embedder=embedder.name, dimensions=embedder.dimensions)
+    dense = DenseIndex(home / "chroma", embedder=embedder.name)
     stack.callback(dense.close)
     lexical = LexicalIndex(home / "lexical")
     stack.callback(lexical.close)
