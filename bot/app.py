@@ -7,28 +7,24 @@ import asyncio
 import hashlib
 import json
 import shutil
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
 
 from bot.settings import Settings
 from pipeline.kit import System
 from pipeline.systems import extractive
 from storage.audit import AuditLog
-from storage.chroma import ChromaServer, Place
+from storage.chroma import ChromaServer
 from storage.database import open_database
 from storage.dense import DenseIndex
 from storage.embedding.opening import open_embedder
-from storage.errors import IndexStale
 from storage.lexical import LexicalIndex
 from storage.lock import hold
 from storage.manifest import Manifest
 from storage.passages import PassageStore, Threads
-
-T = TypeVar("T")
 
 SYSTEMS: Mapping[str, System] = MappingProxyType({"extractive": extractive.answer})
 """Every system by the name that settings and `--system` use."""
@@ -72,7 +68,7 @@ async def open_records(settings: Settings) -> AsyncIterator[Records]:
 async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIterator[App]:
     """Take the home's lock and open the database, the indexes and the embedder.
 
-    With `rebuilding`, indexes that do not serve are let pass, since they are about to be made again.
+    With `rebuilding`, the home's indexes are removed first, whatever their state: they are about to be made again.
 
     Raises:
         HomeLocked: another process owns the home.
@@ -82,34 +78,29 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
         stack.enter_context(hold(settings.home))
         database = stack.enter_context(open_database(settings.database, home=settings.home))
         manifest = Manifest(database)
-        store = await asyncio.to_thread(_store, settings, manifest, stack, rebuilding=rebuilding)
+        if rebuilding:
+            await asyncio.to_thread(_remove_indexes, settings.home)
+        store = await asyncio.to_thread(_store, settings, manifest, stack)
         if not rebuilding:
             await store.check()
         yield App(settings, store, manifest, AuditLog(database))
 
 
-def _store(settings: Settings, manifest: Manifest, stack: ExitStack, *, rebuilding: bool) -> PassageStore:
+def _store(settings: Settings, manifest: Manifest, stack: ExitStack) -> PassageStore:
     threads = Threads.started(stack)
     options = settings.embedding.options
     embedder = open_embedder(settings.embedding.function, options)
     place = ChromaServer(settings.chroma.url) if settings.chroma.url else settings.home / "chroma"
-    dense = _opened(lambda: DenseIndex(place, embedder=embedder.name), place, rebuilding=rebuilding)
+    dense = DenseIndex(place, embedder=embedder.name)
     stack.callback(dense.close)
-    folder = settings.home / "lexical"
-    lexical = _opened(lambda: LexicalIndex(folder), folder, rebuilding=rebuilding)
+    lexical = LexicalIndex(settings.home / "lexical")
     stack.callback(lexical.close)
     return PassageStore(manifest, dense, lexical, embedder, threads)
 
 
-def _opened(opening: Callable[[], T], place: Place, *, rebuilding: bool) -> T:
-    """Open an index. One that cannot be read is removed first where it is about to be made again."""
-    try:
-        return opening()
-    except IndexStale:
-        if not (rebuilding and isinstance(place, Path)):
-            raise
-        shutil.rmtree(place, ignore_errors=True)
-        return opening()
+def _remove_indexes(home: Path) -> None:
+    for name in ("chroma", "lexical"):
+        shutil.rmtree(home / name, ignore_errors=True)
 
 
 def settings_digest(settings: Settings) -> str:

@@ -60,9 +60,10 @@ class LexicalIndex:
         groups = self._alternatives(text)
         if not groups or not corpora:
             return {}
-        searcher = self._index.searcher()
-        found = searcher.search(self._query(groups, corpora), limit=k, count=False)
-        return {str(searcher.doc(address)["id"][0]): float(score) for score, address in found.hits}
+        with told(NAME, self._folder, ValueError, OSError):
+            searcher = self._index.searcher()
+            found = searcher.search(self._query(groups, corpora), limit=k, count=False)
+            return {str(searcher.doc(address)["id"][0]): float(score) for score, address in found.hits}
 
     def contents(self) -> dict[str, str]:
         """Return the hash of every passage in the index by id."""
