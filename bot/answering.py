@@ -12,8 +12,6 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
-from storage.language.detect import detect
-
 from bot.access import Asker, readable
 from bot.app import SYSTEMS, App, settings_digest
 from bot.versions import VERSION
@@ -26,6 +24,7 @@ from pipeline.small_talk import small_talk
 from pipeline.supporting import stands_verbatim
 from pipeline.types import Answer, AnsweredSentence, Conversation, Event, Status, Turn, Usage
 from storage.errors import StorageError, UnknownCorpus
+from storage.language.detect import detect
 from storage.types import EntryKind, Hit, LogEntry, SearchQuery
 
 NEAREST = 3

@@ -6,21 +6,22 @@
 import asyncio
 import hashlib
 import json
+import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-
-from storage.audit import AuditLog
 
 from bot.settings import Settings
 from pipeline.kit import System
 from pipeline.systems import extractive
+from storage.audit import AuditLog
+from storage.chroma import ChromaServer
 from storage.database import open_database
-from storage.dense import ChromaServer, DenseIndex
+from storage.dense import DenseIndex
 from storage.embedding.opening import open_embedder
-from storage.errors import IndexStale
-from storage.lexical import LexicalIndex, remove_lexical
+from storage.lexical import LexicalIndex
 from storage.lock import hold
 from storage.manifest import Manifest
 from storage.passages import PassageStore, Threads
@@ -64,47 +65,42 @@ async def open_records(settings: Settings) -> AsyncIterator[Records]:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, doing: str = "ask", rebuilding: bool = False) -> AsyncIterator[App]:
+async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIterator[App]:
     """Take the home's lock and open the database, the indexes and the embedder.
 
-    `doing` names the command to whoever finds the home locked. With `rebuilding`, indexes that do not serve are let
-    pass, since they are about to be made again.
+    With `rebuilding`, the home's indexes are removed first, whatever their state: they are about to be made again.
 
     Raises:
         HomeLocked: another process owns the home.
         StorageError: something there cannot be used; the message says what to do.
     """
     with ExitStack() as stack:
-        stack.enter_context(hold(settings.home, doing=doing))
+        stack.enter_context(hold(settings.home))
         database = stack.enter_context(open_database(settings.database, home=settings.home))
         manifest = Manifest(database)
-        store = await asyncio.to_thread(_store, settings, manifest, stack, rebuilding=rebuilding)
+        if rebuilding:
+            await asyncio.to_thread(_remove_indexes, settings.home)
+        store = await asyncio.to_thread(_store, settings, manifest, stack)
         if not rebuilding:
             await store.check()
         yield App(settings, store, manifest, AuditLog(database))
 
 
-def _store(settings: Settings, manifest: Manifest, stack: ExitStack, *, rebuilding: bool) -> PassageStore:
+def _store(settings: Settings, manifest: Manifest, stack: ExitStack) -> PassageStore:
     threads = Threads.started(stack)
     options = settings.embedding.options
     embedder = open_embedder(settings.embedding.function, options)
     place = ChromaServer(settings.chroma.url) if settings.chroma.url else settings.home / "chroma"
-    dense = DenseIndex(place, embedder=embedder.name, dimensions=embedder.dimensions)
+    dense = DenseIndex(place, embedder=embedder.name)
     stack.callback(dense.close)
-    lexical = _lexical(settings, rebuilding=rebuilding)
+    lexical = LexicalIndex(settings.home / "lexical")
     stack.callback(lexical.close)
     return PassageStore(manifest, dense, lexical, embedder, threads)
 
 
-def _lexical(settings: Settings, *, rebuilding: bool) -> LexicalIndex:
-    folder = settings.home / "lexical"
-    try:
-        return LexicalIndex(folder)
-    except IndexStale:
-        if not rebuilding:
-            raise
-        remove_lexical(folder)
-        return LexicalIndex(folder)
+def _remove_indexes(home: Path) -> None:
+    for name in ("chroma", "lexical"):
+        shutil.rmtree(home / name, ignore_errors=True)
 
 
 def settings_digest(settings: Settings) -> str:

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.console import Fault, Mendable, fault_of
+from bot.console import Mendable, fault_in, fault_of
 from pipeline.types import Turn
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _answered(ways: Ways, text: str, said: tuple[Turn, ...]) -> Answered | None:
         ways.note(fault_of(error).line())
         return None
     if done.failure:
-        ways.note(Fault(done.failure.kind, done.failure.message, done.failure.hint).line())
+        ways.note(fault_in(done.failure).line())
         return None
     return done
 

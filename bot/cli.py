@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from bot.commands import asking, auditing, chatting, indexes, ingesting, setting_up
 from bot.commands.frame import examples, invocation_of
-from bot.console import fault_of, opened_output
+from bot.console import opened_output, told_plainly
 
 PLUGINS = "footnote.commands"
 """The entry-point group in which packages above `bot` offer commands of their own."""
@@ -98,13 +98,8 @@ def main() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows another
-    try:
+    with told_plainly(opened_output(as_json="--json" in sys.argv, debug="--debug" in sys.argv)):
         app()
-    except Exception as error:
-        if "--debug" in sys.argv:
-            raise
-        opened_output(as_json="--json" in sys.argv, debug=False).fail(fault_of(error))
-        sys.exit(1)
 
 
 def leading(arguments: Sequence[str]) -> list[str]:

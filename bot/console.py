@@ -4,18 +4,22 @@ What results look like stands in `terminal`, `tables` and, for programs, in `doc
 """
 
 import json
+import os
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TextIO, runtime_checkable
 
 import typer
 from rich.console import Console, RenderableType
 
 from bot import documents
 from bot.sanitizing import one_line
+
+if TYPE_CHECKING:
+    from bot.answering import Failure
 
 INTERRUPTED = 130
 _UNSEEN = {char: f"\\u{char:04x}" for char in range(0x7F, 0xA0)}
@@ -69,7 +73,13 @@ class Output:
 
     def view(self, *views: RenderableType) -> None:
         """Print what people read, one below the other."""
-        self.out.print(*views, sep="\n")
+        if self.out.color_system:
+            self.out.print(*views, sep="\n")
+            return
+        with self.out.capture() as capture:
+            self.out.print(*views, sep="\n")
+        # Rich fills lines up to the width, which a file or a pipe has no use for.
+        self.out.file.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
 
     def note(self, text: str) -> None:
         """Say something beside the result, on one line of stderr."""
@@ -84,7 +94,7 @@ class Output:
 
 def opened_output(*, as_json: bool, debug: bool) -> Output:
     """Return the output of this process as it is now; plain text where nobody sees colours or nobody wants them."""
-    return Output(_console(stderr=False), _console(stderr=True), as_json, debug)
+    return Output(_console(sys.stdout), _console(sys.stderr), as_json, debug)
 
 
 @contextmanager
@@ -96,12 +106,12 @@ def told_plainly(output: Output) -> Iterator[None]:
         raise
     except KeyboardInterrupt as error:
         output.note("footnote: stopped; what was done is kept, and the same command can be run again")
-        raise typer.Exit(INTERRUPTED) from error
+        raise SystemExit(INTERRUPTED) from error
     except Exception as error:
         output.fail(fault_of(error))
         if output.debug:
             output.err.out("".join(traceback.format_exception(error)), highlight=False)
-        raise typer.Exit(1) from error
+        raise SystemExit(1) from error
 
 
 def fault_of(error: Exception) -> Fault:
@@ -115,18 +125,18 @@ def fault_of(error: Exception) -> Fault:
     return Fault("internal", message, "`footnote --debug …` shows where.")
 
 
+def fault_in(failure: "Failure") -> Fault:
+    """Return why a turn failed, to be told as any other failure."""
+    return Fault(failure.kind, failure.message, failure.hint)
+
+
 def encoded(document: Mapping[str, Any], encoding: str) -> str:
     """Return a document as JSON that a stream of this encoding can carry and that no terminal obeys."""
     plain = json.dumps(document, indent=2, ensure_ascii=not encoding.lower().startswith("utf"))
     return plain.translate(_UNSEEN)
 
 
-def _console(*, stderr: bool) -> Console:
-    stream = sys.stderr if stderr else sys.stdout
-    console = Console(file=stream, highlight=False, emoji=False, markup=False)
-    # Without colours rich would still write links and bold.
-    return (
-        Console(file=stream, highlight=False, emoji=False, markup=False, color_system=None)
-        if console.no_color
-        else console
-    )
+def _console(stream: TextIO) -> Console:
+    # Without a colour system rich writes no links and nothing bold either, which is what NO_COLOR asks for here.
+    system: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+    return Console(file=stream, color_system=system, highlight=False, emoji=False, markup=False)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class OpenApp(Protocol):
     """Opens the home as its owner."""
 
-    def __call__(self, settings: Settings, *, doing: str, rebuilding: bool = False) -> AbstractAsyncContextManager[App]:
-        """Open it; `doing` names the command to whoever finds the home locked."""
+    def __call__(self, settings: Settings, *, rebuilding: bool = False) -> AbstractAsyncContextManager[App]:
+        """Open it."""
         ...
 
 
@@ -48,10 +48,10 @@ class OpenFolder(Protocol):
         ...
 
 
-def _open_app(settings: Settings, *, doing: str, rebuilding: bool = False) -> AbstractAsyncContextManager[App]:
+def _open_app(settings: Settings, *, rebuilding: bool = False) -> AbstractAsyncContextManager[App]:
     from bot.app import open_app
 
-    return open_app(settings, doing=doing, rebuilding=rebuilding)
+    return open_app(settings, rebuilding=rebuilding)
 
 
 def _open_records(settings: Settings) -> AbstractAsyncContextManager[Records]:

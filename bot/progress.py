@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 SECONDS_BETWEEN_LINES = 5.0
 _MINUTE = 60
@@ -29,7 +29,8 @@ def told_progress(
         yield _plain_lines(err, label, unit, clock)
         return
     started = clock()
-    with Progress(TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"), console=err) as bar:
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
+    with Progress(*columns, console=err) as bar:
         task = bar.add_task(label, total=None, told="")
 
         def tell(done: int, total: int | None, beside: str = "") -> None:
@@ -59,6 +60,7 @@ def spell(seconds: float) -> str:
 
 def _plain_lines(err: Console, label: str, unit: str, clock: Callable[[], float]) -> Tell:
     started = spoken = clock()
+    err.out(f"{label}: begun", highlight=False)
 
     def tell(done: int, total: int | None, beside: str = "") -> None:
         nonlocal spoken

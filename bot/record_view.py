@@ -5,6 +5,7 @@ Bodies are JSON as `answering` wrote it; what an older version left out is not s
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,8 @@ def turn_view(entries: Sequence[LogEntry], zone: tzinfo) -> RenderableType:
 
 def verified_view(checked: Verified) -> RenderableType:
     """Show what was checked, and each finding."""
+    if not checked.answers:
+        return Text("Nothing has been answered yet.")
     kinds = ((checked.answers, "answer"), (checked.sentences, "sentence"), (checked.citations, "source"))
     counts = f"Checked: {', '.join(counted(number, noun) for number, noun in kinds)}."
     if not checked.findings:
@@ -74,8 +77,8 @@ def _closed_lines(body: Mapping[str, Any], zone: tzinfo) -> list[RenderableType]
 
 
 def _citation(body: Mapping[str, Any]) -> Citation:
-    date = body.get("date")
-    return Citation(**{**body, "date": datetime.fromisoformat(date) if date else None})
+    facts = {field.name: body.get(field.name, "") for field in fields(Citation)}
+    return Citation(**facts | {"date": datetime.fromisoformat(facts["date"]) if facts["date"] else None})
 
 
 def _fact_lines(body: Mapping[str, Any]) -> list[RenderableType]:

@@ -65,7 +65,7 @@ def moment(at: datetime | None, zone: tzinfo) -> str:
 
 def table(*headings: str, numbers: Iterable[int] = ()) -> Table:
     """Return an empty table; `numbers` are the places of the columns that hold some."""
-    rows, right, last = Table(box=box.SIMPLE_HEAD, pad_edge=False), set(numbers), len(headings) - 1
+    rows, right, last = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False), set(numbers), len(headings) - 1
     for place, heading in enumerate(headings):
         justify: JustifyMethod = "right" if place in right else "left"
         rows.add_column(heading, justify=justify, overflow="fold", no_wrap=place < last)

@@ -98,18 +98,19 @@ def _link(address: str) -> Text:
     return Text(one_line(address), style=Style(color="blue", link=url) if url else "dim", overflow="fold")
 
 
+def _address(hit: Hit) -> str:
+    return hit.document.url or f"{hit.passage.corpus}: {hit.passage.document}"
+
+
 def _nearest(hit: Hit) -> RenderableType:
-    lines = [_title(hit.document.title, hit.passage.section)]
-    if hit.document.url:
-        lines.append(_link(hit.document.url))
+    lines = (_title(hit.document.title, hit.passage.section), _link(_address(hit)))
     return _beside(Text("•", style=MARK), Group(*lines))
 
 
 def _hit(place: int, hit: Hit) -> RenderableType:
-    address = hit.document.url or f"{hit.passage.corpus}: {hit.passage.document}"
     lines = [
         _title(hit.document.title, hit.passage.section, f"{hit.score:.2f}"),
-        _link(address),
+        _link(_address(hit)),
         Text(safe(hit.passage.text)),
     ]
     return _beside(Text(f"{place}.", style=MARK), Group(*lines))

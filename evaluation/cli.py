@@ -7,6 +7,7 @@ import typer
 
 from evaluation.crashes import crashes
 from evaluation.retrieval import retrieval
+from evaluation.speed.embedding import embedding
 from evaluation.speed.search import search
 
 app = typer.Typer(no_args_is_help=True, help="Measure how well and how fast it answers.")
@@ -15,4 +16,5 @@ app.add_typer(speed, name="speed")
 
 app.command()(retrieval)
 app.command()(crashes)
+speed.command()(embedding)
 speed.command()(search)

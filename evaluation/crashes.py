@@ -80,7 +80,7 @@ def differences(expected: Contents, found: Contents) -> list[str]:
     ]
     shared = sorted(set(expected.vectors) & set(found.vectors))
     least = min((float(np.dot(expected.vectors[key], found.vectors[key])) for key in shared), default=1.0)
-    return faults if least >= 0.9999 else [*faults, f"vectors: a cosine of {least:.6f}"]  # noqa: PLR2004 - the mark
+    return faults if least >= 0.9999 else [*faults, f"vectors: a cosine of {least:.6f}"]
 
 
 def _ingest(folder: Path, home: Path, *, kill_after: float | None = None) -> float:
@@ -111,7 +111,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 async def _read(home: Path) -> Contents:
-    async with open_app(Settings(home=home), doing="evaluate crashes") as app:
+    async with open_app(Settings(home=home)) as app:
         store = app.passages
         pages = await app.manifest.listed(CORPUS, limit=10_000_000)
         rows = {passage.id: (passage, document) for passage, document in pages}

@@ -61,7 +61,7 @@ def retrieval(
 async def measure(questions: QuestionSet) -> dict[str, Any]:
     """Index a set in a home of its own and rank its texts for each of its answerable questions."""
     with tempfile.TemporaryDirectory() as home:
-        async with open_app(Settings(home=Path(home)), doing="evaluate retrieval") as app:
+        async with open_app(Settings(home=Path(home))) as app:
             source = SetSource(questions.texts, questions.language)
             await refresh(source, CORPUS, app.passages, progress=lambda _: None)
             asked = [question for question in questions.questions if question.relevant]

@@ -5,25 +5,27 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingest.types import Block
-from storage.language.scripts import is_unspaced
+from storage.language.scripts import UNSPACED_CLASS
 from storage.language.sentences import sentence_spans
 from storage.language.words import count_words
 from storage.types import Kind
 
-AT_BLOCK, AT_LINE, AT_SENTENCE, AT_CLAUSE = 0.0, 0.15, 0.6, 1.5
+AT_BLOCK, AT_LINE, AT_SENTENCE, AT_CLAUSE = 0.0, 0.15, 0.5, 1.5
 """What a cut costs: between blocks, between lines of one block, between sentences of one line, within a sentence."""
-AFTER_INTRODUCTION = 0.5
-"""What it costs besides to part a line that ends in a colon from what it introduces."""
+AT_INDENTED, AFTER_INTRODUCTION = 0.3, 0.6
+"""What it costs to part an item from the one it stands under, and what ends in a colon from what it introduces."""
 
 _KEPT_WHOLE = 30
 """Words. A paragraph no longer than this is not cut to fill a passage."""
 _CHARACTERS_A_WORD = 12
 """More than words have in any language, so that what is no language (keys, minified code) is cut as well."""
-_CLAUSE_ENDS = (",", ";", ":", "–", "—", ")", "，", "、", "；", "：", "）", "،")
+_CLAUSE_ENDS = ",;:–—)，、；：）،"
+_BORDER = re.compile(rf"(?<=\S)(?=\s)|(?<=[{UNSPACED_CLASS}])(?=\w)|(?<=\S)(?=[{UNSPACED_CLASS}])(?=\w)")
+_SPACE = re.compile(r"\s*")
 _INTRODUCTION_ENDS = (":", "\uff1a")
 
 
@@ -53,11 +55,13 @@ def pieces(block: Block, room: int) -> Iterator[Piece]:
             continue
         for start, end, cost in _cuts(line, block.kind, room):
             text = line[start:end]
-            yield Piece(text, size(text), block.kind, glue + blank, cut if glue.startswith("\n") else cost)
+            if glue.startswith("\n"):
+                cost = max(cut, AT_INDENTED if line[0].isspace() else cut)  # noqa: PLW2901 - a line begins here
+            yield Piece(text, size(text), block.kind, glue + blank, cost)
             rest = line[end:]
             glue, blank = rest[: len(rest) - len(rest.lstrip())], ""
         glue = "\n"
-        cut = AT_LINE + (AFTER_INTRODUCTION if line.rstrip().endswith(_INTRODUCTION_ENDS) else 0.0)
+        cut = AFTER_INTRODUCTION if line.rstrip().endswith(_INTRODUCTION_ENDS) else AT_LINE
 
 
 def _cuts(line: str, kind: Kind, room: int) -> Iterator[tuple[int, int, float]]:
@@ -75,43 +79,25 @@ def _cuts(line: str, kind: Kind, room: int) -> Iterator[tuple[int, int, float]]:
 
 
 def _clauses(sentence: str, room: int) -> Iterator[tuple[int, int]]:
-    """Cut what is longer than `room` at the ends of clauses, else of words."""
-    start = 0
-    while size(sentence[start:]) > room:
-        end = _farthest(sentence, start, room)
-        if end >= len(sentence):
-            break
-        yield start, len(sentence[:end].rstrip())
-        start = end + len(sentence[end:]) - len(sentence[end:].lstrip())
-    if start < len(sentence):
-        yield start, len(sentence)
+    """Cut what is longer than `room` at the ends of clauses, else of words; whole if it is not."""
+    borders = [*(border.start() for border in _BORDER.finditer(sentence)), len(sentence)]
+    start = at = 0
+    while start < len(sentence):
+        end = _farthest(sentence, start, borders[at : at + 2 * room + 1], room)
+        at = bisect_right(borders, end, lo=at)
+        yield start, end
+        space = _SPACE.match(sentence, end)
+        start = space.end() if space else end
 
 
-def _farthest(sentence: str, start: int, room: int) -> int:
+def _farthest(sentence: str, start: int, borders: Sequence[int], room: int) -> int:
     """Where to end the piece that begins at `start`: the last end of a clause in its second half, else of a word."""
-    reach = min(len(sentence), start + room * _CHARACTERS_A_WORD + 1)
-    borders = [at for at in range(start + 1, reach) if _is_border(sentence, at)]
     fitting = bisect_right(borders, room, key=lambda at: size(sentence[start:at]))
     if not fitting:
-        return _end_of_word(sentence, start, reach)
-    for at in reversed(borders[:fitting]):
-        if size(sentence[start:at]) * 2 < room:
-            break
-        if sentence[:at].rstrip().endswith(_CLAUSE_ENDS):
-            return at
-    return borders[fitting - 1]
-
-
-def _is_border(sentence: str, at: int) -> bool:
-    before, after = sentence[at - 1], sentence[at]
-    if after.isspace():
-        return not before.isspace()
-    return (is_unspaced(before) and after.isalnum()) or (
-        is_unspaced(after) and after.isalnum() and not before.isspace()
-    )
-
-
-def _end_of_word(sentence: str, start: int, reach: int) -> int:
-    """The end of a word that does not fit by itself; beyond `reach` it is no word, and is cut."""
-    match = re.compile(r"\s*\S+").match(sentence, start)
-    return min(match.end() if match else len(sentence), reach)
+        # A word that does not fit by itself; beyond this length it is no word, and is cut.
+        return min(borders[0], start + room * _CHARACTERS_A_WORD)
+    if borders[fitting - 1] == len(sentence):
+        return len(sentence)
+    half = bisect_right(borders, room // 2, hi=fitting, key=lambda at: size(sentence[start:at]))
+    ends = (at for at in reversed(borders[half:fitting]) if sentence[at - 1] in _CLAUSE_ENDS)
+    return next(ends, borders[fitting - 1])

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-_PARTS = re.compile(r"/\*\*$|\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|[^*?\[]+|\[")
+_PARTS = re.compile(r"/\*\*$|\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|[^*?\[/]+|/|\[")
 
 
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:

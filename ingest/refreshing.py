@@ -6,7 +6,7 @@ are indexed. A refresh that is cut short is simply run again.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -122,6 +122,15 @@ def tally(report: RefreshReport, changes: Sequence[DocumentChange], known: Mappi
     )
 
 
+def gone(known: Mapping[str, str], seen: Collection[str]) -> list[str]:
+    """Return the keys of the documents that a source no longer has; pure.
+
+    What lies in a folder that could not be listed, whose key ends in a slash, is not gone, only out of sight.
+    """
+    hidden = tuple(key for key in seen if key.endswith("/"))
+    return sorted(key for key in known if key not in seen and not key.startswith(hidden))
+
+
 def look(items: Iterator[Found | Unreadable], known: Mapping[str, str]) -> Batch | None:
     """Read on in a source until there is a batch of changed documents; None at its end. Blocks."""
     read: list[tuple[Found, Page]] = []
@@ -188,7 +197,7 @@ async def refresh(
             with suppress(asyncio.CancelledError, Exception):
                 await ahead
     _refuse_emptiness(run, corpus, known)
-    await _remove(sorted(known.keys() - run.seen), corpus, store, known, run)
+    await _remove(gone(known, run.seen), corpus, store, known, run)
     await manifest.finish(corpus, datetime.now(UTC), run.report.failures)
     progress(run.progress(len(run.seen)))
     return replace(run.report, seconds=time.monotonic() - run.started)
@@ -222,6 +231,6 @@ async def _remove(keys: Sequence[str], corpus: str, store: PassageStore, known: 
     for start in range(0, len(keys), BATCH_DOCUMENTS):
         part = keys[start : start + BATCH_DOCUMENTS]
         stored = {key: await store.manifest.passages_of(corpus, key) for key in part}
-        gone = [DocumentChange(corpus, key, None, drop=tuple(p.id for p in stored[key])) for key in part]
-        await store.apply(gone)
-        run.report = tally(run.report, gone, known)
+        removals = [DocumentChange(corpus, key, None, drop=tuple(p.id for p in stored[key])) for key in part]
+        await store.apply(removals)
+        run.report = tally(run.report, removals, known)

@@ -17,10 +17,9 @@ from storage.language.detect import detect
 from storage.language.scripts import is_unspaced
 from storage.language.words import content_terms, words
 
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？؟])\s*")
 REACH = 3
 """How many earlier questions a follow-up may borrow from."""
-BOUND = 2
-"""So many words of substance before a pronoun, and it means one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,8 @@ class _Rules:
 
     openers: re.Pattern[str]
     pronouns: re.Pattern[str]
+    possessives: re.Pattern[str]
+    determiners: re.Pattern[str]
     harmless: re.Pattern[str]
     vague: frozenset[str]
 
@@ -65,19 +66,33 @@ def leans(turn: Turn) -> bool:
     """Return whether a turn cannot be understood without what was said before."""
     language = _language(turn)
     rules = _rules(language)
-    text = rules.harmless.sub(" ", " ".join(turn.text.casefold().split()))
-    if rules.openers.match(text):
+    text = rules.harmless.sub(" ", " ".join(turn.text.split()))
+    if any(rules.openers.match(sentence) for sentence in _SENTENCE_END.split(text)):
         return True
-    pronoun = rules.pronouns.search(text)
-    if pronoun and len(content_terms(text[: pronoun.start()], language)) < BOUND:
+    if _unbound(text, rules, language):
         return True
     return not any(word.casefold() not in rules.vague for word in _substance(turn))
+
+
+def _unbound(text: str, rules: _Rules, language: str) -> bool:
+    """Return whether a text has a pronoun before which nothing stands that it could mean.
+
+    "It" can mean a name or what an article introduces; "its" any word of substance.
+    """
+    pronoun = rules.pronouns.search(text)
+    possessive = rules.possessives.search(text)
+    before = text[: pronoun.start()] if pronoun else ""
+    meant = rules.determiners.search(before) or any(
+        word[0].isupper() and content_terms(word, language) for word in words(before)[1:]
+    )
+    return bool(pronoun and not meant) or bool(possessive and not content_terms(text[: possessive.start()], language))
 
 
 def opens_with_pronoun(sentence: str, language: str) -> bool:
     """Return whether a sentence begins with a word that stands for something said before it: "It", "They", "These"."""
     rules = _rules(language or "en")
-    return bool(rules.pronouns.match(rules.harmless.sub(" ", sentence.casefold()).lstrip("\"'“‘«„(")))
+    text = rules.harmless.sub(" ", sentence).lstrip("\"'“‘«„(")
+    return bool(rules.pronouns.match(text) or rules.possessives.match(text))
 
 
 def _substance(turn: Turn) -> list[str]:
@@ -99,19 +114,21 @@ def _language(turn: Turn) -> str:
 def _rules(language: str) -> _Rules:
     """Return a language's rules; one that has none leans only on words of substance."""
     data = json.loads(resources.files("pipeline").joinpath("follow_ups.json").read_text(encoding="utf-8"))
-    rules = data.get(language, {"openers": [], "pronouns": [], "harmless": [], "vague": []})
+    rules = data.get(language) or {key: [] for key in data["en"]}
     return _Rules(
-        openers=re.compile(rf"(?:{_any(rules['openers'])})"),
-        pronouns=re.compile(_any(rules["pronouns"])),
-        harmless=re.compile(_any(rules["harmless"], plain=False)),
+        openers=_any(rules["openers"]),
+        pronouns=_any(rules["pronouns"]),
+        possessives=_any(rules["possessives"]),
+        determiners=_any(rules["determiners"]),
+        harmless=_any(rules["harmless"], plain=False),
         vague=frozenset(rules["vague"]),
     )
 
 
-def _any(phrases: Sequence[str], *, plain: bool = True) -> str:
+def _any(phrases: Sequence[str], *, plain: bool = True) -> re.Pattern[str]:
     """Return a pattern for any of the phrases as whole words; of none, a pattern that never matches."""
     patterns = (_phrase(re.escape(phrase) if plain else phrase, phrase) for phrase in phrases)
-    return "|".join(patterns) or r"(?!)"
+    return re.compile("|".join(patterns) or r"(?!)", re.IGNORECASE)
 
 
 def _phrase(pattern: str, phrase: str) -> str:

@@ -4,68 +4,68 @@ It holds vectors and hashes, no text: the text of record is in the database. Sco
 never a filter over one. All calls block; an upsert holds the interpreter, so callers keep batches small.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from storage.errors import HomeUnusable, IndexStale, StorageError
+from storage.chroma import Place, connect, failing
+from storage.embedding.types import Vectors
 from storage.indexing import INDEX_SCHEMA
 
-Vectors = NDArray[np.float32]
+P = ParamSpec("P")
+T = TypeVar("T")
+
 PREFIX = "footnote-"
 PAGE = 5_000
-REINDEX = "Run `footnote reindex`: it makes the indexes again from the database."
 LIMIT = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class ChromaServer:
-    """Where a Chroma server, or Chroma Cloud, is to be found."""
+def _plainly(
+    method: Callable[Concatenate["DenseIndex", P], T],
+) -> Callable[Concatenate["DenseIndex", P], T]:
+    """Let a method fail with a `StorageError` that says what to do, whatever Chroma raises."""
 
-    url: str
-    tenant: str = ""
-    database: str = ""
-    token: str = ""
+    @wraps(method)
+    def told(index: "DenseIndex", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with failing(index.place):
+            return method(index, *args, **kwargs)
+
+    return told
 
 
 class DenseIndex:
-    """Vectors by passage id, a collection for each corpus."""
+    """Vectors by passage id, a collection for each corpus. Every method raises `StorageError`, as `connect` says."""
 
-    def __init__(self, place: Path | ChromaServer, *, embedder: str, dimensions: int) -> None:
-        """Open the index in a folder, or on a server.
-
-        Raises:
-            HomeUnusable: the folder cannot be written.
-            IndexStale: the folder holds something that Chroma cannot read.
-            StorageError: the server does not answer.
-        """
-        self._client = _on_server(place) if isinstance(place, ChromaServer) else _embedded(place)
+    def __init__(self, place: Place, *, embedder: str) -> None:
+        """Open the index in a folder or on a server; `embedder` names who makes its vectors."""
+        self.place = place
+        self._client = connect(place)
         self._stamp = {"embedder": embedder, "schema": INDEX_SCHEMA}
-        self._dimensions = dimensions
         self._collections: dict[str, Any] = {}
 
+    @_plainly
     def upsert(self, corpus: str, ids: Sequence[str], hashes: Sequence[str], vectors: Vectors) -> None:
         """Write vectors, unit length, one row an id."""
         metadatas = [{"hash": value} for value in hashes]
         self._collection(corpus).upsert(ids=list(ids), embeddings=vectors, metadatas=metadatas)
 
+    @_plainly
     def delete(self, corpus: str, ids: Sequence[str]) -> None:
         """Remove vectors. Unknown ids are no error."""
         collection = self._collection(corpus)
         for start in range(0, len(ids), LIMIT):
             collection.delete(ids=list(ids[start : start + LIMIT]))
 
+    @_plainly
     def search(self, corpus: str, vector: Vectors, k: int) -> dict[str, float]:
         """Return the cosine of the `k` nearest passages of a corpus by id."""
         collection = self._collection(corpus)
         found = collection.query(query_embeddings=vector.reshape(1, -1), n_results=k, include=["distances"])
         return {key: 1.0 - distance for key, distance in zip(found["ids"][0], found["distances"][0], strict=True)}
 
+    @_plainly
     def vectors(self, corpus: str, ids: Sequence[str]) -> dict[str, Vectors]:
         """Return the vectors of those ids that are there."""
         if not ids:
@@ -75,14 +75,17 @@ class DenseIndex:
             key: np.asarray(row, dtype=np.float32) for key, row in zip(found["ids"], found["embeddings"], strict=True)
         }
 
+    @_plainly
     def contents(self, corpus: str) -> dict[str, str]:
         """Return the hash of every passage in the index of one corpus by id."""
         return dict(self._pages(corpus))
 
+    @_plainly
     def count(self, corpus: str) -> int:
         """Return how many passages the index holds of one corpus."""
         return int(self._collection(corpus).count())
 
+    @_plainly
     def stale(self, corpus: str, expected: int) -> str:
         """Return why the index of a corpus does not serve `expected` passages; empty when it does."""
         if corpus not in self.corpora():
@@ -94,11 +97,13 @@ class DenseIndex:
             return f"The dense index of “{corpus}” holds {count:,} of {expected:,} passages."
         return ""
 
+    @_plainly
     def corpora(self) -> tuple[str, ...]:
         """Return the corpora that have a collection."""
         names = (collection.name for collection in self._client.list_collections())
         return tuple(sorted(name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)))
 
+    @_plainly
     def remove(self, corpus: str) -> None:
         """Remove a corpus's collection, if there is one."""
         self._collections.pop(corpus, None)
@@ -127,45 +132,3 @@ class DenseIndex:
         while (page := collection.get(limit=PAGE, offset=start, include=["metadatas"]))["ids"]:
             yield from zip(page["ids"], (str(metadata["hash"]) for metadata in page["metadatas"]), strict=True)
             start += PAGE
-
-
-def _settings() -> Any:
-    from chromadb.config import Settings
-
-    return Settings(anonymized_telemetry=False)
-
-
-def _embedded(folder: Path) -> Any:
-    import chromadb
-    from chromadb.errors import ChromaError
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return chromadb.PersistentClient(str(folder), settings=_settings())
-    except OSError as error:
-        raise HomeUnusable(
-            f"The folder {folder} cannot be written ({error.strerror}).", hint="Mend its rights, or set `home`."
-        ) from error
-    except (ChromaError, ValueError, RuntimeError) as error:
-        raise IndexStale("The dense index cannot be read.", hint=REINDEX) from error
-
-
-def _on_server(server: ChromaServer) -> Any:
-    import chromadb
-    from chromadb.errors import ChromaError
-
-    parts = urlsplit(server.url)
-    named: Mapping[str, str] = {"tenant": server.tenant, "database": server.database}
-    try:
-        return chromadb.HttpClient(
-            host=parts.hostname or "localhost",
-            port=parts.port or (443 if parts.scheme == "https" else 8000),
-            ssl=parts.scheme == "https",
-            headers={"x-chroma-token": server.token} if server.token else None,
-            settings=_settings(),
-            **{key: value for key, value in named.items() if value},
-        )
-    except (ChromaError, ValueError) as error:
-        raise StorageError(
-            f"The Chroma server at {server.url} does not answer.", hint="Check [chroma] url, and that it runs."
-        ) from error

@@ -1,10 +1,17 @@
-"""What errors of the operating system and of SQLite mean to a person. Pure; `storage.errors` has what they become."""
+"""What errors of the operating system, of SQLite and of the indexes mean to a person.
+
+`storage.errors` has what they become. All but `told` is pure.
+"""
 
 import errno
+import os
+import shutil
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from storage.errors import DatabaseUnusable, HomeUnusable, StorageError
+from storage.errors import DatabaseUnusable, HomeUnusable, IndexStale, StorageError
 
 _FREE_SPACE = "Free some space on it and run the command again; what was stored before is unharmed."
 _MAKE_WRITABLE = "Make it writable for the user who runs Footnote, or choose another folder with FOOTNOTE_HOME."
@@ -12,7 +19,12 @@ _LOOK_AT_DISK = "Look whether the disk is full or failing, then run the command 
 _WAIT = "Wait until it is done, or stop it, and run the command again."
 _RESTORE = "Nothing was changed. Restore it from a backup, or move the whole folder away and ingest again."
 
+REINDEX = "Run `footnote reindex`: it makes the indexes again from the database."
+"""The way out wherever an index does not serve: all that it holds is in the database."""
+
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_LITTLE = 100_000
+"""Bytes of free space below which a write of an index has failed for want of space."""
 _FORBIDDEN = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _NO_FOLDER = frozenset({errno.ENOTDIR, errno.EEXIST})
 
@@ -52,3 +64,32 @@ def sqlite_fault(error: sqlite3.Error, file: Path) -> StorageError | None:
         return None
     kind, sentence, hint = known
     return kind(sentence.format(file=file), hint=hint)
+
+
+def index_fault(cause: str, index: str, folder: Path, *, free: int, writable: bool) -> StorageError:
+    """Say what the failure of an index means; neither Chroma nor tantivy tells a full disk from a damaged file.
+
+    Args:
+        cause: What the library said.
+        index: How the index is called, as in "the dense index".
+        folder: Where it lies.
+        free: Bytes left on its disk.
+        writable: Whether the folder can be written.
+    """
+    if free < _LITTLE or "is full" in cause or "No space left" in cause:
+        return HomeUnusable(f"The disk that holds {folder} is full.", hint=_FREE_SPACE)
+    if not writable or "readonly" in cause or "Read-only" in cause:
+        return HomeUnusable(f"{folder} cannot be written.", hint=_MAKE_WRITABLE)
+    short = " ".join(cause.split())[:200]
+    return IndexStale(f"{index.capitalize()} in {folder} cannot be used ({short}).", hint=REINDEX)
+
+
+@contextmanager
+def told(index: str, folder: Path, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn what an index's library raises within the block into a `StorageError` that says what to do."""
+    try:
+        yield
+    except kinds as error:
+        home = folder if folder.exists() else folder.parent
+        free, writable = shutil.disk_usage(home).free, os.access(home, os.W_OK)
+        raise index_fault(str(error), index, folder, free=free, writable=writable) from error

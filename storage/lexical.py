@@ -6,20 +6,21 @@ spaces. All calls block.
 """
 
 import json
-import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from storage.errors import IndexStale
+from storage.faults import REINDEX, folder_fault, told
 from storage.indexing import INDEX_SCHEMA, indexed_text
 from storage.language.detect import detect
-from storage.language.words import content_terms, terms, words
+from storage.language.words import content_words, terms, words
 from storage.types import Document, Passage
 
+NAME = "the lexical index"
 ANALYZER = "terms"
 HEAP_BYTES = 64_000_000
-REINDEX = "Run `footnote reindex`: it makes the indexes again from the database."
 
 
 class LexicalIndex:
@@ -41,30 +42,28 @@ class LexicalIndex:
         import tantivy
 
         self._remember({document.language for document, _ in rows})
-        writer = self._writing()
-        for document, passage in rows:
-            writer.delete_documents_by_term("id", passage.id)
-            body = " ".join(terms(indexed_text(document, passage), document.language))
-            writer.add_document(tantivy.Document(id=passage.id, corpus=passage.corpus, hash=passage.hash, body=body))
-        writer.commit()
-        self._index.reload()
+        with self._committing() as writer:
+            for document, passage in rows:
+                writer.delete_documents_by_term("id", passage.id)
+                body = " ".join(terms(indexed_text(document, passage), document.language))
+                names = {"id": passage.id, "corpus": passage.corpus, "hash": passage.hash}
+                writer.add_document(tantivy.Document(body=body, **names))
 
     def delete(self, ids: Iterable[str]) -> None:
         """Remove passages by id, and commit. Unknown ids are no error."""
-        writer = self._writing()
-        for passage_id in ids:
-            writer.delete_documents_by_term("id", passage_id)
-        writer.commit()
-        self._index.reload()
+        with self._committing() as writer:
+            for passage_id in ids:
+                writer.delete_documents_by_term("id", passage_id)
 
     def search(self, text: str, corpora: Sequence[str], k: int) -> dict[str, float]:
         """Return the BM25 of the `k` best passages of `corpora` by id; those that share no term are left out."""
         groups = self._alternatives(text)
         if not groups or not corpora:
             return {}
-        searcher = self._index.searcher()
-        found = searcher.search(self._query(groups, corpora), limit=k, count=False)
-        return {str(searcher.doc(address)["id"][0]): float(score) for score, address in found.hits}
+        with told(NAME, self._folder, ValueError, OSError):
+            searcher = self._index.searcher()
+            found = searcher.search(self._query(groups, corpora), limit=k, count=False)
+            return {str(searcher.doc(address)["id"][0]): float(score) for score, address in found.hits}
 
     def contents(self) -> dict[str, str]:
         """Return the hash of every passage in the index by id."""
@@ -83,10 +82,8 @@ class LexicalIndex:
 
     def clear(self) -> None:
         """Empty the index."""
-        writer = self._writing()
-        writer.delete_all_documents()
-        writer.commit()
-        self._index.reload()
+        with self._committing() as writer:
+            writer.delete_all_documents()
 
     def close(self) -> None:
         """Wait for merges and let the folder go."""
@@ -94,10 +91,15 @@ class LexicalIndex:
             self._writer.wait_merging_threads()
             self._writer = None
 
-    def _writing(self) -> Any:
-        if self._writer is None:
-            self._writer = self._index.writer(HEAP_BYTES, 1)
-        return self._writer
+    @contextmanager
+    def _committing(self) -> Iterator[Any]:
+        """Commit what the block writes, and let searches see it."""
+        with told(NAME, self._folder, ValueError, OSError):
+            if self._writer is None:
+                self._writer = self._index.writer(HEAP_BYTES, 1)
+            yield self._writer
+            self._writer.commit()
+            self._index.reload()
 
     def _remember(self, languages: set[str]) -> None:
         if not languages <= self._languages:
@@ -108,7 +110,7 @@ class LexicalIndex:
         """Return for each term of a question the terms it may stand as in the languages that are indexed."""
         asked = detect(text)
         languages = [asked] if asked in self._languages else [asked, *sorted(self._languages)]
-        informative = [word for word in words(text) if content_terms(word, asked)] or words(text)
+        informative = content_words(text, asked) or words(text)
         return [group for word in informative for group in alternatives(word, languages)]
 
     def _query(self, groups: list[tuple[str, ...]], corpora: Sequence[str]) -> Any:
@@ -135,13 +137,17 @@ def alternatives(word: str, languages: Sequence[str]) -> list[tuple[str, ...]]:
 def _created(folder: Path) -> Any:
     import tantivy
 
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_stamp(folder, [])
+    except OSError as error:
+        raise folder_fault(error, folder) from error
     builder = tantivy.SchemaBuilder()
     for name in ("id", "corpus", "hash"):
         builder.add_text_field(name, stored=name != "corpus", tokenizer_name="raw", index_option="basic")
     builder.add_text_field("body", tokenizer_name=ANALYZER, index_option="freq")
-    _write_stamp(folder, [])
-    return _with_analyzer(tantivy.Index(builder.build(), path=str(folder)))
+    with told(NAME, folder, ValueError, OSError):
+        return _with_analyzer(tantivy.Index(builder.build(), path=str(folder)))
 
 
 def _opened(folder: Path) -> Any:
@@ -149,10 +155,8 @@ def _opened(folder: Path) -> Any:
 
     if _stamp(folder)["schema"] != INDEX_SCHEMA:
         raise IndexStale("The lexical index was made by another version of Footnote.", hint=REINDEX)
-    try:
+    with told(NAME, folder, ValueError, OSError):
         return _with_analyzer(tantivy.Index.open(str(folder)))
-    except (ValueError, OSError) as error:
-        raise IndexStale("The lexical index cannot be read.", hint=REINDEX) from error
 
 
 def _with_analyzer(index: Any) -> Any:
@@ -173,8 +177,3 @@ def _write_stamp(folder: Path, languages: list[str]) -> None:
     new = folder / "stamp.json.new"
     new.write_text(json.dumps({"schema": INDEX_SCHEMA, "languages": languages}))
     new.replace(folder / "stamp.json")
-
-
-def remove_lexical(folder: Path) -> None:
-    """Remove the index in `folder` with all it holds: it is made again from the database."""
-    shutil.rmtree(folder, ignore_errors=True)

@@ -11,9 +11,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from storage.dense import REINDEX, DenseIndex, Vectors
-from storage.embedding import Embedder
+from storage.dense import DenseIndex
+from storage.embedding import Embedder, Vectors
 from storage.errors import IndexStale
+from storage.faults import REINDEX
 from storage.fusion import fuse
 from storage.indexing import indexed_text
 from storage.lexical import LexicalIndex
@@ -52,14 +53,14 @@ class PassageStore:
         """
         if not corpora or k < 1:
             return ()
-        wanted = max(CANDIDATES, 2 * k)
+        wanted = max(CANDIDATES, k)
         dense, lexical = await asyncio.gather(
             self._nearest(text, corpora, wanted),
             self.threads.read.run(self.lexical.search, text, corpora, wanted),
         )
         listed = await self.manifest.join([*{*dense, *lexical}], corpora)
         dense, lexical = _only(dense, listed), _only(lexical, listed)
-        ranking = fuse(dense, lexical, dense_weight=self.embedder.knows(text))[:k]
+        ranking = fuse(dense, lexical, asked=wanted, dense_weight=self.embedder.knows(text))[:k]
         return tuple(
             Hit(*listed[key], score=score, dense=dense.get(key, 0.0), lexical=lexical.get(key, 0.0))
             for key, score in ranking

@@ -1,4 +1,4 @@
-"""`footnote search`, `ask` and `chat`: what looks things up."""
+"""`footnote search` and `footnote ask`: one look-up, one answer. A conversation is in `chatting`."""
 
 import asyncio
 import getpass
@@ -13,11 +13,12 @@ from rich.text import Text
 from bot import documents, terminal
 from bot.access import Asker
 from bot.commands.frame import AsJson, Frame, command
-from bot.console import Failed, Fault, Output
+from bot.console import Failed, Fault, Output, fault_in
 from bot.sanitizing import encodable
+from pipeline.types import Status
 
 if TYPE_CHECKING:
-    from bot.answering import Answered, Asked, Failure
+    from bot.answering import Answered, Asked
     from bot.app import App
     from pipeline.types import Event
     from storage.types import Hit
@@ -26,6 +27,10 @@ Corpora = Annotated[
     list[str] | None, typer.Option("--corpus", help="Look in this corpus alone; may be given several times.")
 ]
 System = Annotated[str, typer.Option("--system", help="The system that answers, such as extractive.")]
+
+NOTHING = Fault(
+    "unknown_corpus", "Nothing is ingested yet.", "`footnote ingest folder PATH --corpus NAME` reads a folder in."
+)
 
 
 def search(
@@ -60,11 +65,6 @@ def ask(
             raise Failed(fault_in(done.failure))
         view = terminal.answer_view(done, language=language_of(asked.text), zone=frame.settings.zone)
         frame.output.give(documents.answered(done), view)
-
-
-def fault_in(failure: "Failure") -> Fault:
-    """Return the failure of a turn as commands tell theirs."""
-    return Fault(failure.kind, failure.message, failure.hint)
 
 
 def at_terminal() -> Asker:
@@ -112,13 +112,16 @@ def _given(text: str) -> str:
 
 
 async def _ask(frame: Frame, asked: "Asked") -> "Answered":
-    async with frame.doors.open_app(frame.settings, doing="ask") as app:
+    async with frame.doors.open_app(frame.settings) as app:
         with watching(frame.output) as tell:
-            return await frame.doors.answer(app, asked, tell)
+            done = await frame.doors.answer(app, asked, tell)
+        if done.answer.status is Status.ABSTAINED and not await app.manifest.corpora():
+            frame.output.note(NOTHING.line())
+        return done
 
 
 async def _search(frame: Frame, query: str, corpora: Sequence[str], count: int) -> "tuple[Hit, ...]":
-    async with frame.doors.open_app(frame.settings, doing="search") as app:
+    async with frame.doors.open_app(frame.settings) as app:
         return await app.passages.search(query, await _chosen(app, corpora), count)
 
 
@@ -128,8 +131,7 @@ async def _chosen(app: "App", wanted: Sequence[str]) -> tuple[str, ...]:
 
     there = [corpus.name for corpus in await app.manifest.corpora()]
     if not there:
-        hint = "`footnote ingest folder PATH --corpus NAME` reads a folder in."
-        raise UnknownCorpus("Nothing is ingested yet.", hint=hint)
+        raise UnknownCorpus(NOTHING.message, hint=NOTHING.hint)
     for name in wanted:
         if name not in there:
             raise UnknownCorpus(f"There is no corpus “{name}”.", hint=f"There are: {', '.join(there)}.")

@@ -39,7 +39,7 @@ def _opened(frame: Frame) -> "Iterator[tuple[asyncio.Runner, App]]":
     """Open the app on a loop that runs only while a question is answered, so that the prompt may block."""
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        app = runner.run(stack.enter_async_context(frame.doors.open_app(frame.settings, doing="chat")))
+        app = runner.run(stack.enter_async_context(frame.doors.open_app(frame.settings)))
         try:
             yield runner, app
         finally:

@@ -39,6 +39,6 @@ async def _corpora(frame: Frame) -> "tuple[CorpusInfo, ...]":
 
 
 async def _reindex(frame: Frame) -> int:
-    async with frame.doors.open_app(frame.settings, doing="reindex", rebuilding=True) as app:
+    async with frame.doors.open_app(frame.settings, rebuilding=True) as app:
         with told_progress(frame.output.err, label="reindex", unit="passages") as tell:
             return await app.passages.reindex(tell)

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,8 @@ from bot import documents, tables
 from bot.commands.frame import AsJson, Frame, command, examples
 from bot.console import Fault, Mendable, fault_of
 from bot.progress import told_progress
-from bot.settings import CORPUS_NAME, CORPUS_NAME_RULE, CorpusSettings, FolderSettings, SettingsError, web_address
+from bot.settings import CORPUS_NAME, CORPUS_NAME_RULE, FolderSettings, SettingsError, web_address
+from bot.tables import counted
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -61,7 +62,7 @@ def folder(
         patterns = {"include": include, "exclude": exclude}
         given = {name: tuple(globs) for name, globs in patterns.items() if globs}
         source = FolderSettings(type="folder", path=path, url_base=url_base, **given)
-        report = asyncio.run(_folder(frame, CorpusSettings(name=corpus, source=source)))
+        report = asyncio.run(_one(frame, corpus, source))
         frame.output.give(documents.ingested(report), tables.reports_view([report]))
 
 
@@ -69,7 +70,7 @@ def folder(
 def everything(context: typer.Context, *, as_json: AsJson = False) -> None:
     """Bring every corpus of footnote.toml that has a source up to date."""
     with command(context, as_json=as_json) as frame:
-        wanted = [corpus for corpus in frame.settings.corpus if corpus.source]
+        wanted = {corpus.name: corpus.source for corpus in frame.settings.corpus if corpus.source}
         if not wanted:
             hint = "Add a [[corpus]] with a source, or use `footnote ingest folder PATH --corpus NAME`."
             raise SettingsError("No corpus in the settings has a source.", hint=hint)
@@ -81,32 +82,29 @@ def everything(context: typer.Context, *, as_json: AsJson = False) -> None:
             raise typer.Exit(1)
 
 
-async def _folder(frame: Frame, corpus: CorpusSettings) -> "RefreshReport":
-    async with frame.doors.open_app(frame.settings, doing="ingest folder") as app:
-        return await _refreshed(frame, app, corpus)
+async def _one(frame: Frame, corpus: str, source: FolderSettings) -> "RefreshReport":
+    async with frame.doors.open_app(frame.settings) as app:
+        return await _refreshed(frame, app, corpus, source)
 
 
-async def _all(frame: Frame, wanted: Sequence[CorpusSettings]) -> "tuple[list[RefreshReport], dict[str, Fault]]":
+async def _all(frame: Frame, wanted: Mapping[str, FolderSettings]) -> "tuple[list[RefreshReport], dict[str, Fault]]":
     reports, faults = [], {}
-    async with frame.doors.open_app(frame.settings, doing="ingest all") as app:
-        for corpus in wanted:
+    async with frame.doors.open_app(frame.settings) as app:
+        for corpus, source in wanted.items():
             try:
-                reports.append(await _refreshed(frame, app, corpus))
+                reports.append(await _refreshed(frame, app, corpus, source))
             except Exception as error:
                 if not isinstance(error, Mendable):
                     raise
-                faults[corpus.name] = fault_of(error)
+                faults[corpus] = fault_of(error)
     return reports, faults
 
 
-async def _refreshed(frame: Frame, app: "App", corpus: CorpusSettings) -> "RefreshReport":
-    given = corpus.source
-    if given is None:
-        raise SettingsError(f"The corpus {corpus.name} has no source.", hint="Give it one in footnote.toml.")
+async def _refreshed(frame: Frame, app: "App", corpus: str, given: FolderSettings) -> "RefreshReport":
     source = frame.doors.open_folder(given.path, url_base=given.url_base, include=given.include, exclude=given.exclude)
-    with told_progress(frame.output.err, label=corpus.name, unit="documents") as tell:
+    with told_progress(frame.output.err, label=corpus, unit="documents") as tell:
 
         def progress(step: "Progress") -> None:
-            tell(step.done, step.total, f"{step.passages:,} passages")
+            tell(step.done, step.total, counted(step.passages, "passage"))
 
-        return await frame.doors.refresh(source, corpus.name, app.passages, progress=progress)
+        return await frame.doors.refresh(source, corpus, app.passages, progress=progress)

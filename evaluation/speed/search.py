@@ -21,8 +21,8 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from evaluation.speed.texts import salad
 
+from evaluation.speed.texts import salad
 from ingest.refreshing import refresh
 from ingest.types import Block, Found, Page, Section, Unreadable
 from storage.database import open_database
@@ -51,7 +51,8 @@ class HashedEmbedder:
         """Sum a fixed direction for each word, scaled to length 1."""
         del polite
         rows = np.stack([self._row(text) for text in texts])
-        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        vectors: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        return vectors
 
     def _row(self, text: str) -> Vectors:
         seeds = [zlib.crc32(word.encode()) for word in text.split()]
@@ -138,7 +139,7 @@ async def _measure(home: Path, passages: int, ingested: int, questions: int) -> 
 def _opened(home: Path, embedder: Embedder, stack: ExitStack) -> PassageStore:
     database = stack.enter_context(open_database("", home=home))
     threads = Threads.started(stack)
-    dense = DenseIndex(home / "chroma", embedder=embedder.name, dimensions=embedder.dimensions)
+    dense = DenseIndex(home / "chroma", embedder=embedder.name)
     stack.callback(dense.close)
     lexical = LexicalIndex(home / "lexical")
     stack.callback(lexical.close)
@@ -182,7 +183,7 @@ def _lines(report: dict[str, Any]) -> str:
             *(
                 f"{name}: search p50 {times['search_p50_ms']} ms, p95 {times['search_p95_ms']} ms over "
                 f"{times['searches']:,} questions; loop lag p99 {times['loop_lag_p99_ms']} ms, "
-            f"max {times['loop_lag_max_ms']} ms"
+                f"max {times['loop_lag_max_ms']} ms"
                 for name, times in (("alone", alone), ("while ingesting", busy))
             ),
             f"ingested meanwhile at {busy['passages_per_second']:,} passages/s",

@@ -29,9 +29,11 @@ def xml(content: bytes) -> Element:
     """Parse XML without entities of its own and without looking anything up. Raises `ValueError` if it is broken."""
     parser = lxml.etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     try:
-        return lxml.etree.fromstring(content, parser=parser)
+        root = lxml.etree.fromstring(content, parser=parser)
     except lxml.etree.XMLSyntaxError as error:
         raise ValueError(str(error)) from error
+    lxml.etree.strip_elements(root, lxml.etree.Entity, with_tail=False)
+    return root
 
 
 def child(parent: Element, tag: str, *, before: Element | None = None) -> Element:

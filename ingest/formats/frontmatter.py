@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import yaml
@@ -17,7 +18,7 @@ REVISIONS = ("revision", "version")
 
 
 def split(text: str) -> tuple[Mapping[str, Any], str]:
-    """The fields, by lower-case name with `_` for `-`, and the text after them. No block: no fields, all the text."""
+    """The plain fields, named in lower case with `_` for `-`, and the text after them; no block has no fields."""
     if match := _YAML.match(text):
         fields = _loaded(match[1] or "")
     elif match := _TOML.match(text):
@@ -26,12 +27,17 @@ def split(text: str) -> tuple[Mapping[str, Any], str]:
         return {}, text
     if fields is None:
         return {}, text
-    return {str(name).lower().replace("-", "_"): value for name, value in fields.items()}, text[match.end() :]
+    said = {str(name).lower().replace("-", "_"): value for name, value in fields.items() if _is_plain(value)}
+    return said, text[match.end() :]
 
 
 def first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     """The first of the named fields that is there and says something, else None."""
     return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float | date)
 
 
 def _loaded(source: str) -> Mapping[str, Any] | None:

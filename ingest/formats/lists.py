@@ -8,7 +8,7 @@ from ingest.formats.reading import Heading, Item
 from ingest.types import Block
 from storage.types import Kind
 
-_MARK = re.compile(r"\s*(?:[-•*]|\d{1,3}[.)])\s+")
+_MARK = re.compile(r"^\s*(?:[-•*]|\d{1,3}[.)])\s+")
 _TASK = re.compile(r"\[([ xX])\]\s+")
 
 

@@ -6,22 +6,23 @@ but never inside code.
 
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from ingest.formats import dates, elements, frontmatter, tree
+from ingest.formats import dates, elements, frontmatter, pipes, tree
 from ingest.formats.reading import Reading
 
 _JUNK = re.compile(
-    r"""\{\{[<%].*?[%>]\}\}          # Hugo: {{< figure >}}
-    | \{%.*?%\}                      # Liquid: {% include %}
+    r"""\{\{[<%].{0,500}?[%>]\}\}    # Hugo: {{< figure >}}
+    | \{%.{0,500}?%\}                # Liquid: {% include %}
     | \{\{\w+:[\w.-]+\}\}            # {{generator:team_members}}
-    | \{/\*.*?\*/\}                  # MDX: a comment
+    | \{/\*.{0,500}?\*/\}            # MDX: a comment
     | \s*\{:?\s*[#.][^{}\n]*\}       # {#anchor} {: .class}
     | \[\^[^\]\s]+\](?!\()           # a reference to a footnote
     | (?:^|(?<=\n))(?:
@@ -34,6 +35,8 @@ _JUNK = re.compile(
 _JUNK_BEGINS = frozenset("{[: \n\t")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:[ \t]*")
 _MDX_STATEMENT = re.compile(r"^(?:import\s.+?\sfrom\s+['\"].+|import\s+['\"].+|export\s.+)$", re.MULTILINE)
+_STRAY = re.compile(r"(?<![/\d])\*\*(?![/\d])|`")
+_BROKEN_LINK = re.compile(r"\[([^\[\]]+)\]\((?:#|\.{0,2}/|https?://|[\w./-]+\.mdx?\b)[^()]*\)")
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*)\s*(/?)>")
 
 
@@ -43,7 +46,7 @@ def read(text: str) -> Reading:
     markup = _parser().render(body)
     revision = frontmatter.first(fields, frontmatter.REVISIONS)
     return Reading(
-        items=tree.items(markup) if markup.strip() else (),
+        items=tuple(pipes.mended(tree.items(markup))) if markup.strip() else (),
         title=" ".join(str(fields.get("title") or "").split()),
         date=dates.parsed(frontmatter.first(fields, frontmatter.DATES)),
         revision="" if revision is None else str(revision),
@@ -67,6 +70,8 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True, "maxNesting": 100}).enable(["table", "strikethrough"])
     parser.inline.ruler.before("link", "junk", _skip_junk)
     parser.block.ruler.before("reference", "footnote", _open_footnote, {"alt": ["paragraph", "reference"]})
+    parser.add_render_rule("text", _render_text)
+    parser.add_render_rule("softbreak", _render_break)
     parser.add_render_rule("html_inline", _render_html)
     parser.add_render_rule("html_block", _render_html)
     return parser
@@ -91,7 +96,16 @@ def _open_footnote(state: StateBlock, line: int, _end: int, silent: bool) -> boo
     return False
 
 
-_Render = Callable[..., str]
+def _render_text(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
+    """Take off the marks that their writer meant as markup, though a space too many made them text."""
+    content = tokens[at].content
+    if any(mark in content for mark in ("**", "](", "`")):
+        content = _STRAY.sub("", _BROKEN_LINK.sub(r"\1", content))
+    return escapeHtml(content)
+
+
+def _render_break(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:
+    return "<br>" if tokens[at + 1 : at + 2] and tokens[at + 1].content.startswith("|") else "\n"
 
 
 def _render_html(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:

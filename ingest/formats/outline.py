@@ -36,7 +36,7 @@ def sections(items: Iterable[Item], title: str) -> tuple[Section, ...]:
 def _placed(items: Sequence[Item], title: str) -> Iterator[tuple[tuple[str, ...], Block]]:
     above: list[Heading] = []
     titled = False
-    for item, following in zip(items, [*items[1:], None], strict=True):
+    for at, item in enumerate(items):
         if isinstance(item, Block):
             yield _path(above), item
             continue
@@ -44,11 +44,15 @@ def _placed(items: Sequence[Item], title: str) -> Iterator[tuple[tuple[str, ...]
             above.pop()
         if not titled and _same(item.text, title):
             titled = True
-        elif following is None or (isinstance(following, Heading) and following.level <= item.level):
+        elif _is_empty(item, items[at + 1 : at + 2]):
             # Nothing stands under it, so what it says is a text of its own.
             yield _path(above), Block(item.text)
         else:
             above.append(item)
+
+
+def _is_empty(heading: Heading, following: Sequence[Item]) -> bool:
+    return not following or (isinstance(following[0], Heading) and following[0].level <= heading.level)
 
 
 def _path(above: Sequence[Heading]) -> tuple[str, ...]:

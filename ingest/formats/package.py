@@ -23,7 +23,7 @@ class Properties(NamedTuple):
     modified: datetime | None = None
 
 
-def opened(content: bytes) -> zipfile.ZipFile:
+def opened(content: bytes, *, largest: int = LARGEST_UNPACKED) -> zipfile.ZipFile:
     """Open an archive from its bytes. Raises `UnreadableDocument` if it is protected, broken or too large."""
     if content.startswith(_OLE):
         raise UnreadableDocument("is protected by a password, or in an older format: save it anew without a password")
@@ -31,8 +31,8 @@ def opened(content: bytes) -> zipfile.ZipFile:
         archive = zipfile.ZipFile(io.BytesIO(content))
     except zipfile.BadZipFile as error:
         raise UnreadableDocument("is broken: it cannot be unpacked") from error
-    if sum(part.file_size for part in archive.infolist()) > LARGEST_UNPACKED:
-        raise UnreadableDocument(f"unpacks to more than {LARGEST_UNPACKED // 2**20} MB")
+    if sum(part.file_size for part in archive.infolist()) > largest:
+        raise UnreadableDocument(f"unpacks to more than {largest // 2**20} MB")
     return archive
 
 

@@ -12,6 +12,8 @@ from ingest.formats.reading import Heading, Item, Reading
 from ingest.types import Block, UnreadableDocument
 
 _DEEPEST_HEADING = 4
+_LARGEST = 1_000_000
+"""Values. A few lines of YAML that refer to each other can stand for more than any machine holds."""
 _LONG = 200
 """Characters. A value that says more is a paragraph of its own."""
 
@@ -46,7 +48,21 @@ def read_toml(text: str) -> Reading:
 
 
 def _reading(data: Any) -> Reading:
+    if _weight(data, {}) > _LARGEST:
+        raise UnreadableDocument("grows too large once its references are followed")
     return Reading(tuple(_items(data, 2)))
+
+
+def _weight(data: Any, known: dict[int, int]) -> int:
+    """How many values there are, with those that are referred to counted each time; each is looked at once."""
+    if not isinstance(data, list | Mapping):
+        return 1
+    if id(data) not in known:
+        # Until it is known, what holds itself weighs more than is read.
+        known[id(data)] = _LARGEST + 1
+        inside = data if isinstance(data, list) else data.values()
+        known[id(data)] = 1 + sum(_weight(value, known) for value in inside)
+    return known[id(data)]
 
 
 def _items(data: Any, level: int) -> Iterator[Item]:

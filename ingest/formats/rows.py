@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from ingest.types import Block
 from storage.types import Kind
 
-_NUMERIC = re.compile(r"[^A-Za-z]*\d[^A-Za-z]*")
+_DIGIT = re.compile(r"\d")
+_LETTER = re.compile(r"[^\W\d_]")
 _LONGEST_HEADER = 8
 """Words. A first row whose cells say more than this is taken for data."""
 _ENDS = (".", "!", "?", ";", ":", "。", "！", "？")
@@ -34,7 +35,8 @@ def reads_like_header(row: Sequence[str]) -> bool:
 
 def reads_like_name(cell: str) -> bool:
     """Whether a cell could name a column: short, no number, and not the name of the value beside it ("Name:")."""
-    return len(cell.split()) <= _LONGEST_HEADER and not _NUMERIC.fullmatch(cell) and not cell.endswith(":")
+    is_number = _DIGIT.search(cell) and not _LETTER.search(cell)
+    return len(cell.split()) <= _LONGEST_HEADER and not is_number and not cell.endswith(":")
 
 
 def _cell(header: str, value: str) -> str:

@@ -1,9 +1,11 @@
 """Tables of HTML -> rows of cells; `rows` makes them text. A table that only lays a page out is told apart."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 
 from ingest.formats import rows
 from ingest.formats.elements import Element
+from ingest.formats.reading import Item
 from ingest.types import Block
 
 Grid = list[list[Element]]
@@ -31,16 +33,29 @@ def is_layout(table: Element, grid: Grid) -> bool:
     )
 
 
+def holds_texts(said: Iterable[str]) -> bool:
+    """Whether a cell says more than can be told in a row."""
+    return any(len(text) > _LONGEST_CELL for text in said)
+
+
+def texts(grid: Grid, said: Mapping[Element, str], inside: Mapping[Element, Sequence[Item]]) -> Iterator[Item]:
+    """The cells one after the other, each after the name of its column; for a table whose cells hold whole texts."""
+    names, body = _parted(grid, said)
+    named = {cell: name or "" for line in body for cell, name in zip_longest(line, names) if cell is not None}
+    for cell, name in named.items():
+        items = inside[cell]
+        if name and len(items) == 1 and "\n" not in items[0].text:
+            yield Block(f"{name}: {items[0].text}")
+        elif items:
+            yield from [Block(f"{name}:")] if name else []
+            yield from items
+
+
 def blocks(grid: Grid, said: Mapping[Element, str]) -> Iterator[Block]:
     """One block a row, with the names of the columns where the table has them."""
-    marked = 0
-    while marked < len(grid) and all(cell.tag == "th" for cell in grid[marked]):
-        marked += 1
-    if marked == len(grid):
-        marked = min(marked, 1)
-    names = [_name(column, said) for column in zip(*grid[:marked], strict=False)]
-    texts = [_texts(line, said) for line in grid[marked:]]
-    if marked:
+    names, body = _parted(grid, said)
+    texts = [_texts(line, said) for line in body]
+    if names:
         yield from rows.blocks(names, texts)
     elif all(line[0].tag == "th" for line in grid):
         for name, *values in texts:
@@ -80,6 +95,16 @@ def _hang(line: list[Element], hanging: dict[int, tuple[int, Element]]) -> None:
 def _span(cell: Element, name: str) -> int:
     said = cell.get(name, "1").strip()
     return min(max(int(said), 1), _WIDEST_SPAN) if said.isdecimal() else 1
+
+
+def _parted(grid: Grid, said: Mapping[Element, str]) -> tuple[list[str], Grid]:
+    """The names of the columns, if the table marks them, and the rows below."""
+    marked = 0
+    while marked < len(grid) and all(cell.tag == "th" for cell in grid[marked]):
+        marked += 1
+    if marked == len(grid):
+        marked = min(marked, 1)
+    return [_name(column, said) for column in zip(*grid[:marked], strict=False)], grid[marked:]
 
 
 def _name(column: Sequence[Element], said: Mapping[Element, str]) -> str:

@@ -24,9 +24,14 @@ _BLOCKS = frozenset({
 })  # fmt: skip
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _SUPERSCRIPT = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
+_LINE_ENDS = re.compile(r"[:.]?[ \t]*\n[ \t]*\S")
 _SPACES = re.compile(r"\s+")
 _UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
 """Characters without width: soft hyphens, zero-width spaces and joiners of words."""
+_PLAIN_WORD = re.compile(r"[\"'“‘(]*[^\W\d_][^\W_]*(?:[-'’][^\W_]+)*[\"'”’).,;:!?]*")
+_PLAIN_SHARE = 0.9
+_LEAST_PROSE = 8
+"""Words."""
 _DEEPEST = 150
 """Elements within elements; below it only the text is read, so that no page can exhaust the stack."""
 
@@ -117,6 +122,13 @@ class _Flow:
             return
         self._line.append(text.translate(_SUPERSCRIPT) if text.isascii() and text.isdigit() else text)
 
+    def strong(self, element: Element, depth: int) -> None:
+        """Bold words alone on the first line of a paragraph are a heading in all but name."""
+        opens = not "".join(self._line).strip()
+        self._inside(element, depth)
+        if opens and _LINE_ENDS.match(element.tail or ""):
+            self._line.append("\n")
+
     def quotation(self, element: Element, depth: int) -> None:
         self._line.append("“")
         self._inside(element, depth)
@@ -133,7 +145,10 @@ class _Flow:
         for line_break in element.iter("br"):
             line_break.tail = "\n" + (line_break.tail or "")
         text = "".join(element.itertext()).expandtabs(4).strip("\n").rstrip()
-        self.add([Block(text, Kind.CODE)] if text.strip() else [])
+        if _reads_as_prose(text):
+            self.add(Block(" ".join(part.split())) for part in text.split("\n\n") if part.strip())
+        elif text.strip():
+            self.add([Block(text, Kind.CODE)])
 
     def listing(self, element: Element, depth: int) -> None:
         self.add(lists.items(element, [(child, self.fork(child, depth + 1)) for child in element]))
@@ -159,13 +174,18 @@ class _Flow:
             return
         for caption in element.iterchildren("caption"):
             self.add(self.fork(caption, depth + 1))
-        said = {cell: _cell(self.fork(cell, depth + 1)) for line in grid for cell in line}
-        self.add(tables.blocks(grid, said))
+        inside = {cell: self.fork(cell, depth + 1) for line in grid for cell in line}
+        said = {cell: _cell(items) for cell, items in inside.items()}
+        if tables.holds_texts(said.values()):
+            self.add(tables.texts(grid, said, inside))
+        else:
+            self.add(tables.blocks(grid, said))
 
 
 _HANDLERS: dict[str, Callable[[_Flow, Element, int], None]] = {
     **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _Flow.heading),
     **dict.fromkeys(("pre", "listing", "xmp"), _Flow.code),
+    **dict.fromkeys(("strong", "b"), _Flow.strong),
     **dict.fromkeys(("ul", "ol", "menu"), _Flow.listing),
     "dl": _Flow.definitions,
     "table": _Flow.table,
@@ -182,6 +202,18 @@ def _hidden(element: Element) -> bool:
         "hidden" in attributes
         or attributes.get("aria-hidden") == "true"
         or ("style" in attributes and bool(_HIDDEN.search(attributes["style"])))
+    )
+
+
+def _reads_as_prose(code: str) -> bool:
+    """Whether what is set as code is a text for people, as letters and messages to copy often are."""
+    words = code.split()
+    plain_words = sum(1 for word in words if _PLAIN_WORD.fullmatch(word))
+    return (
+        len(words) >= _LEAST_PROSE
+        and code.lstrip()[0].isupper()
+        and plain_words >= _PLAIN_SHARE * len(words)
+        and any(word.endswith((".", "!", "?")) for word in words)
     )
 
 

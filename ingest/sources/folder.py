@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from ingest import converting, globbing
@@ -26,6 +27,16 @@ LARGEST = 200 * 1024 * 1024
 """Bytes. A file above it is listed as unreadable unless the folder is told otherwise."""
 
 _LEFT_OUT = frozenset({"node_modules", "__pycache__", "thumbs.db", "desktop.ini"})
+
+_Identity = tuple[int, int]
+
+
+class _File(NamedTuple):
+    """A file of the folder, not yet opened."""
+
+    key: str
+    path: Path
+    status: os.stat_result
 
 
 class FolderError(Exception):
@@ -58,29 +69,30 @@ class Folder:
         self._largest = largest
 
     def documents(self) -> Iterator[Found | Unreadable]:
-        """Every document there is now, by folder and name. Blocks. Raises `FolderError` at once."""
+        """Every document there is now, by folder and name. Blocks. Raises `FolderError` at once.
+
+        A folder within that cannot be listed is unreadable under its own key, which ends in a slash.
+        """
+        listed = self._listed()
+        return (entry if isinstance(entry, Unreadable) else self._document(entry) for entry in listed)
+
+    def expected(self) -> int:
+        """How many documents there are now; no file is opened for it. Blocks. Raises `FolderError`."""
+        return sum(1 for _ in self._listed())
+
+    def _listed(self) -> Iterator[_File | Unreadable]:
         try:
             here = self._root.stat()
             next(self._root.iterdir(), None)
         except OSError as error:
             raise _folder_error(self._root, error) from error
-        return self._checked(self._walk(self._root, "", (_identity(here),)))
+        return _told_apart(self._walk(self._root, "", (_identity(here),)))
 
-    def _checked(self, found: Iterator[Found | Unreadable]) -> Iterator[Found | Unreadable]:
-        """Two names that differ only in how their accents are composed would be one key."""
-        seen: set[str] = set()
-        for document in found:
-            if document.key in seen:
-                yield Unreadable(document.key, "has the same name as another file once accents are composed: rename it")
-            else:
-                seen.add(document.key)
-                yield document
-
-    def _walk(self, folder: Path, above: str, ancestors: tuple[tuple[int, int], ...]) -> Iterator[Found | Unreadable]:
+    def _walk(self, folder: Path, above: str, ancestors: tuple[_Identity, ...]) -> Iterator[_File | Unreadable]:
         try:
             paths = sorted(folder.iterdir())
         except OSError as error:
-            yield Unreadable(above, f"the folder cannot be listed: {_reason(error)}")
+            yield Unreadable(above, f"the folder cannot be listed: {_cause(error)}")
             return
         for path in paths:
             key = above + _portable(path.name)
@@ -96,32 +108,52 @@ class Folder:
                 if _identity(status) not in ancestors:
                     yield from self._walk(path, key + "/", (*ancestors, _identity(status)))
             elif self._included(key):
-                yield self._file(path, key, status)
+                yield _File(key, path, status)
 
-    def _file(self, path: Path, key: str, status: os.stat_result) -> Found | Unreadable:
-        if not stat.S_ISREG(status.st_mode):
-            return Unreadable(key, "is not a regular file")
-        if reason := converting.refusal(key):
-            return Unreadable(key, reason)
-        if status.st_size > self._largest:
-            return Unreadable(key, f"is larger than {self._largest // 2**20} MB")
+    def _document(self, file: _File) -> Found | Unreadable:
+        key, path, status = file
         try:
-            content = path.read_bytes()
-        except OSError as error:
-            return Unreadable(key, _reason(error))
+            content = _read(path, key, status, self._largest)
+        except UnreadableDocument as error:
+            return Unreadable(key, str(error))
         modified = datetime.fromtimestamp(int(status.st_mtime), UTC)
         digest = hashlib.sha256(content).hexdigest()
         date = "" if converting.dated(key, content) else modified.isoformat()
         said = "\x1f".join((converting.READER_VERSION, digest, self._url(key), date))
         return Found(
             key=key,
-            fingerprint=hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest(),
+            fingerprint=hashlib.sha256(said.encode()).hexdigest(),
             size=len(content),
             load=partial(_load, path, key, digest, self._url(key), modified),
         )
 
     def _url(self, key: str) -> str:
         return f"{self._url_base.rstrip('/')}/{quote(key)}" if self._url_base else ""
+
+
+def _told_apart(found: Iterator[_File | Unreadable]) -> Iterator[_File | Unreadable]:
+    """Two names that differ only in how their accents are composed would be one key."""
+    seen: set[str] = set()
+    for entry in found:
+        if entry.key in seen:
+            yield Unreadable(entry.key, "has the same name as another file once accents are composed: rename it")
+        else:
+            seen.add(entry.key)
+            yield entry
+
+
+def _read(path: Path, key: str, status: os.stat_result, largest: int) -> bytes:
+    # Opening a pipe or a device might wait for ever.
+    if not stat.S_ISREG(status.st_mode):
+        raise UnreadableDocument("is not a regular file")
+    if reason := converting.refusal(key):
+        raise UnreadableDocument(reason)
+    if status.st_size > largest:
+        raise UnreadableDocument(f"is larger than {largest // 2**20} MB")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UnreadableDocument(_reason(error)) from error
 
 
 def _load(path: Path, key: str, digest: str, url: str, modified: datetime) -> Page:
@@ -134,7 +166,7 @@ def _load(path: Path, key: str, digest: str, url: str, modified: datetime) -> Pa
     return converting.page(content, key, url=url, revision=f"sha256:{digest[:12]}", modified=modified)
 
 
-def _identity(status: os.stat_result) -> tuple[int, int]:
+def _identity(status: os.stat_result) -> _Identity:
     return status.st_dev, status.st_ino
 
 
@@ -152,14 +184,16 @@ def _folder_error(root: Path, error: OSError) -> FolderError:
         return FolderError(f"There is no folder {root}.", hint="Check the path.")
     if isinstance(error, NotADirectoryError):
         return FolderError(f"{root} is a file, not a folder.", hint="Give the folder that it lies in.")
-    return FolderError(f"The folder {root} cannot be read: {_reason(error)}.", hint="Check its permissions.")
+    return FolderError(f"The folder {root} cannot be read: {_cause(error)}.", hint="Check its permissions.")
 
 
 def _reason(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return "is a link to nothing, or was removed meanwhile"
-    if isinstance(error, PermissionError):
-        return "may not be read: permission denied"
     if error.errno == errno.ELOOP:
         return "is a link that leads back to itself"
-    return f"cannot be read: {error.strerror or type(error).__name__}"
+    return f"cannot be read: {_cause(error)}"
+
+
+def _cause(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()

@@ -1,6 +1,6 @@
 """Whether any candidate answers the question at all: a logistic regression over a few signs. Pure.
 
-Scores rank candidates of one question; signs can be compared between questions. The weights and the thresholds stand
+Scores rank candidates of one question; signs can be compared between questions. The weights stand
 in `abstention.json` and come from `footnote evaluate calibrate`, one set for text whose script the embedder knows and
 one without its cosines for all other text.
 """
@@ -11,75 +11,78 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
+from statistics import fmean
 
 from pipeline.extraction.answer_types import is_number, names
-from pipeline.extraction.scoring import Asked, Scored, passage_terms, share
+from pipeline.extraction.scoring import Asked, Scored, passage_terms
 from storage.language.words import content_terms, words
 from storage.types import Hit
 
 TRUSTED = 0.5
 """From this trust on cosines are looked at."""
+ENOUGH = 0.5
+"""The least chance of being an answer with which a sentence is said."""
+TOPIC = (0.25, 0.4)
+"""Below and above these the tenth nearest tells how large the corpus is, and no more of the topic."""
+COMPARED = 10
+"""How many of the best candidates the best is held against."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What speaks for an answer being there; higher is better."""
+    """What speaks for an answer being there, of the best candidate unless it says otherwise; higher is better."""
 
     sentence_cosine: float
-    """The best candidate's; the next three too."""
-    passage_cosine: float
     nearest_cosine: float
     """Of the passage that is nearest in meaning, be it the best candidate's or not."""
-    terms: float
+    tenth_cosine: float
+    """Of the tenth nearest, within `TOPIC`: how much there is on the topic at all."""
     passage_terms: float
     pairs: float
     offers: float
-    known_terms: float
-    """Share of the question's terms, by weight, that any of the passages has."""
+    """Whether it has the kind of thing that is asked for: 1, -1, or 0 where none is."""
     specifics: float
-    """Share of the names and numbers in the question that the best candidate's passage has; 1 if there are none."""
+    """Share of the names and figures in the question that its passage has; 1 if there are none."""
     ahead: float
-    """How far the best candidate is ahead of the best of another passage."""
+    """How far its score is ahead of the mean of the best candidates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A calibrated regression: probability = logistic(bias + weights x signs), and from where on it answers."""
+    """A calibrated regression: logistic(bias + weights x signs), shifted so that 0.5 is the point of operation."""
 
     bias: float
     weights: Mapping[str, float]
-    threshold: float
 
 
 def signs(question: Asked, hits: Sequence[Hit], ranked: Sequence[Scored]) -> Signs:
     """Read the signs. `ranked` holds at least one candidate, best first."""
     best = ranked[0]
-    rival = next((one.score for one in ranked if one.candidate.rank != best.candidate.rank), best.score)
-    everywhere = frozenset[str]().union(*(passage_terms(hit, question.language) for hit in hits))
+    cosines = sorted((hit.dense for hit in hits if hit.dense), reverse=True) or [0.0]
     return Signs(
         sentence_cosine=best.features.sentence_cosine,
-        passage_cosine=best.features.passage_cosine,
-        nearest_cosine=question.trust * max(hit.dense for hit in hits),
-        terms=best.features.terms,
+        nearest_cosine=question.trust * cosines[0],
+        tenth_cosine=question.trust * min(max(cosines[:10][-1], TOPIC[0]), TOPIC[1]),
         passage_terms=best.features.passage_terms,
         pairs=best.features.pairs,
-        offers=best.features.offers,
-        known_terms=share(question, everywhere),
+        offers=best.features.amount + best.features.name,
         specifics=_specifics(question, best),
-        ahead=best.score - rival,
+        ahead=best.score - fmean(one.score for one in ranked[:COMPARED]),
     )
 
 
 def probability(seen: Signs, judge: Judge) -> float:
-    """Return how likely it is that the best candidate answers the question."""
-    total = judge.bias + sum(judge.weights[field.name] * getattr(seen, field.name) for field in fields(Signs))
+    """Return what a judge makes of the signs, 0 to 1; a sign that was never calibrated counts nothing."""
+    total = judge.bias + sum(judge.weights.get(field.name, 0.0) * getattr(seen, field.name) for field in fields(Signs))
     return 1 / (1 + math.exp(-max(min(total, 50.0), -50.0)))
 
 
-def answerable(question: Asked, hits: Sequence[Hit], ranked: Sequence[Scored]) -> bool:
-    """Return whether the best candidate is likely enough an answer."""
+def chance(question: Asked, hits: Sequence[Hit], ranked: Sequence[Scored]) -> float:
+    """Return how likely it is that the best candidate answers, on a scale on which `ENOUGH` is the line."""
+    if not ranked:
+        return 0.0
     judge = calibrated("trusted" if question.trust >= TRUSTED else "lexical")
-    return bool(ranked) and probability(signs(question, hits, ranked), judge) >= judge.threshold
+    return probability(signs(question, hits, ranked), judge)
 
 
 @cache

@@ -83,5 +83,7 @@ def _listed(key: str) -> frozenset[str]:
 
 @cache
 def _questions(kind: AnswerType) -> re.Pattern[str]:
-    phrases = map(_spaced, _lists()[f"asks for a {kind}"])
-    return re.compile("|".join(re.escape(p) if is_unspaced(p[0]) else rf"\b{re.escape(p)}\b" for p in phrases))
+    """Return the pattern of what asks for this kind; a star in the lists stands for any words."""
+    phrases = (" * ".join(map(_spaced, phrase.split(" * "))) for phrase in _lists()[f"asks for a {kind}"])
+    patterns = ((phrase, re.escape(phrase).replace(r"\*", ".*")) for phrase in phrases)
+    return re.compile("|".join(found if is_unspaced(phrase[0]) else rf"\b{found}\b" for phrase, found in patterns))

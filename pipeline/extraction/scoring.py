@@ -30,6 +30,7 @@ class Features:
     sentence_cosine: float
     """Of the question and the candidate in its context."""
     passage_cosine: float
+    """The passage's own; of one that was found by its words alone, the least of the others'."""
     behind: float
     """How far its passage is behind the best by the fused score; 0 for the best, else less."""
     terms: float
@@ -41,8 +42,10 @@ class Features:
     terms_after: float
     pairs: float
     """Share of the question's neighbouring terms that it has as neighbours."""
-    offers: float
-    """1 if it has the kind of thing that is asked for, -1 if it has not, 0 if no such kind is asked for."""
+    amount: float
+    """1 if a number or date is asked for and it has one, -1 if it has none, 0 if neither is asked for."""
+    name: float
+    """The same of persons and places."""
     news: float
     """How much it says that the question does not, growing slowly: log(1 + terms)."""
 
@@ -91,6 +94,7 @@ def asked(text: str, borrowed: str, language: str, hits: Sequence[Hit]) -> Asked
 def scored(question: Asked, found: Sequence[Candidate], cosines: Sequence[float]) -> tuple[Scored, ...]:
     """Score candidates, in their order. `cosines` are those of the query with each candidate's context."""
     best = max((candidate.hit.score for candidate in found), default=0.0)
+    farthest = min((candidate.hit.dense for candidate in found if candidate.hit.dense), default=0.0)
     known = [frozenset(content_terms(candidate.text, question.language)) for candidate in found]
     made = []
     for place, (candidate, cosine) in enumerate(zip(found, cosines, strict=True)):
@@ -99,14 +103,15 @@ def scored(question: Asked, found: Sequence[Candidate], cosines: Sequence[float]
         own = known[place]
         features = Features(
             sentence_cosine=question.trust * cosine,
-            passage_cosine=question.trust * candidate.hit.dense,
+            passage_cosine=question.trust * (candidate.hit.dense or farthest),
             behind=candidate.hit.score - best,
             terms=share(question, own),
             passage_terms=share(question, passage_terms(candidate.hit, question.language)),
             terms_before=share(question, before - own),
             terms_after=share(question, after - own),
             pairs=_pairs(question, candidate.text),
-            offers=_offers(question, candidate.text),
+            amount=_offers(question, candidate.text, (AnswerType.NUMBER, AnswerType.DATE)),
+            name=_offers(question, candidate.text, (AnswerType.PERSON, AnswerType.PLACE)),
             news=math.log1p(len(own - question.weights.keys())),
         )
         made.append(Scored(candidate, features, score(features)))
@@ -114,9 +119,12 @@ def scored(question: Asked, found: Sequence[Candidate], cosines: Sequence[float]
 
 
 def score(features: Features, weights: Mapping[str, float] | None = None) -> float:
-    """Return the weighted sum of features; by the calibrated weights unless others are given."""
+    """Return the weighted sum of features, by the calibrated weights unless others are given.
+
+    A feature that was never calibrated counts nothing, so that a new one can be.
+    """
     weights = weights or calibrated()
-    return math.fsum(weights[field.name] * getattr(features, field.name) for field in fields(Features))
+    return math.fsum(weights.get(field.name, 0.0) * getattr(features, field.name) for field in fields(Features))
 
 
 @cache
@@ -151,7 +159,7 @@ def _pairs(question: Asked, text: str) -> float:
     return len(question.sequence & found) / len(question.sequence) if question.sequence else 0.0
 
 
-def _offers(question: Asked, text: str) -> float:
-    if question.kind is None:
+def _offers(question: Asked, text: str, kinds: Sequence[AnswerType]) -> float:
+    if question.kind is None or question.kind not in kinds:
         return 0.0
     return 1.0 if offers(text, question.kind, question.text) else -1.0

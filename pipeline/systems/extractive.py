@@ -6,12 +6,13 @@ reach out through the kit.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pipeline.errors import QuestionTooLong, QuestionWithoutWords
-from pipeline.extraction.abstention import answerable
+from pipeline.extraction.abstention import ENOUGH, chance
 from pipeline.extraction.candidates import candidates
 from pipeline.extraction.choosing import chosen
-from pipeline.extraction.scoring import asked, scored
+from pipeline.extraction.scoring import Asked, Scored, asked, scored
 from pipeline.follow_ups import resolve
 from pipeline.kit import Kit, Limits
 from pipeline.small_talk import small_talk
@@ -19,6 +20,19 @@ from pipeline.types import Conversation, Status, Turn
 from storage.language.detect import detect
 from storage.language.words import words
 from storage.types import Hit, SearchQuery
+
+WIDER = 3
+"""So many times more passages are looked at than quoted from: what the others say tells what is rare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """A question taken apart, what was found for it, best first, and the chance that the best is an answer."""
+
+    question: Asked
+    hits: tuple[Hit, ...]
+    ranked: tuple[Scored, ...]
+    chance: float
 
 
 async def answer(talk: Conversation, kit: Kit) -> Status:
@@ -32,16 +46,23 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     _refuse_unreadable(talk.question.text, kit.limits)
     if small_talk(talk.question.text):
         return Status.CHATTED
+    considered = await consider(talk, kit)
+    if considered.chance < ENOUGH:
+        return Status.ABSTAINED
+    sentences = chosen(considered.ranked, kit.limits.sentences, considered.question.language)
+    said = [await kit.say(sentence) for sentence in sentences]
+    return Status.ANSWERED if any(said) else Status.ABSTAINED
+
+
+async def consider(talk: Conversation, kit: Kit) -> Considered:
+    """Find and rank what could be quoted."""
     question = resolve(talk)
-    hits = await kit.search(SearchQuery(question.query), kit.limits.passages)
-    found = candidates(hits)
+    hits = await kit.search(SearchQuery(question.query), WIDER * kit.limits.passages)
+    found = candidates(hits[: kit.limits.passages])
     cosines = await kit.compare(question.query, [candidate.context for candidate in found])
     reading = asked(question.text, question.borrowed, _language(talk.question, hits), hits)
     ranked = sorted(scored(reading, found, cosines), key=lambda one: one.score, reverse=True)
-    if not answerable(reading, hits, ranked):
-        return Status.ABSTAINED
-    said = [await kit.say(sentence) for sentence in chosen(ranked, kit.limits.sentences, reading.language)]
-    return Status.ANSWERED if any(said) else Status.ABSTAINED
+    return Considered(reading, hits, tuple(ranked), chance(reading, hits, ranked))
 
 
 def _refuse_unreadable(text: str, limits: Limits) -> None:

@@ -1,6 +1,7 @@
 """A house of stand-ins behind the command line: nothing is opened, everything is scripted."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -112,6 +113,8 @@ class House:
     corpora: tuple[CorpusInfo, ...] = (CorpusInfo("handbook", 3, 12, DAY, 1),)
     hits: tuple[Hit, ...] = ()
     answer: Answered | BaseException = field(default_factory=answered)
+    interrupted: int = 0
+    """How many of the next answers somebody stops with Ctrl-C."""
     report: RefreshReport | Exception = field(
         default_factory=lambda: RefreshReport("handbook", 2, 0, 1, 0, 9, 0, (("scan.pdf", "holds no text"),), 1.5)
     )
@@ -119,15 +122,16 @@ class House:
     asked: list[Asked] = field(default_factory=list)
     searched: list[tuple[str, tuple[str, ...], int]] = field(default_factory=list)
     sources: list[dict[str, Any]] = field(default_factory=list)
-    opened: list[tuple[str, bool]] = field(default_factory=list)
+    opened: list[bool] = field(default_factory=list)
+    """For each opening whether it was for rebuilding."""
 
     def doors(self) -> Doors:
         """Return the doors into this house."""
         return Doors(self._open_app, self._open_records, self._answer, self._open_folder, self._refresh)
 
     @asynccontextmanager
-    async def _open_app(self, settings: Settings, *, doing: str, rebuilding: bool = False) -> AsyncIterator[Any]:
-        self.opened.append((doing, rebuilding))
+    async def _open_app(self, settings: Settings, *, rebuilding: bool = False) -> AsyncIterator[Any]:
+        self.opened.append(rebuilding)
         yield SimpleNamespace(settings=settings, passages=self, manifest=_Manifest(self.corpora))
 
     @asynccontextmanager
@@ -149,7 +153,10 @@ class House:
         del app
         self.asked.append(asked)
         tell(Searching(asked.text))
-        await asyncio.sleep(0)
+        if self.interrupted:
+            self.interrupted -= 1
+            signal.raise_signal(signal.SIGINT)
+            await asyncio.Event().wait()
         if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer

@@ -300,7 +300,7 @@ def test_ingest_all_reads_each_corpus_that_has_a_source() -> None:
     assert [corpus["corpus"] for corpus in document(result)["corpora"]] == ["handbook"]
     assert house.sources[0]["path"] == Path("docs").absolute()
     assert house.sources[0]["exclude"] == ("old",)
-    assert house.opened == [("ingest all", False)]
+    assert house.opened == [False]
 
 
 def test_ingest_all_tells_which_corpus_failed() -> None:
@@ -360,7 +360,7 @@ def test_reindex_opens_indexes_that_do_not_serve() -> None:
     told = document(run("reindex", "--json", house=house))
 
     assert (told["passages"], set(told)) == (12, {"passages", "seconds"})
-    assert house.opened == [("reindex", True)]
+    assert house.opened == [True]
     assert "Indexed again: 12 passages" in run("reindex", house=house).stdout
 
 
@@ -392,6 +392,17 @@ def test_chat_as_json_is_one_document() -> None:
     told = document(run("chat", "--json", typed="a\nb\n"))
 
     assert [answer["answer_id"] for answer in told["answers"]] == ["abc123", "abc123"]
+
+
+def test_ctrl_c_stops_the_turn_and_not_the_chat() -> None:
+    """The next question is answered."""
+    house = House(interrupted=1)
+    result = run("chat", house=house, typed="a\nb\n")
+
+    assert result.exit_code == 0
+    assert result.stderr == "Stopped.\n"
+    assert [asked.text for asked in house.asked] == ["a", "b"]
+    assert result.stdout.count("The quay opens at seven. [1]") == 1
 
 
 def test_audit_list_shows_the_last_questions() -> None:

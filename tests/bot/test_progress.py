@@ -32,7 +32,7 @@ def test_durations_are_spelled_as_people_do(seconds: float, expected: str) -> No
 
 
 def test_without_a_terminal_there_is_a_plain_line_every_few_seconds() -> None:
-    """And none for a command that is soon done."""
+    """And one at the beginning, because the first batch takes a while."""
     now = iter([0.0, 1.0, 6.0, 6.0, 7.0, 11.0, 11.0])
     err = Console(file=io.StringIO(), force_terminal=False)
     with told_progress(err, label="docs", unit="documents", clock=lambda: next(now)) as tell:
@@ -40,6 +40,7 @@ def test_without_a_terminal_there_is_a_plain_line_every_few_seconds() -> None:
             tell(done, 20)
 
     assert err.file.getvalue().splitlines() == [
+        "docs: begun",
         "docs: 6 of 20 documents, 1 documents/s, 14 s left",
         "docs: 11 of 20 documents, 1 documents/s, 9 s left",
     ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.refreshing import RefreshRefused, refresh
+from ingest.refreshing import RefreshRefused, gone, refresh
 from storage.errors import StorageError
 from tests.fakes import PageSource, WordEmbedder
 from tests.storage.stores import contents, opened
@@ -105,6 +105,13 @@ async def test_an_empty_source_is_refused_and_nothing_is_removed(tmp_path):
             await run(store, {})
 
         assert len((await contents(store, "handbook")).manifest) == 4
+
+
+def test_what_lies_in_a_folder_that_could_not_be_listed_is_not_gone():
+    """A permission that was lost for a night must not remove a department."""
+    known = dict.fromkeys(["a.md", "b.md", "people/leave.md", "people/old/pay.md", "peoples.md"], "")
+
+    assert gone(known, {"a.md", "people/"}) == ["b.md", "peoples.md"]
 
 
 class CrashingIndex:

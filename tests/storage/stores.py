@@ -21,7 +21,7 @@ def opened(home: Path, embedder: Embedder | None = None) -> Iterator[PassageStor
     with ExitStack() as stack:
         database = stack.enter_context(open_database("", home=home))
         threads = Threads.started(stack)
-        dense = DenseIndex(home / "chroma", embedder=embedder.name, dimensions=embedder.dimensions)
+        dense = DenseIndex(home / "chroma", embedder=embedder.name)
         stack.callback(dense.close)
         lexical = LexicalIndex(home / "lexical")
         stack.callback(lexical.close)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import HomeUnusable
-from storage.faults import folder_fault, sqlite_fault
+from storage.errors import HomeUnusable, IndexStale
+from storage.faults import folder_fault, index_fault, sqlite_fault
 
 HOME = Path("/srv/footnote")
 
@@ -80,3 +80,22 @@ def test_the_kind_of_sqlites_error_counts_wherever_it_was_met(code: int, words: 
     error.sqlite_errorcode = code
 
     assert words in str(sqlite_fault(error, HOME))
+
+
+@pytest.mark.parametrize(
+    ("cause", "free", "writable", "kind", "words"),
+    [
+        ("Error in compaction", 4_096, True, HomeUnusable, "is full"),
+        ("No space left on device (os error 28)", 10**9, True, HomeUnusable, "is full"),
+        ("attempt to write a readonly database", 10**9, True, HomeUnusable, "cannot be written"),
+        ("Io error", 10**9, False, HomeUnusable, "cannot be written"),
+        ("file is not a database", 10**9, True, IndexStale, "The dense index"),
+    ],
+)
+def test_a_failing_index_is_told_by_what_the_disk_says(cause, free, writable, kind, words):
+    """Neither library tells a full disk from a damaged file."""
+    fault = index_fault(cause, "the dense index", Path("/home/chroma"), free=free, writable=writable)
+
+    assert type(fault) is kind
+    assert words in str(fault)
+    assert fault.hint

@@ -20,21 +20,30 @@ def test_a_lead_in_one_list_outweighs_a_narrow_win_in_the_other():
     dense = {"far": 0.9, "near": 0.30, "other": 0.29}
     lexical = {"near": 5.0, "far": 4.9, "other": 0.1}
 
-    assert [key for key, _ in fuse(dense, lexical)] == ["far", "near", "other"]
+    assert [key for key, _ in fuse(dense, lexical, asked=3)] == ["far", "near", "other"]
 
 
 def test_an_embedder_that_knows_nothing_of_the_query_does_not_count():
     """With weight 0 the lexical order stands."""
-    ranking = fuse({"a": 0.9, "b": 0.1}, {"a": 1.0, "b": 2.0}, dense_weight=0.0)
+    ranking = fuse({"a": 0.9, "b": 0.1}, {"a": 1.0, "b": 2.0}, asked=2, dense_weight=0.0)
 
     assert [key for key, _ in ranking] == ["b", "a"]
 
 
-@given(scores, scores, st.floats(0, 1))
-def test_every_candidate_is_ranked_once_and_the_order_is_settled(dense, lexical, weight):
+def test_the_only_passage_that_shares_a_word_stays_ahead_of_those_that_share_none():
+    """A short list means that the rest has nothing in common with the query, not that it was as good as the last."""
+    dense = {"worded": 0.2, "near": 0.25, "other": 0.1}
+
+    assert fuse(dense, {"worded": 7.0}, asked=50)[0][0] == "worded"
+
+
+@given(scores, scores, st.integers(1, 10), st.floats(0, 1))
+def test_every_candidate_is_ranked_once_and_the_order_is_settled(dense, lexical, asked, weight):
     """Whatever two retrievers return, the ranking holds each of their candidates once, best first."""
-    ranking = fuse(dense, lexical, dense_weight=weight)
+    ranking = fuse(dense, lexical, asked=asked, dense_weight=weight)
 
     assert sorted(key for key, _ in ranking) == sorted({*dense, *lexical})
     assert [score for _, score in ranking] == sorted((score for _, score in ranking), reverse=True)
-    assert ranking == fuse(dict(reversed(dense.items())), dict(reversed(lexical.items())), dense_weight=weight)
+    assert ranking == fuse(
+        dict(reversed(dense.items())), dict(reversed(lexical.items())), asked=asked, dense_weight=weight
+    )

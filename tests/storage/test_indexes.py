@@ -21,7 +21,7 @@ class Dense:
 
     def __init__(self, folder):
         self.embedder = WordEmbedder()
-        self.index = DenseIndex(folder, embedder=self.embedder.name, dimensions=self.embedder.dimensions)
+        self.index = DenseIndex(folder, embedder=self.embedder.name)
 
     def write(self, rows):
         for document, passage in rows:
@@ -168,7 +168,7 @@ def test_a_dense_index_knows_whether_it_serves(tmp_path, expected, embedder, rea
     first.write([row("leave", "Everyone has 30 days of leave.")])
     first.close()
 
-    index = DenseIndex(tmp_path, embedder=embedder, dimensions=64)
+    index = DenseIndex(tmp_path, embedder=embedder)
 
     assert reason in index.stale("handbook", expected)
     assert bool(index.stale("handbook", expected)) == bool(reason)

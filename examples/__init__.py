@@ -1,0 +1,1 @@
+"""Examples: the handbook of an invented company, and a demonstration on it."""

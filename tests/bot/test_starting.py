@@ -1,0 +1,48 @@
+"""Small commands start fast: what is heavy is imported by those who need it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = ("chromadb", "onnxruntime", "onnx", "markitdown", "tantivy", "tokenizers", "pandas", "lxml", "alembic")
+SCRIPT = """
+import runpy, sys
+sys.argv = ["footnote", *sys.argv[1:]]
+try:
+    runpy.run_module("bot", run_name="__main__")
+except SystemExit as end:
+    print(f"exit {end.code}", file=sys.stderr)
+print(*sorted(sys.modules), file=sys.stderr)
+"""
+
+
+def _modules(here: Path, *arguments: str) -> set[str]:
+    """Return what a command has imported when it is done."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *arguments], cwd=here, capture_output=True, text=True, check=True, timeout=60
+    )
+    *_, status, modules = done.stderr.splitlines()
+    assert status == "exit 0", done.stderr
+    return set(modules.split())
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("ask", "--help"), ("init",)])
+def test_what_opens_nothing_loads_nothing_heavy(arguments: tuple[str, ...], here: Path) -> None:
+    """No index, no model, no converter."""
+    assert not _modules(here, *arguments) & {*HEAVY}
+
+
+@pytest.mark.parametrize("arguments", [("corpora",), ("audit", "list")])
+def test_what_only_reads_the_record_loads_the_database_alone(arguments: tuple[str, ...], here: Path) -> None:
+    """Once the database has its tables, which Alembic makes."""
+    _modules(here, *arguments)
+
+    assert not _modules(here, *arguments) & {*HEAVY}
+
+
+def test_other_packages_commands_are_loaded_when_they_are_named(here: Path) -> None:
+    """And not before."""
+    assert "evaluation.cli" not in _modules(here, "corpora")
+    assert "evaluation.cli" in _modules(here, "evaluate", "--help")

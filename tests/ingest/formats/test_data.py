@@ -1,0 +1,107 @@
+"""Books, feeds, notebooks and data in text."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from ingest.formats import epub, feed, notebook, records
+from ingest.formats.reading import Heading
+from ingest.types import Block, UnreadableDocument
+from storage.types import Kind
+from tests.ingest import files
+
+
+def test_a_book_is_read_in_the_order_of_its_chapters():
+    """With the title, date and language that it tells."""
+    chapters = ["<h1>One</h1><p>First.</p>", "<h1>Two</h1><p>Second.</p>"]
+
+    reading = epub.read(files.epub(chapters, title="The book", modified="2024-05-06T07:08:09Z"))
+
+    assert reading.items == (Heading(1, "One"), Block("First."), Heading(1, "Two"), Block("Second."))
+    assert (reading.title, reading.language) == ("The book", "en")
+    assert reading.date == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+
+
+def test_a_feed_is_a_section_an_entry():
+    """With its date and its text, of which the longest is taken."""
+    content = b"""<rss xmlns:c="urn:c"><channel><title>News</title><item><title>New office</title>
+    <pubDate>Mon, 06 May 2024 07:08:09 GMT</pubDate><description>Short.</description>
+    <c:encoded>&lt;p&gt;We open in Graz &amp;amp; Linz.&lt;/p&gt;</c:encoded></item></channel></rss>"""
+
+    reading = feed.read(content)
+
+    assert reading.title == "News"
+    assert reading.items == (
+        Heading(2, "New office"), Block("Published: 2024-05-06"), Block("We open in Graz & Linz."),
+    )  # fmt: skip
+
+
+def test_other_xml_is_read_for_its_texts():
+    """Elements side by side are facts, mixed ones a paragraph."""
+    content = b"<staff><one><name>Ann</name><city>Graz</city></one><note>See <b>the</b> list.</note></staff>"
+
+    assert feed.read(content).items == (Block("name: Ann; city: Graz", Kind.TABLE), Block("See the list."))
+
+
+def test_xml_looks_nothing_up(tmp_path):
+    """Entities that name files are not followed."""
+    secret = tmp_path / "secret"
+    secret.write_text("hidden")
+    content = f'<!DOCTYPE a [<!ENTITY e SYSTEM "file://{secret}">]><a><b>Text &e;</b></a>'.encode()
+
+    assert "hidden" not in str(feed.read(content))
+
+
+def test_a_notebook_is_its_prose_and_its_code():
+    """Outputs are left out."""
+    cells = [
+        {"cell_type": "markdown", "source": ["# Report\n", "Some *text*."]},
+        {"cell_type": "code", "source": "print(1)\n", "outputs": [{"text": "1"}]},
+    ]
+
+    reading = notebook.read(json.dumps({"cells": cells, "metadata": {}}))
+
+    assert reading.items == (Heading(1, "Report"), Block("Some text."), Block("print(1)", Kind.CODE))
+
+
+def test_objects_are_rows_and_their_parts_sections():
+    """A long text in them is a paragraph."""
+    data = {"name": "Ann", "tags": ["a", "b"], "office": {"city": "Graz"}, "bio": "long " * 60}
+
+    assert records.read_json(json.dumps(data)).items == (
+        Block("name: Ann; tags: a, b", Kind.TABLE),
+        Heading(2, "office"),
+        Block("city: Graz", Kind.TABLE),
+        Heading(2, "bio"),
+        Block(("long " * 60).strip()),
+    )
+
+
+def test_json_lines_yaml_and_toml_read_alike():
+    """The same data, the same text."""
+    row = Block("name: Ann; open: yes", Kind.TABLE)
+
+    assert records.read_json('{"name": "Ann", "open": true}\n{"name": "Ann", "open": true}').items == (row, row)
+    assert records.read_yaml("name: Ann\nopen: true\n").items == (row,)
+    assert records.read_toml('name = "Ann"\nopen = true\n').items == (row,)
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "reason"),
+    [
+        (records.read_json, '{"a": 1,\n}', "line 2"),
+        (records.read_yaml, "a: 1\nb: [", "YAML"),
+        (records.read_toml, "a = ", "TOML"),
+        (records.read_yaml, "a: &a [*a]", "too large"),
+        (
+            records.read_yaml,
+            "x0: &x0 [1, 2]\n" + "".join(f"x{n}: &x{n} [*x{n - 1}, *x{n - 1}]\n" for n in range(1, 60)),
+            "too large",
+        ),
+    ],
+)
+def test_data_that_cannot_be_read_says_why(read, text, reason):
+    """So that a person can mend it; a few lines that stand for far too much are not followed."""
+    with pytest.raises(UnreadableDocument, match=reason):
+        read(text)

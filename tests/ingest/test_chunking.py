@@ -1,0 +1,214 @@
+"""Pages are cut into passages."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest import chunking, cutting
+from ingest.types import Block, Page, Section
+from storage.language.sentences import sentence_spans
+from storage.language.words import count_words
+from storage.types import Kind
+
+WORDS = st.sampled_from([
+    "a", "of", "leave", "employees", "3.5", "e.g.", "Dr.", "(see", "below),", "however;", "work:", "“quoted”", "end.",
+    "Why?", "Ärzte", "日本語の文です。", "東京", "https://x.org/a?b=c&d=e", "don't", "well-known",
+    "Donaudampfschifffahrt", "สวัสดีครับ", "नमस्ते", "🙂",
+])  # fmt: skip
+LINES = st.lists(WORDS, min_size=1, max_size=160).map(" ".join)
+BLOCKS = st.one_of(
+    LINES.map(Block),
+    st.lists(LINES, min_size=1, max_size=6).map(lambda lines: Block("\n".join(f"- {line}" for line in lines))),
+    LINES.map(lambda line: Block(line, Kind.TABLE)),
+    st.lists(LINES, min_size=1, max_size=4).map(lambda lines: Block("\n    ".join(lines), Kind.CODE)),
+)
+SECTIONS = st.builds(
+    Section,
+    st.lists(WORDS, max_size=4).map(tuple),
+    st.lists(BLOCKS, min_size=1, max_size=5).map(tuple),
+)
+PAGES = st.builds(
+    Page, st.lists(WORDS, min_size=1, max_size=30).map(" ".join), st.lists(SECTIONS, max_size=4).map(tuple)
+)
+
+
+def cut(*blocks, title="Leave", path=()):
+    """Cut a page of one section."""
+    return chunking.passages("handbook", "leave.md", Page(title, (Section(path, tuple(blocks)),)))
+
+
+def sentence(words, number=0):
+    """Make a sentence of so many words."""
+    return f"Sentence {number} " + "word " * (words - 3) + "ends."
+
+
+def squeezed(text):
+    """Leave out all space."""
+    return re.sub(r"\s+", "", text)
+
+
+@given(PAGES)
+def test_nothing_is_lost(page):
+    """All that a page says stands in its passages, in order and once."""
+    made = chunking.passages("c", "k", page)
+
+    assert squeezed("".join(passage.text for passage in made)) == squeezed(
+        "".join(block.text for section in page.sections for block in section.blocks)
+    )
+    assert [passage.position for passage in made] == list(range(len(made)))
+
+
+@given(PAGES)
+def test_no_passage_is_too_large(page):
+    """With its title and section, unless those leave no room."""
+    for passage in chunking.passages("c", "k", page):
+        assert count_words(passage.text) <= chunking.room(page.title, passage.section)
+        assert chunking.room(page.title, passage.section) >= 40
+
+
+@given(PAGES)
+def test_no_word_is_parted(page):
+    """What stands between spaces stands together, but in scripts that have none."""
+    words = {word for section in page.sections for block in section.blocks for word in block.text.split()}
+
+    for passage in chunking.passages("c", "k", page):
+        for word in passage.text.split():
+            assert word in words or not word.isascii()
+
+
+@given(PAGES)
+@settings(max_examples=50)
+def test_ids_are_unique_and_do_not_change(page):
+    """The same page gives the same passages; equal texts are told apart."""
+    made = chunking.passages("c", "k", page)
+
+    assert made == chunking.passages("c", "k", page)
+    assert len({passage.id for passage in made}) == len(made)
+
+
+@given(PAGES, SECTIONS)
+@settings(max_examples=50)
+def test_an_edit_in_one_section_changes_no_other(page, section):
+    """Neither an added section nor a longer one."""
+    path = ("A section of its own",)
+    before = chunking.passages("c", "k", page)
+    after = chunking.passages("c", "k", replace(page, sections=(*page.sections, replace(section, path=path))))
+
+    assert after[: len(before)] == before
+
+
+@pytest.mark.parametrize("words", [5, 60, 119, 121, 300])
+def test_passages_are_cut_at_the_ends_of_sentences(words):
+    """Every sentence stands whole in one passage."""
+    sentences = [sentence(10, number) for number in range(words // 10 + 1)]
+
+    made = cut(Block(" ".join(sentences)))
+
+    found = [passage.text[a:b] for passage in made for a, b in sentence_spans(passage.text)]
+    assert found == sentences
+
+
+def test_paragraphs_stay_whole_where_they_can():
+    """Three of sixty words are three passages, not two."""
+    assert [count_words(passage.text) for passage in cut(*(Block(sentence(60, n)) for n in range(3)))] == [60, 60, 60]
+
+
+def test_no_leftover_of_a_few_words():
+    """The cut is moved rather than leave twelve words alone."""
+    text = " ".join(sentence(10, n) for n in range(11))
+
+    sizes = [count_words(passage.text) for passage in cut(Block(text), Block(sentence(12)))]
+
+    assert len(sizes) == 2
+    assert min(sizes) > 20
+
+
+def test_paragraphs_and_items_stand_apart():
+    """So that no sentence runs into the next."""
+    [passage] = cut(Block("Opening hours"), Block("We open at nine:\n- every day\n- in summer"))
+
+    assert [passage.text[a:b] for a, b in sentence_spans(passage.text)] == [
+        "Opening hours",
+        "We open at nine:",
+        "- every day",
+        "- in summer",
+    ]
+
+
+def test_a_passage_holds_one_kind():
+    """Prose, rows and code are quoted differently; a short introduction goes with what it introduces."""
+    made = cut(
+        Block("Prices change in May."),
+        Block("Our prices:"),
+        Block("Plan: Basic; Price: 5", Kind.TABLE),
+        Block("Plan: Team; Price: 9", Kind.TABLE),
+        Block("make test", Kind.CODE),
+    )
+
+    assert [(passage.kind, passage.text) for passage in made] == [
+        (Kind.PROSE, "Prices change in May."),
+        (Kind.TABLE, "Our prices:\nPlan: Basic; Price: 5\nPlan: Team; Price: 9"),
+        (Kind.CODE, "make test"),
+    ]
+
+
+def test_long_code_is_cut_at_the_ends_of_lines():
+    """Indented lines stay with the line above where they can."""
+    code = "\n".join(f"def f{n}():\n    return {'x ' * 20}" for n in range(12))
+
+    made = cut(Block(code, Kind.CODE))
+
+    assert len(made) > 1
+    assert all(passage.text.startswith("def f") for passage in made)
+
+
+def test_a_sentence_without_end_is_cut_at_clauses():
+    """At a comma if there is one in reach."""
+    clause = "word " * 19 + "word, "
+
+    made = cut(Block(clause * 10))
+
+    assert all(passage.text.endswith(",") for passage in made)
+
+
+def test_what_is_no_language_is_cut_as_well():
+    """A key of ten thousand letters is no word."""
+    made = cut(Block("x" * 10_000))
+
+    assert "".join(passage.text for passage in made) == "x" * 10_000
+    assert max(len(passage.text) for passage in made) < 2000
+
+
+def test_chinese_is_cut_between_characters():
+    """Two characters are a word, and commas are ends of clauses."""
+    made = cut(Block("我们在五月开门，" * 80))
+
+    assert all(count_words(passage.text) <= 119 for passage in made)
+    assert all(passage.text.endswith("，") for passage in made)
+
+
+def test_title_and_section_count():
+    """A long path leaves less room, but never less than forty words."""
+    text = " ".join(sentence(10, n) for n in range(30))
+
+    assert all(count_words(p.text) <= 110 for p in cut(Block(text), path=("one two three", "four five six seven")))
+    assert all(count_words(p.text) <= 40 for p in cut(Block(text), title="title " * 200))
+    assert cut(Block(text), path=("A", "B"))[0].section == "A › B"
+
+
+def test_the_hash_follows_the_title_and_the_id_does_not():
+    """The indexes see the title; the passage is the same."""
+    one, other = cut(Block("Text."))[0], cut(Block("Text."), title="Holidays")[0]
+
+    assert one.id == other.id
+    assert one.hash != other.hash
+
+
+def test_pieces_join_to_what_was_cut():
+    """Glue and pieces together are the block."""
+    block = Block("First line. It has two sentences.\n  - second\n\n  - third")
+
+    assert "".join(piece.glue + piece.text for piece in cutting.pieces(block, 3)).strip() == block.text

@@ -1,0 +1,143 @@
+"""A file's bytes and name become a page."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+
+from ingest import converting
+from ingest.types import Block, Section, UnreadableDocument
+from storage.types import Kind
+
+CHANGED = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def page(text, name="a.md", **kwargs):
+    """Convert a text."""
+    return converting.page(text.encode() if isinstance(text, str) else text, name, **kwargs)
+
+
+def test_a_page_has_its_sections_under_their_headings():
+    """The title is no part of the path; deeper headings stand under higher ones."""
+    text = "# Leave\n\nIntro.\n\n## Days\n\nThirty.\n\n### Half days\n\nAlso.\n\n## Illness\n\nCall.\n"
+
+    assert page(text).title == "Leave"
+    assert page(text).sections == (
+        Section((), (Block("Intro."),)),
+        Section(("Days",), (Block("Thirty."),)),
+        Section(("Days", "Half days"), (Block("Also."),)),
+        Section(("Illness",), (Block("Call."),)),
+    )
+
+
+def test_headings_without_text_are_not_lost():
+    """A list written as headings says what it lists."""
+    assert page("# Values\n\n## We care\n\n## We share\n").sections == (
+        Section((), (Block("We care"), Block("We share"))),
+    )
+
+
+def test_a_list_keeps_the_line_that_introduces_it():
+    """Its items would not be understood alone."""
+    assert page("We offer:\n\n- tea\n- milk\n").sections[0].blocks == (Block("We offer:\n- tea\n- milk"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "title"),
+    [
+        ("---\ntitle: Given\n---\n# Heading\n\nText.", "a.md", "Given"),
+        ("Text.\n\n# Heading\n\nText.", "a.md", "Heading"),
+        ("## Alone\n\nText.\n\n### Below\n\nText.", "a.md", "Alone"),
+        ("## One\n\nText.\n\n## Two\n\nText.", "team/on-call_rota.md", "On call rota"),
+        ("Text.", "team/README.md", "Team"),
+        ("Text.", "index.md", "Index"),
+        ("<title>Page – Site</title><p>Text.", "a.html", "Page"),
+    ],
+)
+def test_the_title(text, name, title):
+    """Given on purpose, else the first heading, else metadata, else the file's name."""
+    assert page(text, name).title == title
+
+
+def test_what_a_document_does_not_say_is_filled_in():
+    """Its own date and revision go before the file's."""
+    plain = page("Some text.", url="https://x.org/a", revision="sha256:1", modified=CHANGED)
+    dated = page("---\ndate: 2024-05-06\nversion: 2\n---\nText.", revision="sha256:1", modified=CHANGED)
+
+    assert (plain.url, plain.revision, plain.date) == ("https://x.org/a", "sha256:1", CHANGED)
+    assert (dated.revision, dated.date) == ("2", datetime(2024, 5, 6, tzinfo=UTC))
+
+
+def test_the_language_is_told_from_the_prose():
+    """Code and tables hold words of no language."""
+    text = (
+        "```\nfor if while return import class\n```\n\nDie Mitarbeiterinnen und Mitarbeiter haben dreißig Tage Urlaub."
+    )
+
+    assert page(text).language == "de"
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "reason"),
+    [
+        (b"", "a.md", "is empty"),
+        (b" \n\t", "a.txt", "is empty"),
+        (b"---\ntitle: x\n---\n", "a.md", "holds no text"),
+        (b"<!-- nothing -->", "a.html", "holds no text"),
+        (b"abc", "a.docx", "broken"),
+        (b"PK\x03\x04abc", "a.xlsx", "broken"),
+        (b"abc", "a.msg", "no Outlook file"),
+        (b"<a>", "a.xml", "no XML file"),
+        (b"{", "a.json", "broken JSON"),
+        (b"a\x00b\xff", "a.txt", "binary"),
+        (b"x", "a.png", "pictures are not read"),
+        (b"x", "a.zip", "unpack it"),
+        (b"x", "a.doc", "save it as .docx"),
+        (b"x", "a.xyz", ".xyz files are not read"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_why(content, name, reason, capfd):
+    """In words that a person can act upon, and nothing is printed."""
+    with pytest.raises(UnreadableDocument, match=reason):
+        page(content, name)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", [name for name in converting.FORMATS if name])
+@pytest.mark.parametrize("content", [b"\x00\x01\x02", b"<", b"%PDF-1.7\n", b"PK\x05\x06" + bytes(18), b"\xff\xfe"])
+def test_no_bytes_do_anything_but_fail_with_a_reason(name, content, capfd):
+    """Broken files of every kind."""
+    with suppress(UnreadableDocument):
+        assert page(content, f"a{name}").sections
+
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "shift_jis", "euc_jp"])
+def test_text_is_read_in_its_encoding(encoding):
+    """By its mark, as UTF-8, or by guess."""
+    content = "名前,年齢\n佐藤太郎,30\n三木英子,25\n".encode(encoding)
+
+    assert page(content, "a.csv").sections[0].blocks[0] == Block("名前: 佐藤太郎; 年齢: 30", Kind.TABLE)
+
+
+def test_lines_end_as_they_may():
+    """Of Windows, of old Macs, of Unix."""
+    assert page(b"One\r\n\r\nTwo\r\rThree\n\nFour", "a.txt").sections[0].blocks == tuple(
+        map(Block, ("One", "Two", "Three", "Four"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "dated"),
+    [
+        ("a.md", b"---\ntitle: x\nlast_updated: 2024-01-01\n---\n", True),
+        ("a.md", b"---\ntitle: x\n---\ndate: 2024-01-01\n", True),
+        ("a.md", b"Date: today\n", False),
+        ("a.pdf", b"%PDF", True),
+        ("a.txt", b"x", False),
+    ],
+)
+def test_whether_a_document_tells_its_own_date(name, content, dated):
+    """Then its file's date is no part of what it is."""
+    assert converting.dated(name, content) is dated

@@ -1,0 +1,42 @@
+"""Patterns over paths."""
+
+import pytest
+
+from ingest import globbing
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "fits"),
+    [
+        ("**/*", "a.md", True),
+        ("**/*", "x/y/a.md", True),
+        ("**/*.md", "a.md", True),
+        ("**/*.md", "x/y/A.MD", True),
+        ("**/*.md", "a.mdx", False),
+        ("*.md", "x/y/a.md", True),
+        ("x/*.md", "x/a.md", True),
+        ("x/*.md", "x/y/a.md", False),
+        ("/x/*.md", "x/a.md", True),
+        ("drafts", "x/drafts", True),
+        ("drafts", "x/drafts2", False),
+        ("drafts/**", "drafts", True),
+        ("drafts/", "drafts/a.md", True),
+        ("**/old/**", "x/old/y/a.md", True),
+        ("**/old/**", "x/older/a.md", False),
+        ("a?.txt", "ab.txt", True),
+        ("a?.txt", "a/.txt", False),
+        ("[ab].txt", "b.txt", True),
+        ("[!ab].txt", "b.txt", False),
+        ("a[.txt", "a[.txt", True),
+        ("a.b+c.md", "a.b+c.md", True),
+    ],
+)
+def test_a_pattern_fits(pattern, path, fits):
+    """As in a shell with `**`, in upper or lower case."""
+    assert globbing.matcher([pattern])(path) is fits
+
+
+def test_no_pattern_fits_nothing():
+    """Empty patterns are none."""
+    assert not globbing.matcher([])("a.md")
+    assert not globbing.matcher([""])("a.md")

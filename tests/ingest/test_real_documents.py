@@ -1,0 +1,82 @@
+"""Real handbooks and files of many kinds, read as they are."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from ingest import chunking
+from ingest.sources.folder import Folder
+from ingest.types import Unreadable, UnreadableDocument
+from storage.language.words import count_words
+from storage.types import Kind
+
+DATA = Path(os.environ.get("FOOTNOTE_DATA") or Path(__file__).parents[2].parent / "shared/data") / "corporate_docs"
+
+MARKUP = re.compile(r"\*\*\w[^*\n]*\w\*\*|&(?:nbsp|amp|lt|gt);|<(?:div|span|td|br|p|img)\b|^\s*-\s*$", re.MULTILINE)
+
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"there is no {DATA}; set FOOTNOTE_DATA")
+
+
+def read(name):
+    """Read a folder: its passages with their pages, and what could not be read with the reasons."""
+    passages, failures = [], {}
+    for document in Folder(DATA / name).documents():
+        if isinstance(document, Unreadable):
+            failures[document.key] = document.reason
+            continue
+        try:
+            page = document.load()
+        except UnreadableDocument as error:
+            failures[document.key] = str(error)
+        else:
+            passages += [(page, passage) for passage in chunking.passages(name, document.key, page)]
+    return passages, failures
+
+
+@pytest.mark.parametrize(
+    ("name", "documents", "failed"),
+    [("sourcegraph-handbook", 884, 3), ("madetech-handbook", 185, 0), ("fixtures-markitdown", 30, 3)],
+)
+def test_every_document_is_counted_and_reads_as_prose(name, documents, failed, capfd):
+    """Each is read or fails with its reason; no markup is left in prose, no passage is too large."""
+    passages, failures = read(name)
+
+    assert Folder(DATA / name).expected() == documents
+    assert len(failures) == failed
+    assert len({passage.document for _, passage in passages}) == documents - failed
+    assert len({passage.id for _, passage in passages}) == len(passages)
+    assert all(count_words(p.text) <= chunking.room(page.title, p.section) for page, p in passages)
+    prose = [passage.text for _, passage in passages if passage.kind is Kind.PROSE]
+    assert sum(1 for text in prose if MARKUP.search(text)) <= len(prose) // 1000
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("test.docx", "314b0a30-5b04-470b-b9f7-eed2c2bec74a"),
+        ("test.docx", "49e168b7-d2ae-407f-a055-2167576f39a1"),
+        ("test.pptx", "2cdda5c8-e50e-4db4-b5f0-9722a649f455"),
+        ("test.pptx", "04191ea8-5c73-4215-a1d3-1cfb43aaaf12"),
+        ("test.pptx", "1b92870d-e3b5-4e65-8153-919f4ff45592"),
+        ("test.pptx", "a3f6004b-6f4f-4ea8-bee3-3741f4dc385f"),
+        ("test.xlsx", "6ff4173b-42a5-4784-9b19-f49caff4d93d"),
+        ("test.xlsx", "affc7dad-52dc-4b98-9b5d-51e65d8a8ad0"),
+        ("test.xls", "6ff4173b-42a5-4784-9b19-f49caff4d93d"),
+        ("test.pdf", "While there is contemporaneous exploration of multi-agent approaches"),
+        ("test.json", "5b64c88c-b3c3-4510-bcb8-da0b200602d8"),
+        ("test_mskanji.csv", "名前: 佐藤太郎; 年齢: 30; 住所: 東京"),
+        ("test_outlook_msg.msg", "This is the body of the test email message"),
+        ("SPARSE-2024-INV-1234_borderless_table.pdf", "Product Code: SKU-8847; Location: A-12; Expected: 450"),
+        ("movie-theater-booking-2024.pdf", "Month: December 2024; # Shows: 48; Gross Amount: $12,500.00"),
+    ],
+)
+def test_what_a_file_says_is_found_in_it(file, said):
+    """Facts from all parts of files of many kinds."""
+    [document] = Folder(DATA / "fixtures-markitdown", include=[f"**/{file}"]).documents()
+
+    passages = chunking.passages("c", document.key, document.load())
+
+    assert any(said in f"{passage.section}\n{passage.text}" for passage in passages)

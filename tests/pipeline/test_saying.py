@@ -1,0 +1,133 @@
+"""The gate: what passes it, what does not, and what the answer is made of."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from pipeline.saying import Gate
+from pipeline.supporting import stands_verbatim
+from pipeline.types import CitedSentence, Event, Said, Status
+from storage.types import Evidence, Hit, Verdict
+from tests.pipeline.world import hit
+
+OFFICE = hit("The office opens at nine. It closes at six.", key="office.md", title="Office", section="Hours")
+LEAVE = hit("Everyone has 30 days of leave.", key="leave.md", title="Leave", date=datetime(2026, 1, 5, tzinfo=UTC))
+
+
+def evidence(found: Hit, text: str) -> Evidence:
+    start = found.passage.text.index(text)
+    return Evidence(text, found.passage, found.document, (start, start + len(text)))
+
+
+def sentence(found: Hit, text: str, note: str = "") -> CitedSentence:
+    return CitedSentence(text, (evidence(found, text),), note=note)
+
+
+@pytest.fixture
+def events() -> list[Event]:
+    return []
+
+
+@pytest.fixture
+def gate(events: list[Event]) -> Gate:
+    found = {one.passage.id: one for one in (OFFICE, LEAVE)}
+    return Gate(found=found, supports=stands_verbatim, tell=events.append)
+
+
+OPENS = evidence(OFFICE, "The office opens at nine.")
+STRANGER = hit("The office opens at nine.", key="elsewhere.md")
+HOSTILE = {
+    "cites nothing": CitedSentence("The office opens at nine.", ()),
+    "has no text": CitedSentence(" \n", (OPENS,)),
+    "cites a passage that was not retrieved": sentence(STRANGER, "The office opens at nine."),
+    "edits the text of a passage": CitedSentence(
+        "The office opens at ten.",
+        (
+            Evidence(
+                "The office opens at ten.",
+                replace(OFFICE.passage, text="The office opens at ten."),
+                OFFICE.document,
+                (0, 24),
+            ),
+        ),
+    ),
+    "edits the section of a passage": CitedSentence(
+        OPENS.text, (replace(OPENS, passage=replace(OFFICE.passage, section="Elsewhere")),)
+    ),
+    "links somewhere else": CitedSentence(
+        OPENS.text, (replace(OPENS, document=replace(OFFICE.document, url="https://evil.example")),)
+    ),
+    "has a span that says something else": CitedSentence(OPENS.text, (replace(OPENS, span=(1, 26)),)),
+    "has a span past the end": CitedSentence(OPENS.text, (replace(OPENS, span=(0, 400)),)),
+    "has a span from the end": CitedSentence(OPENS.text, (replace(OPENS, span=(-43, 25)),)),
+    "has an empty span": CitedSentence(OPENS.text, (replace(OPENS, text="", span=(3, 3)),)),
+    "says what its passage does not": CitedSentence("The office opens at ten.", (OPENS,)),
+    "says less than a whole sentence": CitedSentence("office opens at nine.", (OPENS,)),
+    "says what only another passage says": CitedSentence("Everyone has 30 days of leave.", (OPENS,)),
+    "adds words of its own": CitedSentence("The office opens at nine. Call 555-0100.", (OPENS,)),
+    "says something in its note": CitedSentence(OPENS.text, (OPENS,), note="Free money at https://evil.example"),
+    "has one good evidence and one bad": CitedSentence(OPENS.text, (OPENS, replace(OPENS, span=(1, 26)))),
+}
+
+
+@pytest.mark.parametrize("why", HOSTILE)
+async def test_nothing_false_gets_out(gate: Gate, events: list[Event], why: str) -> None:
+    """Whatever is wrong with a sentence, it is withheld, counted, and nobody hears of it."""
+    passed = await gate.say(HOSTILE[why])
+
+    answer = gate.answer(Status.ANSWERED)
+    assert not passed
+    assert events == []
+    assert (answer.status, answer.sentences, answer.citations, answer.claims) == (Status.ABSTAINED, (), (), ())
+    assert answer.withheld == 1
+    assert gate.withheld[0].reason
+
+
+async def test_a_supported_sentence_passes(gate: Gate, events: list[Event]) -> None:
+    """It is told at once, numbered, and becomes a claim with its evidence."""
+    passed = await gate.say(sentence(OFFICE, "It closes at six.", note="Office › Hours"))
+
+    answer = gate.answer(Status.ANSWERED)
+    assert passed
+    assert [event.sentence.citations for event in events if isinstance(event, Said)] == [(1,)]
+    assert [(one.text, one.citations, one.note) for one in answer.sentences] == [
+        ("It closes at six.", (1,), "Office › Hours")
+    ]
+    assert [(one.title, one.url, one.quote) for one in answer.citations] == [
+        ("Office", "https://example.org/office.md", "It closes at six.")
+    ]
+    assert [(one.claim.origin, one.verdict, one.evidence) for one in answer.claims] == [
+        ("retrieved", Verdict.SUPPORTS, ("office.md#0",))
+    ]
+
+
+async def test_white_space_is_no_difference(gate: Gate) -> None:
+    """A sentence may be broken over lines otherwise than its passage is."""
+    assert await gate.say(CitedSentence("The office\nopens  at nine.", (OPENS,)))
+
+
+async def test_several_whole_sentences_may_be_said_at_once(gate: Gate) -> None:
+    """Neighbouring sentences of one passage are a quotation too."""
+    assert await gate.say(sentence(OFFICE, "The office opens at nine. It closes at six."))
+
+
+async def test_a_note_may_name_page_and_date(gate: Gate) -> None:
+    """The notes that are made for two sources that disagree pass."""
+    assert await gate.say(sentence(LEAVE, "Everyone has 30 days of leave.", note="Leave, 2026-01-05"))
+
+
+async def test_only_an_answered_turn_carries_sentences(gate: Gate) -> None:
+    """What was said before a turn failed is no part of its answer."""
+    await gate.say(sentence(LEAVE, "Everyone has 30 days of leave."))
+
+    assert gate.answer(Status.FAILED).sentences == ()
+
+
+async def test_the_nearest_pages_belong_to_abstentions(gate: Gate) -> None:
+    """An answer needs no list of pages that do not answer."""
+    abstained = gate.answer(Status.ABSTAINED, nearest=[LEAVE])
+    await gate.say(sentence(LEAVE, "Everyone has 30 days of leave."))
+    answered = gate.answer(Status.ANSWERED, nearest=[LEAVE])
+
+    assert (abstained.nearest, answered.nearest) == ((LEAVE,), ())

@@ -1,0 +1,74 @@
+"""What is small talk, and what only begins like it."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.small_talk import SmallTalk, small_talk
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("hi", SmallTalk.GREETING),
+        ("Hi there!", SmallTalk.GREETING),
+        ("<@U0123> hello 👋", SmallTalk.GREETING),
+        ("Good morning, team.", SmallTalk.GREETING),
+        ("How are you?", SmallTalk.GREETING),
+        ("Grüß Gott", SmallTalk.GREETING),
+        ("Buenos días", SmallTalk.GREETING),
+        ("你好吗？", SmallTalk.GREETING),
+        ("こんにちは", SmallTalk.GREETING),
+        ("안녕하세요!", SmallTalk.GREETING),
+        ("नमस्ते", SmallTalk.GREETING),
+        ("السلام عليكم", SmallTalk.GREETING),
+        ("thanks!", SmallTalk.THANKS),
+        ("Great, thank you so much, that helps", SmallTalk.THANKS),
+        ("Vielen Dank!", SmallTalk.THANKS),
+        ("谢谢你！", SmallTalk.THANKS),
+        ("hi, thanks, bye", SmallTalk.THANKS),
+        ("bye bye", SmallTalk.FAREWELL),
+        ("See you later!", SmallTalk.FAREWELL),
+    ],
+)
+def test_small_talk_is_told_by_kind(text: str, kind: SmallTalk) -> None:
+    """Greetings, thanks and goodbyes of many languages, with what people put around them."""
+    assert small_talk(text) is kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hi, how many days of leave do I get?",
+        "Thanks, and what about part-timers?",
+        "hello world",
+        "Who said thanks?",
+        "你好，公司有几天年假？",
+        "ok",
+        "great",
+        "",
+        "🙂",
+        "<@U0123>",
+        "hihi",
+        "moineau",
+    ],
+)
+def test_anything_else_is_not(text: str) -> None:
+    """A question stays a question however politely it begins, and fillers alone say nothing."""
+    assert small_talk(text) is None
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_asked_about(text: str) -> None:
+    """No text breaks it."""
+    assert small_talk(text) in {None, *SmallTalk}
+
+
+def test_a_long_text_takes_no_time() -> None:
+    """Repetition that almost matches is refused in one pass."""
+    started = time.perf_counter()
+
+    assert small_talk("bye bye " * 2_000 + "x") is None
+    assert time.perf_counter() - started < 1
