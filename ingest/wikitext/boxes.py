@@ -112,7 +112,7 @@ def _label(name: str) -> str:
     """`birth_date` and `BirthDate` are Birth date; nothing for pictures, colours and the like."""
     if _PICTORIAL.search(name) or _CRYPTIC.fullmatch(name) or _MONTHLY.fullmatch(name):
         return ""
-    words = " ".join(_HUMP.sub(r" \1", name.replace("_", " ").replace("-", " ")).split())
+    words = " ".join(_HUMP.sub(r" \1", name.replace("km2", "km²").replace("_", " ").replace("-", " ")).split())
     stem = words.rstrip("0123456789").rstrip()
     words = stem if stem and len(words) - len(stem) <= 3 else words  # noqa: PLR2004 - a number of two digits, a space
     return words[:1].upper() + words[1:]

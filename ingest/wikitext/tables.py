@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ingest.wikitext.boxes import flat
 
 _SPAN = re.compile(r"(row|col)span\s*=\s*[\"']?\s*(\d{1,3})")
+_NUMBER = re.compile(r"[-+−–±~<>$€£]?\s*\d")
 _MOST_COLUMNS = 60
 _MOST_ROWS = 500
 """How far a cell may span: pages with mistakes in a number must not grow."""
@@ -57,7 +58,9 @@ class Table:
         out = [flat(" ".join(self._caption))]
         for cell in (cell for row in self._rows for cell in row):
             cell.text = flat("\n".join(cell.lines))
-        for cells in _laid_out([row for row in self._rows if row]):
+        rows = [row for row in self._rows if row]
+        _mark_headers(rows)
+        for cells in _laid_out(rows):
             shown = {column: cell for column, cell in cells.items() if cell.text}
             if len(shown) > 1 and len({id(cell) for cell in shown.values()}) == 1:
                 out.append(next(iter(shown.values())).text)  # one cell across all columns says what follows
@@ -66,6 +69,17 @@ class Table:
             else:
                 out.append(_row(shown, headers))
         return [row for row in out if row]
+
+
+def _mark_headers(rows: list[list[_Cell]]) -> None:
+    """Where no cell is marked as a header, a first row of words above numbers is one."""
+    first, *others = rows or [[]]
+    if len(first) < 3 or not others or any(cell.header for row in rows for cell in row):  # noqa: PLR2004 - two are a pair
+        return
+    words = all(cell.text and not _NUMBER.match(cell.text) for cell in first)
+    if words and any(_NUMBER.match(cell.text) for row in others for cell in row):
+        for cell in first:
+            cell.header = True
 
 
 def _headers(before: dict[int, str], cells: dict[int, _Cell], *, new: bool) -> dict[int, str]:
