@@ -7,6 +7,7 @@ import typer
 
 from evaluation.crashes import crashes
 from evaluation.retrieval import retrieval
+from evaluation.speed.dumps import dumps
 from evaluation.speed.embedding import embedding
 from evaluation.speed.search import search
 
@@ -16,5 +17,6 @@ app.add_typer(speed, name="speed")
 
 app.command()(retrieval)
 app.command()(crashes)
+speed.command()(dumps)
 speed.command()(embedding)
 speed.command()(search)

@@ -6,7 +6,9 @@ from ingest.wikitext.names import namespaces
 
 SIMPLE = re.compile(r"\[\[(?:[^\[\]{}|:\n]*+\|)?+([^\[\]{}|:\n]*+)\]\]")
 """A link without a colon, a template or another link in it: nearly all are. Its group is the label."""
-_EXTERNAL = re.compile(r"\[(?:https?:|ftps?:|mailto:|news:|irc:|//)[^\s\[\]]*+[ \t\xa0]*+([^\[\]\n]*+)\]", re.IGNORECASE)
+_EXTERNAL = re.compile(
+    r"\[(?:https?:|ftps?:|mailto:|news:|irc:|//)[^\s\[\]]*+[ \t\xa0]*+([^\[\]\n]*+)\]", re.IGNORECASE
+)
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[a-z]{2,8}){0,2}")
 _SHOWN = frozenset({
     "wikt", "wiktionary", "wikisource", "wikiquote", "wikibooks", "wikinews", "wikispecies", "commons", "meta",

@@ -12,6 +12,7 @@ _SWITCH = re.compile(r"_(?=_)_[A-Z]{3,}__")
 _VARIANT = re.compile(r"-(?=\{)\{([^{}\n]*)\}-")
 _PREFERRED = ("zh-cn", "zh-hans", "zh", "zh-sg", "zh-hant", "zh-tw", "zh-hk", "sr-el", "sr-ec")
 _HOLLOW = re.compile(r"\((?:[\s,;:·/–—=~-]|or|and|oder|und|ou|et|y|e|o)*\) ?")
+_HOLLOW_SQUARE = re.compile(r"\](?<= \[\])")
 _HOLLOW_WIDE = re.compile(r"（[\s:、，；：]*）|(?<=（)[\s、，；]+|[\s、，；]+(?=）)")
 _REPEATED_WIDE = re.compile(r"([、，])(?:\s*[、，；])+")
 _AFTER_BRACKET = re.compile(r"\([\s,;:]+")
@@ -71,8 +72,10 @@ def without_holes(text: str) -> str:
     text = _without_before(_LATE_BRACKET, " ,;\n", text)
     if "（" in text or "、" in text or "，" in text:
         text = _HOLLOW_WIDE.sub("", _REPEATED_WIDE.sub(r"\1", text))
-    for hollow, left in ((" []", ""), (" ⟨⟩", ""), (" ،", "،")):
-        text = text.replace(hollow, left)
+    if "⟨" in text or _HOLLOW_SQUARE.search(text):
+        text = text.replace(" []", "").replace(" ⟨⟩", "")
+    if "،" in text:
+        text = text.replace(" ،", "،")
     text = _REPEATED.sub(",", text)
     return _without_before(_LATE_COMMA, " ", _without_before(_LATE_POINT, " ", text))
 

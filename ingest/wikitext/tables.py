@@ -18,6 +18,7 @@ class _Cell:
     header: bool
     text: str = ""
     """All its lines on one, once the table is whole."""
+    spans: bool = False
     down: int = 1
     across: int = 1
 
@@ -110,6 +111,9 @@ def _laid_out(rows: list[list[_Cell]]) -> list[dict[int, _Cell]]:
     hanging: dict[int, tuple[int, _Cell]] = {}
     out: list[dict[int, _Cell]] = []
     for row in rows:
+        if not hanging and not any(cell.spans for cell in row):  # nearly all rows
+            out.append(dict(enumerate(row)))
+            continue
         places: dict[int, _Cell] = {column: cell for column, (_, cell) in hanging.items()}
         below = {column: (left - 1, cell) for column, (left, cell) in hanging.items() if left > 1}
         column = 0
@@ -132,6 +136,7 @@ def _cell(part: str, *, header: bool) -> _Cell:
         return _Cell([part.strip()], header)
     cell = _Cell([text.strip()], header)
     if "span" in attributes:
+        cell.spans = True
         for which, number in _SPAN.findall(attributes):
             if which == "row":
                 cell.down = min(max(int(number), 1), _MOST_ROWS)

@@ -64,9 +64,12 @@ def without_tags(text: str) -> str:
         start = tag.start()
         if start < at:
             continue
-        replacement, end = _read(ahead, tag)
-        out += (text[at:start], replacement)
-        at = end
+        out.append(text[at:start])
+        if tag[3] == "ref" and not tag[2] and tag[4][-1:] != "/":  # every second tag
+            at = _behind_reference(ahead, tag.end())
+        else:
+            replacement, at = _read(ahead, tag)
+            out.append(replacement)
     out.append(text[at:])
     return "".join(out)
 
@@ -114,11 +117,17 @@ def _comment(ahead: _Ahead, start: int, end: int) -> tuple[str, int]:
     return "", close + alone
 
 
+def _behind_reference(ahead: _Ahead, end: int) -> int:
+    close = ahead.find("</ref>", end)
+    # Never closed: a heading in it says so, too.
+    return end if close == len(ahead.text) or ahead.find("\n==", end) < close else close + len("</ref>")
+
+
 def _content(ahead: _Ahead, written: str, attributes: str, end: int) -> tuple[str, int]:
     text, closing, name = ahead.text, f"</{written}>", written.lower()
     close = ahead.find(closing, end)
-    if close == len(text) or (name == "ref" and ahead.find("\n==", end) < close):
-        return "", end  # never closed: a heading in a footnote says so, too
+    if close == len(text):
+        return "", end
     after = close + len(closing)
     if name not in _CONTENT:
         return "", after

@@ -1,0 +1,32 @@
+"""Reads a dump to its end and says what it came to; a process of its own, so that all it takes can be measured.
+
+Run by `dumps` as `python -m evaluation.speed.read_dump DUMP PROCESSES`.
+"""
+
+import json
+import sys
+import time
+
+from ingest.sources.wikipedia_dump import WikipediaDump
+from ingest.types import Unreadable
+
+
+def main(dump: str, processes: str) -> None:
+    """Read every page into sections; print one JSON document."""
+    started = time.perf_counter()
+    source = WikipediaDump(dump, processes=int(processes))
+    source.expected()
+    surveyed = time.perf_counter()
+    pages = blocks = unreadable = 0
+    for item in source.documents():
+        if isinstance(item, Unreadable):
+            unreadable += 1
+        else:
+            pages += 1
+            blocks += sum(len(section.blocks) for section in item.load().sections)
+    seconds = {"first_way": surveyed - started, "all": time.perf_counter() - started}
+    print(json.dumps({"pages": pages, "unreadable": unreadable, "blocks": blocks, "seconds": seconds}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
