@@ -15,8 +15,9 @@ from ingest.sources.mediawiki_page import site, title
 LARGEST_REVISION = 64 << 20
 """Bytes. MediaWiki refuses articles of more than two megabytes; what is so much longer has lost its end."""
 
-_COMPACT = 8 << 20
+_COMPACT = 4 << 20
 """Bytes of a page from which on its older revisions are dropped while it is still coming."""
+_HEADER_END = re.compile(rb"<page>|(?<=</siteinfo>)|</mediawiki>")
 _TIMESTAMP = re.compile(rb"<timestamp>\s*([^<]*?)\s*</timestamp>")
 
 
@@ -38,15 +39,19 @@ class Export:
     """An export as it streams by: its `site`, then its `pages`."""
 
     def __init__(self, blocks: Iterable[bytes]) -> None:
-        """Reads up to the first page. Raises what the blocks raise."""
+        """Reads the header. Raises `DumpError` as the blocks do; a dump cut short is told by `pages`."""
         self._blocks = iter(blocks)
         self._buffer = bytearray()
         self._byte = 0
         self._line = 1
-        while (start := self._buffer.find(b"<page>")) < 0 and self._more():
-            pass
-        header = bytes(self._buffer[: start if start >= 0 else len(self._buffer)])
-        self.site = site(header.replace(b"</mediawiki>", b""))
+        self._broken: DumpCutShort | None = None
+        try:
+            while not _HEADER_END.search(self._buffer) and self._more():
+                pass
+        except DumpCutShort as error:
+            self._broken = error
+        end = _HEADER_END.search(self._buffer)
+        self.site = site(bytes(self._buffer[: end.start() if end else len(self._buffer)]))
 
     def pages(self) -> Iterator[RawPage]:
         """Each page with its last revision alone.
@@ -103,6 +108,8 @@ class Export:
         del self._buffer[:length]
 
     def _more(self) -> bool:
+        if self._broken:
+            raise self._broken
         block = next(self._blocks, b"")
         self._buffer += block
         return bool(block)

@@ -45,15 +45,12 @@ def rows(arguments: Arguments) -> str:
     said = set(labels.values())
     out = _by_month(names) + _by_year(arguments.places)
     for name, value in names.items():
-        if not value or name in said or not (label := _label(name)):
-            continue
-        if name in labels:
-            label = flat(names[labels[name]])
-        inner = [line for line in value.split("\n") if line.startswith(ROW)] if ROW in value else []
-        text = flat(value)
-        if text and len(text) < _LONGEST and not _EMPTY.fullmatch(text) and not _FILE.search(text):
-            out.append(f"{ROW}{label}: {text}")
-        out += inner
+        if value and name not in said and (label := _label(name)):
+            text = flat(value)
+            if text and len(text) < _LONGEST and not _EMPTY.fullmatch(text) and not _FILE.search(text):
+                out.append(f"{ROW}{flat(names[labels[name]]) if name in labels else label}: {text}")
+        if ROW in value:
+            out += [line for line in value.split("\n") if line.startswith(ROW)]
     return "\n" + "\n".join(out) + "\n" if out else ""
 
 

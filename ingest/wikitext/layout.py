@@ -70,7 +70,6 @@ class _Page:
             case _ if self.table:
                 self.in_table(stripped)
             case "*" | "#" | ":" | ";":
-                self.end_paragraph()
                 self._item(stripped)
             case " " | "\t" | "=" if stripped:
                 self.paragraph.append(stripped)
@@ -89,7 +88,8 @@ class _Page:
 
     def end_paragraph(self) -> None:
         """What was gathered is a paragraph."""
-        self._say_term()
+        if self._term:
+            self._say_term()
         if self.paragraph:
             self._add(_joined(self.paragraph))
             self.paragraph = []
@@ -100,6 +100,8 @@ class _Page:
             self._add(ROW + decoded(line[1:].replace(BREAK, " ")))
 
     def _item(self, line: str) -> None:
+        if self.paragraph:
+            self.end_paragraph()
         text = _ORPHAN.sub("", line.lstrip("*#:;").strip())
         signs = line[: len(line) - len(line.lstrip("*#:;"))]
         if not text or (self._appendix and signs[0] != ":"):

@@ -26,6 +26,7 @@ def outline(text: str, *, language: str = "", hidden: frozenset[str] = frozenset
     text = without_tags(without_marks(text))
     text = links.without_simple_links(text)
     text = expanded(text, partial(rendered, language=language), partial(links.label, hidden=hidden))
+    text = mending.without_double_brackets(text)
     if PIPE in text:
         text = text.replace(PIPE, "|")
     text = mending.without_quotes(mending.without_switches(links.without_external_links(text)))

@@ -1,0 +1,26 @@
+"""Dumps written for tests: as MediaWiki exports them, small."""
+
+HEADER = (
+    '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/" version="0.10" xml:lang="en">\n<siteinfo>'
+    "<sitename>Wikipedia</sitename><dbname>enwiki</dbname><base>https://en.wikipedia.org/wiki/Main_Page</base>"
+    '<case>first-letter</case><namespaces><namespace key="0" /><namespace key="1">Talk</namespace>'
+    '<namespace key="6">File</namespace><namespace key="14">Category</namespace></namespaces></siteinfo>\n'
+)
+END = "</mediawiki>\n"
+
+
+def page(number, title, text, *, ns=0, revision=None, redirect=None, saved="2016-04-22T10:19:33Z"):
+    """Write one page; `ns` None leaves the namespace out, as old schemas do; `redirect` "" has no target."""
+    target = "" if redirect is None else f'<redirect title="{redirect}" />' if redirect else "<redirect />"
+    namespace = "" if ns is None else f"<ns>{ns}</ns>"
+    return (
+        f"<page>\n<title>{title}</title>{namespace}<id>{number}</id>{target}\n"
+        f"<revision><id>{revision or number * 100}</id><timestamp>{saved}</timestamp>"
+        "<contributor><id>7</id></contributor>"
+        f'<model>wikitext</model><text xml:space="preserve">{text}</text></revision>\n</page>\n'
+    )
+
+
+def dump(*pages, header=HEADER, end=END):
+    """Write a dump of some pages."""
+    return (header + "".join(pages) + end).encode()

@@ -1,0 +1,112 @@
+"""A dump's XML is the same stream however it is packed or encoded; what is no dump is named for what it is."""
+
+import bz2
+import gzip
+
+import pytest
+
+from ingest.sources.dump_file import DumpCutShort, DumpError, blocks, packed_with
+from tests.ingest.sources.dumps import dump, page
+
+XML = dump(page(1, "Ada", "Größe &amp; Ruhm. " * 100))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        XML,
+        bz2.compress(XML),
+        bz2.compress(XML[:100]) + bz2.compress(XML[100:]),
+        gzip.compress(XML),
+        gzip.compress(XML[:100]) + gzip.compress(XML[100:]),
+        XML.decode().encode("utf-16"),
+        XML.decode().encode("utf-16-be"),
+        b"\xef\xbb\xbf" + XML,
+        bz2.compress(XML.decode().encode("utf-16")),
+    ],
+    ids=[
+        "plain",
+        "bz2",
+        "bz2 of two streams",
+        "gz",
+        "gz of two",
+        "UTF-16",
+        "UTF-16 without a mark",
+        "UTF-8 mark",
+        "both",
+    ],
+)
+def test_it_comes_as_utf8(tmp_path, content):
+    """Packed or not, in one stream or several."""
+    path = tmp_path / "dump"
+    path.write_bytes(content)
+
+    assert b"".join(blocks(path)) == XML
+
+
+def test_a_declared_encoding_is_obeyed(tmp_path):
+    """Old exports were in Latin-1."""
+    path = tmp_path / "dump"
+    path.write_bytes(b'<?xml version="1.0" encoding="ISO-8859-1"?>' + XML.decode().encode("latin-1"))
+
+    assert b"".join(blocks(path)).endswith(XML)
+
+
+@pytest.mark.parametrize("pack", [bz2.compress, gzip.compress])
+def test_what_was_packed_before_the_cut_comes_first(tmp_path, pack):
+    """Then it says where the file ends."""
+    xml = dump(*(page(number, f"Page {number}", f"{number * 7919} " * 300) for number in range(3000)))
+    packed = pack(xml)
+    path = tmp_path / "dump"
+    path.write_bytes(packed[: len(packed) * 2 // 3])
+    read = []
+
+    with pytest.raises(DumpCutShort, match=r"ends too early, at byte [\d,]+ of the file"):
+        read.extend(blocks(path))
+    assert xml.startswith(b"".join(read))
+    assert sum(map(len, read)) > len(xml) // 3
+
+
+def test_damage_is_placed(tmp_path):
+    """In the packed file, since that is what can be looked at."""
+    packed = bytearray(bz2.compress(dump(*(page(n, f"Page {n}", f"{n * 7919} " * 300) for n in range(3000)))))
+    packed[len(packed) // 2] ^= 0xFF
+    path = tmp_path / "dump.bz2"
+    path.write_bytes(packed)
+
+    with pytest.raises(DumpCutShort, match="damaged near byte"):
+        list(blocks(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"[{}]", "is JSON"),
+        (b"<!DOCTYPE html><html></html>", "is a web page"),
+        (b"<html><body>404</body></html>", "is a web page"),
+        (b"PK\x03\x04...", "is a zip archive"),
+        (b"-- MySQL dump 10.19", "is an SQL dump"),
+        (b"7z\xbc\xaf\x27\x1c..", "is a 7z archive"),
+        (b"# Notes\n", "is no XML"),
+        (b"<rss></rss>", "no export of a wiki"),
+        (gzip.compress(b"{}"), "is JSON"),
+        (bz2.compress(b""), "holds nothing"),
+    ],
+)
+def test_what_is_no_dump_is_named(tmp_path, content, said):
+    """In one line, with what to do."""
+    path = tmp_path / "dump"
+    path.write_bytes(content)
+
+    with pytest.raises(DumpError, match=said) as failure:
+        list(blocks(path))
+    assert failure.value.hint
+
+
+def test_what_is_not_there_is_named(tmp_path):
+    """No file, or a folder."""
+    with pytest.raises(DumpError, match="There is no file"):
+        list(blocks(tmp_path / "none"))
+    with pytest.raises(DumpError, match="is a folder"):
+        packed_with(tmp_path)

@@ -1,0 +1,107 @@
+"""What the XML of a page says."""
+
+import pytest
+
+from ingest.sources.mediawiki_page import Site, head, page_id, site, text
+from tests.ingest.sources.dumps import HEADER, page
+
+SITE = site(HEADER.encode())
+
+
+def test_a_head_is_told_without_parsing():
+    """Entities in the title are characters."""
+    found = head(page(7, "R&amp;D", "x").encode(), SITE)
+
+    assert (found.id, found.key, found.title, found.namespace, found.revision) == ("7", "7", "R&D", 0, "700")
+    assert found.redirect is None
+
+
+@pytest.mark.parametrize(
+    ("title", "namespace"), [("Ada", 0), ("Talk:Ada", 1), ("Category:Ada", 14), ("Star Trek: Voyager", 0)]
+)
+def test_without_a_namespace_the_title_says_it(title, namespace):
+    """As in schemas before 0.6."""
+    assert head(page(1, title, "x", ns=None).encode(), SITE).namespace == namespace
+
+
+@pytest.mark.parametrize(
+    ("xml", "target"),
+    [
+        (page(1, "A", "#REDIRECT [[Ada]]", redirect="Ada"), "Ada"),
+        (page(1, "A", "#REDIRECT [[Ada#Life|x]]", redirect=""), "Ada#Life"),
+        (page(1, "A", "#REDIRECT [[Ada]]"), "Ada"),
+        (page(1, "A", "#WEITERLEITUNG: [[Ada]]"), "Ada"),
+        (page(1, "A", "#перенаправление [[Ada]]"), "Ada"),
+        (page(1, "A", "#転送[[Ada]]"), "Ada"),
+        (page(1, "A", "nothing", redirect=""), ""),
+        (page(1, "A", "#Note [[Ada]]"), None),
+        (page(1, "A", "# [[Ada]]"), None),
+        (page(1, "A", "Text. #REDIRECT [[Ada]]"), None),
+    ],
+)
+def test_redirects_of_all_schemas(xml, target):
+    """By element, or by the words of many languages."""
+    assert head(xml.encode(), SITE).redirect == target
+
+
+def test_titles_are_as_the_wiki_stores_them():
+    """First letter, underscores, sections, spaces."""
+    assert SITE.title("ada_lovelace  x#Life") == "Ada lovelace x"
+    assert Site(first_letter=False).title("ada") == "ada"
+
+
+def test_addresses_pin_the_revision():
+    """In the wiki's own address; none if it is not known."""
+    assert SITE.url("C++ (Sprache)", "12") == "https://en.wikipedia.org/w/index.php?title=C%2B%2B_(Sprache)&oldid=12"
+    assert SITE.url("Ada", "") == "https://en.wikipedia.org/wiki/Ada"
+    assert Site().url("Ada", "12") == ""
+
+
+@pytest.mark.parametrize(
+    ("xml", "reason"),
+    [
+        (page(1, "A", "x").replace("<text", "<texts").replace("</text", "</texts"), "no <text> element"),
+        (page(1, "A", ""), "empty"),
+        (page(1, "A", "  \n"), "empty"),
+        (page(1, "A", "x").replace("wikitext", "json"), "not wikitext but json"),
+        (page(1, "A", "x").replace("<text", '<text deleted="deleted"'), "deleted"),
+        (page(1, "A", "a & b"), "XML is broken"),
+        ("<page><title>A</title></page>", "no revision"),
+    ],
+)
+def test_a_page_without_text_says_why(xml, reason):
+    """Plainly."""
+    assert reason in text(xml.encode()).reason
+
+
+def test_text_and_date_are_read():
+    """Entities once, no more."""
+    found = text(page(1, "A", "a &lt;b&gt; &amp;nbsp;").encode())
+
+    assert (found.wikitext, found.timestamp, found.reason) == ("a <b> &nbsp;", "2016-04-22T10:19:33Z", "")
+
+
+def test_a_page_without_a_title_has_a_number():
+    """So that it can be named."""
+    xml = page(13, "", "x").replace("<title></title>", "").encode()
+
+    assert head(xml, SITE) is None
+    assert page_id(xml) == "13"
+
+
+def test_without_numbers_a_hash_tells_when_a_page_changes():
+    """And the title is its key."""
+    bare = "<page><title>Ada</title><revision><text>{}</text></revision></page>"
+    one, other = (head(bare.format(said).encode(), SITE) for said in ("x", "y"))
+
+    assert one.key == "Ada"
+    assert one.stamp != other.stamp
+
+
+def test_a_header_that_is_broken_is_an_unknown_wikis():
+    """Reading goes on."""
+    assert site(b"<mediawiki><siteinfo>") == Site()
+    assert (
+        site(b'<mediawiki xml:lang="de"></mediawiki>'.removesuffix(b"</mediawiki>")).origin
+        == "https://de.wikipedia.org"
+    )

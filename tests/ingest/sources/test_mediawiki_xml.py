@@ -1,0 +1,114 @@
+"""Exports are cut into pages; one that is broken costs itself alone, and memory stays small."""
+
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.sources.dump_file import DumpCutShort
+from ingest.sources.mediawiki_page import head, text
+from ingest.sources.mediawiki_xml import Export
+from tests.ingest.sources.dumps import END, HEADER, dump, page
+
+
+def pages(xml, size=50):
+    """Read an export that comes in blocks of so many bytes."""
+    return list(Export(xml[at : at + size] for at in range(0, len(xml), size)).pages())
+
+
+@given(st.integers(1, 400))
+def test_pages_are_whole_whatever_the_blocks(size):
+    """And know their place."""
+    xml = dump(page(1, "Ada", "One."), page(2, "Bob", "Two."))
+
+    found = pages(xml, size)
+
+    assert [text(each.xml).wikitext for each in found] == ["One.", "Two."]
+    assert [xml[each.byte :].startswith(each.xml) for each in found] == [True, True]
+    assert [each.line for each in found] == [xml[: each.byte].count(b"\n") + 1 for each in found]
+
+
+def test_the_header_is_read():
+    """Wiki, language, address and namespaces."""
+    site = Export([dump()]).site
+
+    assert (site.name, site.language, site.origin) == ("enwiki", "en", "https://en.wikipedia.org")
+    assert site.namespaces[6] == ("file",)
+    assert site.hidden == {"file", "category"}
+
+
+def test_an_export_without_a_header_is_read():
+    """Some tools write pages alone."""
+    export = Export([page(1, "Ada", "One.").encode(), END.encode()])
+
+    assert export.site.origin == ""
+    assert len(list(export.pages())) == 1
+
+
+def test_of_a_full_history_the_last_revision_is_taken():
+    """By its date, wherever it stands."""
+    revisions = "".join(
+        f"<revision><id>{year}</id><timestamp>{year}-01-01T00:00:00Z</timestamp><text>In {year}.</text></revision>"
+        for year in (2001, 2005, 2003)
+    )
+    xml = f"<page><title>Ada</title><ns>0</ns><id>1</id>{revisions}</page>"
+
+    (found,) = pages((HEADER + xml + END).encode())
+
+    assert text(found.xml).wikitext == "In 2005."
+    assert head(found.xml, Export([dump()]).site).revision == "2005"
+
+
+def test_a_history_longer_than_memory_allows_is_read_as_it_comes():
+    """Sixty megabytes of revisions in a third of that."""
+
+    def blocks():
+        yield (HEADER + "<page><title>Ada</title><ns>0</ns><id>1</id>\n").encode()
+        for number in range(600):
+            filler = b"x" * 100_000
+            yield b"<revision><id>%d</id><timestamp>2001-01-01T%05dZ</timestamp><text>%s</text></revision>\n" % (
+                number,
+                number,
+                filler,
+            )
+        yield b"</page>\n"
+        yield page(2, "Bob", "Two.").encode()
+        yield END.encode()
+
+    tracemalloc.start()
+    found = list(Export(blocks()).pages())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert [head(each.xml, Export([dump()]).site).revision for each in found] == ["599", "200"]
+    assert found[1].line == 605
+    assert peak < 40_000_000
+
+
+def test_a_page_that_lost_its_end_costs_itself_alone():
+    """The next one begins within it."""
+    broken = page(2, "Bob", "Two.").replace("</page>", "")
+
+    found = pages(dump(page(1, "Ada", "One."), broken, page(3, "Cy", "Three.")))
+
+    assert [text(each.xml).wikitext for each in found] == ["One.", "", "Three."]
+    assert "its XML is broken" in text(found[1].xml).reason
+
+
+@pytest.mark.parametrize("cut", [0.5, 0.9])
+def test_an_export_cut_in_a_page_gives_the_pages_before(cut):
+    """And says in which page it ends."""
+    second = page(2, "Bob", "Two. " * 50)
+    xml = dump(page(1, "Ada", "One."))[: -len(END)] + second[: int(len(second) * cut)].encode()
+    found = []
+
+    with pytest.raises(DumpCutShort, match=r"within the page “Bob” \(line 7, byte [\d,]+ of the XML\)"):
+        found.extend(Export([xml]).pages())
+    assert len(found) == 1
+
+
+def test_an_export_cut_between_pages_is_told_by_its_missing_end():
+    """Or half a Wikipedia would pass for the whole."""
+    with pytest.raises(DumpCutShort, match="ends without </mediawiki>"):
+        pages(dump(page(1, "Ada", "One."), end=""))

@@ -1,0 +1,67 @@
+"""The index of a multistream dump tells where its streams are."""
+
+import bz2
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.sources.dump_file import DumpError
+from ingest.sources.multistream import Stream, index_beside, parsed, streams
+
+DATA = Path(os.environ.get("FOOTNOTE_DATA", Path(__file__).parents[4] / "shared" / "data"))
+SAMPLE = DATA / "wikipedia_dumps" / "multistream-index-sample.txt"
+
+
+def test_lines_of_one_offset_are_one_stream():
+    """It ends where the next begins; titles may hold colons."""
+    lines = ["499:10:A\n", "499:12:B: C\n", "900:13:D\n"]
+
+    assert list(parsed(lines, 1000)) == [
+        Stream(499, 900, (("10", "A"), ("12", "B: C"))),
+        Stream(900, 1000, (("13", "D"),)),
+    ]
+
+
+@given(st.lists(st.integers(1, 2**31 - 1), min_size=1, max_size=20))
+def test_offsets_cut_to_32_bits_are_made_whole(steps):
+    """As long as no stream is longer than two gibibytes."""
+    offsets = [sum(steps[: end + 1]) for end in range(len(steps))]
+    cut = [(offset + 2**31) % 2**32 - 2**31 for offset in offsets]
+
+    found = list(parsed((f"{offset}:1:A" for offset in cut), offsets[-1] + 1))
+
+    assert [stream.start for stream in found] == offsets
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason="FOOTNOTE_DATA can name the folder of data sets")
+def test_real_lines_with_negative_offsets():
+    """The third stream of the sample begins above 2 GiB."""
+    found = list(parsed(SAMPLE.read_text(encoding="utf-8").splitlines(), 2**32))
+
+    assert [stream.start for stream in found] == [499, 2147418907, 2**32 - 2147469295]
+    assert [len(stream.pages) for stream in found] == [10, 6, 4]
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_the_index_is_found_beside_its_dump(tmp_path, packed):
+    """Packed or not; a part of a dump has its own."""
+    dump = tmp_path / "enwiki-x-pages-articles-multistream3.xml-p1p9.bz2"
+    index = tmp_path / f"enwiki-x-pages-articles-multistream-index3.txt-p1p9{'.bz2' if packed else ''}"
+    index.write_bytes(bz2.compress(b"5:1:A\n") if packed else b"5:1:A\n")
+
+    assert index_beside(dump) == index
+    assert list(streams(index, 9)) == [Stream(5, 9, (("1", "A"),))]
+    assert index_beside(tmp_path / "other.xml.bz2") is None
+
+
+def test_a_damaged_index_is_said_to_be(tmp_path):
+    """With what to do."""
+    index = tmp_path / "index.txt"
+    index.write_text("5:1:A\nnonsense\n")
+
+    with pytest.raises(DumpError, match="line 2 is not offset:id:title") as failure:
+        list(streams(index, 9))
+    assert "remove it" in failure.value.hint

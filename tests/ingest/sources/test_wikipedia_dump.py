@@ -1,0 +1,199 @@
+"""A dump as a source: articles with their aliases, what is known left unread, what is broken said."""
+
+import bz2
+
+import pytest
+
+from ingest.sources.dump_file import DumpError
+from ingest.sources.wikipedia_dump import WikipediaDump
+from ingest.types import Unreadable, UnreadableDocument
+from tests.ingest.sources.dumps import END, HEADER, dump, page
+
+PAGES = (
+    page(1, "Ada", "'''Ada''' was a [[mathematician]]."),
+    page(2, "Countess", "#REDIRECT [[ada]]", redirect="ada"),
+    page(3, "Talk:Ada", "Who?", ns=1),
+    page(4, "Bob", "Bob is a name.\n{{disambiguation}}"),
+    page(5, "Robert", "#REDIRECT [[Bob]]", redirect="Bob"),
+)
+
+
+def written(tmp_path, content, name="dump.xml"):
+    """Write a dump and return it as a source."""
+    path = tmp_path / name
+    path.write_bytes(content)
+    return WikipediaDump(path)
+
+
+def loaded(items):
+    """Return the pages by key, and what could not be read."""
+    items = list(items)
+    pages = {item.key: item.load() for item in items if not isinstance(item, Unreadable)}
+    return pages, [(item.key, item.reason) for item in items if isinstance(item, Unreadable)]
+
+
+def test_articles_come_with_all_that_is_known_of_them(tmp_path):
+    """Redirects are aliases of their target, wherever they stand; other namespaces are left out."""
+    source = written(tmp_path, dump(*PAGES))
+    pages, failures = loaded(source.documents())
+
+    assert (list(pages), failures) == (["1", "4"], [])
+    ada = pages["1"]
+    assert (ada.title, ada.aliases, ada.language, ada.revision) == ("Ada", ("Countess",), "en", "100")
+    assert ada.url == "https://en.wikipedia.org/w/index.php?title=Ada&oldid=100"
+    assert ada.date.isoformat() == "2016-04-22T10:19:33+00:00"
+    assert ada.sections[0].blocks[0].text == "Ada was a mathematician."
+    assert [pages[key].disambiguation for key in pages] == [False, True]
+
+
+def test_it_says_how_many_there_will_be(tmp_path):
+    """Before the first is parsed, and again if asked again."""
+    source = written(tmp_path, dump(*PAGES))
+
+    assert (source.expected(), source.expected()) == (2, 2)
+    assert len(list(source.documents())) == 2
+    assert len(list(source.documents())) == 2
+
+
+def test_what_is_known_is_not_parsed(tmp_path):
+    """Fingerprints are the same from day to day; a page that changed has a new one."""
+    first = {item.key: item.fingerprint for item in written(tmp_path, dump(*PAGES)).documents()}
+    changed = dump(PAGES[0].replace("<id>100</id>", "<id>101</id>"), *PAGES[1:])
+    items = {item.key: item for item in written(tmp_path, changed).documents(first)}
+
+    assert items["1"].fingerprint != first["1"]
+    assert items["1"].load().revision == "101"
+    assert items["4"].fingerprint == first["4"]
+    with pytest.raises(UnreadableDocument):
+        items["4"].load()
+
+
+def test_a_new_redirect_changes_its_target(tmp_path):
+    """Nobody edited the article, but it is known by one more name."""
+    first = {item.key: item.fingerprint for item in written(tmp_path, dump(*PAGES)).documents()}
+    more = dump(*PAGES, page(6, "Lady Ada", "#REDIRECT [[Ada]]", redirect="Ada"))
+    second = {item.key: item for item in written(tmp_path, more).documents(first)}
+
+    assert second["1"].load().aliases == ("Countess", "Lady Ada")
+    assert second["4"].fingerprint == first["4"]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_pages_come_in_order_from_any_number_of_processes(tmp_path, processes):
+    """And are the same."""
+    pages = [page(number, f"Page {number}", f"Text {number}. " * 400) for number in range(1, 300)]
+    path = tmp_path / "dump.xml"
+    path.write_bytes(dump(*pages))
+    items = list(WikipediaDump(path, processes=processes).documents())
+
+    assert [item.key for item in items] == [str(number) for number in range(1, 300)]
+    assert items[41].load().sections[0].blocks[0].text.startswith("Text 42. Text 42.")
+
+
+def test_an_abandoned_reading_leaves_no_processes(tmp_path):
+    """A refresh may fail halfway."""
+    path = tmp_path / "dump.xml"
+    path.write_bytes(dump(*(page(number, f"Page {number}", f"Text {number}. " * 400) for number in range(1, 1000))))
+    items = WikipediaDump(path, processes=2).documents()
+    next(items)
+    items.close()
+
+    assert list(items) == []
+
+
+def multistream(tmp_path, *, index=True):
+    """Write a multistream dump of two streams of articles, and its index."""
+    parts = [HEADER, PAGES[0] + PAGES[1], PAGES[2] + PAGES[3] + PAGES[4], END]
+    packed = [bz2.compress(part.encode()) for part in parts]
+    path = tmp_path / "enwiki-x-pages-articles-multistream.xml.bz2"
+    path.write_bytes(b"".join(packed))
+    first, second = len(packed[0]), len(packed[0]) + len(packed[1])
+    if index:
+        lines = f"{first}:1:Ada\n{first}:2:Countess\n{second}:3:Talk:Ada\n{second}:4:Bob\n{second}:5:Robert\n"
+        path.with_name("enwiki-x-pages-articles-multistream-index.txt").write_text(lines)
+    return path
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_a_multistream_dump_says_the_same_with_its_index_and_without(tmp_path, index):
+    """With it, streams are read apart."""
+    source = WikipediaDump(multistream(tmp_path, index=index))
+    pages, failures = loaded(source.documents())
+
+    assert source.expected() == 2
+    assert failures == []
+    assert [(page.title, page.aliases) for page in pages.values()] == [("Ada", ("Countess",)), ("Bob", ("Robert",))]
+
+
+def test_what_is_known_of_a_multistream_dump_is_not_parsed(tmp_path):
+    """Nor is what an index tells of it trusted more than the revision."""
+    source = WikipediaDump(multistream(tmp_path))
+    known = {item.key: item.fingerprint for item in source.documents()}
+    items = {item.key: item for item in source.documents(known | {"1": "99-old-0"})}
+
+    assert items["1"].load().title == "Ada"
+    assert items["4"].fingerprint == known["4"]
+    with pytest.raises(UnreadableDocument):
+        items["4"].load()
+
+
+def test_a_damaged_stream_of_a_multistream_dump_costs_itself_alone(tmp_path):
+    """It says where it is."""
+    path = multistream(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[len(bz2.compress(HEADER.encode())) + 30] ^= 0xFF
+    path.write_bytes(content)
+    pages, failures = loaded(WikipediaDump(path).documents())
+
+    assert [page.title for page in pages.values()] == ["Bob"]
+    assert [key for key, _ in failures] == [path.name]
+    assert "damaged or missing" in failures[0][1]
+
+
+def test_of_a_dump_cut_short_all_that_is_known_stays(tmp_path):
+    """Nobody can tell that what stood behind the cut is gone."""
+    whole = dump(*PAGES)
+    known = {item.key: item.fingerprint for item in written(tmp_path, whole).documents()}
+    items = list(written(tmp_path, whole[: whole.index(b"Bob is a")]).documents(known))
+
+    assert [item.key for item in items] == ["1", "dump.xml", "4"]
+    assert "within the page “Bob” (line" in items[1].reason
+    assert "Download the dump again" in items[1].reason
+    assert items[2].fingerprint == known["4"]
+
+
+def test_a_page_that_stands_twice_is_taken_once(tmp_path):
+    """Dumps that are put together may repeat themselves; the repetition is said in one line."""
+    pages, failures = loaded(written(tmp_path, dump(*PAGES, *PAGES)).documents())
+
+    assert list(pages) == ["1", "4"]
+    assert failures == [
+        ("dump.xml (repeated pages)", "2 pages stand in the dump more than once: the first of each was taken")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (page(9, "", "x").replace("<title></title>", ""), "the page has no title (line 3, byte"),
+        (page(9, "Cy", "x").replace("text", "texts"), "“Cy”: it has no <text> element (line 3, byte"),
+        (page(9, "Cy", ""), "“Cy”: its text is empty (line 3, byte"),
+        (page(9, "Cy", "a & b"), "“Cy”: its XML is broken"),
+        (page(9, "Cy", "{{stub}}"), "“Cy”: there is no text in it but templates and links"),
+    ],
+)
+def test_a_page_that_cannot_be_read_says_why_and_where(tmp_path, bad, reason):
+    """And the others are read."""
+    pages, failures = loaded(written(tmp_path, dump(bad, PAGES[0])).documents())
+
+    assert list(pages) == ["1"]
+    assert [key for key, _ in failures] == ["9"]
+    assert failures[0][1].startswith(reason)
+
+
+def test_what_is_no_dump_is_said_at_once(tmp_path):
+    """Before anything is asked of it."""
+    with pytest.raises(DumpError):
+        WikipediaDump(tmp_path / "none.xml").documents()
+    with pytest.raises(DumpError):
+        written(tmp_path, b"{}").expected()
