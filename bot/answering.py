@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
+from textwrap import shorten
 from typing import Any
 
 from bot.access import Asker, readable
@@ -121,7 +122,10 @@ async def _run(
         status = Status.FAILED if isinstance(error, SearchUnavailable | StorageError) else Status.REFUSED
         failure = Failure(error.kind, str(error), error.hint)
     except Exception as error:
-        status, failure = Status.FAILED, Failure("internal", f"{type(error).__name__}: {error}", "")
+        status, failure = (
+            Status.FAILED,
+            Failure("internal", shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …"), ""),
+        )
         raise
     finally:
         done = gate.answer(status, nearest=recorder.nearest(NEAREST))

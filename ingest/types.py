@@ -1,6 +1,6 @@
 """What sources hand to a refresh: documents found, and pages read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -34,6 +34,10 @@ class Page:
     revision: str = ""
     date: datetime | None = None
     language: str = ""
+    aliases: tuple[str, ...] = ()
+    """Other titles under which its source knows it."""
+    disambiguation: bool = False
+    """Whether it only tells apart what shares its title."""
 
 
 class UnreadableDocument(Exception):
@@ -63,8 +67,11 @@ class Unreadable:
 class Source(Protocol):
     """Where documents come from."""
 
-    def documents(self) -> Iterator[Found | Unreadable]:
-        """Every document there is now, in a stable order. Blocks. What is not listed is gone."""
+    def documents(self, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
+        """Every document there is now, in a stable order. Blocks. What is not listed is gone.
+
+        `known` are the fingerprints by key that will not be loaded, for a source that works ahead of being asked.
+        """
         ...
 
     def expected(self) -> int | None:

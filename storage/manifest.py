@@ -216,7 +216,8 @@ def _names(changes: Iterable[DocumentChange]) -> Iterator[dict[str, str]]:
 
 
 def _columns(document: Document) -> dict[str, Any]:
-    return {column.name: getattr(document, column.name) for column in documents.c}
+    values = {column.name: getattr(document, column.name) for column in documents.c}
+    return values | {"aliases": "\n".join(document.aliases)}
 
 
 def _row(passage: Passage, *, listed: bool) -> dict[str, Any]:
@@ -230,7 +231,8 @@ def _passage(row: _Row, content_hash: str) -> Passage:
 
 def _document(row: _Row) -> Document:
     about = (row.title, row.url, row.revision, row.date, row.language, row.fingerprint)
-    return Document(row.corpus, row.key, *about)
+    aliases = tuple(row.aliases.split("\n")) if row.aliases else ()
+    return Document(row.corpus, row.key, *about, aliases, row.disambiguation)
 
 
 def _with_document(row: _Row) -> Found:

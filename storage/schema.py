@@ -61,6 +61,8 @@ documents = Table(
     Column("date", Moment),
     Column("language", Text, nullable=False),
     Column("fingerprint", Text, nullable=False),
+    Column("aliases", Text, nullable=False),
+    Column("disambiguation", Boolean, nullable=False),
 )
 
 # A passage is written before its document is (see `storage.manifest`), so it refers to it without a foreign key.

@@ -39,6 +39,10 @@ class Document:
     """ISO 639-1, empty when unknown."""
     fingerprint: str = ""
     """A hash of the source's bytes and of the code that reads them; equal fingerprints are not read again."""
+    aliases: tuple[str, ...] = ()
+    """Other titles under which its source knows it; its first passage is found by them."""
+    disambiguation: bool = False
+    """Whether it only tells apart what shares its title."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import statistics
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -70,8 +70,9 @@ class SaladSource:
         """Say how many."""
         return self.count
 
-    def documents(self) -> Iterator[Found | Unreadable]:
+    def documents(self, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
         """Make them one by one."""
+        del known
         texts = salad(Random(self.seed), WORDS)
         for number in range(self.count):
             page = Page(f"Page {number}", (Section((), (Block(next(texts)),)),))

@@ -50,6 +50,8 @@ def _make_manifest() -> None:
         sa.Column("date", sa.DateTime(timezone=True)),
         sa.Column("language", sa.Text, nullable=False),
         sa.Column("fingerprint", sa.Text, nullable=False),
+        sa.Column("aliases", sa.Text, nullable=False),
+        sa.Column("disambiguation", sa.Boolean, nullable=False),
     )
     op.create_table(
         "passages",
