@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from bot.settings import Settings
+from bot.versions import VERSION
 from pipeline.kit import System
 from pipeline.systems import extractive
 from storage.audit import AuditLog
@@ -46,6 +47,12 @@ class App:
     passages: PassageStore
     manifest: Manifest
     audit: AuditLog
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """What a turn ran under, for its record: the code, the settings, and who embeds."""
+        digest = settings_digest(self.settings)
+        return {"version": VERSION, "settings": digest, "embedder": self.passages.embedder.name}
 
     @property
     def system(self) -> str:

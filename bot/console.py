@@ -20,7 +20,7 @@ from bot import documents
 from bot.sanitizing import one_line
 
 if TYPE_CHECKING:
-    from bot.answering import Failure
+    from bot.turns import Failure
 
 INTERRUPTED = 130
 _UNSEEN = {char: f"\\u{char:04x}" for char in range(0x7F, 0xA0)}

@@ -30,7 +30,7 @@ from sqlalchemy import (
 from storage.database import Database
 from storage.identity import passage_hash
 from storage.schema import corpora, documents, failures, passages
-from storage.types import CorpusInfo, Document, DocumentChange, Kind, Passage
+from storage.types import Corpus, CorpusInfo, Document, DocumentChange, Kind, Passage
 
 Found = tuple[Passage, Document]
 _Row = Row[*tuple[Any, ...]]
@@ -117,12 +117,20 @@ class Manifest:
         query = select(func.count()).select_from(passages).where(passages.c.corpus == corpus, passages.c.listed)
         return int((await self._all(query))[0][0])
 
+    async def catalogue(self) -> tuple[Corpus, ...]:
+        """Return which corpora there are, by name; quick, whatever their size."""
+        return tuple(Corpus(*row) for row in await self._all(select(corpora).order_by(corpora.c.name)))
+
     async def corpora(self) -> tuple[CorpusInfo, ...]:
-        """Return what is indexed, by name."""
+        """Return what is indexed, by name. Counts it, which takes seconds for a whole Wikipedia."""
         return tuple(
             CorpusInfo(row.name, row.documents, row.passages, row.refreshed_at, row.failures)
             for row in await self._all(_overview())
         )
+
+    async def describe(self, corpus: str, *, reference: bool) -> None:
+        """Note what a corpus is, before anything of it is indexed."""
+        await self._database.write(lambda connection: _describe(connection, corpus, reference=reference))
 
     async def finish(self, corpus: str, at: datetime, unread: Iterable[tuple[str, str]] = ()) -> None:
         """Note that a refresh ran to its end, and the (key, reason) of each document that it could not read."""
@@ -173,6 +181,11 @@ def _finish(connection: Connection, corpus: str, at: datetime, unread: Sequence[
     connection.execute(update(corpora).where(corpora.c.name == corpus).values(refreshed_at=at))
     connection.execute(delete(failures).where(failures.c.corpus == corpus))
     _each(connection, insert(failures), unread)
+
+
+def _describe(connection: Connection, corpus: str, *, reference: bool) -> None:
+    _know(connection, {corpus})
+    connection.execute(update(corpora).where(corpora.c.name == corpus).values(reference=reference))
 
 
 def _know(connection: Connection, names: Collection[str]) -> None:

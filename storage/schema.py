@@ -14,6 +14,7 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    false,
 )
 
 REVISION = "0001"
@@ -48,6 +49,7 @@ corpora = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("refreshed_at", Moment),
+    Column("reference", Boolean, nullable=False, server_default=false()),
 )
 
 documents = Table(

@@ -174,6 +174,17 @@ class LogEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Corpus:
+    """A corpus as every turn needs it, without counting anything."""
+
+    name: str
+    refreshed: datetime | None
+    """When a refresh last ran to its end; None when none has."""
+    reference: bool
+    """Whether it is a work of reference, such as an encyclopedia, and not the team's own."""
+
+
+@dataclass(frozen=True, slots=True)
 class CorpusInfo:
     """What is indexed of one corpus."""
 

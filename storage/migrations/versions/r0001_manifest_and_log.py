@@ -39,6 +39,7 @@ def _make_manifest() -> None:
         "corpora",
         sa.Column("name", sa.Text, primary_key=True),
         sa.Column("refreshed_at", sa.DateTime(timezone=True)),
+        sa.Column("reference", sa.Boolean, nullable=False, server_default=sa.false()),
     )
     op.create_table(
         "documents",
