@@ -25,7 +25,8 @@ from storage.embedding.opening import open_embedder
 from storage.lexical import LexicalIndex
 from storage.lock import hold
 from storage.manifest import Manifest
-from storage.passages import PassageStore, Threads
+from storage.passages import PassageStore
+from storage.retrieving import Threads
 
 SYSTEMS: Mapping[str, System] = MappingProxyType({"extractive": extractive.answer})
 """Every system by the name that settings and `--system` use."""
@@ -102,7 +103,7 @@ def _store(settings: Settings, manifest: Manifest, stack: ExitStack) -> PassageS
     stack.callback(dense.close)
     lexical = LexicalIndex(settings.home / "lexical")
     stack.callback(lexical.close)
-    return PassageStore(manifest, dense, lexical, embedder, threads)
+    return PassageStore(manifest, dense, lexical, embedder, threads, own_first=settings.ranking.own_first)
 
 
 def _remove_indexes(home: Path) -> None:

@@ -32,6 +32,11 @@ class SetSource:
     texts: tuple[Text, ...]
     language: str
 
+    @property
+    def reference(self) -> bool:
+        """Rank as the team's own."""
+        return False
+
     def expected(self) -> int | None:
         """Count them."""
         return len(self.texts)

@@ -202,6 +202,7 @@ async def refresh(
     """
     manifest = store.manifest
     await store.recover()
+    await manifest.describe(corpus, reference=source.reference)
     known = await manifest.fingerprints(corpus)
     run = _Run(RefreshReport(corpus))
     with Worker("ingest-read") as reader:

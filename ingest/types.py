@@ -67,6 +67,11 @@ class Unreadable:
 class Source(Protocol):
     """Where documents come from."""
 
+    @property
+    def reference(self) -> bool:
+        """Whether it is a work of reference, such as an encyclopedia, and not the team's own."""
+        ...
+
     def documents(self, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
         """Every document there is now, in a stable order. Blocks. What is not listed is gone.
 

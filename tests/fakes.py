@@ -52,6 +52,11 @@ class PageSource:
     loaded: list[str] = field(default_factory=list)
     """The keys of the pages that were read, in order."""
 
+    @property
+    def reference(self) -> bool:
+        """Be the team's own."""
+        return False
+
     def expected(self) -> int | None:
         """Count the pages."""
         return len(self.pages)

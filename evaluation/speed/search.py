@@ -30,7 +30,8 @@ from storage.dense import DenseIndex
 from storage.embedding import Embedder, Vectors, open_embedder
 from storage.lexical import LexicalIndex
 from storage.manifest import Manifest
-from storage.passages import PassageStore, Threads
+from storage.passages import PassageStore
+from storage.retrieving import Threads
 
 WORDS = 100
 LAG_EVERY = 0.005
@@ -65,6 +66,11 @@ class SaladSource:
 
     count: int
     seed: int
+
+    @property
+    def reference(self) -> bool:
+        """Rank as the team's own."""
+        return False
 
     def expected(self) -> int | None:
         """Say how many."""

@@ -53,6 +53,8 @@ class FolderError(Exception):
 class Folder:
     """The documents under one folder. Symbolic links are followed, except back into a folder that they stand in."""
 
+    reference = False
+
     def __init__(
         self,
         path: str | os.PathLike[str],
