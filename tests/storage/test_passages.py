@@ -34,7 +34,7 @@ async def test_the_team_s_own_passages_come_first_where_both_answer(store):
     """And by how much is a setting."""
     question, both = "how many days a year is annual leave number 7", ["wiki", "handbook"]
     alike = await store.search(question, both, 5)
-    preferring = await replace(store, own_first=10.0).search(question, both, 5)
+    preferring = await replace(store, own_first=50.0).search(question, both, 5)
 
     assert alike[0].passage.corpus == "wiki"
     assert preferring[0].passage.corpus == "handbook"
