@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from bot.settings import Settings
+from bot.versions import VERSION
 from pipeline.kit import System
 from pipeline.systems import extractive
 from storage.audit import AuditLog
@@ -24,7 +25,8 @@ from storage.embedding.opening import open_embedder
 from storage.lexical import LexicalIndex
 from storage.lock import hold
 from storage.manifest import Manifest
-from storage.passages import PassageStore, Threads
+from storage.passages import PassageStore
+from storage.retrieving import Threads
 
 SYSTEMS: Mapping[str, System] = MappingProxyType({"extractive": extractive.answer})
 """Every system by the name that settings and `--system` use."""
@@ -46,6 +48,12 @@ class App:
     passages: PassageStore
     manifest: Manifest
     audit: AuditLog
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """What a turn ran under, for its record: the code, the settings, and who embeds."""
+        digest = settings_digest(self.settings)
+        return {"version": VERSION, "settings": digest, "embedder": self.passages.embedder.name}
 
     @property
     def system(self) -> str:
@@ -95,7 +103,7 @@ def _store(settings: Settings, manifest: Manifest, stack: ExitStack) -> PassageS
     stack.callback(dense.close)
     lexical = LexicalIndex(settings.home / "lexical")
     stack.callback(lexical.close)
-    return PassageStore(manifest, dense, lexical, embedder, threads)
+    return PassageStore(manifest, dense, lexical, embedder, threads, own_first=settings.ranking.own_first)
 
 
 def _remove_indexes(home: Path) -> None:

@@ -15,7 +15,7 @@ from pipeline.types import Turn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bot.answering import Answered
+    from bot.turns import Answered
 
 REMEMBERED = 20
 """How many turns a conversation keeps."""

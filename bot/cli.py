@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from bot.commands import asking, auditing, chatting, indexes, ingesting, setting_up
 from bot.commands.frame import examples, invocation_of
@@ -29,15 +29,21 @@ class Commands(TyperGroup):
         return [*sorted(super().list_commands(ctx), key=ORDER.index), *sorted(_plugins().names)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command by its name; None if there is none."""
+        """Return a command by its name; None if there is none. Another package's is only its name, to be listed."""
         if own := super().get_command(ctx, cmd_name):
             return own
-        found = next(iter(_plugins().select(name=cmd_name)), None)
-        if not found:
+        if cmd_name not in _plugins().names:
             return None
+        return TyperCommand(cmd_name, help=f"See `footnote {cmd_name} --help`.")
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that was named, and load it if it is another package's."""
+        found = next(iter(_plugins().select(name=args[0])), None)
+        if not found:
+            return super().resolve_command(ctx, args)
         command = typer.main.get_command(found.load())
-        command.name = cmd_name
-        return command
+        command.name = args[0]
+        return args[0], command, args[1:]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options, which may stand behind the command's name as well."""

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TextIO, runtime_checkable
 
 import typer
@@ -19,7 +20,7 @@ from bot import documents
 from bot.sanitizing import one_line
 
 if TYPE_CHECKING:
-    from bot.answering import Failure
+    from bot.turns import Failure
 
 INTERRUPTED = 130
 _UNSEEN = {char: f"\\u{char:04x}" for char in range(0x7F, 0xA0)}
@@ -121,8 +122,9 @@ def fault_of(error: Exception) -> Fault:
     if isinstance(error, OSError) and error.strerror:
         place = f": {error.filename}" if error.filename else ""
         return Fault("system", f"{error.strerror}{place}.", "Mend that, and run the command again.")
-    message = f"Something went wrong that should not have: {type(error).__name__}: {error}"
-    return Fault("internal", message, "`footnote --debug …` shows where.")
+    # A library's message may hold whole documents, or what was asked: its beginning says enough.
+    said = shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
+    return Fault("internal", f"Something went wrong that should not have: {said}", "`footnote --debug …` shows where.")
 
 
 def fault_in(failure: "Failure") -> Fault:

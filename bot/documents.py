@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from bot.answering import Answered
     from bot.console import Fault
     from bot.record import Listed, Verified
+    from bot.turns import Answered
     from ingest.refreshing import RefreshReport
     from pipeline.types import Answer, Usage
     from storage.types import CheckedClaim, Citation, CorpusInfo, Hit, LogEntry

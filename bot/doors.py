@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
-    from bot.answering import Answered, Asked
     from bot.app import App, Records
     from bot.settings import Settings
+    from bot.turns import Answered, Asked
     from ingest.refreshing import Progress, RefreshReport
     from ingest.types import Source
     from pipeline.types import Event

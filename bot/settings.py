@@ -107,6 +107,13 @@ class CorpusSettings(_Values):
     source: FolderSettings | None = None
 
 
+class RankingSettings(_Values):
+    """How passages of several corpora are ranked among each other."""
+
+    own_first: float = Field(default=1.0, ge=0, le=10)
+    """How far the team's own passages are put before those of works of reference; 0 ranks all alike."""
+
+
 class Settings(_Values):
     """Everything that can be set."""
 
@@ -118,6 +125,7 @@ class Settings(_Values):
     limits: LimitSettings = LimitSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     chroma: ChromaSettings = ChromaSettings()
+    ranking: RankingSettings = RankingSettings()
     corpus: Annotated[tuple[CorpusSettings, ...], AfterValidator(_all_different)] = ()
 
     @property

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime, tzinfo
 
-    from bot.answering import Answered
+    from bot.turns import Answered
     from storage.types import Citation, Hit
 
 WIDTH = 100

@@ -5,6 +5,8 @@ Registered as an entry point, so that bot knows nothing of it.
 
 import typer
 
+from evaluation.answers import answers
+from evaluation.calibration import calibrate
 from evaluation.crashes import crashes
 from evaluation.retrieval import retrieval
 from evaluation.speed.dumps import dumps
@@ -15,6 +17,8 @@ app = typer.Typer(no_args_is_help=True, help="Measure how well and how fast it a
 speed = typer.Typer(no_args_is_help=True, help="Measure speed and memory.")
 app.add_typer(speed, name="speed")
 
+app.command()(answers)
+app.command()(calibrate)
 app.command()(retrieval)
 app.command()(crashes)
 speed.command()(dumps)

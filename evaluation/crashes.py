@@ -7,6 +7,7 @@ embedder, Chroma, tantivy and SQLite wherever they are.
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -49,21 +50,48 @@ def crashes(
     """
     random = Random(seed)
     with tempfile.TemporaryDirectory() as scratch:
-        whole, killed = Path(scratch, "whole"), Path(scratch, "killed")
+        whole, before, killed = (Path(scratch, name) for name in ("whole", "before", "killed"))
         seconds = _ingest(folder, whole)
+        _ingest(_older(folder, Path(scratch, "older")), before)
         print(f"undisturbed: {seconds:.1f} s")
+        expected = asyncio.run(_read(whole))
+        faults = []
         for number in range(1, moments + 1):
-            moment = random.uniform(0.0, seconds)
-            survived = _ingest(folder, killed, kill_after=moment) < 0
-            print(f"kill {number}: after {moment:.2f} s{'' if survived else ' (it had already ended)'}")
-        _ingest(folder, killed)
-        expected, resumed = asyncio.run(_read(whole)), asyncio.run(_read(killed))
-        faults = differences(expected, resumed)
-        print("\n".join(faults) or f"equal: {len(expected.rows):,} passages in SQL, Chroma and tantivy")
+            start = before if number % 2 else None
+            moment = _kill(folder, killed, start, seconds, random)
+            _ingest(folder, killed)
+            found = differences(expected, asyncio.run(_read(killed)))
+            faults += found
+            what = "a refresh" if start else "a first ingest"
+            print(f"kill {number}: {what} after {moment:.2f} s: {'; '.join(found) or 'equal once resumed'}", flush=True)
         _reindex(killed)
         again = differences(expected, asyncio.run(_read(killed)))
-        print("\n".join(again) or "reindex: equal")
+        print(f"reindex: {'; '.join(again) or 'equal'}; {len(expected.rows):,} passages in SQL, Chroma and tantivy")
     raise typer.Exit(bool(faults or again))
+
+
+def _older(folder: Path, copy: Path) -> Path:
+    """Return a copy of a folder in which a third of the files are shorter, a tenth missing and a tenth misnamed."""
+    shutil.copytree(folder, copy)
+    for number, path in enumerate(sorted(path for path in copy.rglob("*.md"))):
+        if number % 3 == 0:
+            path.write_text(path.read_text(encoding="utf-8")[: path.stat().st_size // 2], encoding="utf-8")
+        elif number % 10 == 1:
+            path.unlink()
+        elif number % 10 == 2:
+            path.rename(path.with_stem(f"{path.stem}-old"))
+    return copy
+
+
+def _kill(folder: Path, home: Path, start: Path | None, seconds: float, random: Random) -> float:
+    """Kill an ingest at a moment at which it really runs, and return the moment."""
+    while True:
+        shutil.rmtree(home, ignore_errors=True)
+        if start:
+            shutil.copytree(start, home)
+        moment = random.uniform(0.0, seconds)
+        if _ingest(folder, home, kill_after=moment) < 0:
+            return moment
 
 
 def differences(expected: Contents, found: Contents) -> list[str]:

@@ -32,12 +32,18 @@ class SetSource:
     texts: tuple[Text, ...]
     language: str
 
+    @property
+    def reference(self) -> bool:
+        """Rank as the team's own."""
+        return False
+
     def expected(self) -> int | None:
         """Count them."""
         return len(self.texts)
 
-    def documents(self) -> Iterator[Found | Unreadable]:
+    def documents(self, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
         """Hand out each text as a page of one section."""
+        del known
         for text in self.texts:
             page = Page(text.title, (Section((), (Block(text.text),)),), language=self.language)
             yield Found(text.id, text.id, len(text.text), partial(_same, page))

@@ -77,22 +77,41 @@ class Batch:
         return (*(found.key for found, _ in self.read), *(key for key, _ in self.failures), *self.unchanged)
 
 
-def plan_document(corpus: str, found: Found, page: Page, stored: Sequence[Passage]) -> DocumentChange:
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What the manifest holds of a document: its row, None when it is new, and its passages in order."""
+
+    document: Document | None
+    passages: tuple[Passage, ...]
+
+
+def plan_document(corpus: str, found: Found, page: Page, stored: Stored) -> DocumentChange:
     """Decide what becomes of the passages of one document that was read anew; pure.
 
-    A passage that stands already, title included, is kept as it is; only its position may move.
+    A passage that the indexes know as it is, title included, is kept; only its position may move.
     """
-    known = {passage.id: passage.hash for passage in stored}
     new = cut(corpus, found.key, page)
+    document = document_of(corpus, found, page)
+    known = {passage.id: passage.hash for passage in stored.passages}
+    if new and _first_differs(document, new, stored):
+        known[new[0].id] = ""
     ids = {passage.id for passage in new}
     return DocumentChange(
         corpus=corpus,
         key=found.key,
-        document=document_of(corpus, found, page),
+        document=document,
         add=tuple(passage for passage in new if known.get(passage.id) != passage.hash),
         keep=tuple(passage for passage in new if known.get(passage.id) == passage.hash),
-        drop=tuple(passage.id for passage in stored if passage.id not in ids),
+        drop=tuple(passage.id for passage in stored.passages if passage.id not in ids),
     )
+
+
+def _first_differs(document: Document, new: Sequence[Passage], stored: Stored) -> bool:
+    """Return whether another passage is to be found by the aliases, or the same by other aliases."""
+    aliases = stored.document.aliases if stored.document else ()
+    if document.aliases != aliases:
+        return True
+    return bool(aliases) and [passage.id for passage in stored.passages[:1]] != [new[0].id]
 
 
 def document_of(corpus: str, found: Found, page: Page) -> Document:
@@ -106,6 +125,8 @@ def document_of(corpus: str, found: Found, page: Page) -> Document:
         date=page.date,
         language=page.language,
         fingerprint=found.fingerprint,
+        aliases=page.aliases,
+        disambiguation=page.disambiguation,
     )
 
 
@@ -181,11 +202,12 @@ async def refresh(
     """
     manifest = store.manifest
     await store.recover()
+    await manifest.describe(corpus, reference=source.reference)
     known = await manifest.fingerprints(corpus)
     run = _Run(RefreshReport(corpus))
     with Worker("ingest-read") as reader:
         total = await reader.run(source.expected)
-        items = source.documents()
+        items = source.documents(known)
         ahead = asyncio.create_task(reader.run(look, items, known))
         try:
             while batch := await ahead:
@@ -204,8 +226,7 @@ async def refresh(
 
 
 async def _take_in(batch: Batch, corpus: str, store: PassageStore, known: Mapping[str, str], run: _Run) -> None:
-    stored = {found.key: await store.manifest.passages_of(corpus, found.key) for found, _ in batch.read}
-    changes = [plan_document(corpus, found, page, stored[found.key]) for found, page in batch.read]
+    changes = [plan_document(corpus, found, page, await _stored(store, corpus, found)) for found, page in batch.read]
     if changes:
         await store.apply(changes)
     run.seen.update(batch.keys)
@@ -215,6 +236,11 @@ async def _take_in(batch: Batch, corpus: str, store: PassageStore, known: Mappin
         unchanged=counted.unchanged + len(batch.unchanged),
         failures=(*counted.failures, *batch.failures),
     )
+
+
+async def _stored(store: PassageStore, corpus: str, found: Found) -> Stored:
+    document = await store.manifest.document(corpus, found.key)
+    return Stored(document, await store.manifest.passages_of(corpus, found.key) if document else ())
 
 
 def _refuse_emptiness(run: _Run, corpus: str, known: Mapping[str, str]) -> None:

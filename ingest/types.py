@@ -1,6 +1,6 @@
 """What sources hand to a refresh: documents found, and pages read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -67,8 +67,16 @@ class Unreadable:
 class Source(Protocol):
     """Where documents come from."""
 
-    def documents(self) -> Iterator[Found | Unreadable]:
-        """Every document there is now, in a stable order. Blocks. What is not listed is gone."""
+    @property
+    def reference(self) -> bool:
+        """Whether it is a work of reference, such as an encyclopedia, and not the team's own."""
+        ...
+
+    def documents(self, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
+        """Every document there is now, in a stable order. Blocks. What is not listed is gone.
+
+        `known` are the fingerprints by key that will not be loaded, for a source that works ahead of being asked.
+        """
         ...
 
     def expected(self) -> int | None:

@@ -5,7 +5,7 @@ added, which keeps how far ahead the first is of the second. Reciprocal rank fus
 lower on every set tried (see `evaluation/`).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean, pstdev
 
 Scores = Mapping[str, float]
@@ -41,3 +41,9 @@ def fuse(dense: Scores, lexical: Scores, *, asked: int, dense_weight: float = 1.
     worded = standardise(completed(lexical, candidates, asked))
     fused = {key: dense_weight * near[key] + worded[key] for key in candidates}
     return sorted(fused.items(), key=lambda item: (-item[1], item[0]))
+
+
+def preferring(ranking: Sequence[tuple[str, float]], bonus: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Return a ranking in which some candidates have gained a bonus, best first; ties in the order of ids."""
+    raised = [(key, score + bonus.get(key, 0.0)) for key, score in ranking]
+    return sorted(raised, key=lambda item: (-item[1], item[0]))

@@ -13,7 +13,7 @@ from typing import Any
 
 from storage.errors import IndexStale
 from storage.faults import REINDEX, folder_fault, told
-from storage.indexing import INDEX_SCHEMA, indexed_text
+from storage.indexing import INDEX_SCHEMA, aliases_text, indexed_text
 from storage.language.detect import detect
 from storage.language.words import content_words, terms, words
 from storage.types import Document, Passage
@@ -45,7 +45,8 @@ class LexicalIndex:
         with self._committing() as writer:
             for document, passage in rows:
                 writer.delete_documents_by_term("id", passage.id)
-                body = " ".join(terms(indexed_text(document, passage), document.language))
+                said = "\n".join((indexed_text(document, passage), aliases_text(document, passage)))
+                body = " ".join(terms(said, document.language))
                 names = {"id": passage.id, "corpus": passage.corpus, "hash": passage.hash}
                 writer.add_document(tantivy.Document(body=body, **names))
 

@@ -30,7 +30,7 @@ from sqlalchemy import (
 from storage.database import Database
 from storage.identity import passage_hash
 from storage.schema import corpora, documents, failures, passages
-from storage.types import CorpusInfo, Document, DocumentChange, Kind, Passage
+from storage.types import Corpus, CorpusInfo, Document, DocumentChange, Kind, Passage
 
 Found = tuple[Passage, Document]
 _Row = Row[*tuple[Any, ...]]
@@ -117,12 +117,20 @@ class Manifest:
         query = select(func.count()).select_from(passages).where(passages.c.corpus == corpus, passages.c.listed)
         return int((await self._all(query))[0][0])
 
+    async def catalogue(self) -> tuple[Corpus, ...]:
+        """Return which corpora there are, by name; quick, whatever their size."""
+        return tuple(Corpus(*row) for row in await self._all(select(corpora).order_by(corpora.c.name)))
+
     async def corpora(self) -> tuple[CorpusInfo, ...]:
-        """Return what is indexed, by name."""
+        """Return what is indexed, by name. Counts it, which takes seconds for a whole Wikipedia."""
         return tuple(
             CorpusInfo(row.name, row.documents, row.passages, row.refreshed_at, row.failures)
             for row in await self._all(_overview())
         )
+
+    async def describe(self, corpus: str, *, reference: bool) -> None:
+        """Note what a corpus is, before anything of it is indexed."""
+        await self._database.write(lambda connection: _describe(connection, corpus, reference=reference))
 
     async def finish(self, corpus: str, at: datetime, unread: Iterable[tuple[str, str]] = ()) -> None:
         """Note that a refresh ran to its end, and the (key, reason) of each document that it could not read."""
@@ -175,6 +183,11 @@ def _finish(connection: Connection, corpus: str, at: datetime, unread: Sequence[
     _each(connection, insert(failures), unread)
 
 
+def _describe(connection: Connection, corpus: str, *, reference: bool) -> None:
+    _know(connection, {corpus})
+    connection.execute(update(corpora).where(corpora.c.name == corpus).values(reference=reference))
+
+
 def _know(connection: Connection, names: Collection[str]) -> None:
     known = connection.execute(select(corpora.c.name).where(corpora.c.name.in_(names))).scalars()
     _each(connection, insert(corpora), ({"name": name} for name in set(names) - set(known)))
@@ -216,7 +229,8 @@ def _names(changes: Iterable[DocumentChange]) -> Iterator[dict[str, str]]:
 
 
 def _columns(document: Document) -> dict[str, Any]:
-    return {column.name: getattr(document, column.name) for column in documents.c}
+    values = {column.name: getattr(document, column.name) for column in documents.c}
+    return values | {"aliases": "\n".join(document.aliases)}
 
 
 def _row(passage: Passage, *, listed: bool) -> dict[str, Any]:
@@ -230,7 +244,8 @@ def _passage(row: _Row, content_hash: str) -> Passage:
 
 def _document(row: _Row) -> Document:
     about = (row.title, row.url, row.revision, row.date, row.language, row.fingerprint)
-    return Document(row.corpus, row.key, *about)
+    aliases = tuple(row.aliases.split("\n")) if row.aliases else ()
+    return Document(row.corpus, row.key, *about, aliases, row.disambiguation)
 
 
 def _with_document(row: _Row) -> Found:

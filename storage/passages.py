@@ -7,7 +7,6 @@ is never returned.
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -15,12 +14,12 @@ from storage.dense import DenseIndex
 from storage.embedding import Embedder, Vectors
 from storage.errors import IndexStale
 from storage.faults import REINDEX
-from storage.fusion import fuse
+from storage.fusion import fuse, preferring
 from storage.indexing import indexed_text
 from storage.lexical import LexicalIndex
 from storage.manifest import Manifest
+from storage.retrieving import Retriever, Threads, apart
 from storage.types import CorpusInfo, Document, DocumentChange, Hit, Passage
-from storage.workers import Worker
 
 Row = tuple[Document, Passage]
 
@@ -40,7 +39,9 @@ class PassageStore:
     dense: DenseIndex
     lexical: LexicalIndex
     embedder: Embedder
-    threads: "Threads"
+    threads: Threads
+    own_first: float = 0.0
+    """How many deviations of the fused score the team's own passages are put before those of works of reference."""
     polite: bool = False
     """Leave a core for questions while passages are being embedded."""
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
@@ -54,13 +55,16 @@ class PassageStore:
         if not corpora or k < 1:
             return ()
         wanted = max(CANDIDATES, k)
-        dense, lexical = await asyncio.gather(
-            self._nearest(text, corpora, wanted),
-            self.threads.read.run(self.lexical.search, text, corpora, wanted),
+        own, *reference = apart(
+            corpora, {corpus.name for corpus in await self.manifest.catalogue() if corpus.reference}
         )
+        retriever = Retriever(self.dense, self.lexical, self.embedder, self.threads)
+        dense, lexical = await retriever.candidates(text, [own, *reference], wanted)
         listed = await self.manifest.join([*{*dense, *lexical}], corpora)
         dense, lexical = _only(dense, listed), _only(lexical, listed)
-        ranking = fuse(dense, lexical, asked=wanted, dense_weight=self.embedder.knows(text))[:k]
+        fused = fuse(dense, lexical, asked=wanted, dense_weight=self.embedder.knows(text))
+        bonus = {key: self.own_first for key, (passage, _) in listed.items() if reference and passage.corpus in own}
+        ranking = preferring(fused, bonus)[:k]
         return tuple(
             Hit(*listed[key], score=score, dense=dense.get(key, 0.0), lexical=lexical.get(key, 0.0))
             for key, score in ranking
@@ -120,16 +124,6 @@ class PassageStore:
                     progress(done, total)
             return done
 
-    async def _nearest(self, text: str, corpora: Sequence[str], k: int) -> dict[str, float]:
-        if self.embedder.knows(text) == 0:
-            return {}
-        vector = (await self.threads.embed.run(self.embedder.embed, [text]))[0]
-        found = await asyncio.gather(
-            *(self.threads.read.run(self.dense.search, corpus, vector, k) for corpus in corpora)
-        )
-        merged = {key: cosine for scores in found for key, cosine in scores.items()}
-        return dict(sorted(merged.items(), key=lambda item: (-item[1], item[0]))[:k])
-
     async def _index(self, rows: Sequence[Row]) -> None:
         """Write rows of one corpus into both indexes."""
         for batch in _batches(rows, EMBED):
@@ -167,22 +161,6 @@ class PassageStore:
         for corpus in self.dense.corpora():
             self.dense.remove(corpus)
         self.lexical.clear()
-
-
-@dataclass(frozen=True)
-class Threads:
-    """The named threads that the store's blocking calls run in."""
-
-    read: Worker
-    write: Worker
-    embed: Worker
-    ingest: Worker
-
-    @staticmethod
-    def started(stack: ExitStack) -> "Threads":
-        """Start the threads; they end with `stack`."""
-        names = {"read": 4, "write": 1, "embed": 2, "ingest": 1}
-        return Threads(**{name: stack.enter_context(Worker(f"index-{name}", threads=n)) for name, n in names.items()})
 
 
 def _only(scores: dict[str, float], listed: dict[str, tuple[Passage, Document]]) -> dict[str, float]:

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    false,
 )
 
 REVISION = "0001"
@@ -48,6 +49,7 @@ corpora = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("refreshed_at", Moment),
+    Column("reference", Boolean, nullable=False, server_default=false()),
 )
 
 documents = Table(
@@ -61,6 +63,8 @@ documents = Table(
     Column("date", Moment),
     Column("language", Text, nullable=False),
     Column("fingerprint", Text, nullable=False),
+    Column("aliases", Text, nullable=False),
+    Column("disambiguation", Boolean, nullable=False),
 )
 
 # A passage is written before its document is (see `storage.manifest`), so it refers to it without a foreign key.

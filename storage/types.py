@@ -39,6 +39,10 @@ class Document:
     """ISO 639-1, empty when unknown."""
     fingerprint: str = ""
     """A hash of the source's bytes and of the code that reads them; equal fingerprints are not read again."""
+    aliases: tuple[str, ...] = ()
+    """Other titles under which its source knows it; its first passage is found by them."""
+    disambiguation: bool = False
+    """Whether it only tells apart what shares its title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,17 @@ class LogEntry:
     body: Mapping[str, Any]
     seq: int = 0
     at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A corpus as every turn needs it, without counting anything."""
+
+    name: str
+    refreshed: datetime | None
+    """When a refresh last ran to its end; None when none has."""
+    reference: bool
+    """Whether it is a work of reference, such as an encyclopedia, and not the team's own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,12 +52,18 @@ class PageSource:
     loaded: list[str] = field(default_factory=list)
     """The keys of the pages that were read, in order."""
 
+    @property
+    def reference(self) -> bool:
+        """Be the team's own."""
+        return False
+
     def expected(self) -> int | None:
         """Count the pages."""
         return len(self.pages)
 
-    def documents(self) -> Iterator[Found | Unreadable]:
+    def documents(self, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
         """List the pages in order of their keys."""
+        del known
         for key in sorted(self.pages):
             sections = self.pages[key]
             yield Found(key, hashlib.sha256(repr(sections).encode()).hexdigest(), 1, lambda key=key: self._load(key))
@@ -68,5 +74,7 @@ class PageSource:
         if sections is None:
             raise UnreadableDocument("the test wants it so")
         title = sections.get("title", key)
-        rest = [(path, text) for path, text in sections.items() if path != "title"]
-        return Page(title, tuple(Section((path,) if path else (), (Block(text),)) for path, text in rest))
+        aliases = tuple(filter(None, [sections.get("aliases", "")]))
+        rest = [(path, text) for path, text in sections.items() if path not in {"title", "aliases"}]
+        read = tuple(Section((path,) if path else (), (Block(text),)) for path, text in rest)
+        return Page(title, read, aliases=aliases)

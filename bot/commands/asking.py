@@ -18,8 +18,8 @@ from bot.sanitizing import encodable
 from pipeline.types import Status
 
 if TYPE_CHECKING:
-    from bot.answering import Answered, Asked
     from bot.app import App
+    from bot.turns import Answered, Asked
     from pipeline.types import Event
     from storage.types import Hit
 
@@ -57,7 +57,7 @@ def ask(
 ) -> None:
     """Answer one question, with a footnote to every sentence."""
     with command(context, as_json=as_json) as frame:
-        from bot.answering import Asked
+        from bot.turns import Asked
 
         asked = Asked(_given(question), at_terminal(), corpora=tuple(corpora or ()), system=system)
         done = asyncio.run(_ask(frame, asked))

@@ -19,8 +19,8 @@ from bot.console import Output
 from bot.sanitizing import encodable, one_line
 
 if TYPE_CHECKING:
-    from bot.answering import Answered
     from bot.app import App
+    from bot.turns import Answered
     from pipeline.types import Turn
 
 PROMPT = "› "
@@ -47,7 +47,7 @@ def _opened(frame: Frame) -> "Iterator[tuple[asyncio.Runner, App]]":
 
 
 def _ways(frame: Frame, runner: asyncio.Runner, app: "App", corpora: tuple[str, ...], system: str) -> Ways:
-    from bot.answering import Asked
+    from bot.turns import Asked
 
     output, zone, thread = frame.output, frame.settings.zone, secrets.token_hex(6)
 

@@ -11,7 +11,7 @@ import statistics
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,7 +30,8 @@ from storage.dense import DenseIndex
 from storage.embedding import Embedder, Vectors, open_embedder
 from storage.lexical import LexicalIndex
 from storage.manifest import Manifest
-from storage.passages import PassageStore, Threads
+from storage.passages import PassageStore
+from storage.retrieving import Threads
 
 WORDS = 100
 LAG_EVERY = 0.005
@@ -66,12 +67,18 @@ class SaladSource:
     count: int
     seed: int
 
+    @property
+    def reference(self) -> bool:
+        """Rank as the team's own."""
+        return False
+
     def expected(self) -> int | None:
         """Say how many."""
         return self.count
 
-    def documents(self) -> Iterator[Found | Unreadable]:
+    def documents(self, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
         """Make them one by one."""
+        del known
         texts = salad(Random(self.seed), WORDS)
         for number in range(self.count):
             page = Page(f"Page {number}", (Section((), (Block(next(texts)),)),))

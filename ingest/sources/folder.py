@@ -13,10 +13,11 @@ import hashlib
 import os
 import stat
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -52,6 +53,8 @@ class FolderError(Exception):
 class Folder:
     """The documents under one folder. Symbolic links are followed, except back into a folder that they stand in."""
 
+    reference = False
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -68,11 +71,12 @@ class Folder:
         self._excluded = globbing.matcher(exclude)
         self._largest = largest
 
-    def documents(self) -> Iterator[Found | Unreadable]:
+    def documents(self, known: Mapping[str, str] = MappingProxyType({})) -> Iterator[Found | Unreadable]:
         """Every document there is now, by folder and name. Blocks. Raises `FolderError` at once.
 
         A folder within that cannot be listed is unreadable under its own key, which ends in a slash.
         """
+        del known  # nothing is read before it is asked for
         listed = self._listed()
         return (entry if isinstance(entry, Unreadable) else self._document(entry) for entry in listed)
 

@@ -1,8 +1,7 @@
 """Whether any candidate answers the question at all: a logistic regression over a few signs. Pure.
 
 Scores rank candidates of one question; signs can be compared between questions. The weights stand
-in `abstention.json` and come from `footnote evaluate calibrate`, one set for text whose script the embedder knows and
-one without its cosines for all other text.
+in `abstention.json` and come from `footnote evaluate calibrate`, one set for each regime of scoring.
 """
 
 import json
@@ -18,8 +17,6 @@ from pipeline.extraction.scoring import Asked, Scored, passage_terms
 from storage.language.words import content_terms, words
 from storage.types import Hit
 
-TRUSTED = 0.5
-"""From this trust on cosines are looked at."""
 ENOUGH = 0.5
 """The least chance of being an answer with which a sentence is said."""
 TOPIC = (0.25, 0.4)
@@ -34,9 +31,9 @@ class Signs:
 
     sentence_cosine: float
     nearest_cosine: float
-    """Of the passage that is nearest in meaning, be it the best candidate's or not."""
+    """Of the passage that is nearest in meaning, be it the best candidate's or not; 0 unless cosines are trusted."""
     tenth_cosine: float
-    """Of the tenth nearest, within `TOPIC`: how much there is on the topic at all."""
+    """Of the tenth nearest, within `TOPIC`: how much there is on the topic at all; 0 unless trusted."""
     passage_terms: float
     pairs: float
     offers: float
@@ -59,10 +56,11 @@ def signs(question: Asked, hits: Sequence[Hit], ranked: Sequence[Scored]) -> Sig
     """Read the signs. `ranked` holds at least one candidate, best first."""
     best = ranked[0]
     cosines = sorted((hit.dense for hit in hits if hit.dense), reverse=True) or [0.0]
+    topical = question.trust if question.regime == "trusted" else 0.0
     return Signs(
         sentence_cosine=best.features.sentence_cosine,
-        nearest_cosine=question.trust * cosines[0],
-        tenth_cosine=question.trust * min(max(cosines[:10][-1], TOPIC[0]), TOPIC[1]),
+        nearest_cosine=topical * cosines[0],
+        tenth_cosine=topical * min(max(cosines[:10][-1], TOPIC[0]), TOPIC[1]),
         passage_terms=best.features.passage_terms,
         pairs=best.features.pairs,
         offers=best.features.amount + best.features.name,
@@ -81,15 +79,14 @@ def chance(question: Asked, hits: Sequence[Hit], ranked: Sequence[Scored]) -> fl
     """Return how likely it is that the best candidate answers, on a scale on which `ENOUGH` is the line."""
     if not ranked:
         return 0.0
-    judge = calibrated("trusted" if question.trust >= TRUSTED else "lexical")
-    return probability(signs(question, hits, ranked), judge)
+    return probability(signs(question, hits, ranked), calibrated(question.regime))
 
 
 @cache
-def calibrated(kind: str) -> Judge:
-    """Return a calibrated judge: "trusted" uses cosines, "lexical" does not."""
+def calibrated(regime: str) -> Judge:
+    """Return the calibrated judge of a regime."""
     path = resources.files("pipeline.extraction").joinpath("abstention.json")
-    return Judge(**json.loads(path.read_text(encoding="utf-8"))[kind])
+    return Judge(**json.loads(path.read_text(encoding="utf-8"))[regime])
 
 
 def _specifics(question: Asked, best: Scored) -> float:

@@ -15,7 +15,7 @@ from pipeline.extraction.scoring import Scored
 from pipeline.follow_ups import opens_with_pronoun
 from pipeline.types import CitedSentence
 
-CLOSE = 3.0
+CLOSE = 4.0
 """How far behind the best a sentence may be, by score, and still be said."""
 LOOKED_AT = 12
 """How many of the best candidates are held against each other."""
@@ -23,7 +23,9 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def chosen(ranked: Sequence[Scored], limit: int, language: str) -> tuple[CitedSentence, ...]:
-    """Choose at most `limit` sentences of the candidates, which come best first."""
+    """Choose at most `limit` sentences of the candidates, which come best first; none of none."""
+    if not ranked:
+        return ()
     close = [one for one in ranked[:LOOKED_AT] if one.score >= ranked[0].score - CLOSE]
     best, *others = [one.candidate for one in close]
     rival = _rival(best, others, language)

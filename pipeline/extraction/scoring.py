@@ -19,6 +19,10 @@ from storage.language.scripts import latin_share
 from storage.language.words import content_terms, terms
 from storage.types import Hit
 
+FOREIGN = 0.2
+"""How far cosines are trusted for languages in Latin letters other than English, which the embedder knows best."""
+TRUSTED = 0.5
+"""From this trust on the weights are those that were fitted with cosines."""
 BORROWED = 0.5
 """What a term borrowed from earlier turns weighs, beside one of the question's own."""
 
@@ -63,6 +67,11 @@ class Asked:
     trust: float
     """How far cosines are to be trusted, 0 to 1."""
 
+    @property
+    def regime(self) -> str:
+        """Which weights are for it: "trusted" where cosines say much, "lexical" where words say more."""
+        return "trusted" if self.trust >= TRUSTED else "lexical"
+
 
 @dataclass(frozen=True, slots=True)
 class Scored:
@@ -87,7 +96,7 @@ def asked(text: str, borrowed: str, language: str, hits: Sequence[Hit]) -> Asked
         weights={term: rarity / whole for term, rarity in rarities.items()},
         sequence=frozenset(pairwise(terms(text, language))),
         kind=asked_for(text),
-        trust=latin_share(text),
+        trust=latin_share(text) * (1.0 if language in {"", "en"} else FOREIGN),
     )
 
 
@@ -114,24 +123,20 @@ def scored(question: Asked, found: Sequence[Candidate], cosines: Sequence[float]
             name=_offers(question, candidate.text, (AnswerType.PERSON, AnswerType.PLACE)),
             news=math.log1p(len(own - question.weights.keys())),
         )
-        made.append(Scored(candidate, features, score(features)))
+        made.append(Scored(candidate, features, score(features, calibrated(question.regime))))
     return tuple(made)
 
 
-def score(features: Features, weights: Mapping[str, float] | None = None) -> float:
-    """Return the weighted sum of features, by the calibrated weights unless others are given.
-
-    A feature that was never calibrated counts nothing, so that a new one can be.
-    """
-    weights = weights or calibrated()
+def score(features: Features, weights: Mapping[str, float]) -> float:
+    """Return the weighted sum of features. One that was never calibrated counts nothing, so that a new one can be."""
     return math.fsum(weights.get(field.name, 0.0) * getattr(features, field.name) for field in fields(Features))
 
 
 @cache
-def calibrated() -> Mapping[str, float]:
-    """Return the calibrated weights by the features' names."""
+def calibrated(regime: str) -> Mapping[str, float]:
+    """Return the calibrated weights of a regime, by the features' names."""
     path = resources.files("pipeline.extraction").joinpath("scoring.json")
-    weights: Mapping[str, float] = json.loads(path.read_text(encoding="utf-8"))["weights"]
+    weights: Mapping[str, float] = json.loads(path.read_text(encoding="utf-8"))[regime]
     return weights
 
 

@@ -59,8 +59,9 @@ async def consider(talk: Conversation, kit: Kit) -> Considered:
     question = resolve(talk)
     hits = await kit.search(SearchQuery(question.query), WIDER * kit.limits.passages)
     found = candidates(hits[: kit.limits.passages])
-    cosines = await kit.compare(question.query, [candidate.context for candidate in found])
     reading = asked(question.text, question.borrowed, _language(talk.question, hits), hits)
+    contexts = [candidate.context for candidate in found]
+    cosines = await kit.compare(question.query, contexts) if reading.trust else [0.0] * len(found)
     ranked = sorted(scored(reading, found, cosines), key=lambda one: one.score, reverse=True)
     return Considered(reading, hits, tuple(ranked), chance(reading, hits, ranked))
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from bot.answering import Answered, Asked, Failure
 from bot.doors import Doors
 from bot.settings import Settings
+from bot.turns import Answered, Asked, Failure
 from ingest.refreshing import Progress, RefreshReport
 from pipeline.types import Answer, AnsweredSentence, Event, Searching, Status, Usage
 from storage.identity import passage_hash

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.answering import Answered
 from bot.chat import HELP, REMEMBERED, Ways, cited_titles, converse, remembered
+from bot.turns import Answered
 from pipeline.types import Answer, AnsweredSentence, Status, Turn
 from storage.errors import HomeUnusable
 from tests.bot.house import abstained, answered, citation, refused

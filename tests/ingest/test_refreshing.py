@@ -84,6 +84,20 @@ async def test_a_new_title_is_indexed_though_every_text_stands(tmp_path):
         assert (await contents(store, "handbook")).dense[hits[0].passage.id] == hits[0].passage.hash
 
 
+async def test_the_first_passage_is_found_by_the_page_s_other_titles_and_by_new_ones_at_once(tmp_path):
+    """Redirects of a wiki: the text stands, only the names under which it is sought have changed."""
+    page = {"": "A philosopher and pupil of Plato.", "Works": "Most of them are lost."}
+    with opened(tmp_path) as store:
+        await run(store, {"1": {**page, "aliases": "Aristoteles"}, "2": {"": "Nothing of that kind."}})
+        before = store.lexical.search("Aristoteles", ["handbook"], 5)
+
+        report = await run(store, {"1": {**page, "aliases": "Stagirite"}, "2": {"": "Nothing of that kind."}})
+
+        assert (len(before), report.passages_added, report.passages_removed) == (1, 1, 0)
+        assert store.lexical.search("Aristoteles", ["handbook"], 5) == {}
+        assert set(store.lexical.search("Stagirite", ["handbook"], 5)) == set(before)
+
+
 async def test_a_document_that_cannot_be_read_is_listed_and_keeps_its_old_version(tmp_path):
     """The others are not concerned."""
     with opened(tmp_path) as store:

@@ -10,7 +10,8 @@ from storage.dense import DenseIndex
 from storage.embedding import Embedder
 from storage.lexical import LexicalIndex
 from storage.manifest import Manifest
-from storage.passages import PassageStore, Threads
+from storage.passages import PassageStore
+from storage.retrieving import Threads
 from tests.fakes import WordEmbedder
 
 

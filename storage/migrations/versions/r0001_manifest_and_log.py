@@ -39,6 +39,7 @@ def _make_manifest() -> None:
         "corpora",
         sa.Column("name", sa.Text, primary_key=True),
         sa.Column("refreshed_at", sa.DateTime(timezone=True)),
+        sa.Column("reference", sa.Boolean, nullable=False, server_default=sa.false()),
     )
     op.create_table(
         "documents",
@@ -50,6 +51,8 @@ def _make_manifest() -> None:
         sa.Column("date", sa.DateTime(timezone=True)),
         sa.Column("language", sa.Text, nullable=False),
         sa.Column("fingerprint", sa.Text, nullable=False),
+        sa.Column("aliases", sa.Text, nullable=False),
+        sa.Column("disambiguation", sa.Boolean, nullable=False),
     )
     op.create_table(
         "passages",

@@ -1,0 +1,66 @@
+"""What the log keeps of a turn: pure functions from values to entries. `answering` appends them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from bot.access import Asker
+from bot.turns import Answered
+from pipeline.saying import Withheld
+from pipeline.types import Conversation
+from storage.types import EntryKind, Hit, LogEntry, Step
+
+
+def opening(
+    asker: Asker,
+    thread: str,
+    talk: Conversation,
+    *,
+    system: str,
+    corpora: Mapping[str, datetime | None],
+    versions: Mapping[str, str],
+) -> Mapping[str, Any]:
+    """Return what is known before anything is answered: who asks what, what may be read, and what will answer.
+
+    `corpora` are those that may be read, each with its last refresh.
+    """
+    return {
+        "asker": asker,
+        "thread": thread,
+        "question": talk.question.text,
+        "language": talk.question.language,
+        "earlier": [turn.text for turn in talk.earlier],
+        "system": system,
+        "model": None,
+        "corpora": corpora,
+        **versions,
+    }
+
+
+def closing(answered: Answered, steps: Sequence[Step], withheld: Sequence[Withheld]) -> tuple[LogEntry, ...]:
+    """Return the turn's steps, and how it ended: all that was said, on what, and what was not let through."""
+    answer = answered.answer
+    body = {
+        "status": answer.status,
+        "text": answered.text,
+        "sentences": answer.sentences,
+        "citations": answer.citations,
+        "claims": answer.claims,
+        "nearest": [_page(hit) for hit in answer.nearest],
+        "withheld": withheld,
+        "system": answered.system,
+        "model": answered.model,
+        "usage": answered.usage,
+        "seconds": answered.seconds,
+        "failure": answered.failure,
+    }
+    return (*(_step(answered, step) for step in steps), LogEntry(answered.answer_id, EntryKind.TURN_CLOSED, body))
+
+
+def _step(answered: Answered, step: Step) -> LogEntry:
+    body = {**step.facts, "stage": step.stage, "milliseconds": step.milliseconds}
+    return LogEntry(answered.answer_id, EntryKind.STEP, body)
+
+
+def _page(hit: Hit) -> Mapping[str, str]:
+    return {"passage_id": hit.passage.id, "title": hit.document.title, "url": hit.document.url}

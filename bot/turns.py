@@ -1,0 +1,43 @@
+"""What every channel hands to `answering` and gets from it: a question and who asks it; the answer, or why not."""
+
+from dataclasses import dataclass
+
+from bot.access import Asker
+from pipeline.types import Answer, Turn, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, who asks it, and what came before it."""
+
+    text: str
+    asker: Asker
+    thread: str = ""
+    earlier: tuple[Turn, ...] = ()
+    corpora: tuple[str, ...] = ()
+    """Which corpora to look in; empty for all that the asker may read."""
+    system: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a turn failed or was refused: a kind for programs, a line for people, and what to do."""
+
+    kind: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer as it is delivered, and what it took."""
+
+    answer_id: str
+    answer: Answer
+    text: str
+    """With footnote marks where it was answered; one of our own templates otherwise."""
+    system: str
+    model: str | None
+    usage: Usage
+    seconds: float
+    failure: Failure | None = None

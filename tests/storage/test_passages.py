@@ -1,0 +1,60 @@
+"""Searching the store: what is the team's own, and what is a work of reference."""
+
+from dataclasses import replace
+
+import pytest
+
+from ingest.refreshing import refresh
+from tests.fakes import PageSource
+from tests.storage.stores import opened
+
+OWN = {"leave": {"": "Our leave is thirty days a year."}}
+WIKI = {f"{n}": {"": f"Annual leave number {n} is leave of so many days a year."} for n in range(120)}
+
+
+class Encyclopedia(PageSource):
+    """The same pages, as a work of reference."""
+
+    @property
+    def reference(self) -> bool:
+        """Be one."""
+        return True
+
+
+@pytest.fixture
+async def store(tmp_path):
+    """A handbook of one page beside an encyclopedia of many."""
+    with opened(tmp_path) as opened_store:
+        await refresh(PageSource(OWN), "handbook", opened_store, progress=lambda _: None)
+        await refresh(Encyclopedia(WIKI), "wiki", opened_store, progress=lambda _: None)
+        yield opened_store
+
+
+async def test_the_team_s_own_passages_come_first_where_both_answer(store):
+    """And by how much is a setting."""
+    question, both = "how many days a year is annual leave number 7", ["wiki", "handbook"]
+    alike = await store.search(question, both, 5)
+    preferring = await replace(store, own_first=50.0).search(question, both, 5)
+
+    assert alike[0].passage.corpus == "wiki"
+    assert preferring[0].passage.corpus == "handbook"
+
+
+async def test_a_work_of_reference_does_not_crowd_out_the_team_s_own(store):
+    """Each has its own candidates, however many passages the other has."""
+    hits = await store.search("annual leave of so many days", ["wiki", "handbook"], 200)
+
+    assert "handbook" in {hit.passage.corpus for hit in hits}
+
+
+async def test_within_one_kind_the_setting_changes_nothing(store):
+    """Scores of a single corpus are as they are."""
+    hits = await store.search("days of leave", ["handbook"], 5)
+
+    assert await replace(store, own_first=5.0).search("days of leave", ["handbook"], 5) == hits
+
+
+async def test_searching_nothing_finds_nothing(store):
+    """No corpus may be read, or no hit is wanted."""
+    assert await store.search("leave", [], 5) == ()
+    assert await store.search("leave", ["handbook"], 0) == ()
