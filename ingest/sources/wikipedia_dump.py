@@ -42,6 +42,8 @@ class _Survey:
 class WikipediaDump:
     """The articles of one dump: `.xml`, `.xml.bz2`, `.xml.gz`, or multistream `.bz2` with its index beside it."""
 
+    reference = True
+
     def __init__(self, path: Path | str, *, processes: int = 0) -> None:
         """`processes` parse pages; 0 is one for each core, or none but this one if the dump is small."""
         self._path = Path(path)

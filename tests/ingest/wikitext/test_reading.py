@@ -147,9 +147,9 @@ def test_an_html_table_is_a_table():
 
 MARKUP = st.lists(
     st.sampled_from([
-        "{{", "}}", "[[", "]]", "|", "=", "\n", "==", "'''", "''", "<ref>", "</ref>", "<!--", "-->", "{|", "|}", "|-", "!",
-        "*", "a", " ", "File:", "infobox", "convert|5|km", "<math>", "\\frac{", "}", "&nbsp;", "(", ")", ",", ".", "-{",
-        "}-", "__TOC__", "[http://x ", "]", "<nowiki>", "</nowiki>", "<br>", "\x02", "中",
+        "{{", "}}", "[[", "]]", "|", "=", "\n", "==", "'''", "''", "<ref>", "</ref>", "<!--", "-->", "{|", "|}", "|-",
+        "!", "*", "a", " ", "File:", "infobox", "convert|5|km", "<math>", "\\frac{", "}", "&nbsp;", "(", ")", ",", ".",
+        "-{", "}-", "__TOC__", "[http://x ", "]", "<nowiki>", "</nowiki>", "<br>", "\x02", "中",
     ]),
     max_size=60,
 ).map("".join)  # fmt: skip
