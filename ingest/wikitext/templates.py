@@ -38,8 +38,13 @@ _NO_BOX = re.compile(
 _LANGUAGE = re.compile(r"(?:lang|vol|langue)-([a-z-]{2,12})|(?:lang)-?([a-z]{2,3})-?short")
 _IN_LANGUAGE = re.compile(r"\s*[A-Za-z]{2,3}S\s*")
 _ITSELF = re.compile(r"\d+(?:er|re|e|ère|ème|ª|º)s?|[IVXLC]+(?:er|re|e)s?|[IVXLC]+e siècle(?: av\. J\.-C\.)?")
-_ELSEWHERE = MappingProxyType({"en": frozenset({"s", "s-", "m", "h"}), "de": frozenset({"s", "m", "h"})})
-"""Names that say something in other languages than these."""
+_LOCAL = MappingProxyType({
+    "fr": {"citation": "quoted", "s": "century", "h": "clock"},
+    "es": {"s": "century"},
+    "it": {"m": "measure"},
+    "ru": {"s": "first", "c": "first"},
+})  # fmt: skip
+"""Names that are read so in one language alone."""
 _MANY = 4
 """Named arguments on lines of their own that make a box of a template with an unknown name."""
 
@@ -60,7 +65,7 @@ def _handler(name: str, language: str) -> Callable[[str], str] | None:
     known = written.lower().removeprefix("template:")
     if _ITSELF.fullmatch(written):
         return lambda _: written
-    if known not in _ELSEWHERE.get(language, ()) and (found := _by_name(known) or _by_form(known, written)):
+    if found := _by_name(known, language) or _by_form(known, written):
         return lambda rest: found(parse(rest, language))
     if _BOX.match(known):
         return lambda rest: rows(parse(rest, language))
@@ -69,21 +74,22 @@ def _handler(name: str, language: str) -> Callable[[str], str] | None:
     return lambda rest: _unknown(rest, language)
 
 
-def _by_name(name: str) -> Handler | None:
+def _by_name(name: str, language: str) -> Handler | None:
     if (sign := SIGNS.get(name)) is not None:
         return lambda _: sign
     if word := WORDS.get(name):
         return lambda arguments: arguments.at(0) or word
     if currency := MONEY.get(name):
         return money(currency)
-    return _KINDS.get(template_kinds().get(name, ""))
+    if name == "langx":
+        return lambda arguments: _labelled(arguments.at(0), arguments.at(1), arguments.language)
+    return _KINDS.get(_LOCAL.get(language, {}).get(name) or template_kinds().get(name, ""))
 
 
 def _by_form(name: str, written: str) -> Handler | None:
     """Handlers of families of names: `lang-de`, `deS` of the German Wikipedia, and the codes of countries."""
     if match := _LANGUAGE.fullmatch(name):
-        label = ENGLISH.get(match[1] or "", "")
-        return lambda arguments: _labelled(label if arguments.language == "en" else "", wordings.first(arguments))
+        return lambda arguments: _labelled(match[1] or "", wordings.first(arguments), arguments.language)
     if _IN_LANGUAGE.fullmatch(written):
         return wordings.first
     if country := COUNTRIES.get(written):
@@ -91,7 +97,9 @@ def _by_form(name: str, written: str) -> Handler | None:
     return None
 
 
-def _labelled(label: str, text: str) -> str:
+def _labelled(code: str, text: str, language: str) -> str:
+    """Words of another language, which the English Wikipedia names before them."""
+    label = ENGLISH.get(code) if language == "en" else None
     return f"{label}: {text}" if label and text else text
 
 
