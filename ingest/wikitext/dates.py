@@ -1,5 +1,6 @@
 """Templates that stand for dates, in the order and with the months of the wiki's language."""
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -24,6 +25,7 @@ _MONTHS = {
 }
 _BETWEEN = MappingProxyType({"es": " de ", "pt": " de "})
 _AFTER_DAY = MappingProxyType({"de": ". ", "da": ". ", "no": ". ", "es": " de ", "pt": " de "})
+_NUMBER = re.compile(r"[0-9]{1,2}")
 _YEAR_DIGITS = 3
 
 
@@ -50,7 +52,7 @@ def written(year: str, month: str, day: str, language: str, *, day_first: bool =
 
 def _month(month: str, language: str) -> str:
     """The month's name; as it is if it is a name; empty if the language's months are not known."""
-    if not month.isdigit():
+    if not _NUMBER.fullmatch(month):
         return month
     names = _MONTHS.get(language or "en", "").split()
     return names[int(month) - 1] if 0 < int(month) <= len(names) else ""

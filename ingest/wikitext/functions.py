@@ -1,5 +1,6 @@
 """Parser functions (`{{#if:...}}`, `{{formatnum:...}}`), as far as a page can say what they yield without its wiki."""
 
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -37,6 +38,8 @@ def _first_branch(_: str, branches: list[str]) -> str:
     return "".join(branches[:1])
 
 
+_DIGITS = re.compile(r"[0-9]{1,30}")
+_COMMAS = frozenset({"", "en", "he", "ja", "ko", "simple", "th", "zh"})
 _FUNCTIONS: Mapping[str, Callable[[str, list[str]], str]] = MappingProxyType(
     {
         "#if": _if,
@@ -49,7 +52,6 @@ _FUNCTIONS: Mapping[str, Callable[[str, list[str]], str]] = MappingProxyType(
         "#time": lambda _, __: "",
         "#formatdate": lambda value, _: value,
         "#dateformat": lambda value, _: value,
-        "formatnum": lambda value, _: value,
         "lc": lambda value, _: value.lower(),
         "uc": lambda value, _: value.upper(),
         "lcfirst": lambda value, _: value[:1].lower() + value[1:],
@@ -61,14 +63,24 @@ _FUNCTIONS: Mapping[str, Callable[[str, list[str]], str]] = MappingProxyType(
 )
 
 
-def result(name: str, rest: str) -> str | None:
+def grouped(number: str, language: str) -> str:
+    """A number as wikis write it whose language groups by commas; as it is elsewhere."""
+    whole, point, part = number.strip().partition(".")
+    if language not in _COMMAS or not _DIGITS.fullmatch(whole):
+        return number.strip()
+    return f"{int(whole):,}{point}{part}"
+
+
+def result(name: str, rest: str, language: str = "") -> str | None:
     """What `{{name:...|rest}}` yields, `name` with its colon and what follows it; None if it is no parser function.
 
     Functions that ask the wiki (`#invoke`, `#expr`, `#property`) and magic words (`DEFAULTSORT:`) yield nothing.
     """
     function, colon, value = name.strip().partition(":")
     function = function.lower()
-    if not colon or (function[:1] != "#" and function not in _FUNCTIONS):
+    if not colon or (function[:1] != "#" and function not in _FUNCTIONS and function != "formatnum"):
         return "" if colon and function.replace(" ", "").isalpha() and name.strip()[:2].isupper() else None
+    if function == "formatnum":
+        return grouped(value, language) if "r" not in rest.lower() else value.strip()
     known = _FUNCTIONS.get(function)
     return known(value, rest.split("|") if rest else []).strip() if known else ""

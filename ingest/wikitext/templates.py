@@ -52,7 +52,7 @@ _MANY = 4
 def rendered(body: str, language: str = "") -> str:
     """What stands for `{{body}}` in the text: words, rows on lines of their own, or nothing."""
     name, _, rest = body.partition("|")
-    if ":" in name and (said := result(name, rest)) is not None:
+    if ":" in name and (said := result(name, rest, language)) is not None:
         return said
     handler = _handler(name, language)
     return handler(rest) if handler else ""
