@@ -42,7 +42,7 @@ def answer_view(done: Answered, *, language: str, zone: tzinfo) -> RenderableTyp
 
 def source_view(citation: Citation, *, zone: tzinfo, whole: bool = False) -> RenderableType:
     """Show one source: what page it is, where it can be read, and the quoted lines, or the `whole` passage."""
-    text = safe(citation.passage_text) if whole else f"“{one_line(citation.quote)}”"
+    text = safe(citation.passage_text) if whole else f"“{safe(citation.quote)}”"
     address = citation.url or f"{citation.corpus}: {citation.document}"
     lines = [
         _title(citation.title, citation.section, day(citation.date, zone)),
