@@ -53,33 +53,36 @@ def pieces(block: Block, room: int) -> Iterator[Piece]:
         if not line.strip():
             blank += "\n"
             continue
-        for start, end, cost in _cuts(line, block.kind, room):
-            text = line[start:end]
+        for start, end, words, cost in _cuts(line, block.kind, room):
             if glue.startswith("\n"):
                 cost = max(cut, AT_INDENTED if line[0].isspace() else cut)  # noqa: PLW2901 - a line begins here
-            yield Piece(text, size(text), block.kind, glue + blank, cost)
+            yield Piece(line[start:end], words, block.kind, glue + blank, cost)
             rest = line[end:]
             glue, blank = rest[: len(rest) - len(rest.lstrip())], ""
         glue = "\n"
         cut = AFTER_INTRODUCTION if line.rstrip().endswith(_INTRODUCTION_ENDS) else AT_LINE
 
 
-def _cuts(line: str, kind: Kind, room: int) -> Iterator[tuple[int, int, float]]:
-    """Start, end and cost of a cut before each piece of a line."""
-    words = size(line)
-    if words <= (_KEPT_WHOLE if kind is Kind.PROSE else room):
-        yield 0, len(line.rstrip()), AT_BLOCK
+def _cuts(line: str, kind: Kind, room: int) -> Iterator[tuple[int, int, int, float]]:
+    """Start, end and size of each piece of a line, and the cost of a cut before it."""
+    whole = line.rstrip()
+    if (words := size(whole)) <= (_KEPT_WHOLE if kind is Kind.PROSE else room):
+        yield 0, len(whole), words, AT_BLOCK
         return
-    spans = sentence_spans(line) if kind is Kind.PROSE else ((0, len(line.rstrip())),)
+    spans = sentence_spans(line) if kind is Kind.PROSE else ((0, len(whole)),)
     for number, (start, end) in enumerate(spans):
         # The indentation of the first sentence belongs to it.
         begin = 0 if number == 0 else start
-        for part, (first, last) in enumerate(_clauses(line[begin:end], room)):
-            yield begin + first, begin + last, AT_CLAUSE if part else AT_SENTENCE
+        sentence = line[begin:end]
+        if (words := size(sentence)) <= room:
+            yield begin, end, words, AT_SENTENCE
+            continue
+        for part, (first, last) in enumerate(_clauses(sentence, room)):
+            yield begin + first, begin + last, size(sentence[first:last]), AT_CLAUSE if part else AT_SENTENCE
 
 
 def _clauses(sentence: str, room: int) -> Iterator[tuple[int, int]]:
-    """Cut what is longer than `room` at the ends of clauses, else of words; whole if it is not."""
+    """Cut what is longer than `room` at the ends of clauses, else of words."""
     borders = [*(border.start() for border in _BORDER.finditer(sentence)), len(sentence)]
     start = at = 0
     while start < len(sentence):

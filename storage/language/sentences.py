@@ -35,10 +35,13 @@ _ENCLOSED = re.compile(
     r"|“[^“”]{0,200}”|„[^„“”]{0,200}[“”]|«[^«»]{0,200}»|»[^«»]{0,200}«"
     r"|(?<![^\s(\[])\"(?=\S)[^\"]{1,200}(?<=\S)\"(?!\w)"
 )
+_MAY_END = re.compile("[。！？｡।॥۔؟։།።፧፨។៕။༎᠃෴‼⁇⁈⁉．.!?…;\u037e]")
+_OPENS = re.compile('[(\\[（「『《〈“„«»"]')
+"""What the two patterns above can begin with."""
 _CONTINUING = frozenset(",;:.…!?)，、；：。！？")
 _OPENING = re.compile(r"[\s\"'“‘„«»¿¡(\[{*_`—–-]*")
 _NEXT = re.compile(r"\w+(?:['\u2019]\w+)?")
-_TOKEN = re.compile(r"[^\s(\[{\"“‘«„/—–-]*\Z")
+_BEFORE_TOKEN = re.compile(r".*[\s(\[{\"“‘«„/—–-]", re.DOTALL)
 _ROMAN = re.compile(r"[IVXLCDM]{2,}\b|[VX]\b")
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")
 _CAPITAL = re.compile(r"[A-ZÀ-ÖØ-ÞΑ-ΩА-ЯЁ]")
@@ -93,10 +96,10 @@ def _at_spaces(block: str, start: int, end: int) -> Iterator[Span]:
 
 def _cuts(block: str) -> Iterator[int]:
     """Yield where the sentences of a block end, but for the last one."""
-    enclosed = [found.span() for found in _ENCLOSED.finditer(block)]
+    enclosed = [found.span() for found in _found(_ENCLOSED, _OPENS, block)]
     cased = _CAPITAL.search(block) is not None
     begin = place = 0
-    for mark in _MARK.finditer(block):
+    for mark in _found(_MARK, _MAY_END, block):
         end = mark.end()
         while place < len(enclosed) and enclosed[place][1] <= mark.start():
             place += 1
@@ -108,6 +111,16 @@ def _cuts(block: str) -> Iterator[int]:
         if _ends(block, begin, mark, end, cased=cased):
             yield end
             begin = end
+
+
+def _found(sought: re.Pattern[str], begins: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield what `finditer` does, several times as fast: `begins` is the set of characters that it can begin with."""
+    begin = begins.search(text)
+    while begin:
+        found = sought.match(text, begin.start())
+        if found:
+            yield found
+        begin = begins.search(text, (found or begin).end())
 
 
 def _ends(block: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) -> bool:
@@ -136,8 +149,8 @@ def _continues(block: str, start: int, place: int, *, cased: bool) -> bool:
 
 def _period_ends(before: str, block: str, place: int) -> bool:
     """Whether a single period ends the sentence `before`, when the next word stands at `place` of the block."""
-    found = _TOKEN.search(before)
-    token = found[0].lstrip("'") if found else ""
+    lead = _BEFORE_TOKEN.match(before)
+    token = before[lead.end() if lead else 0 :].lstrip("'")
     head = before[: len(before) - len(token)].rstrip()
     if not head and (token.isdigit() or len(token) == 1):
         return False  # the number of a list item
