@@ -13,7 +13,7 @@ from random import Random
 from textwrap import shorten
 
 from bot.access import readable
-from bot.app import SYSTEMS, App
+from bot.app import App
 from bot.turn_record import closing, opening
 from bot.turns import Answered, Asked, Failure
 from bot.wording import say, wording
@@ -42,8 +42,9 @@ async def answer(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answe
         asyncio.CancelledError: the turn was cancelled; the record says so.
     """
     system = asked.system or app.system
-    if system not in SYSTEMS:
-        raise UnknownSystem(system)
+    if system not in app.systems:
+        known = ", ".join(sorted(app.systems))
+        raise UnknownSystem(f"There is no system “{system}”.", hint=f"There are: {known}.")
     catalogue = await app.manifest.catalogue()
     scope = _scope(app, asked, catalogue)
     now = datetime.now(app.settings.zone)
@@ -59,9 +60,6 @@ class UnknownSystem(PipelineError):
     """A system was asked for by a name that there is not."""
 
     kind = "unknown_system"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"There is no system “{name}”.", hint=f"There are: {', '.join(sorted(SYSTEMS))}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ async def _run(turn: _Turn) -> Answered:
     status, failure = Status.CANCELLED, None
     try:
         async with asyncio.timeout(kit.limits.seconds):
-            status = await SYSTEMS[turn.system](turn.talk, kit)
+            status = await turn.app.systems[turn.system](turn.talk, kit)
     except TimeoutError:
         status, failure = Status.FAILED, _too_slow(turn.talk, kit.limits)
     except (PipelineError, StorageError) as error:

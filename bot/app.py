@@ -9,7 +9,7 @@ import json
 import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -48,6 +48,7 @@ class App:
     passages: PassageStore
     manifest: Manifest
     audit: AuditLog
+    systems: Mapping[str, System] = field(default_factory=lambda: SYSTEMS)
 
     @property
     def versions(self) -> Mapping[str, str]:

@@ -1,0 +1,216 @@
+"""Answering: whatever happens to a turn, it is on record, and nothing leaves that is not."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from bot.access import Asker
+from bot.answering import UnknownSystem, answer
+from bot.app import App
+from bot.settings import LimitSettings, Settings
+from bot.turns import Asked
+from ingest.refreshing import refresh
+from pipeline.systems import extractive
+from pipeline.types import CitedSentence, Status
+from storage.audit import AuditLog
+from storage.errors import HomeUnusable, StorageError, UnknownCorpus
+from storage.types import EntryKind, Evidence, SearchQuery
+from storage.verifying import verify
+from tests.fakes import PageSource
+from tests.storage.stores import opened
+
+TERMINAL = Asker(platform="terminal", kind="terminal")
+PAGES = {"vault": {"title": "Vault", "": "The vault opens at ten. It closes at six."}}
+
+
+async def quoting(talk, kit):
+    """Say the first sentence found."""
+    (hit, *_) = await kit.search(SearchQuery(talk.question.text), 1)
+    text = hit.passage.text.split(". ")[0] + "."
+    said = await kit.say(CitedSentence(text, (Evidence(text, hit.passage, hit.document, (0, len(text))),)))
+    return Status.ANSWERED if said else Status.ABSTAINED
+
+
+async def abstaining(talk, kit):
+    """Search and find nothing good enough."""
+    await kit.search(SearchQuery(talk.question.text), 1)
+    return Status.ABSTAINED
+
+
+async def dawdling(_talk, kit):
+    """Say something, then never end."""
+    await quoting(_talk, kit)
+    await asyncio.Event().wait()
+    return Status.ANSWERED
+
+
+async def breaking(_talk, _kit):
+    """Fail as no system should."""
+    raise LookupError("a bug, and " + "a whole document " * 100)
+
+
+SYSTEMS = {
+    "extractive": extractive.answer,
+    "quoting": quoting,
+    "abstaining": abstaining,
+    "dawdling": dawdling,
+    "breaking": breaking,
+}
+
+
+@pytest.fixture
+async def app(tmp_path):
+    """A house with one page in it."""
+    with opened(tmp_path) as store:
+        await refresh(PageSource(PAGES), "handbook", store, progress=lambda _: None)
+        settings = Settings(home=tmp_path)
+        yield App(settings, store, store.manifest, AuditLog(store.manifest._database), SYSTEMS)
+
+
+def asking(text="When does the vault open?", system="quoting", **more):
+    """Ask at the terminal."""
+    return Asked(text, TERMINAL, system=system, **more)
+
+
+async def record(app):
+    """Return the kinds of the entries of the only turn, and the last entry's body."""
+    ((opening, _),) = await app.audit.turns(10)
+    entries = await app.audit.turn(opening.turn_id)
+    return [entry.kind for entry in entries], entries[-1].body
+
+
+async def test_an_answer_is_on_record_with_its_evidence_before_it_is_returned(app):
+    """Opened, every step, closed; and what is there verifies."""
+    done = await answer(app, asking(), lambda _: None)
+
+    kinds, closed = await record(app)
+    assert done.text == "The vault opens at ten. [1]"
+    assert kinds == [EntryKind.TURN_OPENED, EntryKind.STEP, EntryKind.TURN_CLOSED]
+    assert (closed["status"], closed["text"]) == ("answered", done.text)
+    assert closed["citations"][0]["passage_text"] == PAGES["vault"][""]
+    assert verify(await app.audit.turn(done.answer_id)) == ()
+
+
+async def test_what_cannot_be_put_on_record_is_not_answered(app):
+    """The system is not even asked."""
+
+    class FullLog(AuditLog):
+        async def append(self, *_):
+            raise HomeUnusable("The disk is full.")
+
+    asked = []
+
+    async def watched(talk, kit):
+        asked.append(talk)
+        return await quoting(talk, kit)
+
+    broken = replace(app, audit=FullLog(app.manifest._database), systems={"watched": watched})
+
+    with pytest.raises(HomeUnusable, match="full"):
+        await answer(broken, asking(system="watched"), lambda _: None)
+
+    assert asked == []
+
+
+async def test_an_abstention_names_the_nearest_pages_and_says_so_in_the_asker_s_language(app):
+    """In our own words."""
+    done = await answer(
+        app, asking("Wann öffnet der Tresorraum, und wer hat die Schlüssel?", "abstaining"), lambda _: None
+    )
+
+    assert done.answer.status is Status.ABSTAINED
+    assert "nichts gefunden" in done.text
+    assert [hit.document.title for hit in done.answer.nearest] == ["Vault"]
+
+
+async def test_a_search_that_fails_never_looks_like_not_knowing(app):
+    """The turn failed, and says why and what to do."""
+
+    class Broken:
+        embedder, compare = app.passages.embedder, app.passages.compare
+
+        async def search(self, *_):
+            raise StorageError("The index is gone.", hint="Run `footnote reindex`.")
+
+    done = await answer(replace(app, passages=Broken()), asking(system="abstaining"), lambda _: None)
+
+    kinds, closed = await record(app)
+    assert (done.answer.status, done.failure.kind) == (Status.FAILED, "search_unavailable")
+    assert done.failure.hint == "Run `footnote reindex`."
+    assert kinds == [EntryKind.TURN_OPENED, EntryKind.STEP, EntryKind.TURN_CLOSED]
+    assert closed["status"] == "failed"
+
+
+async def test_a_turn_that_takes_too_long_ends_and_says_nothing_half(app):
+    """What had passed the gate is not said either."""
+    quick = replace(app, settings=app.settings.model_copy(update={"limits": LimitSettings(seconds=0.5)}))
+
+    done = await answer(quick, asking(system="dawdling"), lambda _: None)
+
+    assert (done.answer.status, done.failure.kind, done.answer.sentences) == (Status.FAILED, "too_slow", ())
+
+
+async def test_a_cancelled_turn_leaves_a_record_that_says_so(app):
+    """And the cancellation goes on to whoever cancelled."""
+    said = asyncio.Event()
+    running = asyncio.create_task(answer(app, asking(system="dawdling"), lambda _: said.set()))
+    await said.wait()
+    running.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    kinds, closed = await record(app)
+    assert (kinds[-1], closed["status"]) == (EntryKind.TURN_CLOSED, "cancelled")
+
+
+async def test_a_bug_in_a_system_is_on_record_in_one_short_line_and_not_swallowed(app):
+    """A whole document may stand in an error's message."""
+    with pytest.raises(LookupError):
+        await answer(app, asking(system="breaking"), lambda _: None)
+
+    _, closed = await record(app)
+    assert (closed["status"], closed["failure"]["kind"]) == ("failed", "internal")
+    assert len(closed["failure"]["message"]) <= 200
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [("hello", Status.CHATTED), ("danke!", Status.CHATTED), ("x" * 100_000, Status.REFUSED), ("😀🎉", Status.REFUSED)],
+)
+async def test_what_needs_no_search_is_on_record_too(app, asked, status):
+    """Greetings are answered shortly; what cannot be read is refused with what to do."""
+    done = await answer(app, asking(asked, "extractive"), lambda _: None)
+
+    kinds, closed = await record(app)
+    assert done.answer.status is status
+    assert bool(done.failure) == (status is Status.REFUSED)
+    assert kinds == [EntryKind.TURN_OPENED, EntryKind.TURN_CLOSED]
+    assert closed["status"] == status
+
+
+async def test_what_is_asked_of_what_there_is_not_is_refused_before_it_is_on_record(app):
+    """A corpus that may not be read is not told apart from one that there is not."""
+    stranger = replace(asking(), asker=Asker(platform="slack", kind="channel", workspace="T1", channel="C1"))
+
+    with pytest.raises(UnknownCorpus, match="to read here"):
+        await answer(app, asking(corpora=("nowhere",)), lambda _: None)
+    with pytest.raises(UnknownCorpus, match="to read here"):
+        await answer(app, replace(stranger, corpora=("handbook",)), lambda _: None)
+    with pytest.raises(UnknownSystem, match="oracle"):
+        await answer(app, asking(system="oracle"), lambda _: None)
+
+    assert await app.audit.turns(10) == ()
+
+
+async def test_who_may_read_nothing_is_shown_nothing(app):
+    """Not a title either."""
+    stranger = replace(
+        asking(system="extractive"), asker=Asker(platform="slack", kind="channel", workspace="T1", channel="C1")
+    )
+
+    done = await answer(app, stranger, lambda _: None)
+
+    assert done.answer.status is Status.ABSTAINED
+    assert done.answer.nearest == ()
