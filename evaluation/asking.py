@@ -28,6 +28,7 @@ from pipeline.types import Answer, CitedSentence, Status
 from storage.embedding import Embedder, Vectors
 from storage.fusion import fuse
 from storage.passages import CANDIDATES, PassageStore
+from storage.retrieving import Retriever
 from storage.types import Hit, SearchQuery
 
 
@@ -134,9 +135,8 @@ async def _search_without(
     """Search as the store does, as if some documents had never been indexed."""
     wanted = max(CANDIDATES, k)
     trust = store.embedder.knows(text)
-    vector = store.embedder.embed([text])[0]
-    dense = store.dense.search(corpus, vector, 2 * wanted) if trust else {}
-    lexical = store.lexical.search(text, [corpus], 2 * wanted)
+    retriever = Retriever(store.dense, store.lexical, store.embedder, store.threads)
+    dense, lexical = await retriever.candidates(text, [[corpus]], 2 * wanted)
     rows = await store.manifest.join([*{*dense, *lexical}], [corpus])
     kept = {key for key, (_, document) in rows.items() if document.key not in left_out}
     dense, lexical = _best(dense, kept, wanted), _best(lexical, kept, wanted)

@@ -27,7 +27,7 @@ def fit_choice(choices: Sequence[Choice], *, ridge: float = 0.002) -> Floats:
 
     Every choice must have a right candidate.
     """
-    scale = np.vstack([choice.features for choice in choices]).std(axis=0) + 1e-9
+    scale = _scale(np.vstack([choice.features for choice in choices]))
     most = max(len(choice.right) for choice in choices)
     rows = np.zeros((len(choices), most, len(scale)))
     right = np.zeros((len(choices), most), bool)
@@ -50,8 +50,8 @@ def fit_choice(choices: Sequence[Choice], *, ridge: float = 0.002) -> Floats:
 
 def fit_judge(signs: Floats, true: Booleans, weights: Floats, *, ridge: float = 1.0) -> Floats:
     """Return bias and weights of a logistic regression, found by Newton's method."""
-    scale = signs.std(axis=0) + 1e-9
-    rows = np.hstack([np.ones((len(signs), 1)), signs / scale])
+    scale, middle = _scale(signs), signs.mean(axis=0)
+    rows = np.hstack([np.ones((len(signs), 1)), (signs - middle) / scale])
     penalty = np.diag([0.0, *np.full(signs.shape[1], ridge)])
     found = np.zeros(rows.shape[1])
     for _ in range(_STEPS):
@@ -62,13 +62,20 @@ def fit_judge(signs: Floats, true: Booleans, weights: Floats, *, ridge: float = 
         found -= step
         if np.abs(step).max() < 1e-9:
             break
-    return np.concatenate([found[:1], found[1:] / scale])
+    slopes = found[1:] / scale
+    return np.concatenate([found[:1] - slopes @ middle, slopes])
 
 
 def folds(groups: Sequence[str], count: int) -> NDArray[np.int64]:
     """Give each group's members one fold, groups in order of appearance in turn."""
     numbers = {group: place % count for place, group in enumerate(dict.fromkeys(groups))}
     return np.array([numbers[group] for group in groups])
+
+
+def _scale(rows: Floats) -> Floats:
+    """Return each column's deviation; 1 for one that never varies."""
+    deviations: Floats = rows.std(axis=0)
+    return np.where(deviations > 1e-9, deviations, 1.0)
 
 
 def _softmax(scores: Floats) -> Floats:

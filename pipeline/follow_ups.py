@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from pipeline.small_talk import small_talk
 from pipeline.types import Conversation, Turn
 from storage.language.detect import detect
 from storage.language.scripts import is_unspaced
 from storage.language.words import content_terms, words
 
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？؟])\s*")
+_BEGINNING = re.compile(r"(?<=[.!?。！？؟])\s*|^[¿¡\"'“‘«„(]+|\s[¿¡]")
 REACH = 3
 """How many earlier questions a follow-up may borrow from."""
+MOST = 24
+"""How many words it may borrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +53,28 @@ class _Rules:
 def resolve(talk: Conversation) -> Question:
     """Return the conversation's question with what it borrows from the turns before it."""
     asked = talk.question
-    earlier = [turn for turn in talk.earlier if turn.speaker == "user"][-REACH:]
-    if not earlier or not leans(asked):
+    earlier = [turn for turn in talk.earlier if turn.speaker == "user" and not small_talk(turn.text)][-REACH:]
+    language = _language([asked, *reversed(earlier)])
+    if not earlier or not leans(asked.text, language):
         return Question(asked.text)
     borrowed: list[str] = []
     for turn in reversed(earlier):
-        borrowed += _substance(turn)
-        if not leans(turn):
+        borrowed += _substance(turn.text, language)
+        if not leans(turn.text, language):
             break
     titles = next((turn.titles[:1] for turn in reversed(talk.earlier) if turn.titles), ())
-    return Question(asked.text, " ".join(_new_words([*borrowed, *titles], asked.text)))
+    return Question(asked.text, " ".join(_new_words([*borrowed, *titles], asked.text)[:MOST]))
 
 
-def leans(turn: Turn) -> bool:
-    """Return whether a turn cannot be understood without what was said before."""
-    language = _language(turn)
+def leans(text: str, language: str) -> bool:
+    """Return whether a question cannot be understood without what was said before it."""
     rules = _rules(language)
-    text = rules.harmless.sub(" ", " ".join(turn.text.split()))
-    if any(rules.openers.match(sentence) for sentence in _SENTENCE_END.split(text)):
+    plain = rules.harmless.sub(" ", " ".join(text.split()))
+    if any(rules.openers.match(sentence) for sentence in _BEGINNING.split(plain)):
         return True
-    if _unbound(text, rules, language):
+    if _unbound(plain, rules, language):
         return True
-    return not any(word.casefold() not in rules.vague for word in _substance(turn))
+    return not any(word.casefold() not in rules.vague for word in _substance(plain, language))
 
 
 def _unbound(text: str, rules: _Rules, language: str) -> bool:
@@ -95,10 +98,9 @@ def opens_with_pronoun(sentence: str, language: str) -> bool:
     return bool(rules.pronouns.match(text) or rules.possessives.match(text))
 
 
-def _substance(turn: Turn) -> list[str]:
-    """Return the words of a turn that are no stop words, as they were written."""
-    language = _language(turn)
-    return [word for word in words(turn.text) if content_terms(word, language)]
+def _substance(text: str, language: str) -> list[str]:
+    """Return the words of a text that are no stop words, as they were written."""
+    return [word for word in words(text) if content_terms(word, language)]
 
 
 def _new_words(words: Iterable[str], text: str) -> list[str]:
@@ -106,8 +108,10 @@ def _new_words(words: Iterable[str], text: str) -> list[str]:
     return [word for word in dict.fromkeys(words) if word.casefold() not in known]
 
 
-def _language(turn: Turn) -> str:
-    return turn.language or detect(turn.text) or "en"
+def _language(turns: Sequence[Turn]) -> str:
+    """Return the language of the first turn; where it is too short to tell, that of all of them."""
+    first = turns[0]
+    return first.language or detect(first.text) or detect(" ".join(turn.text for turn in turns)) or "en"
 
 
 @cache

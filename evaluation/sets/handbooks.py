@@ -53,7 +53,7 @@ def read(path: Path) -> Handbook:
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        folder = _folder(found["folder"])
+        name, folder = str(found["corpus"]), _folder(found["folder"])
         asked = found.get("questions", ())
         told = [question for talk in found.get("conversations", ()) for question in _told(talk["turns"])]
         questions = (*(_question(row, ()) for row in asked), *told)
@@ -67,7 +67,7 @@ def read(path: Path) -> Handbook:
             f"The documents that {path.name} asks about are not in {folder}.",
             hint="Set FOOTNOTE_DATA to the folder of data that holds them.",
         )
-    return Handbook(found["corpus"], folder, questions)
+    return Handbook(name, folder, questions)
 
 
 def stands(strings: Sequence[str], text: str) -> bool:

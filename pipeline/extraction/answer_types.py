@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 
 from storage.language.scripts import is_unspaced
-from storage.language.words import plain, stop_words, words
+from storage.language.words import content_terms, plain, stop_words, words
 
 
 class AnswerType(StrEnum):
@@ -44,6 +44,17 @@ def offers(sentence: str, kind: AnswerType, question: str) -> bool:
     if kind is AnswerType.DATE:
         return any(is_number(word) or plain(word) in _listed("dates") for word in new)
     return bool(names(sentence, known=known)) or bool(_SPACED_CASELESS.search("".join(new)))
+
+
+def counts(sentence: str, question: str, language: str) -> bool:
+    """Return whether a sentence gives a number of what "how many ..." asks for: "25 paid days" of "how many days"."""
+    match = _questions(AnswerType.NUMBER).search(text := _spaced(question))
+    unit = content_terms(text[match.end() :], language)[:1] if match else []
+    said = words(sentence)
+    return bool(unit) and any(
+        is_number(word) and unit[0] in content_terms(" ".join(said[place + 1 : place + 3]), language)
+        for place, word in enumerate(said)
+    )
 
 
 def is_number(word: str) -> bool:

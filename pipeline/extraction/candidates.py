@@ -10,8 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.spans import in_list, quotable_spans
+from storage.language.words import count_words
 from storage.types import Evidence, Hit, Kind, Span
 
+SHORTEST = 5
+"""Words. A line of prose with fewer says something only if it ends like a sentence, has a figure, or was announced."""
+_STOP = (".", "!", "…", "。", "！", "।", "۔", ";", "；")
 _COLON = (":", "：")
 _QUESTION = ("?", "？", "؟")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -63,9 +67,19 @@ def _of_passage(rank: int, hit: Hit) -> Iterator[Candidate]:
             lead, announced = words, True
         elif words.endswith(_QUESTION):
             lead, announced = words, False
-        elif _LETTER.search(words):
-            yield Candidate(hit, rank, span, lead if announced or lead.endswith(_QUESTION) else "")
+        else:
+            led = lead if announced or lead.endswith(_QUESTION) else ""
+            if led or _says_something(words, hit.passage.kind):
+                yield Candidate(hit, rank, span, led)
             lead = lead if announced else ""
+
+
+def _says_something(words: str, kind: Kind) -> bool:
+    """Return whether a line is more than a heading or the text of a link."""
+    ends = words.rstrip("\"'”’»)*_").endswith(_STOP)
+    return bool(_LETTER.search(words)) and (
+        ends or kind is not Kind.PROSE or count_words(words) >= SHORTEST or any(map(str.isdigit, words))
+    )
 
 
 def _end_of_list(text: str, spans: Sequence[Span]) -> int:

@@ -31,10 +31,16 @@ def chosen(ranked: Sequence[Scored], limit: int, language: str) -> tuple[CitedSe
     rival = _rival(best, others, language)
     opening = sorted([best, rival], key=_date, reverse=True) if rival else [best]
     rest = _additions(opening, others, limit - len(opening), language)
-    noted = {id(candidate): notes.dated(candidate.hit.document) for candidate in opening} if rival else {}
+    disputed = opening if rival else ()
+    said = [*opening, *sorted(rest, key=_in_document_order)]
     return tuple(
-        CitedSentence(one.text, (one.evidence,), note=noted.get(id(one)) or _place(one, language))
-        for one in [*opening, *sorted(rest, key=_in_document_order)]
+        CitedSentence(
+            text=one.text,
+            evidence=(one.evidence,),
+            note=notes.dated(one.hit.document) if one in disputed else _place(one, language),
+            paragraph=before is not None and (one in disputed or "\n" in f"{before.text}{one.text}"),
+        )
+        for before, one in zip([None, *said], said, strict=False)
     )
 
 

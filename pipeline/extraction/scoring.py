@@ -7,13 +7,13 @@ not tell them apart.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
 from itertools import pairwise
 
-from pipeline.extraction.answer_types import AnswerType, asked_for, offers
+from pipeline.extraction.answer_types import AnswerType, asked_for, counts, offers
 from pipeline.extraction.candidates import Candidate
 from storage.language.scripts import latin_share
 from storage.language.words import content_terms, terms
@@ -44,12 +44,15 @@ class Features:
     terms_before: float
     """Share that the candidate before it has and it has not: what "it" may stand for."""
     terms_after: float
+    """The same of the candidate after it."""
     pairs: float
     """Share of the question's neighbouring terms that it has as neighbours."""
     amount: float
     """1 if a number or date is asked for and it has one, -1 if it has none, 0 if neither is asked for."""
     name: float
     """The same of persons and places."""
+    counts: float
+    """1 if it says how many there are of what "how many" asks for."""
     news: float
     """How much it says that the question does not, growing slowly: log(1 + terms)."""
 
@@ -102,29 +105,32 @@ def asked(text: str, borrowed: str, language: str, hits: Sequence[Hit]) -> Asked
 
 def scored(question: Asked, found: Sequence[Candidate], cosines: Sequence[float]) -> tuple[Scored, ...]:
     """Score candidates, in their order. `cosines` are those of the query with each candidate's context."""
+    weights = calibrated(question.regime)
+    features = _features(question, found, cosines)
+    return tuple(Scored(candidate, one, score(one, weights)) for candidate, one in zip(found, features, strict=True))
+
+
+def _features(question: Asked, found: Sequence[Candidate], cosines: Sequence[float]) -> Iterator[Features]:
     best = max((candidate.hit.score for candidate in found), default=0.0)
     farthest = min((candidate.hit.dense for candidate in found if candidate.hit.dense), default=0.0)
+    passages = {one.rank: share(question, passage_terms(one.hit, question.language)) for one in found}
     known = [frozenset(content_terms(candidate.text, question.language)) for candidate in found]
-    made = []
     for place, (candidate, cosine) in enumerate(zip(found, cosines, strict=True)):
-        before = known[place - 1] if place and _neighbours(found[place - 1], candidate) else frozenset()
-        after = known[place + 1] if place + 1 < len(found) and _neighbours(candidate, found[place + 1]) else frozenset()
-        own = known[place]
-        features = Features(
+        before, own, after = (_of_passage(candidate.rank, found, known, at) for at in range(place - 1, place + 2))
+        yield Features(
             sentence_cosine=question.trust * cosine,
             passage_cosine=question.trust * (candidate.hit.dense or farthest),
             behind=candidate.hit.score - best,
             terms=share(question, own),
-            passage_terms=share(question, passage_terms(candidate.hit, question.language)),
+            passage_terms=passages[candidate.rank],
             terms_before=share(question, before - own),
             terms_after=share(question, after - own),
             pairs=_pairs(question, candidate.text),
             amount=_offers(question, candidate.text, (AnswerType.NUMBER, AnswerType.DATE)),
             name=_offers(question, candidate.text, (AnswerType.PERSON, AnswerType.PLACE)),
+            counts=float(counts(candidate.text, question.text, question.language)),
             news=math.log1p(len(own - question.weights.keys())),
         )
-        made.append(Scored(candidate, features, score(features, calibrated(question.regime))))
-    return tuple(made)
 
 
 def score(features: Features, weights: Mapping[str, float]) -> float:
@@ -155,8 +161,10 @@ def _rarity(term: str, passages: Sequence[frozenset[str]]) -> float:
     return math.log1p((len(passages) - having + 0.5) / (having + 0.5))
 
 
-def _neighbours(one: Candidate, other: Candidate) -> bool:
-    return one.rank == other.rank
+def _of_passage(rank: int, found: Sequence[Candidate], known: Sequence[frozenset[str]], place: int) -> frozenset[str]:
+    """Return the terms of the candidate at a place, if it is one of the passage at that rank."""
+    there = 0 <= place < len(found) and found[place].rank == rank
+    return known[place] if there else frozenset()
 
 
 def _pairs(question: Asked, text: str) -> float:

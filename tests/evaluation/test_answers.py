@@ -1,0 +1,156 @@
+"""Asking, reporting and calibrating over a handbook that is written here."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evaluation.answers import Asked, curve, report
+from evaluation.asking import Outcome, RememberingEmbedder, ask_all
+from evaluation.calibration import Example, crossvalidated, fit, rescored
+from evaluation.posing import Exam, Posed
+from ingest.refreshing import refresh
+from pipeline.extraction.abstention import Signs, probability, signs
+from pipeline.extraction.scoring import Features
+from tests.fakes import PageSource, WordEmbedder
+from tests.storage.stores import opened
+
+ANIMALS = ("otter", "heron", "badger", "plover", "marten", "curlew", "weasel", "osprey", "beaver", "dunlin")
+PAGES: Mapping[str, Mapping[str, str]] = {
+    f"{animal}.md": {
+        "title": animal.title(),
+        "Care": f"The {animal} lives by the river. The {animal} eats {number} fish a day. It sleeps at noon.",
+    }
+    for number, animal in enumerate(ANIMALS, start=11)
+}
+QUESTIONS = tuple(
+    Posed(f"How many fish does the {animal} eat?", ((f"{number} fish",),), frozenset({f"{animal}.md"}), animal)
+    for number, animal in enumerate(ANIMALS, start=11)
+)
+EXAM = Exam("zoo", "zoo", PageSource(PAGES), QUESTIONS, removable=True)
+
+
+async def asked(home: Path, exam: Exam = EXAM) -> tuple[list[Outcome], list[Outcome]]:
+    with opened(home) as store:
+        await refresh(exam.source, exam.corpus, store, progress=lambda _: None)
+        quick = replace(store, embedder=RememberingEmbedder(store.embedder))
+        return await ask_all(exam, quick), await ask_all(exam, quick, without_answers=True)
+
+
+@pytest.fixture
+async def zoo(tmp_path: Path) -> tuple[list[Outcome], list[Outcome]]:
+    return await asked(tmp_path)
+
+
+async def test_what_was_said_is_held_against_the_answers(zoo: tuple[list[Outcome], list[Outcome]]) -> None:
+    """Each question finds its sentence, through the system's own steps and the gate."""
+    outcomes, _ = zoo
+
+    assert all(outcome.right_first and outcome.right and outcome.verbatim for outcome in outcomes)
+    assert [outcome.sentences[0].text for outcome in outcomes[:1]] == ["The otter eats 11 fish a day."]
+
+
+async def test_documents_can_be_left_out(zoo: tuple[list[Outcome], list[Outcome]]) -> None:
+    """Then nothing of them is found, and what is left answers with less chance."""
+    outcomes, without = zoo
+
+    for before, after in zip(outcomes, without, strict=True):
+        keys = {hit.document.key for hit in after.considered.hits}
+        assert not keys & after.posed.documents
+        assert not after.right
+        assert after.considered.chance < before.considered.chance
+
+
+async def test_a_report_counts_both_sides(zoo: tuple[list[Outcome], list[Outcome]]) -> None:
+    """What is quoted, what is abstained from, and the curve between them."""
+    found = report(Asked(EXAM, *zoo))
+
+    assert (found["answerable"], found["unanswerable"]) == (10, 10)
+    assert found["if it never abstained"]["right in the first sentence"] == 1.0
+    assert found["verbatim"] == 1.0
+    assert found["both sides shown, in order"] is None
+    assert found["caught at false abstentions of"]["0.05"] == 1.0
+
+
+async def test_a_report_of_no_questions_is_empty_not_broken() -> None:
+    """Shares of nothing are left open."""
+    found = report(Asked(replace(EXAM, questions=()), [], []))
+
+    assert found["if it never abstained"]["right in the reply"] is None
+    assert found["caught at false abstentions of"] == {}
+
+
+async def test_conversations_carry_their_earlier_questions(tmp_path: Path) -> None:
+    """A follow-up is asked at the end of its conversation."""
+    first = "How many fish does the heron eat?"
+    posed = Posed("And when does it sleep at noon?", (("noon",),), frozenset({"heron.md"}), "talk", earlier=(first,))
+
+    outcomes, _ = await asked(tmp_path, replace(EXAM, questions=(posed,)))
+
+    assert outcomes[0].considered.ranked[0].candidate.hit.document.title == "Heron"
+
+
+def test_the_curve_trades_one_mistake_for_the_other() -> None:
+    """At a tenth of false abstentions the line lies at the answerable questions' lowest tenth."""
+    known = [place / 10 for place in range(11)]
+
+    assert curve(known, [0.0, 0.05, 0.5, 0.9])["0.10"] == 0.5
+
+
+def test_an_embedder_remembers() -> None:
+    """Each text is embedded once, and comes back in its place."""
+    inner = WordEmbedder()
+    quick = RememberingEmbedder(inner)
+
+    once = quick.embed(["a b", "c", "a b"])
+    again = quick.embed(["c"])
+
+    assert inner.calls == [2]
+    assert (once[0] == once[2]).all()
+    assert (again[0] == once[1]).all()
+
+
+def examples(outcomes: list[Outcome], without: list[Outcome]) -> list[Example]:
+    return [
+        *(Example(outcome, answerable=True, weight=1.0, main=True) for outcome in outcomes),
+        *(Example(outcome, answerable=False, weight=1.0, main=True) for outcome in without),
+    ]
+
+
+async def test_a_calibration_gives_a_weight_to_every_feature_and_sign(zoo: tuple[list[Outcome], list[Outcome]]) -> None:
+    """And the same ones each time."""
+    found = fit(examples(*zoo), abstain=0.1)
+
+    assert found == fit(examples(*zoo), abstain=0.1)
+    assert set(found.scores["trusted"]) == set(Features.__dataclass_fields__)
+    assert set(found.judges["trusted"].weights) == set(Signs.__dataclass_fields__)
+
+
+async def test_the_point_of_operation_is_the_share_asked_for(zoo: tuple[list[Outcome], list[Outcome]]) -> None:
+    """That share of the answerable questions is abstained from."""
+    found = fit(examples(*zoo), abstain=0.2)
+
+    again = [rescored(example, found.scores["trusted"]) for example in examples(*zoo)]
+    seen = [one.outcome.considered for one in again if one.answerable]
+    chances = [probability(signs(one.question, one.hits, one.ranked), found.judges["trusted"]) for one in seen]
+    assert sum(chance < 0.5 for chance in chances) == pytest.approx(2, abs=1)
+
+
+async def test_other_weights_order_the_candidates_anew(zoo: tuple[list[Outcome], list[Outcome]]) -> None:
+    """Features stay as they are."""
+    example = examples(*zoo)[0]
+
+    again = rescored(example, {"behind": 1.0, "news": -1.0}).outcome.considered.ranked
+
+    assert sorted(one.score for one in again) == [one.score for one in reversed(again)]
+    assert {one.candidate for one in again} == {one.candidate for one in example.outcome.considered.ranked}
+
+
+async def test_crossvalidation_reports_by_exam(zoo: tuple[list[Outcome], list[Outcome]]) -> None:
+    """Shares between 0 and 1, of questions that were not fitted to."""
+    found = crossvalidated(examples(*zoo), abstain=0.1)
+
+    assert set(found) == {"zoo"}
+    assert set(found["zoo"]) == {"right first", "right in three", "falsely abstained", "unanswerable caught"}
+    assert found["zoo"]["right first"] == 1.0

@@ -1,0 +1,74 @@
+"""What kind of thing is asked for, and which sentences have it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.extraction.answer_types import AnswerType, asked_for, counts, offers
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How many days of leave do I get?", AnswerType.NUMBER),
+        ("What does a hotel in Oslo cost?", AnswerType.NUMBER),
+        ("What is the referral bonus?", AnswerType.NUMBER),
+        ("Wie viele Tage Urlaub habe ich?", AnswerType.NUMBER),
+        ("公司有多少天年假？", AnswerType.NUMBER),
+        ("When did the office open?", AnswerType.DATE),
+        ("¿Cuándo abrió la oficina?", AnswerType.DATE),
+        ("متى فتح المكتب؟", AnswerType.DATE),
+        ("Who approves the budget?", AnswerType.PERSON),
+        ("谁是经理？", AnswerType.PERSON),
+        ("Where is the office?", AnswerType.PLACE),
+        ("What is Old Margaret?", None),
+        ("Whoever painted it was good", None),
+    ],
+)
+def test_the_kind_is_told_by_the_first_question_words(question: str, kind: AnswerType | None) -> None:
+    """In several languages."""
+    assert asked_for(question) is kind
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kind", "offered"),
+    [
+        ("You get 25 days.", AnswerType.NUMBER, True),
+        ("You get twenty days.", AnswerType.NUMBER, True),
+        ("You get the 3 days.", AnswerType.NUMBER, False),
+        ("You get days.", AnswerType.NUMBER, False),
+        ("It opened in May.", AnswerType.DATE, True),
+        ("It opened early.", AnswerType.DATE, False),
+        ("It is led by Ada Lovelace.", AnswerType.PERSON, True),
+        ("It is led by Anna.", AnswerType.PERSON, False),
+        ("It is led by a woman.", AnswerType.PERSON, False),
+    ],
+)
+def test_what_the_question_names_itself_is_no_offer(sentence: str, kind: AnswerType, *, offered: bool) -> None:
+    """A number or a name counts only if it is news."""
+    assert offers(sentence, kind, "What did Anna get for the 3 days?") is offered
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "language", "counted"),
+    [
+        ("All have 38 days of leave.", "How many days of leave?", "en", True),
+        ("There are 25 paid days.", "How many days?", "en", True),
+        ("It takes 4 weeks.", "How many days?", "en", False),
+        ("Some days are long.", "How many days?", "en", False),
+        ("Es gibt 30 Tage.", "Wie viele Tage?", "de", True),
+        ("公司提供15天年假", "公司有多少天年假？", "zh", True),
+        ("It has 3 days.", "What is it?", "en", False),
+    ],
+)
+def test_a_number_counts_what_is_asked_for(sentence: str, question: str, language: str, *, counted: bool) -> None:
+    """It must stand right before it, or one word before."""
+    assert counts(sentence, question, language) is counted
+
+
+@given(st.text(max_size=80), st.text(max_size=80), st.sampled_from(list(AnswerType)))
+def test_any_texts_can_be_compared(sentence: str, question: str, kind: AnswerType) -> None:
+    """No text breaks it."""
+    assert asked_for(question) in {None, *AnswerType}
+    assert isinstance(offers(sentence, kind, question), bool)
+    assert isinstance(counts(sentence, question, ""), bool)

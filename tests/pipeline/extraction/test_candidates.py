@@ -1,0 +1,101 @@
+"""What of the found passages could be quoted."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.extraction.candidates import candidates
+from storage.types import Kind
+from tests.pipeline.world import hit
+
+
+def texts(*lines: str, kind: Kind = Kind.PROSE) -> list[str]:
+    return [one.text for one in candidates([hit("\n".join(lines), kind=kind)])]
+
+
+def test_sentences_are_candidates() -> None:
+    """In the order of the text, each with the span that it stands in."""
+    found = candidates(
+        [hit("The office opens at nine. It closes at six."), hit("Dogs are welcome here, too.", key="2")]
+    )
+
+    assert [(one.rank, one.text, one.span) for one in found] == [
+        (0, "The office opens at nine.", (0, 25)),
+        (0, "It closes at six.", (26, 43)),
+        (1, "Dogs are welcome here, too.", (0, 27)),
+    ]
+
+
+def test_an_announced_list_is_a_candidate_with_its_items_and_each_item_is_one() -> None:
+    """The items are read with the line that announces them, and shown without their marks."""
+    found = candidates([hit("Bring with you:\n\n- your badge\n- your laptop\n\nThe door is never locked.")])
+
+    assert [(one.text, one.lead) for one in found] == [
+        ("Bring with you:\n\n- your badge\n- your laptop", ""),
+        ("your badge", "Bring with you:"),
+        ("your laptop", "Bring with you:"),
+        ("The door is never locked.", ""),
+    ]
+
+
+def test_a_line_may_announce_a_sentence() -> None:
+    """Where no list follows, the next sentence belongs to it."""
+    assert texts("Remember this:", "", "Doors close at six.", "", "Then they lock.")[0] == (
+        "Remember this:\n\nDoors close at six."
+    )
+
+
+def test_a_question_is_no_candidate_but_leads_to_its_answer() -> None:
+    """As in a list of frequent questions."""
+    found = candidates([hit("May I bring my dog? Yes, if it is friendly. Cats stay at home.")])
+
+    assert [(one.text, one.lead) for one in found] == [
+        ("Yes, if it is friendly.", "May I bring my dog?"),
+        ("Cats stay at home.", ""),
+    ]
+
+
+def test_headings_and_the_texts_of_links_are_no_candidates() -> None:
+    """A few words without an end say nothing, unless there is a figure in them."""
+    assert texts("- Parental Leave", "- Dress code", "- Leave: 25 days", "- It is fine.") == [
+        "Leave: 25 days",
+        "It is fine.",
+    ]
+
+
+def test_a_row_of_a_table_is_a_candidate() -> None:
+    """Whole, whatever stands in its cells."""
+    rows = ["Grade: 8; Leave: 25 days. Half days too.", "Grade: 9; Leave: 28 days"]
+
+    assert texts(*rows, kind=Kind.TABLE) == rows
+
+
+def test_code_is_offered_only_where_nothing_else_was_found() -> None:
+    """A line of code is a poor answer, but better than none."""
+    code = hit("make install", key="code", kind=Kind.CODE)
+
+    assert [one.text for one in candidates([code, hit("Install it first, with make.")])] == [
+        "Install it first, with make."
+    ]
+    assert [one.text for one in candidates([code])] == ["make install"]
+
+
+def test_the_context_of_a_candidate_is_what_stands_above_it() -> None:
+    """Title, section and the line that leads to it: what a person would read to understand it."""
+    found = candidates([hit("Bring:\n- a badge", title="Office", section="First day › Morning")])
+
+    assert found[1].context == "Office\nFirst day › Morning\nBring:\na badge"
+
+
+pieces = st.lists(
+    st.sampled_from(["Bring:", "- a badge", "Yes. No!", "Why?", "", "1. one", "  - sub", "终于来了。", "a"])
+)
+
+
+@given(pieces.map("\n".join), st.sampled_from(list(Kind)))
+def test_every_candidate_stands_in_its_passage(text: str, kind: Kind) -> None:
+    """Its evidence is verbatim, and it has something to read."""
+    for one in candidates([hit(text, kind=kind)]):
+        start, end = one.span
+        assert one.evidence.text == one.text == text[start:end]
+        assert one.text == one.text.strip()
+        assert any(map(str.isalpha, one.text))

@@ -1,0 +1,119 @@
+"""What is said of the candidates, and in which order."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from pipeline.extraction.candidates import candidates
+from pipeline.extraction.choosing import CLOSE, chosen
+from pipeline.extraction.scoring import Features, Scored
+from storage.types import Hit
+from tests.pipeline.world import hit
+
+NOTHING = Features(*[0.0] * len(Features.__dataclass_fields__))
+
+
+def ranked(hits: Sequence[Hit], *best: str) -> list[Scored]:
+    """Score the candidates of hits: those named in order, a little apart, the others far behind."""
+    found = candidates(hits)
+    scores = {text: 10 - 0.1 * place for place, text in enumerate(best)}
+    made = [Scored(one, NOTHING, scores.get(one.text, 10 - CLOSE - 1)) for one in found]
+    return sorted(made, key=lambda one: -one.score)
+
+
+def said(scored: Sequence[Scored], limit: int = 3) -> list[str]:
+    return [one.text for one in chosen(scored, limit, "en")]
+
+
+PAGE = hit("First comes this line. Then comes that line. Last comes another one. It ends here.", title="Page")
+
+
+def test_the_best_comes_first_and_the_rest_in_the_order_of_the_text() -> None:
+    """The answer at once, then what adds to it, as it was written."""
+    scored = ranked([PAGE], "Last comes another one.", "Then comes that line.", "First comes this line.")
+
+    assert said(scored) == ["Last comes another one.", "First comes this line.", "Then comes that line."]
+
+
+def test_at_most_so_many_are_said() -> None:
+    """The limit holds, whatever else would fit."""
+    assert said(ranked([PAGE], "Last comes another one.", "Then comes that line."), limit=1) == [
+        "Last comes another one."
+    ]
+
+
+def test_what_is_far_behind_the_best_is_not_said() -> None:
+    """One good sentence is answer enough."""
+    assert said(ranked([PAGE], "Then comes that line.")) == ["Then comes that line."]
+
+
+def test_a_repetition_in_another_page_is_dropped() -> None:
+    """The same words twice add nothing."""
+    other = hit("Then comes that line!", key="copy.md")
+
+    assert said(ranked([PAGE, other], "Then comes that line.", "Then comes that line!")) == ["Then comes that line."]
+
+
+def test_a_list_and_its_items_are_not_said_twice() -> None:
+    """What overlaps a chosen sentence is left out."""
+    page = hit("Bring with you:\n- a badge\n- a laptop")
+
+    assert said(ranked([page], "Bring with you:\n- a badge\n- a laptop", "a badge")) == [
+        "Bring with you:\n- a badge\n- a laptop"
+    ]
+
+
+def test_a_list_stands_in_a_paragraph_of_its_own() -> None:
+    """So does what follows it."""
+    page = hit("You need a few things. Bring with you:\n- a badge\n- a laptop\n\nThat is all there is to it.")
+    scored = ranked(
+        [page], "You need a few things.", "Bring with you:\n- a badge\n- a laptop", "That is all there is to it."
+    )
+
+    assert [one.paragraph for one in chosen(scored, 3, "en")] == [False, True, True]
+
+
+def test_a_sentence_that_opens_with_a_pronoun_names_its_place() -> None:
+    """And so does an item whose list is not shown."""
+    page = hit("It ends here. Bring with you:\n- a badge", title="Office", section="Hours")
+    sentences = chosen(ranked([page], "It ends here.", "a badge"), 3, "en")
+
+    assert [(one.text, one.note) for one in sentences] == [
+        ("It ends here.", "Office › Hours"),
+        ("a badge", "Office › Hours"),
+    ]
+
+
+OLD = hit("The fee is 20 euros.", key="2024.md", title="Rules 2024", date=datetime(2024, 2, 5, tzinfo=UTC))
+NEW = hit("The fee is 25 euros.", key="2026.md", title="Rules 2026", date=datetime(2026, 1, 9, tzinfo=UTC))
+UNDATED = hit("The fee is 30 euros.", key="undated.md", title="Rules")
+
+
+def test_sources_that_disagree_are_both_said_the_newer_first() -> None:
+    """Each with its page and date, whichever matches the question better."""
+    sentences = chosen(ranked([OLD, NEW, PAGE], OLD.passage.text, "First comes this line.", NEW.passage.text), 3, "en")
+
+    assert [(one.text, one.note, one.paragraph) for one in sentences] == [
+        ("The fee is 25 euros.", "Rules 2026, 2026-01-09", False),
+        ("The fee is 20 euros.", "Rules 2024, 2024-02-05", True),
+        ("First comes this line.", "", False),
+    ]
+
+
+def test_a_source_without_a_date_comes_after_one_with_a_date() -> None:
+    """Nobody knows how old it is."""
+    sentences = chosen(ranked([UNDATED, OLD], UNDATED.passage.text, OLD.passage.text), 3, "en")
+
+    assert [one.note for one in sentences] == ["Rules 2024, 2024-02-05", "Rules"]
+
+
+def test_sentences_of_one_document_do_not_disagree() -> None:
+    """A page that gives two values gives them for two cases."""
+    page = hit("The fee is 20 euros. The fee is 25 euros.", title="Rules")
+    sentences = chosen(ranked([page], "The fee is 25 euros.", "The fee is 20 euros."), 3, "en")
+
+    assert [one.note for one in sentences] == ["", ""]
+
+
+def test_of_nothing_nothing_is_chosen() -> None:
+    """No candidates, no reply."""
+    assert chosen([], 3, "en") == ()

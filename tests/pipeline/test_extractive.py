@@ -1,0 +1,141 @@
+"""The extractive system from question to answer."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from pipeline.errors import QuestionTooLong, QuestionWithoutWords, SearchUnavailable
+from pipeline.kit import Limits
+from pipeline.systems.extractive import answer
+from pipeline.types import Status, Turn
+from storage.types import Hit, SearchQuery
+from tests.pipeline.world import Shelf, answered, hit, question, run
+
+LEAVE = hit("Everyone has 25 days of leave. It can be taken in half days.", key="leave.md", title="Leave")
+PARENTS = hit(
+    "Parental leave is 20 weeks long. Part-timers get parental leave, too.", key="p.md", title="Parental leave"
+)
+OFFICE = hit("The office in Ghent opened in May 2019.", key="office.md", title="Office in Ghent")
+BERGEN = hit("The office in Bergen opened in June 2004.", key="bergen.md", title="Office in Bergen")
+SHELF = Shelf([LEAVE, PARENTS, OFFICE, BERGEN])
+
+
+async def test_a_question_is_answered_with_a_quoted_sentence() -> None:
+    """The sentence that answers comes first, with its footnote."""
+    told = await run(answer, question("How many days of leave has everyone?"), SHELF)
+
+    assert answered(told)[0] == "Everyone has 25 days of leave."
+    assert told.answer.citations[0].title == "Leave"
+
+
+async def test_what_nothing_answers_is_not_answered() -> None:
+    """The bot abstains, and names the nearest pages that it did find."""
+    told = await run(answer, question("Who painted the Mona Lisa in the office?"), SHELF)
+
+    assert told.answer.status is Status.ABSTAINED
+    assert {one.document.title for one in told.answer.nearest} == {"Office in Ghent", "Office in Bergen"}
+
+
+async def test_nothing_found_is_an_abstention() -> None:
+    """An empty corpus is no error."""
+    told = await run(answer, question("How many days of leave has everyone?"), Shelf([]))
+
+    assert (told.answer.status, told.answer.nearest) == (Status.ABSTAINED, ())
+
+
+@pytest.mark.parametrize("text", ["hello", "Thanks a lot!", "你好", "bye"])
+async def test_small_talk_is_answered_without_a_search(text: str) -> None:
+    """Nobody wants a footnote on hello."""
+    told = await run(answer, question(text), SHELF)
+
+    assert told.answer.status is Status.CHATTED
+    assert told.recorder.steps == ()
+
+
+async def test_a_greeting_before_a_question_is_no_small_talk() -> None:
+    """The question is answered."""
+    told = await run(answer, question("Hi, how many days of leave has everyone?"), SHELF)
+
+    assert answered(told)[0] == "Everyone has 25 days of leave."
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "🙂🙃", "?!", "—"])
+async def test_a_question_without_words_is_refused(text: str) -> None:
+    """There is nothing to look up, and the message says so."""
+    with pytest.raises(QuestionWithoutWords) as error:
+        await run(answer, question(text), SHELF)
+
+    assert error.value.kind == "question_without_words"
+    assert error.value.hint
+
+
+async def test_a_question_that_nobody_wrote_is_refused() -> None:
+    """A hundred thousand characters are told from a question before anything reads them."""
+    with pytest.raises(QuestionTooLong) as error:
+        await run(answer, question("why " * 25_000), SHELF, Limits(question_characters=4_000))
+
+    assert "100,000 characters" in str(error.value)
+    assert "4,000" in str(error.value)
+
+
+async def test_an_outage_is_not_an_abstention() -> None:
+    """A search that fails is said aloud."""
+
+    class Broken(Shelf):
+        async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
+            raise SearchUnavailable(f"The index is gone: {query.text}, {k}.")
+
+    with pytest.raises(SearchUnavailable):
+        await run(answer, question("How many days of leave has everyone?"), Broken([]))
+
+
+async def test_a_follow_up_is_looked_up_with_what_it_stands_on() -> None:
+    """The topic comes from the question before."""
+    shelf = Shelf([LEAVE, PARENTS, OFFICE])
+    first = Turn("user", "How long is parental leave?")
+
+    told = await run(answer, question("What about part-timers?", first), shelf)
+
+    assert shelf.queries == ["What about part-timers? long parental leave"]
+    assert "Part-timers get parental leave, too." in answered(told)
+
+
+async def test_a_pronoun_may_mean_the_page_that_was_cited() -> None:
+    """The title of the page that was cited last says what "it" is."""
+    earlier = (Turn("user", "Where do you sit?"), Turn("bot", "In Ghent.", titles=("Office in Ghent",)))
+
+    told = await run(answer, question("And when did it open?", *earlier), SHELF)
+
+    assert answered(told)[0] == "The office in Ghent opened in May 2019."
+
+
+async def test_sources_that_disagree_are_both_shown() -> None:
+    """Newer first, each with page and date."""
+    old = hit("The meal allowance is 38 euros.", key="o", title="Rules 2024", date=datetime(2024, 2, 1, tzinfo=UTC))
+    new = hit("The meal allowance is 45 euros.", key="n", title="Rules 2026", date=datetime(2026, 2, 1, tzinfo=UTC))
+
+    told = await run(answer, question("How many euros is the meal allowance?"), Shelf([old, new, LEAVE]))
+
+    assert [(one.text, one.note) for one in told.answer.sentences] == [
+        ("The meal allowance is 45 euros.", "Rules 2026, 2026-02-01"),
+        ("The meal allowance is 38 euros.", "Rules 2024, 2024-02-01"),
+    ]
+
+
+async def test_at_most_as_many_sentences_as_the_limits_allow() -> None:
+    """However much there is to say."""
+    page = hit(" ".join(f"Rule {number} of leave is to ask early about leave." for number in range(9)), title="Leave")
+
+    told = await run(answer, question("What are the rules of leave?"), Shelf([page]), Limits(sentences=2))
+
+    assert len(answered(told)) <= 2
+
+
+async def test_only_so_many_passages_are_quoted_from() -> None:
+    """More are looked at, to tell what is rare, than sentences are taken from."""
+    hits = [hit(f"Leave rule {number} is fine.", key=f"{number}.md") for number in range(40)]
+
+    told = await run(answer, question("What is leave rule 7?"), Shelf(hits), Limits(passages=4))
+
+    assert told.recorder.steps[0].facts["k"] == 12
+    assert len(told.recorder.found) == 12

@@ -1,0 +1,124 @@
+"""What a question borrows from the turns before it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.follow_ups import leans, opens_with_pronoun, resolve
+from pipeline.types import Conversation, Turn
+
+LEAVE = Turn("user", "How many days of parental leave do I get?")
+BRIDGE = Turn("user", "Tell me about the Golden Gate Bridge.")
+ANSWER = Turn("bot", "It is a bridge.", titles=("Golden Gate Bridge", "San Francisco"))
+
+
+def borrowed(text: str, *earlier: Turn) -> set[str]:
+    return set(resolve(Conversation((*earlier, Turn("user", text)))).borrowed.split())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "And when did it open?",
+        "How long is it?",
+        "When was it built?",
+        "Really? And how long is it?",
+        "Who designed this?",
+        "What about its towers?",
+        "How tall?",
+        "Why?",
+    ],
+)
+def test_a_continuation_borrows_names_and_the_title_last_cited(text: str) -> None:
+    """A pronoun, an opening "and", or a question without a topic."""
+    assert borrowed(text, BRIDGE, ANSWER) >= {"Golden", "Gate", "Bridge"}
+
+
+def test_what_about_borrows_the_whole_question() -> None:
+    """What is asked stays; only what it is asked about changes."""
+    assert borrowed("What about part-timers?", LEAVE) == {"days", "parental", "leave", "get"}
+
+
+def test_a_chain_of_continuations_reaches_back_to_its_topic() -> None:
+    """Each borrows from the last, up to the question that stands on its own."""
+    assert borrowed("And who may take it?", LEAVE, Turn("user", "Can it be split?")) >= {"split", "parental", "leave"}
+
+
+def test_a_topic_before_the_last_one_is_left_behind() -> None:
+    """Borrowing ends at the first question that stands on its own."""
+    assert "parental" not in borrowed("How long is it?", LEAVE, BRIDGE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How do I order a new laptop?",
+        "Who approves holiday?",
+        "When is payday?",
+        "Is it possible to work from abroad?",
+        "Is there a canteen in Ghent?",
+        "What does the university call its newspaper?",
+        "When did Ada Lovelace publish her notes?",
+        "What do we celebrate this year?",
+        "How long does it take to get a badge?",
+    ],
+)
+def test_a_question_with_its_own_topic_is_left_alone(text: str) -> None:
+    """Pronouns that mean something in the same question, or nothing at all, are no reason to borrow."""
+    assert borrowed(text, LEAVE, ANSWER) == set()
+
+
+def test_thanks_are_no_topic() -> None:
+    """Small talk between two questions is passed over."""
+    assert borrowed("And when did it open?", BRIDGE, Turn("user", "thanks!")) >= {"Golden", "Gate", "Bridge"}
+
+
+def test_little_is_borrowed_of_a_long_question() -> None:
+    """What is looked up stays a question, however much was said before."""
+    long = Turn("user", " ".join(f"thing{number}" for number in range(500)))
+
+    assert len(borrowed("And when did it open?", long)) == 24
+
+
+def test_nothing_is_borrowed_from_nothing() -> None:
+    """The first question stands for itself, whatever it says."""
+    question = resolve(Conversation((Turn("user", "And when did it open?"),)))
+
+    assert (question.text, question.borrowed, question.query) == ("And when did it open?", "", "And when did it open?")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "text", "word"),
+    [
+        ("Wann wurde das Hamburger Büro eröffnet?", "Und wer leitet es?", "Hamburger"),
+        ("¿Cuántos días de vacaciones tengo?", "¿Y los becarios?", "vacaciones"),
+        ("Combien de jours de congé ai-je ?", "Et les stagiaires ?", "congé"),
+        ("公司有几天年假？", "那兼职员工呢？", "公司有几天年假"),
+    ],
+)
+def test_other_languages_have_rules_too(earlier: str, text: str, word: str) -> None:
+    """Openings and pronouns are known in several languages."""
+    assert word in borrowed(text, Turn("user", earlier))
+
+
+@pytest.mark.parametrize(
+    "sentence", ["It was built in 1937.", "They carry it.", "“These are red.", "Its span is 1280 m."]
+)
+def test_a_sentence_can_open_with_a_pronoun(sentence: str) -> None:
+    """Such a sentence is shown with the place where it stands."""
+    assert opens_with_pronoun(sentence, "en")
+
+
+@pytest.mark.parametrize("sentence", ["Italy is red.", "There are five.", "The bridge opened.", "This year is short."])
+def test_most_do_not(sentence: str) -> None:
+    """A word that only begins like a pronoun, or means nothing before it, is none."""
+    assert not opens_with_pronoun(sentence, "en")
+
+
+@given(st.lists(st.text(max_size=40), min_size=1, max_size=5), st.sampled_from(["", "en", "de", "zh", "xx"]))
+def test_any_conversation_can_be_resolved(texts: list[str], language: str) -> None:
+    """The question itself always stays at the head of what is looked up."""
+    talk = Conversation(tuple(Turn("user", text, language=language) for text in texts))
+
+    assert resolve(talk).text == texts[-1]
+    assert isinstance(leans(texts[-1], language), bool)

@@ -1,0 +1,157 @@
+"""What every system keeps, whatever it tries: one suite over all of them, the hostile ones of this file included."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from bot.app import SYSTEMS
+from pipeline.kit import Kit, System
+from pipeline.types import CitedSentence, Conversation, FoundPassages, Said, Searching, Status
+from storage.types import Evidence, Hit, SearchQuery
+from tests.pipeline.world import Shelf, hit, question, run
+
+SHELF = Shelf([
+    hit("Everyone has 25 days of leave. It can be taken in half days.", key="leave.md", title="Leave"),
+    hit("Sick leave of more than three days needs a doctor's note.", key="sick.md", title="Sick leave"),
+    hit("The office opens at nine.", key="office.md", title="Office"),
+])  # fmt: skip
+QUESTIONS = ("How many days of leave do I get?", "When does the office open?", "Who painted it?", "hello")
+
+
+async def _say(hits: tuple[Hit, ...], kit: Kit, sentence: CitedSentence) -> Status:
+    assert hits
+    await kit.say(sentence)
+    return Status.ANSWERED
+
+
+def _evidence(found: Hit) -> Evidence:
+    text = found.passage.text
+    return Evidence(text, found.passage, found.document, (0, len(text)))
+
+
+async def invents_a_passage(_: Conversation, kit: Kit) -> Status:
+    """Cite a passage that no search returned."""
+    hits = await kit.search(SearchQuery("leave"), 3)
+    return await _say(hits, kit, CitedSentence("Leave is unlimited.", (_evidence(hit("Leave is unlimited.")),)))
+
+
+async def edits_a_passage(_: Conversation, kit: Kit) -> Status:
+    """Change the text of a passage that was found, span and all."""
+    hits = await kit.search(SearchQuery("leave"), 3)
+    text = "Everyone has 99 days of leave."
+    edited = replace(hits[0], passage=replace(hits[0].passage, text=text))
+    return await _say(hits, kit, CitedSentence(text, (_evidence(edited),)))
+
+
+async def links_elsewhere(_: Conversation, kit: Kit) -> Status:
+    """Quote truly, but let the footnote lead to another address."""
+    hits = await kit.search(SearchQuery("leave"), 3)
+    moved = replace(hits[0], document=replace(hits[0].document, url="https://evil.example"))
+    return await _say(hits, kit, CitedSentence(hits[0].passage.text, (_evidence(moved),)))
+
+
+async def cites_nothing(_: Conversation, kit: Kit) -> Status:
+    """Say something true without a footnote."""
+    hits = await kit.search(SearchQuery("leave"), 3)
+    return await _say(hits, kit, CitedSentence(hits[0].passage.text, ()))
+
+
+async def points_beside(_: Conversation, kit: Kit) -> Status:
+    """Give a span in which something else stands."""
+    hits = await kit.search(SearchQuery("leave"), 3)
+    evidence = replace(_evidence(hits[0]), span=(1, len(hits[0].passage.text)))
+    return await _say(hits, kit, CitedSentence(hits[0].passage.text, (evidence,)))
+
+
+async def makes_it_up(_: Conversation, kit: Kit) -> Status:
+    """Cite a real passage for something that it does not say."""
+    hits = await kit.search(SearchQuery("leave"), 3)
+    return await _say(hits, kit, CitedSentence("Leave is unlimited.", (_evidence(hits[0]),)))
+
+
+async def hides_it_in_the_note(_: Conversation, kit: Kit) -> Status:
+    """Quote truly and say the rest beside it."""
+    hits = await kit.search(SearchQuery("leave"), 3)
+    sentence = CitedSentence(hits[0].passage.text, (_evidence(hits[0]),), note="Leave is unlimited.")
+    return await _say(hits, kit, sentence)
+
+
+async def says_nothing(_: Conversation, __: Kit) -> Status:
+    """Claim to have answered."""
+    return Status.ANSWERED
+
+
+async def speaks_and_abstains(_: Conversation, kit: Kit) -> Status:
+    """Say something that passes, and then claim to have said nothing."""
+    hits = await kit.search(SearchQuery("leave"), 3)
+    await kit.say(CitedSentence(hits[0].passage.text, (_evidence(hits[0]),)))
+    return Status.ABSTAINED
+
+
+HOSTILE: Mapping[str, System] = {
+    system.__name__: system
+    for system in (
+        invents_a_passage,
+        edits_a_passage,
+        links_elsewhere,
+        cites_nothing,
+        points_beside,
+        makes_it_up,
+        hides_it_in_the_note,
+        says_nothing,
+        speaks_and_abstains,
+    )
+}
+ALL = {**SYSTEMS, **HOSTILE}
+
+
+@pytest.mark.parametrize("system", ALL)
+@pytest.mark.parametrize("text", QUESTIONS)
+async def test_every_sentence_is_quoted_and_cited(system: str, text: str) -> None:
+    """Whatever a system does, each sentence of its answer stands in the stored passage that its footnote shows."""
+    told = await run(ALL[system], question(text), SHELF)
+
+    stored = {one.passage.id: one for one in SHELF.hits}
+    footnotes = {one.number: one for one in told.answer.citations}
+    assert sorted(footnotes) == list(range(1, len(footnotes) + 1))
+    for citation in footnotes.values():
+        found = stored[citation.passage_id]
+        assert (citation.passage_text, citation.url) == (found.passage.text, found.document.url)
+    for sentence in told.answer.sentences:
+        assert sentence.citations
+        assert all(sentence.text in footnotes[number].passage_text for number in sentence.citations)
+        assert not sentence.note or any(sentence.note.startswith(one.document.title) for one in SHELF.hits)
+
+
+@pytest.mark.parametrize("system", ALL)
+@pytest.mark.parametrize("text", QUESTIONS)
+async def test_only_an_answer_carries_sentences(system: str, text: str) -> None:
+    """An answered turn has sentences and claims for them; no other has any."""
+    told = await run(ALL[system], question(text), SHELF)
+
+    answered = told.answer.status is Status.ANSWERED
+    assert bool(told.answer.sentences) == answered
+    assert len(told.answer.claims) == len(told.answer.sentences)
+    assert not (answered and told.answer.nearest)
+
+
+@pytest.mark.parametrize("system", ALL)
+async def test_what_was_searched_is_on_record(system: str) -> None:
+    """Every search is a step, and can be watched."""
+    told = await run(ALL[system], question(QUESTIONS[0]), SHELF)
+
+    searches = [event for event in told.events if isinstance(event, Searching)]
+    assert len(told.recorder.steps) == len(searches) == sum(isinstance(event, FoundPassages) for event in told.events)
+
+
+@pytest.mark.parametrize("system", HOSTILE)
+async def test_a_hostile_system_gets_nothing_out(system: str) -> None:
+    """Its answer is an abstention; what it tried is withheld, counted and explained."""
+    told = await run(HOSTILE[system], question(QUESTIONS[0]), SHELF)
+
+    assert told.answer.status is Status.ABSTAINED
+    assert (told.answer.sentences, told.answer.citations, told.answer.claims) == ((), (), ())
+    tried = system not in {"says_nothing", "speaks_and_abstains"}
+    assert told.answer.withheld == len(told.gate.withheld) == tried
+    assert any(isinstance(event, Said) for event in told.events) == (system == "speaks_and_abstains")
