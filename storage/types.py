@@ -155,11 +155,6 @@ class EntryKind(StrEnum):
     TURN_OPENED = "turn_opened"
     STEP = "step"
     TURN_CLOSED = "turn_closed"
-    DELIVERED = "delivered"
-    EDITED = "edited"
-    FEEDBACK = "feedback"
-    RECHECK = "recheck"
-    ERASURE = "erasure"
 
 
 @dataclass(frozen=True, slots=True)
