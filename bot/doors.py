@@ -66,6 +66,12 @@ def _open_folder(path: Path, *, url_base: str, include: tuple[str, ...], exclude
     return Folder(path, url_base=url_base, include=include, exclude=exclude)
 
 
+def _open_dump(dump: Path) -> Source:
+    from ingest.sources.wikipedia_dump import WikipediaDump
+
+    return WikipediaDump(dump)
+
+
 async def _answer(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answered:
     from bot.answering import answer
 
@@ -88,4 +94,5 @@ class Doors:
     open_records: Callable[[Settings], AbstractAsyncContextManager[Records]] = _open_records
     answer: Callable[[App, Asked, Callable[[Event], None]], Coroutine[Any, Any, Answered]] = _answer
     open_folder: OpenFolder = _open_folder
+    open_dump: Callable[[Path], Source] = _open_dump
     refresh: Refresh = _refresh

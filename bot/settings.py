@@ -3,8 +3,10 @@
 Each key does something; the starter file that `footnote init` writes explains each in a line.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, tzinfo
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -98,13 +100,25 @@ class FolderSettings(_Values):
     exclude: tuple[str, ...] = ()
 
 
+class WikipediaSettings(_Values):
+    """A dump of a Wikipedia, or of another wiki, that a corpus is read from."""
+
+    type: Literal["wikipedia"]
+    dump: FullPath
+
+
+SOURCES: Mapping[str, type[BaseModel]] = MappingProxyType({"folder": FolderSettings, "wikipedia": WikipediaSettings})
+"""Where a corpus may come from, by the `type` that says so."""
+SourceSettings = FolderSettings | WikipediaSettings
+
+
 class CorpusSettings(_Values):
     """A named collection of documents, who may read it, and where it comes from."""
 
     name: Annotated[str, StringConstraints(pattern=f"^{CORPUS_NAME}$")]
     readers: tuple[Annotated[str, StringConstraints(pattern=f"^({READER})$")], ...] = ()
     """Empty means nobody but the terminal."""
-    source: FolderSettings | None = None
+    source: Annotated[SourceSettings, Field(discriminator="type")] | None = None
 
 
 class RankingSettings(_Values):

@@ -11,7 +11,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from bot.settings import CORPUS_NAME_RULE, READER_RULE, Settings, SettingsError
+from bot.settings import CORPUS_NAME_RULE, READER_RULE, SOURCES, Settings, SettingsError
 
 PREFIX = "FOOTNOTE_"
 Key = tuple[str | int, ...]
@@ -50,18 +50,19 @@ class Surroundings:
 def plain_fault(faults: Sequence[ErrorDetails], surroundings: Surroundings) -> SettingsError:
     """Put the first of pydantic's findings into plain words; a misspelt key comes before what is missing for it."""
     fault = min(faults, key=lambda fault: fault["type"] != "extra_forbidden")
-    key: Key = fault["loc"]
+    key, siblings = _of_source(fault)
     if fault["type"] == "extra_forbidden":
-        return unknown_key(key, where=surroundings.where(key))
-    hint = "Mend it, or take it out to get the default." if fault["type"] != "missing" else "Add it."
+        return unknown_key(key, where=surroundings.where(key), siblings=siblings)
+    missing = fault["type"] in {"missing", "union_tag_not_found"}
+    hint = "Add it." if missing else "Mend it, or take it out to get the default."
     return SettingsError(f"{surroundings.where(key)}: {written(key)} {_wrong(fault)}.", hint=hint)
 
 
-def unknown_key(key: Key, *, where: str) -> SettingsError:
-    """Say that there is no such key, and name the nearest that there is."""
+def unknown_key(key: Key, *, where: str, siblings: Sequence[str] = ()) -> SettingsError:
+    """Say that there is no such key, and name the nearest that there is; among `siblings` alone if they are given."""
     names = [part for part in key if isinstance(part, str)]
-    known = list(known_keys())
-    siblings = [name for name in known if name.split(".")[:-1] == names[:-1]]
+    known = siblings or list(known_keys())
+    siblings = siblings or [name for name in known if name.split(".")[:-1] == names[:-1]]
     nearest = _nearest(names[-1], siblings) or _nearest(names[-1], known)
     hint = f"Did you mean `{nearest}`?" if nearest else f"There are: {', '.join(siblings or known)}."
     return SettingsError(f"{where}: there is no setting `{written(key)}`.", hint=hint)
@@ -85,6 +86,19 @@ def written(key: Key) -> str:
     """Write a key as people do: `corpus[2].name`, counted from 1."""
     parts = [f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in key]
     return "".join(parts).removeprefix(".")
+
+
+def _of_source(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
+    """Return the key that a fault is in as it is written, and the keys beside it if it is in a source of a known type.
+
+    Pydantic puts the type of a source into the key, and the key of a wrong type above it.
+    """
+    key: Key = fault["loc"]
+    if fault["type"] in {"union_tag_invalid", "union_tag_not_found"}:
+        return (*key, "type"), ()
+    at = key.index("source") + 1 if "source" in key else len(key)
+    model = SOURCES.get(str(key[at])) if at < len(key) else None
+    return (key[:at] + key[at + 1 :], list(known_keys(model, "corpus.source."))) if model else (key, ())
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
@@ -123,15 +137,15 @@ def _lines(text: str) -> Iterator[tuple[Key, int]]:
 
 def _wrong(fault: ErrorDetails) -> str:
     kind, bounds = fault["type"], fault.get("ctx", {})
-    if kind == "missing":
+    if kind in {"missing", "union_tag_not_found"}:
         return "is missing"
     if kind == "value_error":
         return str(bounds["error"])
     if kind == "string_pattern_mismatch":
         rule = READER_RULE if fault["loc"][-2:-1] == ("readers",) else CORPUS_NAME_RULE
         return f"must be {rule}, not {_shown(fault['input'])}"
-    if kind == "literal_error":
-        return f"must be {bounds['expected']}, not {_shown(fault['input'])}"
+    if kind == "union_tag_invalid":
+        return f"must be {bounds['expected_tags'].replace(', ', ' or ')}, not {_shown(bounds['tag'])}"
     for bound, words in _BOUNDS.items():
         if bound in bounds:
             return f"must be {words} {bounds[bound]:g}, not {_shown(fault['input'])}"

@@ -95,9 +95,10 @@ def _anchored(values: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def _anchored_source(corpus: Any, folder: Path) -> Any:
     source = corpus.get("source") if isinstance(corpus, dict) else None
-    if not isinstance(source, dict) or not isinstance(source.get("path"), str):
+    if not isinstance(source, dict):
         return corpus
-    return corpus | {"source": source | {"path": _beside(folder, source["path"])}}
+    paths = {key: source[key] for key in ("path", "dump") if isinstance(source.get(key), str)}
+    return corpus | {"source": source | {key: _beside(folder, path) for key, path in paths.items()}}
 
 
 def _beside(folder: Path, path: str) -> str:

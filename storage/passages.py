@@ -25,6 +25,8 @@ Row = tuple[Document, Passage]
 
 CANDIDATES = 50
 """How many passages each retriever offers to the fusion."""
+SIGNPOST = 20.0
+"""Deviations of the fused score by which pages that only tell others apart come after all that say something."""
 UPSERT = 32
 """An upsert holds the interpreter: 24 to 65 ms for this many passages, over a second for thousands."""
 EMBED = 256
@@ -64,7 +66,8 @@ class PassageStore:
         dense, lexical = _only(dense, listed), _only(lexical, listed)
         fused = fuse(dense, lexical, asked=wanted, dense_weight=self.embedder.knows(text))
         bonus = {key: self.own_first for key, (passage, _) in listed.items() if reference and passage.corpus in own}
-        ranking = preferring(fused, bonus)[:k]
+        malus = {key: -SIGNPOST for key, (_, document) in listed.items() if document.disambiguation}
+        ranking = preferring(preferring(fused, bonus), malus)[:k]
         return tuple(
             Hit(*listed[key], score=score, dense=dense.get(key, 0.0), lexical=lexical.get(key, 0.0))
             for key, score in ranking

@@ -12,17 +12,31 @@ from bot import documents, tables
 from bot.commands.frame import AsJson, Frame, command, examples
 from bot.console import Fault, Mendable, fault_of
 from bot.progress import told_progress
-from bot.settings import CORPUS_NAME, CORPUS_NAME_RULE, FolderSettings, SettingsError, web_address
+from bot.settings import (
+    CORPUS_NAME,
+    CORPUS_NAME_RULE,
+    FolderSettings,
+    SettingsError,
+    SourceSettings,
+    WikipediaSettings,
+    web_address,
+)
 from bot.tables import counted
 
 if TYPE_CHECKING:
     from bot.app import App
+    from bot.doors import Doors
     from ingest.refreshing import Progress, RefreshReport
+    from ingest.types import Source
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Read documents in. Run again, it reads what changed and forgets what is gone.",
-    epilog=examples("footnote ingest folder handbook --corpus handbook", "footnote ingest all"),
+    epilog=examples(
+        "footnote ingest folder handbook --corpus handbook",
+        "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia",
+        "footnote ingest all",
+    ),
 )
 
 
@@ -66,6 +80,20 @@ def folder(
         frame.output.give(documents.ingested(report), tables.reports_view([report]))
 
 
+@app.command(epilog=examples("footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia"))
+def wikipedia(
+    context: typer.Context,
+    dump: Annotated[Path, typer.Option(help="The file: pages-articles, as .xml, .xml.bz2 or .xml.gz.")],
+    corpus: Annotated[str, typer.Option(callback=_corpus_name, help="The corpus to read it into; made if it is new.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Read a dump of Wikipedia, or of another wiki, into a corpus: its articles, redirects as their other titles."""
+    with command(context, as_json=as_json) as frame:
+        report = asyncio.run(_one(frame, corpus, WikipediaSettings(type="wikipedia", dump=dump)))
+        frame.output.give(documents.ingested(report), tables.reports_view([report]))
+
+
 @app.command("all", epilog=examples("footnote ingest all"))
 def everything(context: typer.Context, *, as_json: AsJson = False) -> None:
     """Bring every corpus of footnote.toml that has a source up to date."""
@@ -82,12 +110,12 @@ def everything(context: typer.Context, *, as_json: AsJson = False) -> None:
             raise typer.Exit(1)
 
 
-async def _one(frame: Frame, corpus: str, source: FolderSettings) -> "RefreshReport":
+async def _one(frame: Frame, corpus: str, source: SourceSettings) -> "RefreshReport":
     async with frame.doors.open_app(frame.settings) as app:
         return await _refreshed(frame, app, corpus, source)
 
 
-async def _all(frame: Frame, wanted: Mapping[str, FolderSettings]) -> "tuple[list[RefreshReport], dict[str, Fault]]":
+async def _all(frame: Frame, wanted: Mapping[str, SourceSettings]) -> "tuple[list[RefreshReport], dict[str, Fault]]":
     reports, faults = [], {}
     async with frame.doors.open_app(frame.settings) as app:
         for corpus, source in wanted.items():
@@ -100,11 +128,17 @@ async def _all(frame: Frame, wanted: Mapping[str, FolderSettings]) -> "tuple[lis
     return reports, faults
 
 
-async def _refreshed(frame: Frame, app: "App", corpus: str, given: FolderSettings) -> "RefreshReport":
-    source = frame.doors.open_folder(given.path, url_base=given.url_base, include=given.include, exclude=given.exclude)
+async def _refreshed(frame: Frame, app: "App", corpus: str, given: SourceSettings) -> "RefreshReport":
+    source = _opened(frame.doors, given)
     with told_progress(frame.output.err, label=corpus, unit="documents") as tell:
 
         def progress(step: "Progress") -> None:
             tell(step.done, step.total, counted(step.passages, "passage"))
 
         return await frame.doors.refresh(source, corpus, app.passages, progress=progress)
+
+
+def _opened(doors: "Doors", given: SourceSettings) -> "Source":
+    if isinstance(given, WikipediaSettings):
+        return doors.open_dump(given.dump)
+    return doors.open_folder(given.path, url_base=given.url_base, include=given.include, exclude=given.exclude)

@@ -127,7 +127,9 @@ class House:
 
     def doors(self) -> Doors:
         """Return the doors into this house."""
-        return Doors(self._open_app, self._open_records, self._answer, self._open_folder, self._refresh)
+        return Doors(
+            self._open_app, self._open_records, self._answer, self._open_folder, self._open_dump, self._refresh
+        )
 
     @asynccontextmanager
     async def _open_app(self, settings: Settings, *, rebuilding: bool = False) -> AsyncIterator[Any]:
@@ -163,6 +165,10 @@ class House:
 
     def _open_folder(self, path: Path, **patterns: Any) -> Any:
         self.sources.append({"path": path, **patterns})
+        return self
+
+    def _open_dump(self, dump: Path) -> Any:
+        self.sources.append({"dump": dump})
         return self
 
     async def _refresh(

@@ -19,6 +19,7 @@ from tests.bot.house import House, abstained, answered, hit, logged, refused
 COMMANDS = [
     ["init"],
     ["ingest", "folder"],
+    ["ingest", "wikipedia"],
     ["ingest", "all"],
     ["corpora"],
     ["reindex"],
@@ -36,6 +37,9 @@ readers = ["slack:T1/C1"]
 source = { type = "folder", path = "docs", url_base = "https://example.com", include = ["*.md"], exclude = ["old"] }
 [[corpus]]
 name = "nothing"
+[[corpus]]
+name = "wikipedia"
+source = { type = "wikipedia", dump = "wiki.xml.bz2" }
 """
 
 
@@ -81,6 +85,8 @@ def test_the_version_is_told() -> None:
         ["search", "x", "-k", "0"],
         ["ingest", "folder", "docs"],
         ["ingest", "folder", "docs", "--corpus", "no spaces"],
+        ["ingest", "wikipedia", "--corpus", "wikipedia"],
+        ["ingest", "wikipedia", "--dump", "wiki.xml"],
         ["ingest", "folder", "docs", "--corpus", "docs", "--url-base", "docs.example.com"],
     ],
 )
@@ -283,6 +289,16 @@ def test_ingest_folder_reads_a_folder_as_told() -> None:
     ]
 
 
+def test_ingest_wikipedia_reads_a_dump_as_told() -> None:
+    """Its report is that of any other ingest."""
+    house = House()
+    result = run("ingest", "wikipedia", "--dump", "wiki.xml.bz2", "--corpus", "wikipedia", "--json", house=house)
+
+    assert result.exit_code == 0
+    assert document(result)["failures"] == [{"document": "scan.pdf", "reason": "holds no text"}]
+    assert house.sources == [{"dump": Path("wiki.xml.bz2").absolute()}]
+
+
 def test_ingest_lists_what_could_not_be_read_and_why() -> None:
     """Below the table."""
     result = run("ingest", "folder", "docs", "--corpus", "handbook")
@@ -297,9 +313,10 @@ def test_ingest_all_reads_each_corpus_that_has_a_source() -> None:
     house = House()
     result = run("ingest", "all", "--json", house=house)
 
-    assert [corpus["corpus"] for corpus in document(result)["corpora"]] == ["handbook"]
+    assert len(document(result)["corpora"]) == 2
     assert house.sources[0]["path"] == Path("docs").absolute()
     assert house.sources[0]["exclude"] == ("old",)
+    assert house.sources[1] == {"dump": Path("wiki.xml.bz2").absolute()}
     assert house.opened == [False]
 
 
@@ -312,7 +329,11 @@ def test_ingest_all_tells_which_corpus_failed() -> None:
     assert result.exit_code == 1
     assert document(result) == {
         "corpora": [],
-        "error": {"kind": "refresh_refused", "message": "handbook: The folder is empty.", "hint": "Check its path."},
+        "error": {
+            "kind": "refresh_refused",
+            "message": "handbook: The folder is empty.; wikipedia: The folder is empty.",
+            "hint": "Check its path.",
+        },
     }
     assert "footnote: handbook: The folder is empty — Check its path." in result.stderr
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bot.commands.setting_up import write_starter
-from bot.settings import Settings, SettingsError, zone
+from bot.settings import FolderSettings, Settings, SettingsError, WikipediaSettings, zone
 from bot.settings_faults import known_keys, line_of
 from bot.settings_reading import load
 
@@ -56,8 +56,19 @@ def test_the_starters_corpus_can_be_uncommented() -> None:
 
     (corpus,) = load().corpus
     assert (corpus.name, corpus.readers) == ("handbook", ())
-    assert corpus.source is not None
+    assert isinstance(corpus.source, FolderSettings)
     assert corpus.source.include == ("**/*",)
+
+
+def test_the_starter_s_dump_can_take_the_folder_s_place() -> None:
+    """It is the other kind of source."""
+    text = write_starter(Path("footnote.toml")).read_text(encoding="utf-8")
+    source = next(line for line in text.splitlines() if 'type = "wikipedia"' in line).lstrip("# ")
+    _file(f"[[corpus]]\nname = 'wikipedia'\n{source}\n", "etc/footnote.toml")
+
+    (corpus,) = load(Path("etc/footnote.toml")).corpus
+    assert isinstance(corpus.source, WikipediaSettings)
+    assert corpus.source.dump == Path("etc/enwiki-latest-pages-articles.xml.bz2").absolute()
 
 
 def test_a_starter_is_never_written_over_a_file() -> None:
@@ -119,7 +130,7 @@ def test_relative_paths_are_relative_to_the_file(here: Path, monkeypatch: pytest
     corpus = settings.corpus[0].source
 
     assert settings.home == here / "etc" / "data"
-    assert corpus is not None
+    assert isinstance(corpus, FolderSettings)
     assert corpus.path == here / "etc" / "docs"
     assert load(_file("", "etc/empty.toml")).home == here / "etc" / ".footnote"
     monkeypatch.setenv("FOOTNOTE_HOME", "elsewhere")
@@ -154,12 +165,19 @@ def test_settings_are_frozen() -> None:
         ("[[corpus]]\nname = 'abc'\n[[corpus]]\nname = 'abc'", "two entries named 'abc'"),
         (
             "[[corpus]]\nname='abc'\nsource={type='wiki',path='x'}",
-            "corpus[1].source.type must be 'folder', not \"wiki\"",
+            "corpus[1].source.type must be 'folder' or 'wikipedia', not \"wiki\"",
         ),
         (
             "[[corpus]]\nname='abc'\nsource={type='folder',pth='x'}",
             "no setting `corpus[1].source.pth`. Did you mean `c",
         ),
+        (
+            "[[corpus]]\nname='abc'\nsource={type='wikipedia',path='x'}",
+            "line 3: there is no setting `corpus[1].source.path`. There are: corpus.source.type, corpus.source.dump.",
+        ),
+        ("[[corpus]]\nname='abc'\nsource={type='wikipedia'}", "line 3: corpus[1].source.dump is missing. Add it."),
+        ("[[corpus]]\nname='abc'\nsource={path='x'}", "line 3: corpus[1].source.type is missing. Add it."),
+        ("[[corpus]]\nname='abc'\nsource=5", "line 3: corpus[1].source"),
         ("chroma = { url = 'localhost' }", 'chroma.url must be empty or begin with "http://" or "https://".'),
         ("database = 'mysql://x'", "database must be empty (SQLite in home) or begin with"),
         ("timezone = ", "footnote.toml is not valid TOML:"),

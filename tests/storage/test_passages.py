@@ -21,6 +21,13 @@ class Encyclopedia(PageSource):
         return True
 
 
+class Signposts(PageSource):
+    """Its page "a" only tells others apart."""
+
+    def _load(self, key):
+        return replace(super()._load(key), disambiguation=key == "a")
+
+
 @pytest.fixture
 async def store(tmp_path):
     """A handbook of one page beside an encyclopedia of many."""
@@ -58,3 +65,13 @@ async def test_searching_nothing_finds_nothing(store):
     """No corpus may be read, or no hit is wanted."""
     assert await store.search("leave", [], 5) == ()
     assert await store.search("leave", ["handbook"], 0) == ()
+
+
+async def test_a_page_that_only_tells_others_apart_comes_last(tmp_path):
+    """Though nothing matches better than its title."""
+    with opened(tmp_path) as opened_store:
+        pages = {"a": {"": "Mercury, Mercury and Mercury."}, "b": {"": "Mercury is a planet near the sun."}}
+        await refresh(Signposts(pages), "wiki", opened_store, progress=lambda _: None)
+        hits = await opened_store.search("mercury", ["wiki"], 5)
+
+        assert [hit.document.disambiguation for hit in hits] == [False, True]
