@@ -202,12 +202,12 @@ async def refresh(
     """
     manifest = store.manifest
     await store.recover()
-    await manifest.describe(corpus, reference=source.reference)
     known = await manifest.fingerprints(corpus)
     run = _Run(RefreshReport(corpus))
     with Worker("ingest-read") as reader:
         total = await reader.run(source.expected)
         items = source.documents(known)
+        await manifest.describe(corpus, reference=source.reference)
         ahead = asyncio.create_task(reader.run(look, items, known))
         try:
             while batch := await ahead:

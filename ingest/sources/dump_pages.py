@@ -68,10 +68,11 @@ class Range:
             found += stretch.read()
         return found
 
-    def heads(self) -> list[Head]:
-        """What every page in the stream says of itself, broken ones left out."""
-        heads = (mediawiki_page.head(page.xml, self.site) for page in self._pages([]))
-        return [head for head in heads if head]
+    def heads(self) -> list[Head] | None:
+        """What every page in the stream says of itself, broken ones left out; None if the stream is damaged."""
+        broken: list[Item] = []
+        heads = [mediawiki_page.head(page.xml, self.site) for page in self._pages(broken)]
+        return None if broken else [head for head in heads if head]
 
     def _pages(self, broken: list[Item]) -> Iterator[RawPage]:
         with self.path.open("rb") as file:

@@ -5,8 +5,7 @@ its aliases when it comes; then for its articles. The key of an article is its p
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -37,6 +36,14 @@ class _Survey:
     site: Site
     articles: int
     redirects: Redirects
+    whole: bool
+    """Whether it came to the end of the dump, undamaged."""
+
+    def knows(self, fingerprint: str, stamp: str, title: str) -> bool:
+        """Whether a page has not changed. Where a dump is not whole, redirects may be missing, and do not count."""
+        if self.whole:
+            return fingerprint == _fingerprint(stamp, self.redirects.to(title))
+        return fingerprint.rpartition("-")[0] == f"{stamp}-{VERSION}"
 
 
 class WikipediaDump:
@@ -81,40 +88,44 @@ class WikipediaDump:
                     whole = whole and item.key != self._path.name
                     yield item
                 elif seen.add(item.head.key):
-                    yield _found(item, survey.site, redirects.to(item.head.title))
+                    aliases = redirects.to(item.head.title)
+                    yield _kept(item.head.key, known) if item.known else _found(item, survey.site, aliases)
             if seen.twice:
                 said = f"{seen.twice:,} pages stand in the dump more than once: the first of each was taken"
                 yield Unreadable(f"{self._path.name} (repeated pages)", said)
             if not whole:
-                yield from (_kept(key, known[key]) for key in known if seen.add(key))
+                yield from (_kept(key, known) for key in known if seen.add(key))
 
     def _survey(self) -> _Survey:
         header = self.site()
         redirects = Redirects()
-        articles = 0
-        with suppress(DumpCutShort):  # the second way says so
-            for heads in self._heads(header):
-                mine = [head for head in heads if head.namespace == 0]
-                moved = [(head.title, header.title(head.redirect)) for head in mine if head.redirect is not None]
-                redirects.add(moved)
-                articles += len(mine) - len(moved)
+        articles, whole = 0, True
+        for heads in self._heads(header):
+            mine = [head for head in heads or () if head.namespace == 0]
+            moved = [(head.title, header.title(head.redirect)) for head in mine if head.redirect is not None]
+            redirects.add(moved)
+            articles += len(mine) - len(moved)
+            whole = whole and heads is not None
         redirects.finish()
-        return _Survey(header, articles, redirects)
+        return _Survey(header, articles, redirects, whole)
 
-    def _heads(self, site: Site) -> Iterator[list[Head]]:
+    def _heads(self, site: Site) -> Iterator[list[Head] | None]:
+        """What pages say of themselves; None where the dump is damaged, as the second way through it will tell."""
         if index := self._index():
             ranges = (_range(self._path, site, stream) for stream in self._streams(index))
             yield from in_order(methodcaller("heads"), ranges, self._workers())
             return
-        for page in Export(blocks(self._path)).pages():
-            found = head(page.xml, site)
-            yield [found] if found else []
+        try:
+            for page in Export(blocks(self._path)).pages():
+                found = head(page.xml, site)
+                yield [found] if found else []
+        except DumpCutShort:
+            yield None
 
     def _items(self, survey: _Survey, known: Mapping[str, str]) -> Iterator[Item]:
-        aliases = survey.redirects.to
         if index := self._index():
             ranges = (
-                _range(self._path, survey.site, stream, _known_revisions(stream, known, aliases))
+                _range(self._path, survey.site, stream, _known_revisions(stream, known, survey))
                 for stream in self._streams(index)
             )
             yield from chain.from_iterable(in_order(methodcaller("read"), ranges, self._workers()))
@@ -126,7 +137,7 @@ class WikipediaDump:
                 yield from stretches(
                     Export(blocks(self._path)).pages(),
                     survey.site,
-                    lambda head: known.get(head.key) == _fingerprint(head.stamp, aliases(head.title)),
+                    lambda head: survey.knows(known.get(head.key, ""), head.stamp, head.title),
                 )
             except DumpCutShort as error:
                 hint = "What stands before it was read. Download the dump again for the rest."
@@ -151,12 +162,10 @@ def _range(path: Path, site: Site, stream: Stream, known: Mapping[str, str] = _N
     return Range(site, path, stream.start, stream.end, dict(known))
 
 
-def _known_revisions(
-    stream: Stream, known: Mapping[str, str], aliases: Callable[[str], tuple[str, ...]]
-) -> dict[str, str]:
+def _known_revisions(stream: Stream, known: Mapping[str, str], survey: _Survey) -> dict[str, str]:
     """The pages of a stream that are known with their present aliases, and the revision that is known."""
-    found = ((key, known[key].partition("-"), title) for key, title in stream.pages if key in known)
-    return {key: parts[0] for key, parts, title in found if "".join(parts) == _fingerprint(parts[0], aliases(title))}
+    found = ((key, known[key].partition("-")[0], title) for key, title in stream.pages if key in known)
+    return {key: stamp for key, stamp, title in found if survey.knows(known[key], stamp, title)}
 
 
 def _fingerprint(stamp: str, aliases: tuple[str, ...]) -> str:
@@ -167,16 +176,15 @@ def _fingerprint(stamp: str, aliases: tuple[str, ...]) -> str:
 
 def _found(item: ReadPage, site: Site, aliases: tuple[str, ...]) -> Found:
     head = item.head
-    load = partial(_page, item, site, aliases) if not item.known else partial(_unread, head.title)
-    return Found(head.key, _fingerprint(head.stamp, aliases), item.size, load)
+    return Found(head.key, _fingerprint(head.stamp, aliases), item.size, partial(_page, item, site, aliases))
 
 
-def _kept(key: str, fingerprint: str) -> Found:
-    return Found(key, fingerprint, 0, partial(_unread, key))
+def _kept(key: str, known: Mapping[str, str]) -> Found:
+    return Found(key, known[key], 0, partial(_unread, key))
 
 
-def _unread(name: str) -> Page:
-    raise UnreadableDocument(f"“{name}” was known and so was not read: run the same command again")
+def _unread(key: str) -> Page:
+    raise UnreadableDocument(f"page {key} was known and so was not read: run the same command again")
 
 
 def _page(item: ReadPage, site: Site, aliases: tuple[str, ...]) -> Page:

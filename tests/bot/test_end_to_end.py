@@ -7,6 +7,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from bot.cli import app
+from tests.ingest.sources.dumps import dump, page
 
 HANDBOOK = str(Path(__file__).parents[2] / "examples" / "handbook")
 
@@ -46,3 +47,36 @@ def test_from_a_folder_to_an_answer_that_the_record_vouches_for() -> None:
     assert told("audit", "show", answer["answer_id"])["answer_id"] == answer["answer_id"]
     assert {turn["status"] for turn in told("audit", "list")["turns"]} == {"answered", "refused"}
     assert told("audit", "verify")["findings"] == []
+
+
+def counted(report: dict[str, Any]) -> dict[str, int]:
+    """Return what became of the documents, zeros left out."""
+    return {what: number for what, number in report["documents"].items() if number}
+
+
+def test_of_a_dump_that_is_cut_short_all_that_was_good_is_kept_however_often_it_is_read() -> None:
+    """The command did its work: it exits 0 and lists where the dump ends; nothing that was known before is removed."""
+    articles = [page(n, f"Quay {n}", f"Quay {n} was built in {1900 + n}.") for n in (1, 2, 3)]
+    whole = dump(*articles, page(4, "Old quay", "#REDIRECT [[Quay 1]]", redirect="Quay 1"))
+    Path("whole.xml").write_bytes(whole)
+    Path("cut.xml").write_bytes(whole[: whole.index(b"Quay 3 was")])
+    fresh = [told("ingest", "wikipedia", "--dump", "cut.xml", "--corpus", "fresh") for _ in range(2)]
+    told("ingest", "wikipedia", "--dump", "whole.xml", "--corpus", "known")
+    known = [told("ingest", "wikipedia", "--dump", "cut.xml", "--corpus", "known") for _ in range(2)]
+
+    assert list(map(counted, fresh)) == [{"added": 2, "failed": 1}, {"unchanged": 2, "failed": 1}]
+    assert list(map(counted, known)) == [{"unchanged": 3, "failed": 1}] * 2
+    assert [failure["document"] for failure in known[1]["failures"]] == ["cut.xml"]
+    assert [report["passages"] for report in known] == [{"added": 0, "removed": 0}] * 2
+    assert told("search", "Old quay", "--corpus", "known")["hits"][0]["title"] == "Quay 1"
+
+
+def test_what_is_no_dump_is_refused_in_one_line_and_leaves_no_corpus() -> None:
+    """With what to do."""
+    Path("page.html").write_text("<html></html>", encoding="utf-8")
+    error = told("ingest", "wikipedia", "--dump", "page.html", "--corpus", "wikipedia", status=1)["error"]
+
+    assert error["kind"] == "dump"
+    assert "is a web page, not an XML dump" in error["message"]
+    assert error["hint"]
+    assert told("corpora")["corpora"] == []
