@@ -1,7 +1,7 @@
 """Questions of any form made one: what is asked, over which documents, and what makes a quoted sentence right.
 
-A set of `evaluation.sets` brings its texts and asks for any of its answers; a handbook is a folder and asks for all of
-the strings at once.
+A set of `evaluation.sets` brings its texts and asks for any of its answers; a handbook is a folder or a dump
+and asks for all of the strings at once.
 """
 
 import json
@@ -12,7 +12,6 @@ from pathlib import Path
 from evaluation.retrieval import SetSource
 from evaluation.sets import handbooks
 from evaluation.sets.reading import read_set
-from ingest.sources.folder import Folder
 from ingest.types import Source
 from pipeline.types import CitedSentence, Conversation, Turn
 
@@ -78,7 +77,7 @@ def _is_handbook(path: Path) -> bool:
         found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         return False
-    return isinstance(found, dict) and "folder" in found
+    return isinstance(found, dict) and not found.keys().isdisjoint({"folder", "dump"})
 
 
 def _handbook(path: Path) -> Exam:
@@ -94,7 +93,7 @@ def _handbook(path: Path) -> Exam:
         )
         for question in handbook.questions
     )
-    return Exam(path.stem, handbook.name, Folder(handbook.folder), questions, removable=False)
+    return Exam(path.stem, handbook.name, handbook.source, questions, removable=False)
 
 
 def _set(path: Path) -> Exam:

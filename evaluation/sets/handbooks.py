@@ -1,6 +1,7 @@
-"""Our own questions over a folder of documents; the form is described in `evaluation/questions/README.md`.
+"""Our own questions over a folder of documents or a dump; the form is described in `evaluation/questions/README.md`.
 
-The other readers of this folder bring their texts with them; here the documents are a handbook's own files.
+The other readers of this folder bring their texts with them; here the documents are a handbook's own files,
+or a wiki's pages.
 """
 
 import json
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.sets.types import UnreadableSet
+from ingest.sources.folder import Folder
+from ingest.sources.wikipedia_dump import WikipediaDump
+from ingest.types import Source
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,22 +42,27 @@ class HandbookQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Handbook:
-    """A corpus in a folder, and questions about it."""
+    """A corpus in a folder or a dump, and questions about it."""
 
     name: str
-    folder: Path
+    place: Path
     questions: tuple[HandbookQuestion, ...]
+
+    @property
+    def source(self) -> Source:
+        """Its documents."""
+        return Folder(self.place) if self.place.is_dir() else WikipediaDump(self.place)
 
 
 def read(path: Path) -> Handbook:
     """Read a file of questions or of conversations.
 
     Raises:
-        UnreadableSet: it is not in that form, or its folder is not there.
+        UnreadableSet: it is not in that form, or its documents are not there.
     """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        name, folder = str(found["corpus"]), _folder(found["folder"])
+        name, place = str(found["corpus"]), _place(found["dump"] if "dump" in found else found["folder"])
         asked = found.get("questions", ())
         told = [question for talk in found.get("conversations", ()) for question in _told(talk["turns"])]
         questions = (*(_question(row, ()) for row in asked), *told)
@@ -62,12 +71,12 @@ def read(path: Path) -> Handbook:
             f"{path} cannot be read as questions over a handbook ({type(error).__name__}: {error}).",
             hint="The form is described in evaluation/questions/README.md.",
         ) from error
-    if not folder.is_dir():
+    if not (place.is_file() if "dump" in found else place.is_dir()):
         raise UnreadableSet(
-            f"The documents that {path.name} asks about are not in {folder}.",
+            f"The documents that {path.name} asks about are not in {place}.",
             hint="Set FOOTNOTE_DATA to the folder of data that holds them.",
         )
-    return Handbook(name, folder, questions)
+    return Handbook(name, place, questions)
 
 
 def stands(strings: Sequence[str], text: str) -> bool:
@@ -76,7 +85,7 @@ def stands(strings: Sequence[str], text: str) -> bool:
     return all(re.search(rf"(?<!\w){re.escape(_folded(string))}(?!\w)", folded) for string in strings)
 
 
-def _folder(name: str) -> Path:
+def _place(name: str) -> Path:
     return ROOT / os.path.expandvars(name)
 
 
