@@ -124,7 +124,7 @@ class CorpusSettings(_Values):
 class RankingSettings(_Values):
     """How passages of several corpora are ranked among each other."""
 
-    own_first: float = Field(default=1.0, ge=0, le=10)
+    own_first: float = Field(default=2.5, ge=0, le=10)
     """How far the team's own passages are put before those of works of reference; 0 ranks all alike."""
 
 

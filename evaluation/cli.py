@@ -12,6 +12,7 @@ from evaluation.retrieval import retrieval
 from evaluation.speed.dumps import dumps
 from evaluation.speed.embedding import embedding
 from evaluation.speed.search import search
+from evaluation.speed.wikipedia import wikipedia
 
 app = typer.Typer(no_args_is_help=True, help="Measure how well and how fast it answers.")
 speed = typer.Typer(no_args_is_help=True, help="Measure speed and memory.")
@@ -24,3 +25,4 @@ app.command()(crashes)
 speed.command()(dumps)
 speed.command()(embedding)
 speed.command()(search)
+speed.command()(wikipedia)
