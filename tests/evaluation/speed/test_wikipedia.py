@@ -16,6 +16,7 @@ TAKEN = Taken(
     failures=0,
     dump_mb=2.4,
     seconds=8.64,
+    processor_seconds=16.0,
     first_way_seconds=0.1,
     home_mb=10.0,
     memory_mb=300,
