@@ -6,7 +6,7 @@ import pytest
 
 from ingest.sources.dump_file import DumpError
 from ingest.sources.wikipedia_dump import WikipediaDump
-from ingest.types import Unreadable, UnreadableDocument
+from ingest.types import Found, Unreadable, UnreadableDocument
 from tests.ingest.sources.dumps import END, HEADER, dump, page
 
 PAGES = (
@@ -160,6 +160,33 @@ def test_of_a_dump_cut_short_all_that_is_known_stays(tmp_path):
     assert "within the page “Bob” (line" in items[1].reason
     assert "Download the dump again" in items[1].reason
     assert items[2].fingerprint == known["4"]
+
+
+def test_of_a_dump_cut_short_before_a_redirect_its_target_stays_as_it_is_known(tmp_path):
+    """A title that is not there any more must not be forgotten for that."""
+    whole = dump(*PAGES)
+    known = {item.key: item.fingerprint for item in written(tmp_path, whole).documents()}
+    items = written(tmp_path, whole[: whole.index(b"<title>Robert")]).documents(known)
+
+    assert {item.key: item.fingerprint for item in items if isinstance(item, Found)} == known
+
+
+def test_of_a_damaged_stream_s_redirects_the_targets_stay_as_they_are_known(tmp_path):
+    """In other streams, which are read."""
+    path = tmp_path / "enwiki-multistream.xml.bz2"
+    parts = [bz2.compress(part.encode()) for part in (HEADER, PAGES[0], PAGES[1] + PAGES[3], END)]
+    first, second = len(parts[0]), len(parts[0]) + len(parts[1])
+    path.write_bytes(b"".join(parts))
+    index = f"{first}:1:Ada\n{second}:2:Countess\n{second}:4:Bob\n"
+    path.with_name("enwiki-multistream-index.txt").write_text(index)
+    known = {item.key: item.fingerprint for item in WikipediaDump(path).documents()}
+    content = bytearray(path.read_bytes())
+    content[second + 30] ^= 0xFF
+    path.write_bytes(content)
+    items = list(WikipediaDump(path).documents(known))
+
+    assert [item.key for item in items if isinstance(item, Unreadable)] == [path.name]
+    assert {item.key: item.fingerprint for item in items if isinstance(item, Found)} == known
 
 
 def test_a_page_that_stands_twice_is_taken_once(tmp_path):
