@@ -30,7 +30,9 @@ def outline(text: str, *, language: str = "", hidden: frozenset[str] = frozenset
     if PIPE in text:
         text = text.replace(PIPE, "|")
     text = mending.without_quotes(mending.without_switches(links.without_external_links(text)))
-    return outlined(mending.without_holes(mending.with_plain_spaces(text)))
+    text = mending.without_holes(mending.with_plain_spaces(text))
+    # What went since may have stood between two single brackets.
+    return outlined(mending.without_double_brackets(text))
 
 
 def sections(outline: Outline) -> tuple[Section, ...]:
