@@ -1,5 +1,6 @@
 """Checks the log against itself: does each sentence stand on a quote, and each quote in the passage it names? Pure."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,11 @@ from storage.types import EntryKind, LogEntry
 
 JOIN = " … "
 """What stands between the sentences of one quote that do not follow each other in the passage."""
+
+_ENDS = ".!?:;…؟۔।"
+_CLOSERS = "\"'”’»)\\]\\d"
+_TIGHT_ENDS = "。！？"
+"""After these the next sentence follows without a blank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,5 +72,7 @@ def _stands(quote: str, text: str) -> bool:
 
 
 def _is_piece(sentence: str, quote: str) -> bool:
-    # Joins at both ends make "is one of the pieces, or some that follow each other" a search for a string.
-    return bool(sentence) and f"{JOIN}{sentence}{JOIN}" in f"{JOIN}{quote}{JOIN}"
+    """Return whether a sentence stands whole in a quote: from the end of another sentence or line to its own end."""
+    start = rf"(?:^|{JOIN}|\n\s*|[{_ENDS}][{_CLOSERS}]*\s+|[{_TIGHT_ENDS}])"
+    end = rf"(?:$|{JOIN}|\s|(?<=[{_TIGHT_ENDS}]))"
+    return bool(sentence) and bool(re.search(f"{start}{re.escape(sentence)}{end}", quote))

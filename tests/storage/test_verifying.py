@@ -48,6 +48,18 @@ def record(*, system: str = "extractive", **body: Any) -> tuple[LogEntry, ...]:
             citations=[citation(), citation(2, quote="It burned down in 1923.")],
             sentences=[sentence("It burned down in 1923.", 1, 2)],
         ),
+        record(
+            citations=[citation(quote="It opened in 1911. It burned down in 1923.")],
+            sentences=[sentence("It burned down in 1923."), sentence()],
+        ),
+        record(
+            citations=[citation(quote="Row: a; Fee: 1\nRow: b; Fee: 2", text="Row: a; Fee: 1\nRow: b; Fee: 2")],
+            sentences=[sentence("Row: a; Fee: 1"), sentence("Row: b; Fee: 2")],
+        ),
+        record(
+            citations=[citation(quote="甲的费用是一百元。乙的是两百元。", text="甲的费用是一百元。乙的是两百元。")],
+            sentences=[sentence("甲的费用是一百元。"), sentence("乙的是两百元。")],
+        ),
         record(system="wikichat", sentences=[sentence("The hall opened in 1911.")]),
     ],
 )
