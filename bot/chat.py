@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 REMEMBERED = 20
 """How many turns a conversation keeps."""
+GOODBYES = {"/quit", "quit", "exit", ":q"}
 HELP = "/sources shows the last answer's sources in full, /new forgets what was said, /quit ends, as Ctrl-D does."
 
 
@@ -39,7 +40,7 @@ def converse(ways: Ways) -> tuple[Answered, ...]:
     """Hold a conversation to its end, and return its answers."""
     said: tuple[Turn, ...] = ()
     answers: list[Answered] = []
-    while (line := ways.read()) is not None and (text := line.strip()) != "/quit":
+    while (line := ways.read()) is not None and (text := line.strip()).lower() not in GOODBYES:
         if text == "/new":
             said = ()
             ways.note("Forgotten.")

@@ -106,7 +106,7 @@ def told_plainly(output: Output) -> Iterator[None]:
     except (typer.Exit, BrokenPipeError):
         raise
     except KeyboardInterrupt as error:
-        output.note("footnote: stopped; what was done is kept, and the same command can be run again")
+        output.note("footnote: stopped; what was done so far is kept")
         raise SystemExit(INTERRUPTED) from error
     except Exception as error:
         output.fail(fault_of(error))

@@ -152,7 +152,9 @@ def _answered(done: Answered) -> Document:
 
 def _substance(answer: Answer) -> Document:
     return {
-        "sentences": [{"text": said.text, "citations": list(said.citations)} for said in answer.sentences],
+        "sentences": [
+            {"text": said.text, "citations": list(said.citations), "note": said.note} for said in answer.sentences
+        ],
         "citations": [_citation(citation) for citation in answer.citations],
         "claims": [_claim(claim) for claim in answer.claims],
         "nearest": [

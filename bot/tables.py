@@ -65,10 +65,11 @@ def moment(at: datetime | None, zone: tzinfo) -> str:
 
 def table(*headings: str, numbers: Iterable[int] = ()) -> Table:
     """Return an empty table; `numbers` are the places of the columns that hold some."""
-    rows, right, last = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False), set(numbers), len(headings) - 1
+    rows = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    right, last = set(numbers), len(headings) - 1
     for place, heading in enumerate(headings):
         justify: JustifyMethod = "right" if place in right else "left"
-        rows.add_column(heading, justify=justify, overflow="fold", no_wrap=place < last)
+        rows.add_column(heading, justify=justify, overflow="fold", no_wrap=place in right or 0 < place < last)
     return rows
 
 

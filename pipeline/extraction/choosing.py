@@ -28,10 +28,9 @@ def chosen(ranked: Sequence[Scored], limit: int, language: str) -> tuple[CitedSe
         return ()
     close = [one for one in ranked[:LOOKED_AT] if one.score >= ranked[0].score - CLOSE]
     best, *others = [one.candidate for one in close]
-    rival = _rival(best, others, language)
-    opening = sorted([best, rival], key=_date, reverse=True) if rival else [best]
-    rest = _additions(opening, others, limit - len(opening), language)
-    disputed = opening if rival else ()
+    opening = sorted([best, *_rivals(best, others, language)], key=_date, reverse=True)
+    rest = _additions(opening, others, max(0, limit - len(opening)), language)
+    disputed = opening if len(opening) > 1 else ()
     said = [*opening, *sorted(rest, key=_in_document_order)]
     return tuple(
         CitedSentence(
@@ -44,15 +43,21 @@ def chosen(ranked: Sequence[Scored], limit: int, language: str) -> tuple[CitedSe
     )
 
 
-def _rival(best: Candidate, others: Sequence[Candidate], language: str) -> Candidate | None:
-    """Return the best candidate of another document that contradicts the best."""
+def _rivals(best: Candidate, others: Sequence[Candidate], language: str) -> list[Candidate]:
+    """Return the best candidate of each other document that contradicts the best; all are said, whatever the limit.
+
+    Half of a disagreement would pass for the truth.
+    """
     said = statement(best.text, language)
-    rivals = (
-        other
-        for other in others
-        if other.hit.document.key != best.hit.document.key and contradicts(said, statement(other.text, language))
-    )
-    return next(rivals, None)
+    rivals: dict[tuple[str, str], Candidate] = {}
+    for other in others:
+        if _document(other) != _document(best) and contradicts(said, statement(other.text, language)):
+            rivals.setdefault(_document(other), other)
+    return list(rivals.values())
+
+
+def _document(candidate: Candidate) -> tuple[str, str]:
+    return candidate.hit.document.corpus, candidate.hit.document.key
 
 
 def _additions(opening: Sequence[Candidate], others: Sequence[Candidate], limit: int, language: str) -> list[Candidate]:

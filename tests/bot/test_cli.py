@@ -117,7 +117,7 @@ def test_ask_as_json_is_the_document_of_the_contract() -> None:
         "answer_id": "abc123",
         "status": "answered",
         "text": "The quay opens at seven. [1]",
-        "sentences": [{"text": "The quay opens at seven.", "citations": [1]}],
+        "sentences": [{"text": "The quay opens at seven.", "citations": [1], "note": ""}],
         "citations": [
             {
                 "number": 1,
@@ -189,12 +189,12 @@ def test_a_fault_of_the_code_is_a_plain_line_and_with_debug_its_place() -> None:
     assert "Traceback" in debugged.stderr
 
 
-def test_an_interrupted_command_says_that_it_can_be_run_again() -> None:
+def test_an_interrupted_command_says_that_nothing_is_lost() -> None:
     """And exits as interrupted commands do."""
     result = run("ask", "Why?", house=House(answer=KeyboardInterrupt()))
 
     assert result.exit_code == 130
-    assert "can be run again" in result.stderr
+    assert "what was done so far is kept" in result.stderr
 
 
 def test_wrong_settings_stop_every_command() -> None:

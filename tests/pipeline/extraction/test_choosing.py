@@ -1,6 +1,7 @@
 """What is said of the candidates, and in which order."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pipeline.extraction.candidates import candidates
@@ -104,6 +105,31 @@ def test_a_source_without_a_date_comes_after_one_with_a_date() -> None:
     sentences = chosen(ranked([UNDATED, OLD], UNDATED.passage.text, OLD.passage.text), 3, "en")
 
     assert [one.note for one in sentences] == ["Rules 2024, 2024-02-05", "Rules"]
+
+
+def test_every_source_that_disagrees_is_said_and_dated_whatever_the_limit() -> None:
+    """Half of a disagreement would pass for the truth; nothing else is added to it."""
+    scored = ranked(
+        [OLD, UNDATED, NEW, PAGE], OLD.passage.text, UNDATED.passage.text, NEW.passage.text, "It ends here."
+    )
+
+    assert [one.note for one in chosen(scored, 1, "en")] == [
+        "Rules 2026, 2026-01-09",
+        "Rules 2024, 2024-02-05",
+        "Rules",
+    ]
+
+
+def test_pages_of_one_name_in_two_corpora_disagree() -> None:
+    """Every folder has a README."""
+    other = replace(
+        NEW,
+        passage=replace(NEW.passage, corpus="b", document=OLD.document.key),
+        document=replace(NEW.document, corpus="b", key=OLD.document.key),
+    )
+    sentences = chosen(ranked([OLD, other], OLD.passage.text, other.passage.text), 3, "en")
+
+    assert [one.note for one in sentences] == ["Rules 2026, 2026-01-09", "Rules 2024, 2024-02-05"]
 
 
 def test_sentences_of_one_document_do_not_disagree() -> None:
