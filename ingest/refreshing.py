@@ -10,8 +10,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
+from typing import TypeVar
 
+from ingest import cleaning
 from ingest.chunking import passages as cut
 from ingest.types import Found, Page, Source, Unreadable, UnreadableDocument
 from storage.passages import PassageStore
@@ -21,6 +24,8 @@ from storage.workers import Worker
 BATCH_PASSAGES = 512
 """After about so many new passages they are written; a crash repeats at most so much work."""
 BATCH_DOCUMENTS = 256
+
+_Made = TypeVar("_Made")
 
 
 class RefreshRefused(Exception):
@@ -160,20 +165,34 @@ def look(items: Iterator[Found | Unreadable], known: Mapping[str, str]) -> Batch
     words = 0
     for item in islice(items, BATCH_DOCUMENTS):
         if isinstance(item, Unreadable):
-            failures.append((item.key, item.reason))
+            failures.append((item.key, cleaning.text(item.reason)))
         elif known.get(item.key) == item.fingerprint:
             unchanged.append(item.key)
         else:
             try:
-                read.append((item, item.load()))
+                read.append((item, _alone(partial(_page, item))))
             except UnreadableDocument as error:
-                failures.append((item.key, str(error)))
+                failures.append((item.key, cleaning.text(str(error))))
             else:
                 words += sum(len(block.text) for section in read[-1][1].sections for block in section.blocks) // 6
         if words >= BATCH_PASSAGES * 100:
             break
     batch = Batch(tuple(read), tuple(failures), tuple(unchanged))
     return batch if batch.keys else None
+
+
+def _page(found: Found) -> Page:
+    return cleaning.cleaned(found.load())
+
+
+def _alone(work: Callable[[], _Made]) -> _Made:
+    """Do the work of one document: whatever goes wrong over it must not stop the others."""
+    try:
+        return work()
+    except (UnreadableDocument, MemoryError):
+        raise
+    except Exception as error:  # The libraries below may raise anything over an odd file
+        raise UnreadableDocument(cleaning.reason(error)) from error
 
 
 @dataclass
@@ -226,7 +245,14 @@ async def refresh(
 
 
 async def _take_in(batch: Batch, corpus: str, store: PassageStore, known: Mapping[str, str], run: _Run) -> None:
-    changes = [plan_document(corpus, found, page, await _stored(store, corpus, found)) for found, page in batch.read]
+    changes: list[DocumentChange] = []
+    failures = list(batch.failures)
+    for found, page in batch.read:
+        stored = await _stored(store, corpus, found)
+        try:
+            changes.append(_alone(partial(plan_document, corpus, found, page, stored)))
+        except UnreadableDocument as error:
+            failures.append((found.key, str(error)))
     if changes:
         await store.apply(changes)
     run.seen.update(batch.keys)
@@ -234,7 +260,7 @@ async def _take_in(batch: Batch, corpus: str, store: PassageStore, known: Mappin
     run.report = replace(
         counted,
         unchanged=counted.unchanged + len(batch.unchanged),
-        failures=(*counted.failures, *batch.failures),
+        failures=(*counted.failures, *failures),
     )
 
 

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.refreshing import RefreshRefused, gone, refresh
+from ingest.refreshing import RefreshRefused, gone, look, refresh
+from ingest.sources.folder import Folder
+from ingest.types import Block, Found, Page, Section
 from storage.errors import StorageError
 from tests.fakes import PageSource, WordEmbedder
 from tests.storage.stores import contents, opened
@@ -212,3 +214,88 @@ async def test_a_batch_is_embedded_in_few_calls(tmp_path):
         await run(store, {f"{n}.md": {"": f"Page number {n} says {n}."} for n in range(300)})
 
         assert embedder.calls == [256, 44]
+
+
+class OddText(str):
+    """A text over which cutting fails, as it might over one that nobody foresaw."""
+
+    __slots__ = ()
+
+    def split(self, *_args):
+        """Fail."""
+        raise ValueError("no one foresaw this text")
+
+
+def failing(error):
+    """Return a load that raises."""
+
+    def load():
+        raise error
+
+    return load
+
+
+class Loads:
+    """A source of documents by key, each with what loads it."""
+
+    reference = False
+
+    def __init__(self, loads):
+        self.loads = loads
+
+    def expected(self):
+        """Count them."""
+        return len(self.loads)
+
+    def documents(self, _known):
+        """List them in order."""
+        return iter([Found(key, key, 1, load) for key, load in self.loads.items()])
+
+
+async def test_one_odd_document_does_not_stop_the_others(tmp_path):
+    """Whatever reading or cutting raises is listed with that document alone."""
+    fine = Page("Fine", (Section((), (Block("The vault opens at ten."),)),))
+    uncut = Page("Odd", (Section((), (Block(OddText("Lunch is served at noon.")),)),))
+    loads = {
+        "a.md": failing(RecursionError("too deep")),
+        "b.md": failing(ValueError("x" * 500)),
+        "c.md": lambda: uncut,
+        "d.md": lambda: fine,
+    }
+    with opened(tmp_path) as store:
+        report = await refresh(Loads(loads), "handbook", store, progress=lambda _: None)
+
+        reasons = dict(report.failures)
+        assert (report.added, list(reasons)) == (1, ["a.md", "b.md", "c.md"])
+        assert reasons["a.md"] == "cannot be read: RecursionError: too deep"
+        assert len(reasons["b.md"]) == 200
+        assert reasons["c.md"] == "cannot be read: ValueError: no one foresaw this text"
+        assert await store.manifest.failures("handbook") == report.failures
+        assert await found(store, "when does the vault open") == ["The vault opens at ten."]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_what_concerns_the_whole_process_is_not_taken_for_an_odd_document(error):
+    """It ends the run."""
+    with pytest.raises(error):
+        look(Loads({"a.md": failing(error())}).documents({}), {})
+
+
+async def test_what_no_store_takes_is_mended_before_it_is_stored(tmp_path):
+    """Escapes for half a character, NUL, and moments beyond the ends of time, from files as they are."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a.json").write_text('{"name": "lone \\ud800 surrogate and \\u0000 nul"}')
+    (folder / "b.md").write_text('---\ntitle: "bad \\ud800 title\\0"\n---\nThe vault opens at ten.')
+    (folder / "c.jsonl").write_text('{"name": "lone \\udfff surrogate"}\n')
+    cell = '{"cell_type": "markdown", "metadata": {}, "source": ["Lunch \\ud800 at noon."]}'
+    (folder / "d.ipynb").write_text(f'{{"cells": [{cell}], "metadata": {{}}, "nbformat": 4, "nbformat_minor": 5}}')
+    (folder / "e.md").write_text("---\ndate: 0001-01-01T00:00:00+14:00\n---\nText.")
+    (folder / "f.md").write_text("---\ndate: 9999-12-31T23:59:59-12:00\n---\nText.")
+    with opened(tmp_path) as store:
+        report = await refresh(Folder(folder), "handbook", store, progress=lambda _: None)
+
+        documents = {key: await store.manifest.document("handbook", key) for key in ("b.md", "e.md", "f.md")}
+        assert (report.added, report.failures) == (6, ())
+        assert documents["b.md"].title == "bad \ufffd title"
+        assert (documents["e.md"].date, documents["f.md"].date) == (None, None)
