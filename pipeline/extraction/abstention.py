@@ -19,8 +19,6 @@ from storage.types import Hit
 
 ENOUGH = 0.5
 """The least chance of being an answer with which a sentence is said."""
-TOPIC = (0.25, 0.4)
-"""Below and above these the tenth nearest tells how large the corpus is, and no more of the topic."""
 COMPARED = 10
 """How many of the best candidates the best is held against."""
 
@@ -32,8 +30,6 @@ class Signs:
     sentence_cosine: float
     nearest_cosine: float
     """Of the passage that is nearest in meaning, be it the best candidate's or not; 0 unless cosines are trusted."""
-    tenth_cosine: float
-    """Of the tenth nearest, within `TOPIC`: how much there is on the topic at all; 0 unless trusted."""
     passage_terms: float
     pairs: float
     offers: float
@@ -55,12 +51,10 @@ class Judge:
 def signs(question: Asked, hits: Sequence[Hit], ranked: Sequence[Scored]) -> Signs:
     """Read the signs. `ranked` holds at least one candidate, best first."""
     best = ranked[0]
-    cosines = sorted((hit.dense for hit in hits if hit.dense), reverse=True) or [0.0]
     topical = question.trust if question.regime == "trusted" else 0.0
     return Signs(
         sentence_cosine=best.features.sentence_cosine,
-        nearest_cosine=topical * cosines[0],
-        tenth_cosine=topical * min(max(cosines[:10][-1], TOPIC[0]), TOPIC[1]),
+        nearest_cosine=topical * max(hit.dense for hit in hits),
         passage_terms=best.features.passage_terms,
         pairs=best.features.pairs,
         offers=best.features.amount + best.features.name,

@@ -77,6 +77,7 @@ def _refuse_unreadable(text: str, limits: Limits) -> None:
 
 
 def _language(turn: Turn, hits: Sequence[Hit]) -> str:
-    """Return the question's language; where it is too short to tell, the one that most of the pages are in."""
-    common = Counter(hit.document.language for hit in hits).most_common(1)
-    return turn.language or detect(turn.text) or (common[0][0] if common else "")
+    """Return the question's language if any of the pages is in it, else that of most: few words are easily mistaken."""
+    spoken = turn.language or detect(turn.text)
+    found = Counter(hit.document.language for hit in hits if hit.document.language)
+    return spoken if spoken in found or not found else found.most_common(1)[0][0]

@@ -7,7 +7,7 @@ import pytest
 from pipeline.errors import QuestionTooLong, QuestionWithoutWords, SearchUnavailable
 from pipeline.kit import Limits
 from pipeline.systems.extractive import answer
-from pipeline.types import Status, Turn
+from pipeline.types import Conversation, Status, Turn
 from storage.types import Hit, SearchQuery
 from tests.pipeline.world import Shelf, answered, hit, question, run
 
@@ -120,6 +120,15 @@ async def test_sources_that_disagree_are_both_shown() -> None:
         ("The meal allowance is 45 euros.", "Rules 2026, 2026-02-01"),
         ("The meal allowance is 38 euros.", "Rules 2024, 2024-02-01"),
     ]
+
+
+async def test_a_language_that_no_page_is_in_is_a_mistake() -> None:
+    """A short question is easily taken for another language; its words are read as those of the pages."""
+    asked = Conversation((Turn("user", "How many days of leave has everyone?", language="fr"),))
+
+    told = await run(answer, asked, SHELF)
+
+    assert answered(told)[0] == "Everyone has 25 days of leave."
 
 
 async def test_at_most_as_many_sentences_as_the_limits_allow() -> None:
