@@ -4,6 +4,9 @@ Left out, and not counted: hidden files and folders, the `~$` files that Office 
 `node_modules` and `__pycache__`, and what `include` and `exclude` say. Pictures, archives and other files that hold no
 text are unreadable, so that the numbers add up; exclude them to have them left out.
 
+Symbolic links are followed within the folder. One that leads out of it is unreadable: whoever may add a link to a
+folder could otherwise publish any file that this process can read. A folder that is itself given as a link is followed.
+
 Patterns are globs over the path within the folder, in lower or upper case: `**/*.md`, `drafts/**`. One without a slash
 is matched against names: `*.pdf` anywhere, `drafts` any file or folder of that name.
 """
@@ -51,7 +54,10 @@ class FolderError(Exception):
 
 
 class Folder:
-    """The documents under one folder. Symbolic links are followed, except back into a folder that they stand in."""
+    """The documents under one folder.
+
+    Symbolic links are followed within it, except back into a folder that they stand in.
+    """
 
     reference = False
 
@@ -100,19 +106,26 @@ class Folder:
             return
         for path in paths:
             key = above + _portable(path.name)
-            if _left_out(path.name) or self._excluded(key):
-                continue
-            try:
-                status = path.stat()
-            except OSError as error:
-                if self._included(key):
-                    yield Unreadable(key, _reason(error))
-                continue
-            if stat.S_ISDIR(status.st_mode):
-                if _identity(status) not in ancestors:
-                    yield from self._walk(path, key + "/", (*ancestors, _identity(status)))
-            elif self._included(key):
-                yield _File(key, path, status)
+            if not _left_out(path.name) and not self._excluded(key):
+                yield from self._entry(path, key, ancestors)
+
+    def _entry(self, path: Path, key: str, ancestors: tuple[_Identity, ...]) -> Iterator[_File | Unreadable]:
+        try:
+            status = path.stat()
+        except OSError as error:
+            if self._included(key):
+                yield Unreadable(key, _reason(error))
+            return
+        is_folder = stat.S_ISDIR(status.st_mode)
+        if not is_folder and not self._included(key):
+            return
+        if path.is_symlink() and not path.resolve().is_relative_to(self._root.resolve()):
+            # Even of a folder the key has no slash: what was read through the link before is gone.
+            yield Unreadable(key, "is a link that leads out of the folder: put the file itself there")
+        elif not is_folder:
+            yield _File(key, path, status)
+        elif _identity(status) not in ancestors:
+            yield from self._walk(path, key + "/", (*ancestors, _identity(status)))
 
     def _document(self, file: _File) -> Found | Unreadable:
         key, path, status = file
@@ -120,9 +133,9 @@ class Folder:
             content = _read(path, key, status, self._largest)
         except UnreadableDocument as error:
             return Unreadable(key, str(error))
-        modified = datetime.fromtimestamp(int(status.st_mtime), UTC)
+        modified = _modified(status)
         digest = hashlib.sha256(content).hexdigest()
-        date = "" if converting.dated(key, content) else modified.isoformat()
+        date = "" if modified is None or converting.dated(key, content) else modified.isoformat()
         said = "\x1f".join((converting.READER_VERSION, digest, self._url(key), date))
         return Found(
             key=key,
@@ -160,7 +173,7 @@ def _read(path: Path, key: str, status: os.stat_result, largest: int) -> bytes:
         raise UnreadableDocument(_reason(error)) from error
 
 
-def _load(path: Path, key: str, digest: str, url: str, modified: datetime) -> Page:
+def _load(path: Path, key: str, digest: str, url: str, modified: datetime | None) -> Page:
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -168,6 +181,13 @@ def _load(path: Path, key: str, digest: str, url: str, modified: datetime) -> Pa
     if hashlib.sha256(content).hexdigest() != digest:
         raise UnreadableDocument("changed while it was read: run the same command again")
     return converting.page(content, key, url=url, revision=f"sha256:{digest[:12]}", modified=modified)
+
+
+def _modified(status: os.stat_result) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(int(status.st_mtime), UTC)
+    except (OverflowError, ValueError, OSError):
+        return None  # Archives and foreign file systems may leave a time that no calendar has
 
 
 def _identity(status: os.stat_result) -> _Identity:

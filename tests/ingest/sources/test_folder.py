@@ -147,14 +147,41 @@ def test_what_may_not_be_read_is_listed(tmp_path):
 
 def test_links_are_followed_but_not_in_circles(tmp_path):
     """A folder within itself ends the walk."""
-    filled(tmp_path / "handbook", "a.md")
-    filled(tmp_path / "elsewhere", "b.md")
+    filled(tmp_path / "handbook", "a.md", "x/b.md")
     (tmp_path / "handbook/again").symlink_to(tmp_path / "handbook")
-    (tmp_path / "handbook/linked").symlink_to(tmp_path / "elsewhere")
-    (tmp_path / "elsewhere/back").symlink_to(tmp_path / "handbook")
+    (tmp_path / "handbook/linked").symlink_to(tmp_path / "handbook/x")
+    (tmp_path / "handbook/x/back").symlink_to(tmp_path / "handbook")
+    (tmp_path / "handbook/c.md").symlink_to("x/b.md")
     (tmp_path / "handbook/self.md").symlink_to(tmp_path / "handbook/self.md")
+    (tmp_path / "given").symlink_to(tmp_path / "handbook")
 
-    assert keys(tmp_path / "handbook") == ["a.md", "linked/b.md", "self.md"]
+    assert keys(tmp_path / "handbook") == ["a.md", "c.md", "linked/b.md", "self.md", "x/b.md"]
+    assert keys(tmp_path / "given") == keys(tmp_path / "handbook")
+
+
+def test_links_that_lead_out_of_the_folder_are_not_followed(tmp_path):
+    """Whoever may add a link could publish any file; a link to a link, or out of a linked folder, is no way round."""
+    filled(tmp_path / "elsewhere", "secret.md")
+    filled(tmp_path / "handbook-2", "near.md")
+    filled(tmp_path / "handbook", "a.md", "x/b.md")
+    for name, target in {
+        "file.md": "../elsewhere/secret.md",
+        "folder": "../elsewhere",
+        "near": tmp_path / "handbook-2",
+        "twice.md": "file.md",
+        "x/up.md": "../../elsewhere/secret.md",
+        "y": "x",
+        "z.png": "../elsewhere/secret.md",
+    }.items():
+        (tmp_path / "handbook" / name).symlink_to(target)
+
+    found = list(Folder(tmp_path / "handbook", include=["*.md"]).documents())
+
+    reason = "is a link that leads out of the folder: put the file itself there"
+    assert [document.key for document in found if isinstance(document, Found)] == ["a.md", "x/b.md", "y/b.md"]
+    assert [document for document in found if isinstance(document, Unreadable)] == [
+        Unreadable(key, reason) for key in ("file.md", "folder", "near", "twice.md", "x/up.md", "y/up.md")
+    ]
 
 
 def test_accents_are_one_name_on_every_system(tmp_path):
