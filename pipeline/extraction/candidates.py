@@ -1,8 +1,8 @@
 """What could be quoted: the sentences, list items and table rows of the passages that were found. Pure.
 
 A line that ends in a colon announces what follows: it is a candidate together with its list, and each item is one by
-itself too, read together with the line that announces it. A question is no answer, but says what the next sentence is
-about. Code is offered only where nothing else was found.
+itself too, read together with the line that announces it. A question is no answer by itself, but belongs to the
+sentence after it. Code is offered only where nothing else was found.
 """
 
 import re
@@ -30,7 +30,7 @@ class Candidate:
     """The place of its passage among the hits, from 0."""
     span: Span
     lead: str = ""
-    """The line before it that it cannot be understood without: what announces a list, or a question."""
+    """The line that announces the list of which it is an item."""
 
     @property
     def text(self) -> str:
@@ -58,20 +58,18 @@ def candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
 
 def _of_passage(rank: int, hit: Hit) -> Iterator[Candidate]:
     text, spans = hit.passage.text, quotable_spans(hit.passage)
-    lead, announced = "", False
-    for place, span in enumerate(spans):
-        words = text[slice(*span)]
-        announced = announced and in_list(text, span)
-        if words.endswith(_COLON):
-            yield Candidate(hit, rank, (span[0], _end_of_list(text, spans[place:])))
-            lead, announced = words, True
-        elif words.endswith(_QUESTION):
-            lead, announced = words, False
-        else:
-            led = lead if announced or lead.endswith(_QUESTION) else ""
-            if led or _says_something(words, hit.passage.kind):
-                yield Candidate(hit, rank, span, led)
-            lead = lead if announced else ""
+    lead, asked_at = "", -1
+    for place, (start, end) in enumerate(spans):
+        words = text[start:end]
+        lead = lead if in_list(text, (start, end)) else ""
+        begin, asked_at = (asked_at if asked_at >= 0 else start), -1
+        if words.endswith(_QUESTION):
+            asked_at = begin
+        elif words.endswith(_COLON):
+            yield Candidate(hit, rank, (begin, _end_of_list(text, spans[place:])))
+            lead = words
+        elif lead or begin < start or _says_something(words, hit.passage.kind):
+            yield Candidate(hit, rank, (begin, end), lead)
 
 
 def _says_something(words: str, kind: Kind) -> bool:
