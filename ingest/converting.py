@@ -16,7 +16,7 @@ from ingest.types import Page, Section, UnreadableDocument
 from storage.language.detect import detect
 from storage.types import Kind
 
-READER_VERSION = "1"
+READER_VERSION = "2"
 """Part of every fingerprint: raised whenever readers or cutting give other passages, so that all is read again."""
 
 _Read = Callable[[bytes], Reading]
@@ -120,6 +120,8 @@ def dated(name: str, content: bytes) -> bool:
 def page(content: bytes, name: str, *, url: str = "", revision: str = "", modified: datetime | None = None) -> Page:
     """Read a file's bytes; `name` is its path with suffix. `revision` and `modified` stand in for what it does not say.
 
+    A date that it states and that is not understood is None, for `modified` would make it look new.
+
     Raises `UnreadableDocument` with a reason that a person can act upon.
     """
     reading = _reading(content, name)
@@ -132,7 +134,7 @@ def page(content: bytes, name: str, *, url: str = "", revision: str = "", modifi
         sections=found,
         url=url,
         revision=reading.revision or revision,
-        date=reading.date or modified,
+        date=reading.date or (None if reading.dated else modified),
         language=reading.language or detect(_sample(found)),
     )
 

@@ -33,7 +33,12 @@ def split(text: str) -> tuple[Mapping[str, Any], str]:
 
 def first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     """The first of the named fields that is there and says something, else None."""
-    return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
+    return next(iter(stated(fields, names)), None)
+
+
+def stated(fields: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
+    """Those of the named fields that are there and say something, in the order of the names."""
+    return [fields[name] for name in names if fields.get(name) not in (None, "")]
 
 
 def _is_plain(value: Any) -> bool:

@@ -45,10 +45,12 @@ def read(text: str) -> Reading:
     fields, body = frontmatter.split(text)
     markup = _parser().render(body)
     revision = frontmatter.first(fields, frontmatter.REVISIONS)
+    stated = frontmatter.stated(fields, frontmatter.DATES)
     return Reading(
         items=tuple(pipes.mended(tree.items(markup))) if markup.strip() else (),
         title=" ".join(str(fields.get("title") or "").split()),
-        date=dates.parsed(frontmatter.first(fields, frontmatter.DATES)),
+        date=next(filter(None, map(dates.parsed, stated)), None),
+        dated=bool(stated),
         revision="" if revision is None else str(revision),
         language=_language(fields),
     )

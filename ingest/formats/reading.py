@@ -27,5 +27,7 @@ class Reading:
     fallback_title: str = ""
     """A title from metadata that is often wrong or stale: used only where there is no first heading."""
     date: datetime | None = None
+    dated: bool = False
+    """Whether it states a date, be it one that is not understood: then its file's date would be a guess."""
     revision: str = ""
     language: str = ""

@@ -54,11 +54,13 @@ def read(text: str) -> Reading:
     said = _field_list(document)
     for unwanted in [*document.findall(nodes.system_message), *document.findall(nodes.image)]:
         unwanted.parent.remove(unwanted)
+    stated = [said[name] for name in ("updated", "date") if said.get(name)]
     markup = publish_from_doctree(document, writer="html5", settings_overrides=_SETTINGS)
     return Reading(
         items=tree.items(markup),
         title=said.get("title", ""),
-        date=dates.parsed(said.get("updated") or said.get("date")),
+        date=next(filter(None, map(dates.parsed, stated)), None),
+        dated=bool(stated),
         revision=said.get("revision") or said.get("version") or "",
     )
 

@@ -68,6 +68,42 @@ def test_what_a_document_does_not_say_is_filled_in():
     assert (dated.revision, dated.date) == ("2", datetime(2024, 5, 6, tzinfo=UTC))
 
 
+@pytest.mark.parametrize(
+    ("said", "date"),
+    [
+        ("31.12.2019", (2019, 12, 31)),
+        ("03.02.2024", (2024, 2, 3)),
+        ("2024/02/03", (2024, 2, 3)),
+        ("3 February 2024", (2024, 2, 3)),
+        ("3rd Feb 2024", (2024, 2, 3)),
+        ("Feb 3, 2024", (2024, 2, 3)),
+        ("Sept. 3rd, 2024", (2024, 9, 3)),
+        ("february 3 2024", (2024, 2, 3)),
+        ("2024-02", (2024, 2, 1)),
+        ("2024-2-3", (2024, 2, 3)),
+        ("Sat, 03 Feb 2024 00:00:00 +0000", (2024, 2, 3)),
+    ],
+)
+def test_a_date_is_read_as_people_write_it(said, date):
+    """With dots the day comes first; a month alone is its first day."""
+    assert page(f"---\ndate: {said}\n---\nText.", modified=CHANGED).date == datetime(*date, tzinfo=UTC)
+    assert page(f":date: {said}\n\nText.\n", "a.rst", modified=CHANGED).date == datetime(*date, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("said", ["next tuesday", "31.02.2024", "02/03/2024", "3 Smarch 2024", "2024-13", "TBD", "yes"])
+def test_a_stated_date_that_is_not_understood_is_none(said):
+    """The file's date would make a page of unknown age the newest; another date that it states would do."""
+    assert page(f"---\ndate: {said}\n---\nText.", modified=CHANGED).date is None
+    assert page(f":date: {said}\n\nText.\n", "a.rst", modified=CHANGED).date is None
+    both = f"---\nupdated: {said}\ndate: 2019-12-31\n---\nText."
+    assert page(both, modified=CHANGED).date == datetime(2019, 12, 31, tzinfo=UTC)
+
+
+def test_a_date_left_empty_is_not_stated():
+    """Templates of static sites are full of them."""
+    assert page("---\ndate:\n---\nText.", modified=CHANGED).date == CHANGED
+
+
 def test_the_language_is_told_from_the_prose():
     """Code and tables hold words of no language."""
     text = (
