@@ -55,12 +55,12 @@ def _decoded(content: bytes) -> str:
 
 
 def _guessed(content: bytes) -> str:
-    from charset_normalizer import from_bytes
+    from ingest.formats import encodings
 
-    best = from_bytes(content[:_SAMPLE]).best()
-    if best is None:
+    encoding = encodings.guessed(content[:_SAMPLE])
+    if not encoding:
         raise UnreadableDocument("is in an unknown character encoding: save it as UTF-8")
-    return content.decode(best.encoding, "replace")
+    return content.decode(encoding, "replace")
 
 
 def _unwrapped(paragraph: str) -> str:

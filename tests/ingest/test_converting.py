@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from ingest import converting
+from ingest.formats import plain
 from ingest.types import Block, Section, UnreadableDocument
 from storage.types import Kind
 
@@ -155,6 +156,35 @@ def test_text_is_read_in_its_encoding(encoding):
     content = "名前,年齢\n佐藤太郎,30\n三木英子,25\n".encode(encoding)
 
     assert page(content, "a.csv").sections[0].blocks[0] == Block("名前: 佐藤太郎; 年齢: 30", Kind.TABLE)
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Stadt;PLZ;Leitung\nKöln;50667;Jörg Groß\n", "cp1252"),
+        ("Wir sind über Mittag im Büro.", "cp1252"),
+        ("Café", "latin-1"),
+        ("Prix : 30 € – réservé aux employés", "cp1252"),
+        ("“Hello”, it’s fine…", "cp1252"),
+        ("Zażółć gęślą jaźń, proszę o urlop.", "iso8859-2"),
+        ("Zażółć gęślą jaźń, proszę o urlop.", "cp1250"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy", "iso8859-2"),
+        ("Miasto;Kod\nŁódź;90-001", "cp1250"),
+        ("休暇は三十日です。", "shift_jis"),
+        ("名前,email\n佐藤太郎,sato@example.org\n三木英子,miki@example.org", "shift_jis"),
+        ("姓名,年龄\n张伟,30", "gb18030"),
+        ("员工每年有三十天假期。", "gb18030"),
+        ("員工每年有三十天假期。", "big5"),
+        ("직원은 매년 30일의 휴가를 받습니다.", "euc_kr"),
+        ("Отпуск длится тридцать дней.", "koi8-r"),
+        ("Имя;Город\nИван;Москва", "koi8-r"),
+        ("Отпуск длится тридцать дней.", "cp1251"),
+        ("Η άδεια είναι τριάντα ημέρες.", "cp1253"),
+    ],
+)
+def test_a_short_text_in_an_older_encoding(text, encoding):
+    """A few accents are not taken for Japanese, nor Japanese for accents."""
+    assert plain.decode(text.encode(encoding)) == text
 
 
 def test_lines_end_as_they_may():
