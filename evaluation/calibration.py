@@ -27,7 +27,7 @@ from pipeline.extraction.scoring import Features
 from pipeline.types import CitedSentence
 
 FOLDS = 8
-HANDBOOKS_COUNT = 2.0
+HANDBOOKS_COUNT = 3.0
 """What a question over a handbook weighs beside one of a set: they are fewer, and less like their pages."""
 REGIMES = ("trusted", "lexical")
 SCORES = [field.name for field in fields(Features)]

@@ -19,7 +19,7 @@ def read(path: Path) -> QuestionSet:
         for asked in paragraph["qas"]
     )
     parts = path.name.split(".")
-    return QuestionSet(path.stem, parts[1] if len(parts) > 2 else "", texts, questions)  # noqa: PLR2004 - name.xx.json
+    return QuestionSet(path.stem, parts[1] if len(parts) > 2 else "", texts, questions)
 
 
 def _paragraphs(articles: list[dict[str, Any]]) -> Iterator[tuple[str, str, dict[str, Any]]]:

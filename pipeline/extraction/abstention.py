@@ -19,6 +19,10 @@ from storage.types import Hit
 
 ENOUGH = 0.5
 """The least chance of being an answer with which a sentence is said."""
+TOPIC = (0.25, 0.4)
+"""Below and above these the tenth nearest tells how large the corpus is, and no more of the topic."""
+FEW = 25
+"""With fewer passages found than these the corpus is small, and its tenth nearest is about something else."""
 COMPARED = 10
 """How many of the best candidates the best is held against."""
 
@@ -30,6 +34,8 @@ class Signs:
     sentence_cosine: float
     nearest_cosine: float
     """Of the passage that is nearest in meaning, be it the best candidate's or not; 0 unless cosines are trusted."""
+    tenth_cosine: float
+    """Of the tenth nearest, within `TOPIC`: how much there is on the topic at all; 0 unless trusted."""
     passage_terms: float
     pairs: float
     offers: float
@@ -51,16 +57,24 @@ class Judge:
 def signs(question: Asked, hits: Sequence[Hit], ranked: Sequence[Scored]) -> Signs:
     """Read the signs. `ranked` holds at least one candidate, best first."""
     best = ranked[0]
+    cosines = sorted((hit.dense for hit in hits if hit.dense), reverse=True) or [0.0]
     topical = question.trust if question.regime == "trusted" else 0.0
     return Signs(
         sentence_cosine=best.features.sentence_cosine,
-        nearest_cosine=topical * max(hit.dense for hit in hits),
+        nearest_cosine=topical * cosines[0],
+        tenth_cosine=topical * _topic(cosines, len(hits)),
         passage_terms=best.features.passage_terms,
         pairs=best.features.pairs,
         offers=best.features.amount + best.features.name,
         specifics=_specifics(question, best),
         ahead=best.score - fmean(one.score for one in ranked[:COMPARED]),
     )
+
+
+def _topic(cosines: Sequence[float], found: int) -> float:
+    """Return the tenth cosine within `TOPIC`; its middle where so little was found that the tenth tells nothing."""
+    low, high = TOPIC
+    return min(max(cosines[:10][-1], low), high) if found >= FEW else (low + high) / 2
 
 
 def probability(seen: Signs, judge: Judge) -> float:

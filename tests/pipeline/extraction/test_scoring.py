@@ -118,7 +118,7 @@ def test_names_of_the_question_must_stand_in_the_passage(question: str, share: f
 numbers = st.floats(-1e6, 1e6)
 
 
-@given(st.lists(numbers, min_size=7, max_size=7), st.lists(numbers, min_size=7, max_size=7), numbers)
+@given(st.lists(numbers, min_size=8, max_size=8), st.lists(numbers, min_size=8, max_size=8), numbers)
 def test_a_probability_is_one(values: list[float], weights: list[float], bias: float) -> None:
     """Whatever the signs and the weights."""
     names = list(Signs.__dataclass_fields__)
