@@ -36,10 +36,10 @@ def test_too_little_text_is_said(app: typer.Typer, tmp_path: Path) -> None:
     """Instead of a rate over fewer texts than asked for."""
     (tmp_path / "short.md").write_text("word " * 60)
 
-    result = CliRunner(env={"TERMINAL_WIDTH": "300"}).invoke(app, [str(tmp_path), "--texts", "2"])
+    result = CliRunner().invoke(app, [str(tmp_path), "--texts", "2"])
 
     assert result.exit_code == 2
-    assert "has only 1" in result.output
+    assert "has only 1" in " ".join(result.output.replace("│", " ").split())
 
 
 def test_made_up_text_is_the_same_for_the_same_seed() -> None:
