@@ -16,6 +16,8 @@ def test_a_connection_beyond_this_machine_fails(host):
 
 def test_a_connection_on_this_machine_is_let_through():
     """Strict local servers are how protocols are tested."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        with socket.create_connection(server.getsockname(), timeout=5) as client:
-            assert client.getpeername() == server.getsockname()
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname(), timeout=5) as client,
+    ):
+        assert client.getpeername() == server.getsockname()
