@@ -52,7 +52,7 @@ def fit_judge(signs: Floats, true: Booleans, weights: Floats, *, ridge: float = 
     """Return bias and weights of a logistic regression, found by Newton's method."""
     scale, middle = _scale(signs), signs.mean(axis=0)
     rows = np.hstack([np.ones((len(signs), 1)), (signs - middle) / scale])
-    penalty = np.diag([0.0, *np.full(signs.shape[1], ridge)])
+    penalty = np.diag([1e-6, *np.full(signs.shape[1], ridge)])  # a trace on the bias: few examples leave it open
     found = np.zeros(rows.shape[1])
     for _ in range(_STEPS):
         likely = 1 / (1 + np.exp(-rows @ found))

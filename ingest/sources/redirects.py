@@ -4,6 +4,7 @@ SQLite keeps it in memory until it outgrows its cache, then in a file that is re
 """
 
 import sqlite3
+import weakref
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
@@ -17,6 +18,8 @@ class Redirects:
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", check_same_thread=False)
+        # Whoever asks only how many articles there are never goes through them, and so never closes it.
+        weakref.finalize(self, self._database.close)
         self._database.execute("CREATE TABLE redirects (title TEXT, target TEXT)")
         self.number = 0
         """How many there are."""
