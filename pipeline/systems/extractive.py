@@ -58,8 +58,9 @@ async def consider(talk: Conversation, kit: Kit) -> Considered:
     """Find and rank what could be quoted."""
     question = resolve(talk)
     hits = await kit.search(SearchQuery(question.query), WIDER * kit.limits.passages)
-    found = candidates(hits[: kit.limits.passages])
-    reading = asked(question.text, question.borrowed, _language(talk.question, hits), hits)
+    language = _language(talk.question, hits)
+    found = candidates([hit for hit in hits if _speaks(hit, language)][: kit.limits.passages])
+    reading = asked(question.text, question.borrowed, language, hits)
     contexts = [candidate.context for candidate in found]
     cosines = await kit.compare(question.query, contexts) if reading.trust else [0.0] * len(found)
     ranked = sorted(scored(reading, found, cosines), key=lambda one: one.score, reverse=True)
@@ -81,3 +82,11 @@ def _language(turn: Turn, hits: Sequence[Hit]) -> str:
     spoken = turn.language or detect(turn.text)
     found = Counter(hit.document.language for hit in hits if hit.document.language)
     return spoken if spoken in found or not found else found.most_common(1)[0][0]
+
+
+def _speaks(hit: Hit, language: str) -> bool:
+    """Return whether a page may answer in a language: words of other languages that look alike mean other things.
+
+    English questions may be answered by any page, as short pages are easily taken for another language.
+    """
+    return language in {"", "en"} or hit.document.language in {"", language}

@@ -1,5 +1,6 @@
 """The extractive system from question to answer."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -148,3 +149,16 @@ async def test_only_so_many_passages_are_quoted_from() -> None:
 
     assert told.recorder.steps[0].facts["k"] == 12
     assert len(told.recorder.found) == 12
+
+
+async def test_words_of_another_language_that_look_alike_answer_nothing() -> None:
+    """A day in German is a label in English."""
+    english = hit("Tage Urlaub haben wir viele, said the ladder.", key="ladders.md", title="Ladders")
+    german = hit("Im Urlaub ist das Lager zu.", key="lager.md", title="Lager")
+    german = replace(german, document=replace(german.document, language="de"))
+    asked = Conversation((Turn("user", "Wie viele Tage Urlaub haben wir?", language="de"),))
+
+    told = await run(answer, asked, Shelf([english, german]))
+
+    assert [step.stage for step in told.recorder.steps] == ["search"]
+    assert "ladder" not in " ".join(sentence.text for sentence in told.answer.sentences)
