@@ -15,8 +15,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pipeline.kit import Limits
 
 FILE_NAME = Path("footnote.toml")
-CORPUS_NAME = r"[a-zA-Z0-9][a-zA-Z0-9._-]{1,58}[a-zA-Z0-9]"
-CORPUS_NAME_RULE = "3 to 60 letters, digits, dots, dashes or underscores, with a letter or digit at both ends"
+CORPUS_NAME = r"[a-zA-Z0-9](?:[a-zA-Z0-9._-]{0,58}[a-zA-Z0-9])?"
+CORPUS_NAME_RULE = "1 to 60 letters, digits, dots, dashes or underscores, with a letter or digit at both ends"
 READER = r"\*|(slack|discord):[^/\s]+/[^/\s]+"
 READER_RULE = '"*", "slack:TEAM/CHANNEL-OR-USER" or "discord:SERVER/CHANNEL-OR-USER"'
 

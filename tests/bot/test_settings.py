@@ -160,7 +160,7 @@ def test_settings_are_frozen() -> None:
         ("limits = 4", "limits must be a table of keys, not 4."),
         ("corpus = 4", "corpus must be a list in [ ], or tables under [[ ]], not 4."),
         ("[[corpus]]\nreaders = []", "corpus[1].name is missing. Add it."),
-        ("[[corpus]]\nname = 'a b'", "corpus[1].name must be 3 to 60 letters, digits,"),
+        ("[[corpus]]\nname = 'a b'", "corpus[1].name must be 1 to 60 letters, digits,"),
         ("[[corpus]]\nname = 'abc'\nreaders = ['slak:x']", 'line 3: corpus[1].readers[1] must be "*", "slack:TEAM/'),
         ("[[corpus]]\nname = 'abc'\n[[corpus]]\nname = 'abc'", "two entries named 'abc'"),
         (
