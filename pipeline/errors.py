@@ -2,6 +2,12 @@
 
 PipelineError                say it in one line, with what to do
 ├── SearchUnavailable        the search failed: say so aloud, an outage never looks like "I don't know"
+├── ModelUnavailable         the model gave no usable reply, after the adapter's retries
+│   └── ModelRefused         it declined to reply: asking again will not help
+├── UnreadableReply          a reply was not in the format asked for, twice
+├── SchemaNotOffered         the server cannot keep a JSON schema: ask again for the text format
+├── PromptTooLong            the call does not fit the model's context window: ask again with less
+├── BudgetExceeded           the turn's calls, tokens or seconds are used up
 ├── QuestionTooLong          refuse: longer than the limit, and no person wrote it
 └── QuestionWithoutWords     refuse: nothing in it can be looked up
 """
@@ -33,3 +39,39 @@ class QuestionWithoutWords(PipelineError):
     """The question is empty, or has no letter and no digit in it."""
 
     kind = "question_without_words"
+
+
+class ModelUnavailable(PipelineError):
+    """The model gave no usable reply."""
+
+    kind = "model_unavailable"
+
+
+class ModelRefused(ModelUnavailable):
+    """The model, or a filter before it, declined to reply."""
+
+    kind = "model_refused"
+
+
+class UnreadableReply(PipelineError):
+    """A model's reply was not in the format that was asked for; raised by parsers, and for good after a second try."""
+
+    kind = "unreadable_reply"
+
+
+class SchemaNotOffered(PipelineError):
+    """The server cannot hold replies to a JSON schema."""
+
+    kind = "schema_not_offered"
+
+
+class PromptTooLong(PipelineError):
+    """A call does not fit the model's context window."""
+
+    kind = "prompt_too_long"
+
+
+class BudgetExceeded(PipelineError):
+    """The calls, tokens or seconds of a turn are used up."""
+
+    kind = "budget_exceeded"

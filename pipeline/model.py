@@ -1,0 +1,102 @@
+"""What a language model is to the pipeline: a call, its reply, and the protocol that an adapter keeps.
+
+`llm.py` is the adapter for servers that speak OpenAI's chat protocol; tests hand in scripted models.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a call."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """What a model is asked once."""
+
+    stage: str
+    """Which step of a system asks; settings may name a model for it."""
+    messages: tuple[Message, ...]
+    schema: Mapping[str, Any] | None = None
+    """A JSON schema (an object at its top) that the reply must fit; None for plain text."""
+    max_tokens: int = 1_024
+    """How long the visible reply may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """What came back, thoughts apart, and what it cost."""
+
+    text: str
+    model: str
+    """The model's name as the server gave it, else as it was asked for."""
+    reasoning: str = ""
+    finish: Literal["stop", "length", "refusal", "filtered"] = "stop"
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    """How many of the prompt's tokens the server had in its cache."""
+    estimated: bool = False
+    """Whether the counts are our estimate, as the server gave none."""
+    cost: float | None = None
+    """In the price list's currency; None where no price is configured."""
+    milliseconds: float = 0.0
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a streamed reply as it arrives, thoughts apart."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a turn may use at most."""
+
+    calls: int = 60
+    tokens: int = 120_000
+    """Prompt and completion together."""
+    seconds: float = 60.0
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a turn has used so far. The one mutable value of a turn: the adapter adds to it, and refuses beyond it."""
+
+    budget: Budget = field(default_factory=Budget)
+    calls: int = 0
+    tokens: int = 0
+    deadline: float | None = None
+    """On `time.monotonic()`; None for a turn without an end."""
+
+
+class LLM(Protocol):
+    """A language model behind a server.
+
+    Both methods raise:
+        ModelUnavailable: no usable reply came, after retries; the message says why, never with a key in it.
+        ModelRefused: the model, or a filter before it, declined.
+        SchemaNotOffered: the call has a schema and this server cannot keep one; ask again without. Never counted.
+        PromptTooLong: the call does not fit the model's context window; ask again with less.
+        BudgetExceeded: the turn's calls, tokens or seconds are used up.
+    """
+
+    def structured(self, stage: str) -> bool:
+        """Return whether calls of a stage may carry a schema, as far as is known now."""
+        ...
+
+    async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
+        """Ask once and wait for the whole reply."""
+        ...
+
+    def stream(self, call: ModelCall, spent: Spent) -> AsyncIterator[Piece | ModelReply]:
+        """Ask once: pieces as they arrive, and last the whole reply. Closing the iterator ends the call."""
+        ...
