@@ -17,6 +17,7 @@ from bot.app import App
 from bot.turn_record import closing, opening
 from bot.turns import Answered, Asked, Failure
 from bot.wording import say, wording
+from pipeline import unconfigured
 from pipeline.errors import PipelineError, SearchUnavailable
 from pipeline.kit import Kit, Limits, Search
 from pipeline.recording import Recorder
@@ -103,6 +104,8 @@ async def _run(turn: _Turn) -> Answered:
 def _kit(turn: _Turn, recorder: Recorder, gate: Gate) -> Kit:
     limits = turn.app.settings.limits
     return Kit(
+        ask=unconfigured.ask,
+        stream=unconfigured.stream,
         search=recorder.search,
         compare=turn.app.passages.compare,
         supports=stands_verbatim,

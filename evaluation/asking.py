@@ -18,6 +18,7 @@ from bot.app import open_app
 from bot.settings import Settings
 from evaluation.posing import Exam, Posed
 from ingest.refreshing import refresh
+from pipeline import unconfigured
 from pipeline.extraction.choosing import chosen
 from pipeline.kit import Kit, Limits
 from pipeline.recording import Recorder
@@ -113,6 +114,8 @@ async def ask(posed: Posed, store: PassageStore, corpus: str, *, left_out: froze
     recorder = Recorder(search, tell=_ignore)
     gate = Gate(found=recorder.found, supports=stands_verbatim, tell=_ignore)
     kit = Kit(
+        ask=unconfigured.ask,
+        stream=unconfigured.stream,
         search=recorder.search,
         compare=store.compare,
         supports=stands_verbatim,

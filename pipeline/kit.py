@@ -1,13 +1,37 @@
 """Everything that a system may touch, and what a system is."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from pipeline.forms import Form, Splitter
 from pipeline.types import CitedSentence, Conversation, Event, Status, Support
 from storage.types import Hit, Passage, SearchQuery
+
+T = TypeVar("T")
+
+
+class Ask(Protocol):
+    """A question to the language model, as one stage of a system asks it."""
+
+    async def __call__(self, template: str, form: Form[T], *, stage: str, **facts: object) -> T:
+        """Render the template with the facts, ask, and read the reply; ask once more if it cannot be read.
+
+        Raises:
+            UnreadableReply: the reply could not be read twice.
+            ModelUnavailable, BudgetExceeded: as `pipeline.model.LLM` says.
+        """
+        ...
+
+
+class Stream(Protocol):
+    """The same for a reply that is wanted piece by piece."""
+
+    def __call__(self, template: str, splitter: Splitter[T], *, stage: str, **facts: object) -> AsyncIterator[T]:
+        """Render, ask, and give each value as soon as it is certain; closing the iterator ends the call."""
+        ...
 
 
 class Search(Protocol):
@@ -53,12 +77,26 @@ class Limits:
     question_characters: int = 4_000
     """Longer questions are refused: no embedder reads them and no person wrote them."""
     seconds: float = 60.0
+    turns: int = 5
+    """How many of the last turns a model is shown at most."""
+    looked_up: int = 3
+    """How many passages are summarised for a query."""
+    evidence: int = 2
+    """How many passages are evidence for a claim of the model's own."""
+    claims: int = 8
+    """How many claims of the model's own are verified at most."""
+    refine: bool = True
+    """Whether a draft is refined by feedback before it is said."""
+    student: bool = False
+    """Whether the model is a distilled one: no examples, no reasoning first, drafting and refining in one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kit:
     """What a system gets besides the conversation. Nothing else reaches it."""
 
+    ask: Ask
+    stream: Stream
     search: Search
     compare: Compare
     supports: Supports

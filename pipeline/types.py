@@ -66,6 +66,8 @@ class Support:
     score: float
     holds: bool
     reasons: tuple[str, ...] = ()
+    appealable: bool = False
+    """It failed on meaning alone, not on a number, a date or a name: a model may be asked before it is given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,5 +126,19 @@ class Said:
     sentence: AnsweredSentence
 
 
-Event = Searching | FoundPassages | Said
+@dataclass(frozen=True, slots=True)
+class ClaimChecked:
+    """A claim of the model's own was verified. Its text may be shown only where its verdict is SUPPORTS."""
+
+    checked: CheckedClaim
+
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """The reply is being written, over so many pieces of evidence."""
+
+    evidence: int
+
+
+Event = Searching | FoundPassages | ClaimChecked | Drafting | Said
 """What a person may watch happen while a turn runs."""

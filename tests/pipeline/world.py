@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
 
+from pipeline import unconfigured
 from pipeline.kit import Kit, Limits, System
 from pipeline.recording import Recorder
 from pipeline.saying import Gate
@@ -71,6 +72,8 @@ async def run(system: System, talk: Conversation, shelf: Shelf, limits: Limits =
     recorder = Recorder(shelf.search, tell=events.append)
     gate = Gate(found=recorder.found, supports=stands_verbatim, tell=events.append)
     kit = Kit(
+        ask=unconfigured.ask,
+        stream=unconfigured.stream,
         search=recorder.search,
         compare=shelf.compare,
         supports=stands_verbatim,
