@@ -1,0 +1,1 @@
+"""Labelled claims with the evidence they were judged by: read, judged by verifiers, measured."""
