@@ -7,6 +7,7 @@ import typer
 
 from evaluation.answers import answers
 from evaluation.calibration import calibrate
+from evaluation.claims.command import claims
 from evaluation.crashes import crashes
 from evaluation.retrieval import retrieval
 from evaluation.speed.dumps import dumps
@@ -20,6 +21,7 @@ app.add_typer(speed, name="speed")
 
 app.command()(answers)
 app.command()(calibrate)
+app.command()(claims)
 app.command()(retrieval)
 app.command()(crashes)
 speed.command()(dumps)

@@ -1,0 +1,70 @@
+"""The readers over the published sets, where they lie beside the project."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from evaluation.claims.chunks import LARGEST, MOST
+from evaluation.claims.reading import read_all, read_claims, read_split
+
+DATA = Path(os.environ.get("FOOTNOTE_DATA") or Path(__file__).parents[4] / "shared/data") / "claims"
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no published claims in {DATA}")
+
+ROWS = {
+    "begin_dev_wow.tsv": ("begin", 430),
+    "factcheck_gpt_benchmark.jsonl": ("factcheck-gpt/claims", 652),
+    "factcheck_gpt_stance.jsonl": ("factcheck-gpt/passages", 3305),
+    "faithdial_audit_wow.csv": ("faithdial", 190),
+    "fever_symmetric_dev.jsonl": ("fever-symmetric", 702),
+    "fm2_dev.minus-2-pages.jsonl": ("fm2", 1159),
+    "qags_cnndm.jsonl": ("qags", 714),
+    "wice_claim_dev.jsonl": ("wice", 349),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_row_is_read(name: str) -> None:
+    """By its own reader, into claims with evidence."""
+    if not (DATA / name).exists():
+        pytest.skip(f"no {name} in {DATA}")
+    source, count = ROWS[name]
+
+    found = read_claims(DATA / name)
+
+    assert {claim.source for claim in found} == {source}
+    assert len(found) == count
+    assert len({claim.id for claim in found}) == count
+    assert all(claim.claim and claim.evidence and all(claim.evidence) for claim in found)
+    assert {claim.supported for claim in found} == {True, False}
+
+
+def test_passages_of_a_long_page_are_short_and_few() -> None:
+    """But for sentences that are long themselves."""
+    found = [claim for claim in read_all([DATA]) if claim.source in {"wice", "qags"}]
+
+    assert max(len(claim.evidence) for claim in found) <= MOST
+    long = [passage for claim in found for passage in claim.evidence if len(passage.split()) > LARGEST]
+    assert all(len(passage.split("\n")) == 1 for passage in long)
+
+
+def test_the_folder_holds_nothing_twice() -> None:
+    """The same claim with the same evidence counts once in each set."""
+    found = read_all([DATA])
+
+    counted = Counter((claim.source, claim.claim, claim.evidence) for claim in found)
+    assert max(counted.values()) == 1
+    assert Counter(claim.group.partition(": ")[0] for claim in found).keys() == {claim.family for claim in found}
+
+
+def test_sentences_split_by_people_are_read() -> None:
+    """Facts carry no marks of a list."""
+    files = sorted(DATA.glob("factscore_*"))
+    if not files:
+        pytest.skip(f"no FActScore in {DATA}")
+
+    found = [sentence for file in files for sentence in read_split(file)]
+
+    assert len(found) > 1900
+    assert all(fact and not fact.startswith("-") for sentence in found for fact in sentence.facts)
