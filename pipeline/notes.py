@@ -1,8 +1,9 @@
-"""The few words of our own that may stand before a quoted sentence: its page, section and date, and nothing else.
+"""The few words of our own that may stand before a sentence: its page, section, date and language, and nothing else.
 
 Systems make notes here and the gate compares them with what is made here, so that a note carries no other text.
 """
 
+from pipeline.languages import own_name
 from storage.types import Document, Evidence, Passage
 
 
@@ -16,6 +17,13 @@ def dated(document: Document) -> str:
     return f"{document.title}, {document.date.date().isoformat()}" if document.date else document.title
 
 
+def foreign(document: Document) -> str:
+    """Say which page speaks and in which language, called as its speakers call it; the title alone if it is unknown."""
+    language = own_name(document.language)
+    return f"{document.title}, {language}" if language else document.title
+
+
 def is_ours(note: str, evidence: Evidence) -> bool:
     """Return whether a note is empty, or one of those made above for this evidence."""
-    return note in {"", place(evidence.document, evidence.passage), dated(evidence.document)}
+    document = evidence.document
+    return note in {"", place(document, evidence.passage), dated(document), foreign(document)}

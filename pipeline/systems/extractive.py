@@ -8,17 +8,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.errors import QuestionTooLong, QuestionWithoutWords
 from pipeline.extraction.abstention import ENOUGH, chance
 from pipeline.extraction.candidates import candidates
 from pipeline.extraction.choosing import chosen
 from pipeline.extraction.scoring import Asked, Scored, asked, scored
 from pipeline.follow_ups import resolve
-from pipeline.kit import Kit, Limits
+from pipeline.kit import Kit
+from pipeline.refusing import refuse_unreadable
 from pipeline.small_talk import small_talk
 from pipeline.types import Conversation, Status, Turn
 from storage.language.detect import detect
-from storage.language.words import words
 from storage.types import Hit, SearchQuery
 
 WIDER = 3
@@ -43,7 +42,7 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         QuestionWithoutWords: nothing in it can be looked up.
         SearchUnavailable: the search failed.
     """
-    _refuse_unreadable(talk.question.text, kit.limits)
+    refuse_unreadable(talk.question.text, kit.limits)
     if small_talk(talk.question.text):
         return Status.CHATTED
     considered = await consider(talk, kit)
@@ -65,16 +64,6 @@ async def consider(talk: Conversation, kit: Kit) -> Considered:
     cosines = await kit.compare(question.query, contexts) if reading.trust else [0.0] * len(found)
     ranked = sorted(scored(reading, found, cosines), key=lambda one: one.score, reverse=True)
     return Considered(reading, hits, tuple(ranked), chance(reading, hits, ranked))
-
-
-def _refuse_unreadable(text: str, limits: Limits) -> None:
-    if len(text) > limits.question_characters:
-        raise QuestionTooLong(
-            f"The question has {len(text):,} characters; at most {limits.question_characters:,} are read.",
-            hint="Ask in a few sentences.",
-        )
-    if not words(text):
-        raise QuestionWithoutWords("There are no words in the question.", hint="Ask in words.")
 
 
 def _language(turn: Turn, hits: Sequence[Hit]) -> str:
