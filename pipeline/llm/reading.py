@@ -1,0 +1,142 @@
+"""Reads a server's answer as it arrives: no longer than allowed, no slower, no more of it."""
+
+import asyncio
+import json
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.errors import ModelUnavailable
+from pipeline.llm.events import DONE, EventReader
+from pipeline.llm.refusals import Refusal
+from pipeline.llm.replies import error_of
+from pipeline.llm.retrying import Passing
+
+_ENVELOPE_BYTES = 65_536
+_JSON_BYTES_A_TOKEN = 64
+_EVENT_BYTES_A_TOKEN = 2_048
+"""A piece of one token comes in an envelope of 200 to 900 bytes."""
+_REST_SECONDS = 0.1
+"""How long to wait for the end of a body whose content is complete, so that its connection can be used again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A server's answer, its body still to be read."""
+
+    content_type: str
+    chunks: AsyncIterator[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long a server may be silent."""
+
+    clock: Callable[[], float]
+    end: float
+    """When all must be there, on the clock."""
+    first: float
+    """Seconds to the first byte."""
+    idle: float
+    """Seconds from each to the next."""
+
+    def allowed(self, seconds: float = math.inf) -> float | None:
+        """Return how long to wait now, `seconds` at most; None without an end."""
+        allowed = min(seconds, self.end - self.clock())
+        return None if math.isinf(allowed) else max(0.0, allowed)
+
+
+async def payloads(response: Response, *, tokens: int, pace: Pace, server: str) -> AsyncGenerator[Any]:
+    """Yield the JSON values of an answer: a whole reply, or its pieces; last None, if the server says that it is all.
+
+    Args:
+        response: The answer, whole or a stream, whichever was asked for.
+        tokens: How long the reply may be.
+        pace: How long the server may be silent.
+        server: What to call it in an error.
+
+    Raises:
+        TimeoutError: The server was silent for longer than its pace allows.
+        Passing: What came is cut off.
+        Refusal: It is an error after all.
+        ModelUnavailable: It is too long, or a web page.
+    """
+    streamed = response.content_type.startswith("text/event-stream")
+    most = _ENVELOPE_BYTES + tokens * (_EVENT_BYTES_A_TOKEN if streamed else _JSON_BYTES_A_TOKEN)
+    limited = _limited(_paced(response.chunks, pace), most, server)
+    async with aclosing(limited), aclosing(_events(limited) if streamed else _whole(limited)) as values:
+        async for value in values:
+            if value != DONE:
+                yield _json(value, server)
+                continue
+            yield None
+            return
+
+
+async def _paced(chunks: AsyncIterator[bytes], pace: Pace) -> AsyncGenerator[bytes]:
+    seconds = pace.first
+    while True:
+        async with asyncio.timeout(pace.allowed(seconds)):
+            try:
+                chunk = await anext(chunks)
+            except StopAsyncIteration:
+                return
+        yield chunk
+        seconds = pace.idle
+
+
+async def _limited(chunks: AsyncGenerator[bytes], most: int, server: str) -> AsyncGenerator[bytes]:
+    read = 0
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            read += len(chunk)
+            if read > most:
+                message = f"the model server at {server} sent more than {most // 1000} kB for one reply"
+                raise ModelUnavailable(message, hint="check that base_url is a model server, and the model's limits")
+            yield chunk
+
+
+async def _whole(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    yield b"".join([chunk async for chunk in chunks])
+    yield DONE
+
+
+async def _events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    reader = EventReader()
+    async for chunk in chunks:
+        for data in reader.feed(chunk):
+            if data == DONE:
+                await _drain(chunks)
+            yield data
+    for data in reader.end():
+        yield data
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    try:
+        async with asyncio.timeout(_REST_SECONDS):
+            async for _ in chunks:
+                pass
+    except (TimeoutError, Passing):
+        return
+
+
+def _json(body: bytes, server: str) -> Any:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        if body.lstrip().startswith(b"<"):
+            hint = "check base_url of the model, which often ends in /v1"
+            raise ModelUnavailable(f"the model server at {server} sent a web page, not a reply", hint=hint) from None
+        raise Passing(f"the model server at {server} sent a reply that is cut off", hint="try again later") from None
+    if (error := error_of(value)) is not None:
+        raise Refusal(_status(error), body)
+    return value
+
+
+def _status(error: Any) -> int:
+    """Return the status that an error names, else that of a fault of the server."""
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, int) and 400 <= code < 600 else 500  # noqa: PLR2004 - HTTP's statuses of errors

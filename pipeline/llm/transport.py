@@ -1,0 +1,103 @@
+"""The way to a server: the only file that imports `openai`, and so the last that is imported.
+
+The client builds addresses and headers and keeps connections; what comes back is read here as bytes, because its own
+reading has no limit, and costs about as much for each token as the rest of a turn.
+"""
+
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import anyio
+import httpx2
+import openai
+
+from pipeline.llm.reading import Response
+from pipeline.llm.refusals import Refusal
+from pipeline.llm.retrying import Passing, asked_wait
+from pipeline.llm.settings import OPENAI_URL, ModelSettings
+
+_CONNECT_SECONDS = 10.0
+_ERROR_BYTES = 65_536
+_NO_KEY = "none"
+
+
+class Transport:
+    """A client of one server."""
+
+    def __init__(self, settings: ModelSettings) -> None:
+        self._server = settings.server
+        self._headers = {} if settings.secrets else {"Authorization": openai.omit}
+        self._client = _client(settings)
+
+    @asynccontextmanager
+    async def post(self, arguments: Mapping[str, Any]) -> AsyncGenerator[Response]:
+        """Send a call; leaving the context closes its connection, or keeps it where all was read.
+
+        Raises:
+            Refusal: The server answered with an error.
+            Passing: It cannot be reached, or broke the connection, before or while it was read.
+        """
+        chat = self._client.chat.completions.with_streaming_response
+        try:
+            async with chat.create(**arguments, extra_headers=self._headers) as response:
+                yield Response(response.headers.get("content-type", ""), response.iter_bytes())
+        except (openai.APIConnectionError, httpx2.RequestError, ssl.SSLError, anyio.EndOfStream) as error:
+            # The error holds the request, and so the key: it must not be chained to what is shown.
+            raise _passing(error, self._server) from None
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.close()
+
+
+def _passing(error: Exception, server: str) -> Passing:
+    cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
+    if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
+        hint = "check that it runs, and base_url of the model"
+        return Passing(f"the model server at {server} cannot be reached", hint=hint, taken=False)
+    return Passing(f"the model server at {server} broke the connection", hint="try again later")
+
+
+def _client(settings: ModelSettings) -> openai.AsyncOpenAI:
+    timeout = httpx2.Timeout(None, connect=_CONNECT_SECONDS)
+    http = openai.DefaultAsyncHttpx2Client(
+        timeout=timeout, follow_redirects=False, event_hooks={"response": [_raise_refusal]}
+    )
+    if settings.api == "azure":
+        return openai.AsyncAzureOpenAI(
+            azure_endpoint=settings.base_url,
+            api_version=settings.api_version,
+            api_key=settings.api_key.value or None,
+            azure_ad_token=None if settings.api_key else settings.azure_ad_token.value,
+            timeout=timeout,
+            max_retries=0,
+            http_client=http,
+        )
+    return openai.AsyncOpenAI(
+        base_url=settings.base_url or OPENAI_URL,
+        api_key=settings.api_key.value or _NO_KEY,
+        timeout=timeout,
+        max_retries=0,
+        http_client=http,
+    )
+
+
+async def _raise_refusal(response: httpx2.Response) -> None:
+    """Raise an answer that is none as a `Refusal`, with no more of its body than it takes to understand it."""
+    if response.is_success:
+        return
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) >= _ERROR_BYTES:
+            break
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    raise Refusal(
+        response.status_code,
+        bytes(body[:_ERROR_BYTES]),
+        after=asked_wait(headers, datetime.now(UTC)),
+        final=headers.get("x-should-retry") == "false",
+    )
