@@ -1,0 +1,212 @@
+"""What some passages say together, and whether a number, date or name of a sentence is among it."""
+# ruff: noqa: PLR2004 - two words are more than one
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pipeline.support.dates import Date, covers
+from pipeline.support.known_names import alike, known_names, root
+from pipeline.support.names import Name
+from pipeline.support.numbers import Bound, Number
+from pipeline.support.numerals import numerals
+from pipeline.support.reading import PassageReading, Reading, read_passage, without_possessive
+from pipeline.support.tokens import stem
+from pipeline.support.units import equal, same_kind, same_unit
+
+_LEAST_GLUED = 6
+_ROUGHLY = {Bound.ABOUT: (0.9, 1.1), Bound.NEARLY: (0.8, 1.0), Bound.OVER: (1.0, 2.0), Bound.UNDER: (0.5, 1.0)}
+"""What share of the number said the number meant may be."""
+_ACRONYM = re.compile(r"[a-z]{2,6}")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The passages that a sentence cites; `context` is read like a passage, but is no evidence of a sentence."""
+
+    passages: tuple[PassageReading, ...]
+    context: PassageReading
+
+    @property
+    def everything(self) -> tuple[PassageReading, ...]:
+        """The passages and the context."""
+        return (*self.passages, self.context)
+
+    @property
+    def sentences(self) -> tuple[Reading, ...]:
+        """The sentences of the passages."""
+        return tuple(sentence for passage in self.passages for sentence in passage.sentences)
+
+
+def gather(passages: Sequence[str], context: Sequence[str] = ()) -> Facts:
+    """Read passages, and words from outside them that count as said."""
+    return Facts(tuple(map(read_passage, passages)), read_passage("\n".join(context)))
+
+
+def says_date(facts: Facts, date: Date) -> bool:
+    """Whether the passages say a date, at least as precisely.
+
+    A full date may be said in two parts, the year elsewhere; but not where its day and month stand in another year.
+    """
+    known = [known for part in facts.everything for known in part.dates]
+    if any(covers(source, date) for source in known):
+        return True
+    if date.year is not None and date.month is None:
+        return any(float(date.year) in number.values for part in facts.everything for number in part.numbers)
+    if date.year is None or not any(source.year == date.year for source in known):
+        return False
+    return any(
+        source.year is None and source.month == date.month and date.day in {None, source.day} for source in known
+    )
+
+
+def says_number(facts: Facts, number: Number) -> bool:
+    """Whether the passages say a number, whatever its unit, or another that its bound or its unit makes the same."""
+    return any(_same_number(known, number) for part in facts.everything for known in part.numbers) or any(
+        _said_otherwise(part, number) for part in facts.everything
+    )
+
+
+def _same_number(known: Number, number: Number) -> bool:
+    if any(value in known.values for value in number.values):
+        return True
+    if number.units and known.units and _equal(known, number):
+        return True
+    return number.bound in _ROUGHLY and within_bound(known, number)
+
+
+def within_bound(known: Number, number: Number) -> bool:
+    """Whether a number that the passages say lies where "about", "over" or "nearly" another puts it."""
+    if known.ordinal or (number.units and known.units and not same_kind(number.units, known.units)):
+        return False
+    least, most = _ROUGHLY[number.bound]
+    if number.units and known.units and not same_unit(number.units, known.units):
+        return any(
+            equal(share * value, number.units, other, known.units)
+            for value in number.values for other in known.values for share in (least, (least + most) / 2, most)
+        )  # fmt: skip
+    return any(
+        min(least * value, most * value) <= other <= max(least * value, most * value)
+        for value in number.values
+        for other in known.values
+    )
+
+
+def _equal(known: Number, number: Number) -> bool:
+    return any(equal(value, number.units, other, known.units) for value in number.values for other in known.values)
+
+
+def _said_otherwise(part: PassageReading, number: Number) -> bool:
+    """Whether words say the number: "twice", "both"; or a year or a share does."""
+    hints = numerals(part.sentences[0].language if part.sentences else "en").hints
+    for value in number.values:
+        if value <= 1000 and any(hints[word] == value for word in part.words & hints.keys()):
+            return True
+        if any(date.year == value or (number.ordinal and date.day == value) for date in part.dates):
+            return True
+    shares = {value / 100 for value in number.values} if any(unit.name == "%" for unit in number.units) else set()
+    return any(value in known.values for known in part.numbers for value in shares)
+
+
+def says_name(facts: Facts, name: Name) -> bool:
+    """Whether the passages say a name: each of its words, a spelling of it, or what may stand for it."""
+    missing = [word for word in name.parts if not _says_word(facts, word)]
+    if not missing:
+        return True
+    return _says_whole(facts, name) or _only_given_names(facts, name, missing)
+
+
+def _says_word(facts: Facts, word: str) -> bool:
+    everything = facts.everything
+    spellings = _spellings(word)
+    if any(not spellings.isdisjoint(part.words) for part in everything):
+        return True
+    stemmed, begins = stem(word, "en"), root(word)
+    for part in everything:
+        if stemmed in part.stems or any(root(known) == begins or alike(known, word) for known in part.capitals):
+            return True
+    if _ACRONYM.fullmatch(word.replace(".", "")) and any(
+        _spelt_out(part, word.replace(".", "")) for part in everything
+    ):
+        return True
+    aliases = known_names().aliases.get(word, frozenset())
+    if any(" " in alias and f" {alias} " in part.joined for alias in aliases for part in everything):
+        return True
+    return len(word) >= _LEAST_GLUED and any(word in glued(part) for part in everything)
+
+
+@lru_cache(maxsize=16_384)
+def _spellings(word: str) -> frozenset[str]:
+    """Return the words that stand for a word of a name as they are."""
+    known = known_names()
+    found = {word, word.replace(".", ""), f"{word}s", word.rpartition("'")[2]}
+    found |= {alias for alias in known.aliases.get(word, ()) if " " not in alias}
+    return frozenset(found | known.nicknames.get(word, frozenset()))
+
+
+@lru_cache(maxsize=2048)
+def glued(part: PassageReading) -> str:
+    """A passage's letters and digits without what stands between them."""
+    return "".join(char for char in part.joined if char.isalnum())
+
+
+def _spelt_out(part: PassageReading, acronym: str) -> bool:
+    return any(acronym in initials for initials in _initials(part))
+
+
+@lru_cache(maxsize=2048)
+def _initials(part: PassageReading) -> tuple[str, ...]:
+    """Return the first letters of each run of capitalised words, small words between them left out."""
+    found: list[str] = []
+    for sentence in part.sentences:
+        letters = ""
+        for place, low in enumerate(sentence.text.low):
+            if place in sentence.capitals:
+                letters += low[0]
+            elif low not in known_names().particles:
+                found.append(letters)
+                letters = ""
+        found.append(letters)
+    return tuple(letters for letters in found if len(letters) > 1)
+
+
+def _says_whole(facts: Facts, name: Name) -> bool:
+    """Whether the passages say a name of several words as one: by its first letters, an alias, or written together."""
+    initials = "".join(word[0] for word in name.parts)
+    together = "".join(name.parts)
+    aliases = known_names().phrases.get(" ".join(name.parts), frozenset())
+    for part in facts.everything:
+        if len(initials) > 1 and initials in part.acronyms:
+            return True
+        if together in part.words or not aliases.isdisjoint(part.words):
+            return True
+        if any(" " in alias and f" {alias} " in part.joined for alias in aliases):
+            return True
+    return False
+
+
+def _only_given_names(facts: Facts, name: Name, missing: Iterable[str]) -> bool:
+    """Whether only words before a surname are missing, and the passages give that surname no other ones."""
+    surname = name.parts[-1]
+    if len(name.parts) < 2 or surname in missing or not any(surname in part.capitals for part in facts.everything):
+        return False
+    before = {word for part in facts.everything for word in _before(part, surname)}
+    return all(word in name.parts or _initial_of(word, name) for word in before)
+
+
+def _initial_of(word: str, name: Name) -> bool:
+    return any(part.startswith(word.rstrip(".")) for part in name.parts[:-1]) if len(word.rstrip(".")) == 1 else False
+
+
+@lru_cache(maxsize=4096)
+def _before(part: PassageReading, surname: str) -> frozenset[str]:
+    """Return the capitalised words that stand directly before a surname, without titles."""
+    found: set[str] = set()
+    for sentence in part.sentences:
+        for place, low in enumerate(sentence.text.low):
+            if without_possessive(low) == surname and place - 1 in sentence.capitals:
+                before = sentence.text.low[place - 1]
+                if before not in known_names().titles and not (place == 1 and stem(before, "en") != before):
+                    found.add(before)
+    return frozenset(found)

@@ -1,0 +1,123 @@
+"""The proper names that a sentence says, told by their capitals; where a language or a text has none, none are seen.
+
+The first word of a sentence is capitalised anyway: it counts only if it is no ordinary word.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from pipeline.support.known_names import known_names
+from pipeline.support.numerals import roman
+from pipeline.support.reading import Reading, without_possessive
+from pipeline.support.tokens import is_function_word, is_word, stem
+
+_CAPITALISED_NOUNS = frozenset({"de", "lb"})
+_HEADLINE = 0.75
+"""The share of capitalised words above which capitals tell nothing."""
+_FEW = 4
+_ORDINARY_ENDINGS = (
+    "ing",
+    "ly",
+    "tion",
+    "ness",
+    "ment",
+    "ious",
+    "able",
+    "ible",
+    "ive",
+    "ity",
+    "ful",
+    "less",
+    "ology",
+    "ism",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name as it is said, its tokens, and the words of it that must be found, in plain lower case."""
+
+    said: str
+    first: int
+    last: int
+    parts: tuple[str, ...]
+
+
+def names(sentence: Reading) -> tuple[Name, ...]:
+    """Return the names of a sentence in order."""
+    if not _is_cased(sentence):
+        return ()
+    dated = {place for date in sentence.dates for place in range(date.first, date.last)}
+    begins = _first_word(sentence)
+    named = [place for place in sorted(sentence.capitals - dated) if _may_name(sentence, place, place == begins)]
+    return tuple(_name(sentence, run) for run in _runs(sentence, named) if _counts(sentence, run))
+
+
+def _is_cased(sentence: Reading) -> bool:
+    """Whether capitals tell names: some words have them, most have not."""
+    words = [place for place, low in enumerate(sentence.text.low) if is_word(low)]
+    return len(words) < _FEW or len(sentence.capitals) <= _HEADLINE * len(words)
+
+
+def _first_word(sentence: Reading) -> int:
+    return next((place for place, low in enumerate(sentence.text.low) if low[0].isalnum()), -1)
+
+
+def _may_name(sentence: Reading, place: int, begins: bool) -> bool:  # noqa: FBT001 - a fact of the place
+    """Whether a capitalised word may be a part of a name."""
+    text, low = sentence.text, without_possessive(sentence.text.low[place])
+    word = text.words[place].removesuffix("'s")
+    acronym = len(word) > 1 and word.isupper()
+    if low in known_names().titles or (roman(word) and place - 1 in sentence.capitals):
+        return False
+    if is_function_word(low, sentence.language) and not (acronym and not begins):
+        return False
+    if low.split("'")[0] in {"i", "can", "don", "won", "isn", "aren", "wasn"} and "'" in low:
+        return False
+    return not (begins and is_ordinary(low)) or acronym
+
+
+def _runs(sentence: Reading, places: list[int]) -> list[list[int]]:
+    """Gather the words of one name: neighbours, or joined by a hyphen, a period or one or two particles."""
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and _joined(sentence, runs[-1][-1], place):
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return runs
+
+
+def _joined(sentence: Reading, first: int, second: int) -> bool:
+    between = sentence.text.low[first + 1 : second]
+    if sentence.text.low[first].endswith("'s"):
+        return False
+    if len(between) > 2:  # noqa: PLR2004 - "of the"
+        return False
+    return all(low in {"of", "the", "de", "la", "von", "van", "der", "del", "di", "du", "-", "."} for low in between)
+
+
+def _counts(sentence: Reading, run: list[int]) -> bool:
+    """Whether a run is a name in a language that capitalises its nouns: two neighbours, or an acronym."""
+    if sentence.language not in _CAPITALISED_NOUNS:
+        return True
+    return (len(run) > 1 and run[1] == run[0] + 1) or sentence.text.words[run[0]][1:].isupper()
+
+
+def _name(sentence: Reading, run: list[int]) -> Name:
+    text = sentence.text
+    parts = tuple(without_possessive(text.low[place]) for place in run)
+    said = text.said(run[0], run[-1] + 1).removesuffix("'s")
+    return Name(said, run[0], run[-1] + 1, parts)
+
+
+def is_ordinary(word: str) -> bool:
+    """Whether an English word in lower case is no name, as far as a short list and its ending tell."""
+    return word.endswith(_ORDINARY_ENDINGS) or word in _ordinary() or stem(word, "en") in _ordinary()
+
+
+@cache
+def _ordinary() -> frozenset[str]:
+    words = resources.files(__package__).joinpath("ordinary.txt").read_text(encoding="utf-8").split()
+    return frozenset([*words, *(stem(word, "en") for word in words)])

@@ -1,0 +1,95 @@
+"""A sentence read once: its tokens, stems, dates and numbers; a passage read as its sentences, and their union.
+
+What was read is kept for the next question about it: the passages of a turn are asked about every sentence of its
+answer.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pipeline.support.dates import Date, dates
+from pipeline.support.numbers import Number, numbers
+from pipeline.support.tokens import Tokens, is_word, stem, tokens
+from storage.language.detect import detect
+from storage.language.sentences import sentence_spans
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One sentence. `stems` has one stem a token; those of marks are empty."""
+
+    text: Tokens
+    language: str
+    stems: tuple[str, ...]
+    dates: tuple[Date, ...]
+    numbers: tuple[Number, ...]
+    capitals: frozenset[int]
+    """The places of capitalised words."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageReading:
+    """The sentences of a passage and what they hold together."""
+
+    sentences: tuple[Reading, ...]
+    words: frozenset[str]
+    stems: frozenset[str]
+    capitals: frozenset[str]
+    """Capitalised words, in plain lower case."""
+    acronyms: frozenset[str]
+    """Words all in capitals, in lower case without periods."""
+    dates: tuple[Date, ...]
+    numbers: tuple[Number, ...]
+    joined: str
+    """All tokens in plain lower case between blanks."""
+
+
+@lru_cache(maxsize=4096)
+def read_sentence(text: str, language: str) -> Reading:
+    """Read one sentence in a language (ISO 639-1)."""
+    cut = tokens(text)
+    found = dates(cut)
+    stems = tuple(stem(low, language) if low[0].isalnum() else "" for low in cut.low)
+    capitals = frozenset(place for place, word in enumerate(cut.words) if word[0].isupper())
+    return Reading(cut, language, stems, found, numbers(cut, found, language), capitals)
+
+
+@lru_cache(maxsize=1024)
+def read_passage(text: str) -> PassageReading:
+    """Read a passage sentence by sentence."""
+    language = language_of(text)
+    read = tuple(read_sentence(text[start:end], language) for start, end in sentence_spans(text))
+    return PassageReading(
+        sentences=read,
+        words=frozenset(without_possessive(low) for sentence in read for low in sentence.text.low),
+        stems=frozenset(found for sentence in read for found in sentence.stems),
+        capitals=frozenset(
+            without_possessive(sentence.text.low[place]) for sentence in read for place in sentence.capitals
+        ),
+        acronyms=frozenset(
+            sentence.text.low[place].replace(".", "")
+            for sentence in read
+            for place in sentence.capitals
+            if sentence.text.words[place].isupper() and len(sentence.text.words[place]) > 1
+        ),
+        dates=tuple(date for sentence in read for date in sentence.dates),
+        numbers=tuple(number for sentence in read for number in sentence.numbers),
+        joined=" ".join(["", *(low for sentence in read for low in sentence.text.low), ""]),
+    )
+
+
+@lru_cache(maxsize=4096)
+def language_of(text: str) -> str:
+    """Return the language of a text; English where it cannot be told."""
+    return detect(text) or "en"
+
+
+def without_possessive(word: str) -> str:
+    """Return a word in lower case without "'s"."""
+    return word.removesuffix("'s")
+
+
+def is_content(reading: Reading, place: int, function_words: frozenset[str]) -> bool:
+    """Whether a token is a word or number that carries meaning."""
+    low = reading.text.low[place]
+    return low[0].isdecimal() or (is_word(low) and low not in function_words)

@@ -1,0 +1,108 @@
+"""A text as tokens: words, numbers and marks, in one spelling, and what stands between them.
+
+Unlike `storage.language.words` it keeps marks, and takes numbers apart where letters touch them ("5km", "1990s"):
+the readers of numbers, dates and names beside it walk along these tokens.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+from storage.language.scripts import UNSPACED_CLASS
+from storage.language.vocabulary import plain
+from storage.language.words import stop_words, terms
+
+_TOKEN = re.compile(
+    rf"[{UNSPACED_CLASS}]"
+    r"|(?:[^\W\d_]\.){2,}(?:[^\W\d_](?![\w']))?"
+    r"|\d+(?:[.,':]\d+)*"
+    rf"|(?:(?![{UNSPACED_CLASS}])[^\W\d_])+(?:'(?:(?![{UNSPACED_CLASS}])[^\W\d_])+)*"
+    r"|[^\w\s]|_"
+)
+_ASCII_TOKEN = re.compile(
+    r"(?:[A-Za-z]\.){2,}(?:[A-Za-z](?![\w']))?|\d+(?:[.,':]\d+)*|[A-Za-z]+(?:'[A-Za-z]+)*|[^\w\s]|_", re.ASCII
+)
+_SPELLINGS = str.maketrans({
+    **dict.fromkeys("‐‑‒–−", "-"), **dict.fromkeys("’ʼ‘′´", "'"), **dict.fromkeys("“”„«»″", '"'),
+    "½": " 1/2", "¼": " 1/4", "¾": " 3/4", "⅓": " 1/3", "⅔": " 2/3", "⅕": " 1/5", "⅛": " 1/8", "²": "2", "³": "3",
+    "¹": " ", "٫": ".", "٬": ",", "％": "%", "٪": "%", "º": "°", "\u00ad": "", "\u200b": "",
+    **{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
+})  # fmt: skip
+_MARKS = frozenset(',.;:!?()[]"—…。，；：！？、')
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """A text's tokens as they are written, in plain lower case, and where each begins."""
+
+    text: str
+    words: tuple[str, ...]
+    low: tuple[str, ...]
+    starts: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def at(self, place: int) -> str:
+        """The token at a place in lower case; empty beyond either end."""
+        return self.low[place] if 0 <= place < len(self.low) else ""
+
+    def glued(self, place: int) -> bool:
+        """Whether a token touches the one before it."""
+        return 0 < place < len(self.starts) and self.starts[place] == self.starts[place - 1] + len(
+            self.words[place - 1]
+        )
+
+    def said(self, first: int, last: int) -> str:
+        """The text of tokens from `first` up to `last`, exclusive."""
+        return self.text[self.starts[first] : self.starts[last - 1] + len(self.words[last - 1])]
+
+
+def tokens(text: str) -> Tokens:
+    """Cut a text into tokens, after writing its digits, dashes, quotes and spaces in one way."""
+    pattern = _ASCII_TOKEN
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).translate(_SPELLINGS)
+        if not text.isascii():
+            text = "".join(_digit(char) if char.isdecimal() else char for char in text)
+            pattern = _TOKEN
+    found = [(match[0], match.start()) for match in pattern.finditer(text)]
+    words = tuple(word for word, _ in found)
+    return Tokens(text, words, tuple(map(folded, words)), tuple(start for _, start in found))
+
+
+def folded(word: str) -> str:
+    """Return a word in lower case without accents."""
+    return word.lower() if word.isascii() else _plain(word) or word
+
+
+def is_word(token: str) -> bool:
+    """Whether a token is letters."""
+    return token[:1].isalpha()
+
+
+def is_mark(token: str) -> bool:
+    """Whether a token is a mark that parts phrases."""
+    return token in _MARKS
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str, language: str) -> str:
+    """Return what the forms of a word share; the word itself where the language has no stemmer."""
+    found = terms(word, language)
+    return found[0] if len(found) == 1 else word
+
+
+def is_function_word(word: str, language: str) -> bool:
+    """Whether a word, in lower case, is one of a language's function words; English ones always are."""
+    return word in stop_words() or word in stop_words(language)
+
+
+@lru_cache(maxsize=16_384)
+def _plain(word: str) -> str:
+    return plain(word)
+
+
+def _digit(char: str) -> str:
+    return str(unicodedata.decimal(char))
