@@ -9,6 +9,7 @@ written on bare sockets, because resets, drips and cuts are what it is for.
 
 import asyncio
 import json
+import re
 import socket
 import struct
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -18,6 +19,7 @@ from typing import Any
 from tests.fake_model_rules import OPENAI, Profile, objection
 from tests.fake_model_wire import Ending, Fault, Reply, Request, refuse, wire
 
+_CHAT = (re.compile("/v1/chat/completions"), re.compile(r"/openai/deployments/[^/]+/chat/completions\?api-version=.+"))
 Script = Callable[[Request], Reply | Fault]
 
 
@@ -60,7 +62,7 @@ class FakeModelServer:
             return refuse(
                 200, {"object": "list", "data": [{"id": name, "object": "model"} for name in self.profile.models]}
             )
-        if not path.split("?", maxsplit=1)[0].endswith("/chat/completions"):
+        if not _CHAT[self.profile.azure].fullmatch(path):
             return refuse(404, {"detail": "Not Found"})
         body = None
         with suppress(ValueError):

@@ -139,7 +139,7 @@ class OpenAIModel:
             rest = got.end()
             self._judge(got, asked)
         except BaseException as error:
-            if not isinstance(error, Refusal) and getattr(error, "taken", True):
+            if got.text or _was_taken(error):
                 tally.tokens += used_so_far(got, asked)
             raise
         whole = reply(got, asked, self._settings)
@@ -248,6 +248,11 @@ class OpenAIModel:
 
     def _timed(self, whole: ModelReply, tally: _Tally, started: float) -> ModelReply:
         return replace(whole, milliseconds=(self._clock() - started) * 1000, attempts=tally.tries)
+
+
+def _was_taken(error: BaseException) -> bool:
+    """Return whether a server may have worked on a call that ended so: a refused one cost nothing."""
+    return not isinstance(error, Refusal) and (not isinstance(error, Passing) or error.taken)
 
 
 def _final(fault: Passing, tally: _Tally, why: str = "") -> ModelUnavailable:

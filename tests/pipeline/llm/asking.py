@@ -1,0 +1,65 @@
+"""How these tests ask: a model opened on a fake server, whose waits between tries take no time and are written down."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from pipeline.llm.calling import OpenAIModel
+from pipeline.llm.opening import open_model
+from pipeline.llm.settings import ModelSettings, Secret
+from pipeline.model import Message, ModelCall, ModelReply, Piece, Spent
+from tests.fake_model_rules import OPENAI, Profile
+from tests.fake_model_server import FakeModelServer, Script, serve
+
+CALL = ModelCall("draft", (Message("system", "Answer in one sentence."), Message("user", "Where is Lake Constance?")))
+SCHEMA = {
+    "type": "object",
+    "properties": {"place": {"type": "string"}},
+    "required": ["place"],
+    "additionalProperties": False,
+}
+SCHEMA_CALL = replace(CALL, schema=SCHEMA)
+
+
+@dataclass
+class Asking:
+    server: FakeModelServer
+    model: OpenAIModel
+    waits: list[float] = field(default_factory=list)
+    spent: Spent = field(default_factory=Spent)
+
+    async def complete(self, call: ModelCall = CALL) -> ModelReply:
+        return await self.model.complete(call, self.spent)
+
+    async def stream(self, call: ModelCall = CALL) -> tuple[list[str], ModelReply | None]:
+        """Return the pieces and the reply."""
+        parts = [part async for part in self.model.stream(call, self.spent)]
+        pieces = [part.text for part in parts if isinstance(part, Piece)]
+        return pieces, next((part for part in parts if isinstance(part, ModelReply)), None)
+
+
+def settings_for(server: FakeModelServer, **changes) -> ModelSettings:
+    profile = server.profile
+    settings = ModelSettings(
+        profile.models[0],
+        server.url,
+        Secret(profile.key),
+        api="azure" if profile.azure else "openai",
+        api_version="2024-10-21" if profile.azure else "",
+    )
+    return replace(settings, **changes)
+
+
+@asynccontextmanager
+async def asking(script: Script, profile: Profile = OPENAI, **changes) -> AsyncIterator[Asking]:
+    """Open a model on a server that follows a script, with settings changed as told."""
+    waits: list[float] = []
+
+    async def note(seconds: float) -> None:
+        waits.append(seconds)
+
+    async with serve(script, profile) as server:
+        settings = settings_for(server, **changes)
+        async with open_model(settings, random=Random(1), sleep=note) as model:
+            yield Asking(server, model, waits)

@@ -1,0 +1,180 @@
+"""Calls that go well: what is sent, what comes back, what it cost."""
+
+import pytest
+
+from pipeline.errors import PromptTooLong
+from pipeline.llm.settings import Price, StageSettings
+from pipeline.model import Message, ModelCall
+from tests.fake_model_rules import AZURE, LLAMA_CPP, OLLAMA, OPENAI, VLLM
+from tests.fake_model_server import in_turn
+from tests.fake_model_wire import Fault, Reply, chunk, wire
+from tests.pipeline.llm.asking import CALL, SCHEMA, SCHEMA_CALL, asking
+
+
+async def test_a_whole_reply_comes_with_what_it_used() -> None:
+    async with asking(lambda _: Reply("In the Alps.", cached=3)) as ask:
+        reply = await ask.complete()
+    assert (reply.text, reply.finish, reply.model) == ("In the Alps.", "stop", "small-model-2026")
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens, reply.estimated) == (12, 4, 3, False)
+    assert reply.attempts == 1
+    assert reply.milliseconds > 0
+    assert (ask.spent.calls, ask.spent.tokens) == (1, 16)
+
+
+async def test_a_streamed_reply_comes_in_pieces_and_then_whole() -> None:
+    async with asking(lambda _: Reply("In the  Alps.", cached=3)) as ask:
+        pieces, reply = await ask.stream()
+    assert pieces == ["In ", "the ", " ", "Alps."]
+    assert (reply.text, reply.prompt_tokens, reply.cached_tokens, reply.estimated) == ("In the  Alps.", 12, 3, False)
+    assert ask.spent.tokens == reply.prompt_tokens + reply.completion_tokens
+
+
+@pytest.mark.parametrize("profile", [OPENAI, AZURE, VLLM, LLAMA_CPP, OLLAMA], ids=lambda profile: profile.name)
+async def test_every_kind_of_server_replies_whole_and_streamed(profile) -> None:
+    async with asking(lambda _: Reply("In the Alps."), profile) as ask:
+        assert (await ask.complete()).text == "In the Alps."
+        assert (await ask.stream())[1].text == "In the Alps."
+    assert ask.waits == []
+
+
+async def test_a_call_is_sent_plainly() -> None:
+    async with asking(lambda _: Reply()) as ask:
+        await ask.complete()
+        await ask.stream()
+    whole, streamed = (request.body for request in ask.server.requests)
+    assert whole == {
+        "model": "small-model",
+        "messages": [{"role": message.role, "content": message.text} for message in CALL.messages],
+        "max_tokens": 1024,
+        "temperature": 0.0,
+    }
+    assert streamed == whole | {"stream": True, "stream_options": {"include_usage": True}}
+
+
+async def test_a_stage_has_its_own_model_and_manner() -> None:
+    own = StageSettings("other-model", temperature=0.7, max_tokens=64, reasoning_effort="low")
+    async with asking(lambda _: Reply(), stages={"draft": own}) as ask:
+        await ask.complete()
+        await ask.complete(ModelCall("verify", CALL.messages))
+    draft, verify = (request.body for request in ask.server.requests)
+    assert (draft["model"], draft["temperature"], draft["max_tokens"]) == ("other-model", 0.7, 64)
+    assert draft["reasoning_effort"] == "low"
+    assert (verify["model"], verify["temperature"], verify["max_tokens"]) == ("small-model", 0.0, 1024)
+    assert "reasoning_effort" not in verify
+
+
+async def test_a_schema_is_sent_strictly() -> None:
+    async with asking(lambda _: Reply('{"place": "Europe"}')) as ask:
+        assert ask.model.structured("draft")
+        await ask.complete(SCHEMA_CALL)
+    schema = {"name": "draft", "strict": True, "schema": SCHEMA}
+    assert ask.server.requests[0].body["response_format"] == {"type": "json_schema", "json_schema": schema}
+
+
+async def test_in_json_mode_the_schema_stands_at_the_end_of_the_instruction() -> None:
+    async with asking(lambda _: Reply('{"place": "Europe"}'), structured="json") as ask:
+        await ask.complete(SCHEMA_CALL)
+        await ask.complete(ModelCall("draft", CALL.messages[1:], schema=SCHEMA))
+    first, second = (request.body for request in ask.server.requests)
+    assert first["response_format"] == {"type": "json_object"}
+    assert first["messages"][0]["content"].startswith("Answer in one sentence.\n\nReply with one JSON object")
+    assert first["messages"][1]["content"] == CALL.messages[1].text
+    assert [message["role"] for message in second["messages"]] == ["system", "user"]
+
+
+async def test_a_local_server_gets_no_key() -> None:
+    async with asking(lambda _: Reply(), LLAMA_CPP) as ask:
+        await ask.complete()
+    assert "authorization" not in ask.server.requests[0].headers
+
+
+async def test_azure_is_asked_by_deployment_with_its_own_header() -> None:
+    async with asking(lambda _: Reply(), AZURE) as ask:
+        await ask.complete()
+    request = ask.server.requests[0]
+    assert request.path == "/openai/deployments/our-deployment/chat/completions?api-version=2024-10-21"
+    assert request.headers["api-key"] == AZURE.key
+    assert "authorization" not in request.headers
+
+
+async def test_usage_is_estimated_where_the_server_leaves_it_out() -> None:
+    async with asking(lambda _: Reply("In the Alps, by three countries."), OLLAMA) as ask:
+        _, reply = await ask.stream()
+    assert reply.estimated
+    assert 12 <= reply.prompt_tokens <= 30
+    assert 5 <= reply.completion_tokens <= 12
+    assert ask.spent.tokens == reply.prompt_tokens + reply.completion_tokens
+
+
+async def test_usage_that_is_no_number_is_estimated() -> None:
+    bodies = ('{"usage": {"prompt_tokens": "12", "completion_tokens": null}}', '{"usage": []}', '{"usage": 3}')
+    for usage in bodies:
+        body = ('{"choices": [{"message": {"content": "Yes."}}], ' + usage[1:]).encode()
+        whole = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+        async with asking(lambda _, sent=whole + body: Fault((sent,))) as ask:
+            reply = await ask.complete()
+        assert (reply.text, reply.estimated) == ("Yes.", True)
+
+
+async def test_thoughts_that_a_server_counts_in_the_total_alone_are_counted() -> None:
+    body = (
+        b'{"choices": [{"message": {"content": "Yes."}}], '
+        b'"usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 90, "prompt_cache_hit_tokens": 4}}'
+    )
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with asking(lambda _: Fault((head + body,))) as ask:
+        reply = await ask.complete()
+    assert (reply.completion_tokens, reply.cached_tokens) == (80, 4)
+
+
+async def test_cost_follows_the_price_list() -> None:
+    prices = {"small-model": Price(prompt=2.0, completion=8.0, cached=0.5)}
+    async with asking(lambda _: Reply("In the Alps.", cached=4), prices=prices) as ask:
+        reply = await ask.complete()
+    assert reply.cost == pytest.approx((8 * 2.0 + 4 * 0.5 + 4 * 8.0) / 1e6)
+
+
+async def test_a_model_without_a_price_has_no_cost() -> None:
+    async with asking(lambda _: Reply(), prices={"another": Price(1, 1)}) as ask:
+        assert (await ask.complete()).cost is None
+
+
+async def test_a_call_longer_than_the_window_is_not_sent() -> None:
+    long = ModelCall("draft", (Message("user", "word " * 2_000),))
+    async with asking(lambda _: Reply(), context_tokens=2_048) as ask:
+        with pytest.raises(PromptTooLong, match="2048"):
+            await ask.complete(long)
+    assert (ask.server.requests, ask.spent.calls, ask.spent.tokens) == ([], 0, 0)
+
+
+async def test_a_server_that_does_not_stream_is_read_whole() -> None:
+    def whole(request) -> Fault:
+        plain = type(request)(request.path, request.headers, {**request.body, "stream": False}, request.profile)
+        return Fault(wire(plain, Reply("In the Alps.")))
+
+    async with asking(whole) as ask:
+        pieces, reply = await ask.stream()
+    assert (pieces, reply.text) == (["In the Alps."], "In the Alps.")
+
+
+async def test_signs_of_life_and_odd_lines_are_read_over() -> None:
+    def chatty(request) -> Fault:
+        head, *rest = wire(request, Reply("Yes\u2028no."))
+        return Fault((head, chunk(b": PROCESSING\r\n\r\n"), chunk(b"event: message\n"), chunk(b"id: 1\n\n"), *rest))
+
+    async with asking(chatty) as ask:
+        assert (await ask.stream())[1].text == "Yes\u2028no."
+
+
+async def test_connections_are_kept_for_the_next_call() -> None:
+    async with asking(lambda _: Reply()) as ask:
+        for _ in range(3):
+            await ask.complete()
+            await ask.stream()
+        assert ask.server.open == 1
+
+
+async def test_a_cut_reply_says_that_it_is_cut() -> None:
+    async with asking(in_turn(Reply("In the", finish="length"), Reply("In the", finish="content_filter"))) as ask:
+        assert (await ask.complete()).finish == "length"
+        assert (await ask.complete()).finish == "filtered"

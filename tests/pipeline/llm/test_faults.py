@@ -1,0 +1,323 @@
+"""Faults over HTTP: each ends as a reply after another try, or as one clear sentence."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, PromptTooLong
+from pipeline.llm.opening import open_model
+from pipeline.model import Message, ModelCall, Spent
+from tests.fake_model_rules import LLAMA_CPP, OLLAMA, OPENAI, VLLM, Profile
+from tests.fake_model_server import in_turn, serve
+from tests.fake_model_wire import HANG, RESET, Ending, Fault, Reply, chunk, error, refuse, wire
+from tests.pipeline.llm.asking import CALL, asking, settings_for
+
+GOOD = Reply("In the Alps.")
+JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+HTML = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
+
+
+def whole(body: bytes) -> Fault:
+    return Fault((JSON % len(body) + body,))
+
+
+def after_pieces(count: int, *end: bytes | float | Ending):
+    """Return a script whose streams stop after some pieces."""
+    return lambda request: Fault((*wire(request, GOOD)[: 2 + count], *end))
+
+
+def cut(request) -> Fault:
+    """Send half of what was promised."""
+    data = b"".join(wire(request, GOOD))
+    return Fault((data[: len(data) // 2], Ending.CLOSE))
+
+
+PASSING = {
+    "429": error(429, "Rate limit reached."),
+    "500": error(500, "The server had an error."),
+    "502 by a proxy": refuse(502, HTML, kind="text/html"),
+    "503": error(503, "Overloaded."),
+    "529": refuse(529, "", kind="text/plain"),
+    "408": refuse(408, ""),
+    "409": refuse(409, {"message": "conflict"}),
+    "a reset": RESET,
+    "a close": Fault((Ending.CLOSE,)),
+    "no JSON": whole(b'{"choices": [{"message": {"content": "In the'),
+    "nothing": whole(b""),
+    "deep JSON": whole(b"[" * 100_000),
+    "no UTF-8": whole(b'{"choices": "\xff"}'),
+    "no HTTP": Fault((b"SSH-2.0-server\r\n\r\n", Ending.CLOSE)),
+    "an error in a reply": whole(b'{"error": {"message": "Upstream failed", "code": 502}}'),
+}
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
+async def test_what_passes_is_tried_again(fault: Fault) -> None:
+    async with asking(in_turn(fault, fault, GOOD)) as ask:
+        reply = await ask.complete()
+    assert (reply.text, reply.attempts) == ("In the Alps.", 3)
+    assert [0.25 <= ask.waits[0] <= 0.5, 0.5 <= ask.waits[1] <= 1.0] == [True, True]
+    assert ask.spent.calls == 1
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
+async def test_what_passes_is_tried_again_before_a_stream_has_begun(fault: Fault) -> None:
+    async with asking(in_turn(fault, GOOD)) as ask:
+        pieces, reply = await ask.stream()
+    assert (pieces, reply.attempts) == (["In ", "the ", "Alps."], 2)
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
+async def test_what_does_not_pass_becomes_one_sentence(fault: Fault) -> None:
+    async with asking(lambda _: fault, retries=2) as ask:
+        with pytest.raises(ModelUnavailable, match=r"model server at 127\.0\.0\.1") as caught:
+            await ask.complete()
+    assert str(caught.value).endswith("(3 tries)")
+    assert "\n" not in str(caught.value)
+    assert "<" not in str(caught.value)
+    assert caught.value.hint
+    assert len(ask.server.requests) == 3
+
+
+async def test_a_reply_cut_in_mid_json_is_asked_for_again() -> None:
+    faults = [cut, cut]
+    async with asking(lambda request: faults.pop()(request) if faults else GOOD) as ask:
+        assert (await ask.complete()).attempts == 3
+
+
+async def test_a_server_that_does_not_run_is_said_to_be_out_of_reach() -> None:
+    async with serve(lambda _: GOOD) as server:
+        url = server.url
+    async with asking(lambda _: GOOD, base_url=url, retries=1) as ask:
+        with pytest.raises(ModelUnavailable, match="cannot be reached") as caught:
+            await ask.complete()
+    assert "base_url" in caught.value.hint
+    assert ask.spent.tokens == 0
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry_After": "7"}, 7.0),
+        ({"Retry_After": "1.5"}, 1.5),
+        ({"retry_after_ms": "250", "Retry_After": "9"}, 0.25),
+    ],
+)
+async def test_a_server_that_asks_to_wait_is_waited_for(headers: dict[str, str], seconds: float) -> None:
+    async with asking(in_turn(error(429, "Slow down.", **headers), GOOD)) as ask:
+        await ask.complete()
+    assert ask.waits == [seconds]
+
+
+async def test_a_wait_may_be_asked_for_by_date() -> None:
+    then = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    async with asking(in_turn(error(503, "Busy.", Retry_After=then), GOOD)) as ask:
+        await ask.complete()
+    assert 25 < ask.waits[0] <= 30
+
+
+async def test_a_wait_beyond_the_turn_fails_at_once() -> None:
+    async with asking(lambda _: error(429, "Slow down.", Retry_After="30")) as ask:
+        ask.spent.deadline = time.monotonic() + 10
+        with pytest.raises(ModelUnavailable, match="takes 30 s, longer than there is"):
+            await ask.complete()
+    assert (ask.waits, len(ask.server.requests)) == ([], 1)
+
+
+async def test_a_wait_of_an_hour_is_not_waited_for_even_without_an_end() -> None:
+    async with asking(lambda _: error(429, "Slow down.", Retry_After="3600")) as ask:
+        with pytest.raises(ModelUnavailable, match="3600 s"):
+            await ask.complete()
+
+
+async def test_a_server_that_says_not_to_ask_again_is_not() -> None:
+    async with asking(lambda _: error(500, "Broken.", x_should_retry="false")) as ask:
+        with pytest.raises(ModelUnavailable, match="Broken"):
+            await ask.complete()
+    assert len(ask.server.requests) == 1
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_server_that_never_answers_is_given_up(*, streamed: bool) -> None:
+    async with asking(lambda _: HANG, timeout_seconds=0.05) as ask:
+        with pytest.raises(ModelUnavailable, match="fell silent"):
+            await (ask.stream() if streamed else ask.complete())
+        await ask.server.until(lambda server: server.disconnects == 2)
+
+
+async def test_a_stream_that_never_begins_is_given_up() -> None:
+    async with asking(lambda _: Fault((EVENTS, Ending.HANG)), first_token_seconds=0.05) as ask:
+        with pytest.raises(ModelUnavailable, match="fell silent"):
+            await ask.stream()
+
+
+async def test_a_stream_that_stops_is_given_up_without_another_try() -> None:
+    async with asking(after_pieces(2, Ending.HANG), idle_seconds=0.05) as ask:
+        with pytest.raises(ModelUnavailable, match="fell silent"):
+            await ask.stream()
+        assert len(ask.server.requests) == 1
+        await ask.server.until(lambda server: server.disconnects == 1)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_slow_drip_ends_with_the_time_of_the_call(*, streamed: bool) -> None:
+    def drip(request) -> Fault:
+        data = b"".join(wire(request, GOOD))
+        return Fault(tuple(part for byte in data for part in (bytes([byte]), 0.01)))
+
+    async with asking(drip, timeout_seconds=0.2) as ask:
+        began = time.monotonic()
+        with pytest.raises(ModelUnavailable, match="fell silent"):
+            await (ask.stream() if streamed else ask.complete())
+        assert time.monotonic() - began < 2
+
+
+async def test_the_end_of_the_turn_ends_the_call() -> None:
+    async with asking(lambda _: HANG) as ask:
+        ask.spent.deadline = time.monotonic() + 0.05
+        with pytest.raises(BudgetExceeded, match="seconds"):
+            await ask.complete()
+        await ask.server.until(lambda server: server.disconnects == 1)
+
+
+BREAKS = {
+    "a reset": (Ending.RESET,),
+    "a close": (Ending.CLOSE,),
+    "an end too soon": (chunk(b""),),
+    "an error": (chunk(b'data: {"error": {"message": "CUDA error"}}\n\n'), chunk(b"")),
+    "an error of llama.cpp": (chunk(b'error: {"error": {"code": 500, "message": "slot gone"}}\n\n'), chunk(b"")),
+    "half an event": (chunk(b'data: {"choices": [{"de'), chunk(b"")),
+}
+
+
+@pytest.mark.parametrize("end", BREAKS.values(), ids=BREAKS.keys())
+async def test_a_stream_that_breaks_after_a_piece_is_not_tried_again(end: tuple[bytes | Ending, ...]) -> None:
+    async with asking(after_pieces(2, *end)) as ask:
+        parts = ask.model.stream(CALL, ask.spent)
+        assert [(await anext(parts)).text, (await anext(parts)).text] == ["In ", "the "]
+        with pytest.raises(ModelUnavailable, match=r"broke|cut off"):
+            await anext(parts)
+    assert (len(ask.server.requests), ask.waits) == (1, [])
+    assert ask.spent.tokens > 10
+
+
+@pytest.mark.parametrize("end", BREAKS.values(), ids=BREAKS.keys())
+async def test_a_stream_that_breaks_before_a_piece_is_tried_again(end: tuple[bytes | Ending, ...]) -> None:
+    faults = [after_pieces(0, *end)]
+    async with asking(lambda request: faults.pop()(request) if faults else GOOD) as ask:
+        assert (await ask.stream())[1].attempts == 2
+
+
+async def test_a_stream_without_its_last_line_is_whole_once_the_reply_has_ended() -> None:
+    async with asking(lambda request: Fault((*wire(request, GOOD)[:-2], chunk(b"")))) as ask:
+        assert (await ask.stream())[1].text == "In the Alps."
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_reply_of_ten_megabytes_is_not_read(*, streamed: bool) -> None:
+    async with asking(lambda _: Reply("na " * 3_500_000, pieces=("na " * 3_500_000,))) as ask:
+        with pytest.raises(ModelUnavailable, match=r"sent more than \d+ kB"):
+            await (ask.stream() if streamed else ask.complete())
+        await ask.server.until(lambda server: server.open == 0)
+    assert len(ask.server.requests) == 1
+
+
+async def test_an_error_of_ten_megabytes_is_read_as_far_as_it_matters() -> None:
+    async with asking(lambda _: refuse(500, "x" * 10_000_000), retries=0) as ask:
+        with pytest.raises(ModelUnavailable) as caught:
+            await ask.complete()
+    assert len(str(caught.value)) < 500
+
+
+EMPTY = {
+    "no text": Reply(""),
+    "blank": Reply(" \n"),
+    "null": Reply(None),
+    "a tool call": Reply(None, finish="tool_calls", extra={"tool_calls": [{"id": "1", "type": "function"}]}),
+    "no choices": whole(b'{"choices": []}'),
+    "no object": whole(b"[1, 2]"),
+    "odd types": whole(b'{"choices": [{"message": "hello"}], "model": 3, "usage": "much"}'),
+}
+
+
+@pytest.mark.parametrize("answer", EMPTY.values(), ids=EMPTY.keys())
+async def test_an_empty_reply_is_asked_for_once_more(answer: Reply | Fault) -> None:
+    async with asking(in_turn(answer, GOOD)) as ask:
+        assert (await ask.complete()).text == "In the Alps."
+    async with asking(lambda _: answer) as ask:
+        with pytest.raises(ModelUnavailable, match=r"empty reply|called a tool") as caught:
+            await ask.complete()
+    assert "context_tokens" in caught.value.hint
+    assert len(ask.server.requests) == 2
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Reply(None, refusal="I'm sorry, I can't help with that."),
+        Reply("", finish="content_filter"),
+        error(400, "The response was filtered by the content management policy.", code="content_filter"),
+    ],
+)
+async def test_a_refusal_is_not_asked_again(answer: Reply | Fault, *, streamed: bool) -> None:
+    async with asking(lambda _: answer) as ask:
+        with pytest.raises(ModelRefused) as caught:
+            await (ask.stream() if streamed else ask.complete())
+    assert "sorry" not in str(caught.value)
+    assert len(ask.server.requests) == 1
+
+
+async def test_an_unknown_model_names_the_model_and_the_setting() -> None:
+    async with asking(lambda _: GOOD, name="gpt-17") as ask:
+        with pytest.raises(ModelUnavailable, match=r"does not know the model 'gpt-17'") as caught:
+            await ask.complete()
+    assert "OPENAI_MODEL" in caught.value.hint
+    assert ask.waits == []
+
+
+async def test_a_wrong_path_names_the_setting() -> None:
+    async with serve(lambda _: GOOD) as server:
+        settings = settings_for(server, base_url=server.url.removesuffix("/v1"))
+        async with open_model(settings) as model:
+            with pytest.raises(ModelUnavailable, match="no chat at the address") as caught:
+                await model.complete(CALL, Spent())
+    assert "/v1" in caught.value.hint
+
+
+async def test_a_web_page_is_no_reply() -> None:
+    async with asking(lambda _: refuse(200, HTML, kind="text/html")) as ask:
+        with pytest.raises(ModelUnavailable, match="a web page, not a reply"):
+            await ask.complete()
+    assert len(ask.server.requests) == 1
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    async with asking(lambda _: refuse(307, "", Location="http://127.0.0.1:9/v1/chat/completions")) as ask:
+        with pytest.raises(ModelUnavailable, match="307"):
+            await ask.complete()
+
+
+@pytest.mark.parametrize(
+    "answer", [error(429, "You exceeded your quota.", code="insufficient_quota"), error(402, "Insufficient Balance")]
+)
+async def test_an_empty_account_is_not_asked_again(answer: Fault) -> None:
+    async with asking(lambda _: answer) as ask:
+        with pytest.raises(ModelUnavailable, match="nothing left to spend"):
+            await ask.complete()
+    assert len(ask.server.requests) == 1
+
+
+@pytest.mark.parametrize("profile", [OPENAI, VLLM, LLAMA_CPP, OLLAMA], ids=lambda profile: profile.name)
+async def test_a_prompt_too_long_for_the_server_is_said_to_be(profile: Profile) -> None:
+    small = Profile(**{**vars(profile), "context": 2_000})
+    long = ModelCall("draft", (Message("user", "word " * 2_000),))
+    async with asking(lambda _: GOOD, small) as ask:
+        for streamed in (False, True):
+            with pytest.raises(PromptTooLong, match="context window"):
+                await (ask.stream(long) if streamed else ask.complete(long))
+        assert (await ask.complete()).text == "In the Alps."
+    assert ask.waits == []
