@@ -21,12 +21,13 @@ class Finding:
     evidence: tuple[Evidence, ...]
 
 
-def sentences_of(hits: Iterable[Hit]) -> tuple[Evidence, ...]:
-    """Return the sentences of passages, in order: what a model is shown with numbers."""
+def sentences_of(places: Iterable[Hit | Evidence]) -> tuple[Evidence, ...]:
+    """Return the sentences of passages, each passage once, in order: what a model is shown with numbers."""
+    passages = {one.passage.id: one for one in places}
     return tuple(
-        Evidence(hit.passage.text[start:end], hit.passage, hit.document, (start, end))
-        for hit in hits
-        for start, end in quotable_spans(hit.passage)
+        Evidence(one.passage.text[start:end], one.passage, one.document, (start, end))
+        for one in passages.values()
+        for start, end in quotable_spans(one.passage)
     )
 
 

@@ -28,5 +28,9 @@ class Splitter(Protocol[T_co]):
         ...
 
     def close(self) -> tuple[T_co, ...]:
-        """Return what is left at the reply's end."""
+        """Return what is left at the reply's end. It may be fed another reply after that.
+
+        Raises:
+            UnreadableReply: the reply is not in the format asked for. Only if no value was given before.
+        """
         ...

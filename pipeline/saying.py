@@ -1,19 +1,25 @@
 """The gate: the only way text leaves a system. The answer is assembled from what it let through, and nothing else.
 
 It trusts no system: evidence must be a passage that was retrieved in this turn, unchanged in every field, and what is
-withheld is counted and kept with its reason for the record.
+withheld is counted and kept with its reason for the record. A sentence that fails the local check on its meaning alone
+is put to a model before it is given up, where there is one.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline import citing, notes
+from pipeline.errors import PipelineError
 from pipeline.kit import Supports
 from pipeline.types import Answer, CitedSentence, Event, Said, Status
 from storage.types import CheckedClaim, Claim, Evidence, Hit, Verdict
 
 log = logging.getLogger(__name__)
+
+
+SecondOpinion = Callable[[str, Sequence[Evidence]], Awaitable[CheckedClaim | None]]
+"""What a model says of a sentence by the passages that it cites; None where there is nothing to judge by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +33,18 @@ class Withheld:
 class Gate:
     """One turn's gate; `gate.say` is what goes into the kit."""
 
-    def __init__(self, *, found: Mapping[str, Hit], supports: Supports, tell: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        *,
+        found: Mapping[str, Hit],
+        supports: Supports,
+        tell: Callable[[Event], None],
+        verify: SecondOpinion | None = None,
+    ) -> None:
         self._found = found
         self._supports = supports
         self._tell = tell
+        self._verify = verify
         self._said: list[CitedSentence] = []
         self._claims: list[CheckedClaim] = []
         self._withheld: list[Withheld] = []
@@ -48,28 +62,44 @@ class Gate:
         passages = {evidence.passage.id: evidence.passage for evidence in sentence.evidence}
         support = await self._supports(sentence.text, tuple(passages.values()))
         reasons = "; ".join(support.reasons)
-        if not support.holds:
-            return self._withhold(sentence, reasons or "its passages do not support it")
         claim = Claim(sentence.text, origin="retrieved")
-        self._claims.append(CheckedClaim(claim, Verdict.SUPPORTS, tuple(passages), reasons))
+        if support.holds:
+            return self._let_through(sentence, CheckedClaim(claim, Verdict.SUPPORTS, tuple(passages), reasons))
+        if not (support.appealable and self._verify):
+            return self._withhold(sentence, reasons or "its passages do not support it")
+        return await self._appeal(sentence, self._verify, reasons)
+
+    async def _appeal(self, sentence: CitedSentence, verify: SecondOpinion, reasons: str) -> bool:
+        try:
+            checked = await verify(sentence.text, sentence.evidence)
+        except PipelineError as error:
+            return self._withhold(sentence, f"{reasons}; it could not be verified: {error}")
+        if checked is None or checked.verdict is not Verdict.SUPPORTS:
+            verdict = f"{checked.verdict}: {checked.reasoning}" if checked else "nothing to judge by"
+            return self._withhold(sentence, f"{reasons}; the model was asked, and says {verdict}")
+        return self._let_through(sentence, checked)
+
+    def _let_through(self, sentence: CitedSentence, checked: CheckedClaim) -> bool:
+        self._claims.append(checked)
         self._said.append(sentence)
         self._tell(Said(citing.number(self._said)[0][-1]))
         return True
 
-    def answer(self, status: Status, *, nearest: Sequence[Hit] = ()) -> Answer:
+    def answer(self, status: Status, *, nearest: Sequence[Hit] = (), claims: Sequence[CheckedClaim] = ()) -> Answer:
         """Assemble the answer of a turn that ended with `status`.
 
         Only an answered turn carries sentences, and a turn in which nothing was said has not been answered: it
-        becomes an abstention. `nearest` is kept for abstentions alone.
+        becomes an abstention. `nearest` is kept for abstentions alone. `claims` are those that a model made and that
+        were verified, whatever the verdict: every turn keeps them for its record, and no channel shows their text.
         """
         if status is Status.ANSWERED and not self._said:
             status = Status.ABSTAINED
         withheld = len(self._withheld)
         if status is not Status.ANSWERED:
             pages = tuple(nearest) if status is Status.ABSTAINED else ()
-            return Answer(status, nearest=pages, withheld=withheld)
+            return Answer(status, claims=tuple(claims), nearest=pages, withheld=withheld)
         sentences, citations = citing.number(self._said)
-        return Answer(status, sentences, citations, claims=tuple(self._claims), withheld=withheld)
+        return Answer(status, sentences, citations, claims=(*claims, *self._claims), withheld=withheld)
 
     def _withhold(self, sentence: CitedSentence, reason: str) -> bool:
         self._withheld.append(Withheld(sentence.text, reason))

@@ -1,4 +1,9 @@
-"""A small world for systems: pages written in the test, a search by shared words, and a kit around a real gate."""
+"""A small world for systems: pages written in the test, a search by shared words, and a kit around a real gate.
+
+Where a scripted model is given, the kit asks it through the real prompts, and the gate does so too.
+"""
+
+import re
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,11 +11,14 @@ from datetime import UTC, datetime
 from random import Random
 
 from pipeline import unconfigured
-from pipeline.kit import Kit, Limits, System
+from pipeline.asking import Prompter
+from pipeline.kit import Kit, Limits, Supports, System
+from pipeline.model import LLM, Spent
 from pipeline.recording import Recorder
 from pipeline.saying import Gate
+from pipeline.stages.verifying import second_opinion
 from pipeline.supporting import stands_verbatim
-from pipeline.types import Answer, Conversation, Event, Status, Turn
+from pipeline.types import Answer, Conversation, Event, Status, Support, Turn
 from storage.language.words import content_terms
 from storage.types import Document, Hit, Kind, Passage, SearchQuery
 
@@ -27,10 +35,11 @@ def hit(
     kind: Kind = Kind.PROSE,
     position: int = 0,
     score: float = 1.0,
+    language: str = "en",
 ) -> Hit:
     """Return a hit of one passage that stands in a page of its own unless told otherwise."""
     passage = Passage(f"{key}#{position}", "handbook", key, section, text, position, f"hash of {text}", kind)
-    document = Document("handbook", key, title, url=f"https://example.org/{key}", date=date, language="en")
+    document = Document("handbook", key, title, url=f"https://example.org/{key}", date=date, language=language)
     return Hit(passage, document, score, dense=0.5, lexical=1.0)
 
 
@@ -66,25 +75,63 @@ class Told:
     events: Sequence[Event]
 
 
-async def run(system: System, talk: Conversation, shelf: Shelf, limits: Limits = Limits()) -> Told:  # noqa: B008 - frozen
+async def run(
+    system: System,
+    talk: Conversation,
+    shelf: Shelf,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    *,
+    llm: LLM | None = None,
+    supports: Supports = stands_verbatim,
+) -> Told:
     """Run a system in this world, as the bot does."""
-    events: list[Event] = []
-    recorder = Recorder(shelf.search, tell=events.append)
-    gate = Gate(found=recorder.found, supports=stands_verbatim, tell=events.append)
-    kit = Kit(
-        ask=unconfigured.ask,
-        stream=unconfigured.stream,
-        search=recorder.search,
-        compare=shelf.compare,
-        supports=stands_verbatim,
-        say=gate.say,
-        tell=events.append,
-        limits=limits,
-        now=NOW,
-        random=Random(1),
-    )
-    status = await system(talk, kit)
-    return Told(gate.answer(status, nearest=recorder.nearest(3)), gate, recorder, events)
+    stage = Stage(shelf, talk, limits, llm, supports)
+    status = await system(talk, stage.kit)
+    return stage.told(status)
+
+
+class Stage:
+    """What a system is run on: a kit, and what is watched and noted meanwhile."""
+
+    def __init__(self, shelf: Shelf, talk: Conversation, limits: Limits, llm: LLM | None, supports: Supports) -> None:
+        self.events: list[Event] = []
+        self.recorder = Recorder(shelf.search, tell=self.events.append)
+        random, asked, ask = Random(1), None, unconfigured.ask
+        if llm:
+            asked = Prompter(llm, Spent(), note=self.recorder.note, now=NOW, random=random, student=limits.student)
+            ask = asked.ask
+        verify = second_opinion(ask, talk, turns=limits.turns, student=limits.student) if asked else None
+        self.gate = Gate(found=self.recorder.found, supports=supports, tell=self.events.append, verify=verify)
+        self.kit = Kit(
+            ask=ask,
+            stream=asked.stream if asked else unconfigured.stream,
+            search=self.recorder.search,
+            compare=shelf.compare,
+            supports=supports,
+            say=self.gate.say,
+            tell=self.recorder.tell,
+            limits=limits,
+            now=NOW,
+            random=random,
+        )
+
+    def told(self, status: Status) -> Told:
+        """Return how the turn ended."""
+        nearest, claims = self.recorder.nearest(3), self.recorder.claims
+        return Told(self.gate.answer(status, nearest=nearest, claims=claims), self.gate, self.recorder, self.events)
+
+
+async def reads_alike(sentence: str, passages: Sequence[Passage]) -> Support:
+    """Hold where passages have most words of a sentence; doubt the meaning where not; deny what has other numbers.
+
+    A stand-in for the real check, simple enough to foresee.
+    """
+    said = " ".join(f"{passage.section} {passage.text}" for passage in passages)
+    if set(re.findall(r"\d+", sentence)) - set(re.findall(r"\d+", said)):
+        return Support(0.0, holds=False, reasons=("a number is not in its passages",))
+    alike = _alike(sentence, said)
+    holds = alike >= 0.6
+    return Support(alike, holds=holds, reasons=(f"{alike:.2f} alike",), appealable=not holds)
 
 
 def question(text: str, *earlier: Turn) -> Conversation:

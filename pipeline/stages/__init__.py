@@ -1,0 +1,6 @@
+"""The stages that systems are made of, one file for each part of the way.
+
+`scene` what all stages need to know; `looking_up` query, retrieval, summaries; `recalling` what the model says by
+itself, and its claims; `verifying` claims against evidence; `writing` draft and refinement; `saying` through the gate;
+`together` runs several at once.
+"""

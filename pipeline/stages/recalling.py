@@ -1,0 +1,81 @@
+"""Stages 3 to 5: what the model says by itself, taken apart into claims, of which those are kept that passages support.
+
+Nothing that is generated here is ever said: it only tells what else to look for.
+"""
+
+from collections.abc import Sequence
+
+from pipeline.errors import ModelRefused, PipelineError, SearchUnavailable, UnreadableReply
+from pipeline.findings import Finding, quoted, sentences_of
+from pipeline.forms import Form
+from pipeline.kit import Kit
+from pipeline.parsing.claims import CLAIMS, TimedClaim
+from pipeline.parsing.verdict import Verification
+from pipeline.stages.looking_up import retrieve
+from pipeline.stages.scene import Scene
+from pipeline.stages.together import each
+from pipeline.stages.verifying import passages_of, verification_of
+from pipeline.types import ClaimChecked
+from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict
+
+LONGEST = 4_000
+"""Characters of a generated reply that are read: a paragraph has fewer."""
+_REPLY: Form[str] = Form(None, from_json=str, from_text=lambda text: text.strip()[:LONGEST])
+
+
+async def generate(scene: Scene, kit: Kit) -> str:
+    """Return what the model would reply by itself; nothing if it declines."""
+    try:
+        return await kit.ask("generate", _REPLY, stage="generate", talk=scene.talk, reading=scene.reading)
+    except (UnreadableReply, ModelRefused):
+        return ""
+
+
+async def split(scene: Scene, reply: str, kit: Kit) -> tuple[TimedClaim, ...]:
+    """Return the claims that a reply makes, self-contained, at most as many as are verified."""
+    if not reply:
+        return ()
+    try:
+        claims = await kit.ask("split", CLAIMS, stage="split", talk=scene.talk, reply_text=reply)
+    except (UnreadableReply, ModelRefused):
+        return ()
+    return claims[: kit.limits.claims]
+
+
+async def verify(scene: Scene, claims: Sequence[TimedClaim], kit: Kit) -> tuple[Finding, ...]:
+    """Return those claims that passages support, bound to the sentences that say so; all verdicts are told.
+
+    Raises:
+        SearchUnavailable: the search failed.
+    """
+    kept = await each(_verified(scene, claim, kit) for claim in claims)
+    return tuple(finding for findings in kept for finding in findings)
+
+
+async def _verified(scene: Scene, claim: TimedClaim, kit: Kit) -> tuple[Finding, ...]:
+    hits = await retrieve(SearchQuery(claim.text, claim.time), kit.limits.evidence, kit)
+    sentences = sentences_of(hits)
+    found = await _verification(scene, claim, sentences, kit)
+    told = Claim(claim.text, origin="model")
+    kit.tell(ClaimChecked(CheckedClaim(told, found.verdict, tuple(hit.passage.id for hit in hits), found.reasoning)))
+    if found.verdict is not Verdict.SUPPORTS:
+        return ()
+    return await _bound(claim.text, tuple(sentences[number - 1] for number in found.sentences), kit)
+
+
+async def _verification(scene: Scene, claim: TimedClaim, sentences: Sequence[Evidence], kit: Kit) -> Verification:
+    """Return a verdict; a claim that cannot be verified is one that is not known, and the reasoning says why."""
+    if not sentences:
+        return Verification(Verdict.NOT_ENOUGH_INFO, reasoning="nothing was found to hold it against")
+    try:
+        return await verification_of(claim.text, sentences, scene.talk, kit.ask, student=kit.limits.student)
+    except SearchUnavailable:
+        raise
+    except PipelineError as error:
+        return Verification(Verdict.NOT_ENOUGH_INFO, reasoning=f"it could not be verified: {error}")
+
+
+async def _bound(claim: str, evidence: tuple[Evidence, ...], kit: Kit) -> tuple[Finding, ...]:
+    """Return a claim as a finding; where its numbers, dates or names are not in its evidence, the sentences instead."""
+    support = await kit.supports(claim, passages_of(evidence))
+    return (Finding(claim, evidence),) if support.holds or support.appealable else quoted(evidence)

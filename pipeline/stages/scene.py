@@ -1,0 +1,58 @@
+"""What every stage needs to know before the first call: the last turns, and who reads and writes which language."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pipeline.follow_ups import resolve
+from pipeline.kit import Kit
+from pipeline.languages import english_name, spoken
+from pipeline.types import Conversation
+from storage.types import Hit, SearchQuery
+
+FEW = 4
+"""Where fewer than one in so many of the nearest passages are in the asker's language, the library is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A conversation as stages see it."""
+
+    talk: Conversation
+    """Its last turns."""
+    spoken: str = ""
+    """The asker's language (ISO 639-1); empty when unsure."""
+    read: str = ""
+    """The library's language where it is another one; empty otherwise."""
+
+    @property
+    def language(self) -> str:
+        """What the asker's language is called in English; empty when unsure."""
+        return english_name(self.spoken)
+
+    @property
+    def reading(self) -> str:
+        """What the library's language is called in English where it is not the asker's; empty otherwise."""
+        return english_name(self.read)
+
+
+async def open_scene(talk: Conversation, kit: Kit) -> Scene:
+    """Look at the conversation, and at which language the passages nearest to its question are in.
+
+    A question in one language finds little in another, so queries and claims are to be written in the library's. Its
+    search also comes before all calls of a model: an outage is said before anything is paid.
+
+    Raises:
+        SearchUnavailable: the search failed.
+    """
+    hits = await kit.search(SearchQuery(resolve(talk).query), kit.limits.passages)
+    language = spoken(talk)
+    return Scene(Conversation(talk.turns[-kit.limits.turns :]), language, other_language(language, hits))
+
+
+def other_language(language: str, hits: Iterable[Hit]) -> str:
+    """Return the language of most passages if there are few in the asker's own; empty otherwise, and when unsure."""
+    found = Counter(hit.document.language for hit in hits if hit.document.language)
+    if not language or found[language] * FEW >= found.total():
+        return ""
+    return found.most_common(1)[0][0]

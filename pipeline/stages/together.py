@@ -1,0 +1,69 @@
+"""Several calls at once, and what becomes of the others when one of them fails.
+
+Unlike a bare `asyncio.TaskGroup` these raise the error itself, of several the one that must be said aloud.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Iterator
+from typing import Any, TypeVar
+
+from pipeline.errors import PipelineError, SearchUnavailable
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+async def beside(one: Coroutine[Any, Any, A], other: Coroutine[Any, Any, B]) -> tuple[A, B]:
+    """Run two at once and return what both return; when one fails the other is cancelled, and its error raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            first, second = group.create_task(one), group.create_task(other)
+    except BaseExceptionGroup as failed:
+        raise _foremost(failed) from None
+    return first.result(), second.result()
+
+
+async def each(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
+    """Run any number at once and return what they return, in order; when one fails, all end and its error is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(call) for call in calls]
+    except BaseExceptionGroup as failed:
+        raise _foremost(failed) from None
+    return tuple(task.result() for task in tasks)
+
+
+async def those_that_work(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
+    """Run any number at once and return what those return that do not fail.
+
+    Raises:
+        SearchUnavailable: at once, when one of them does.
+        PipelineError: the first one's, when all fail.
+    """
+    ended = await each(_outcome(call) for call in calls)
+    failed = [one for one in ended if isinstance(one, PipelineError)]
+    if failed and len(failed) == len(ended):
+        raise failed[0]
+    return tuple(one for one in ended if not isinstance(one, PipelineError))
+
+
+async def _outcome(call: Coroutine[Any, Any, A]) -> A | PipelineError:
+    try:
+        return await call
+    except SearchUnavailable:
+        raise
+    except PipelineError as error:
+        return error
+
+
+def _foremost(failed: BaseExceptionGroup[BaseException]) -> BaseException:
+    found = tuple(_leaves(failed))
+    return next((error for error in found if isinstance(error, SearchUnavailable)), found[0])
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _leaves(one)
+    else:
+        yield error

@@ -1,0 +1,82 @@
+"""A scripted language model: what each stage says stands in the test."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+
+from pipeline.errors import SchemaNotOffered
+from pipeline.model import ModelCall, ModelReply, Piece, Spent
+
+Line = str | Exception | ModelReply | Callable[[ModelCall], str]
+Script = Mapping[str, Line | list[Line]]
+"""By stage what the model says: always the same, or one after the other, of which the last is repeated."""
+
+
+@dataclass
+class ScriptedLLM:
+    """Says its lines, each after one turn of the event loop, as if it had been far away."""
+
+    script: Script
+    schemas: bool = False
+    """Whether it says that it can keep a schema."""
+    keeps: bool = True
+    """Whether it can indeed."""
+    size: int = 7
+    """Characters of a streamed piece."""
+    waits: Mapping[str, asyncio.Event] = field(default_factory=dict)
+    """By stage what a reply waits for."""
+    calls: list[ModelCall] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    """The stages of calls that were ended before they had been read."""
+
+    def structured(self, stage: str) -> bool:
+        """Say it for every stage."""
+        del stage
+        return self.schemas
+
+    async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
+        """Return the stage's next line."""
+        try:
+            return await self._say(call, spent)
+        except asyncio.CancelledError:
+            self.ended.append(call.stage)
+            raise
+
+    async def stream(self, call: ModelCall, spent: Spent) -> AsyncIterator[Piece | ModelReply]:
+        """Give the stage's next line piece by piece."""
+        try:
+            reply = await self._say(call, spent)
+            for start in range(0, len(reply.text), self.size):
+                await asyncio.sleep(0)
+                yield Piece(reply.text[start : start + self.size])
+            yield reply
+        except (asyncio.CancelledError, GeneratorExit):
+            self.ended.append(call.stage)
+            raise
+
+    def of(self, stage: str) -> list[ModelCall]:
+        """Return the calls of a stage."""
+        return [call for call in self.calls if call.stage == stage]
+
+    def asked(self, stage: str) -> str:
+        """Return the turn's part of the only call of a stage."""
+        (call,) = self.of(stage)
+        return call.messages[-1].text
+
+    async def _say(self, call: ModelCall, spent: Spent) -> ModelReply:
+        spent.calls += 1
+        place = len(self.of(call.stage))
+        self.calls.append(call)
+        await asyncio.sleep(0)
+        if call.stage in self.waits:
+            await self.waits[call.stage].wait()
+        if call.schema is not None and not self.keeps:
+            raise SchemaNotOffered("this server keeps no schema")
+        lines = self.script[call.stage]
+        line = lines[min(place, len(lines) - 1)] if isinstance(lines, list) else lines
+        if isinstance(line, Exception):
+            raise line
+        if isinstance(line, ModelReply):
+            return line
+        said = line if isinstance(line, str) else line(call)
+        return ModelReply(said, "scripted", prompt_tokens=100, completion_tokens=10)
