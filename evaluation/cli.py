@@ -7,6 +7,7 @@ import typer
 
 from evaluation.answers import answers
 from evaluation.calibration import calibrate
+from evaluation.claims.alterations import alterations
 from evaluation.claims.command import claims
 from evaluation.crashes import crashes
 from evaluation.retrieval import retrieval
@@ -19,6 +20,7 @@ app = typer.Typer(no_args_is_help=True, help="Measure how well and how fast it a
 speed = typer.Typer(no_args_is_help=True, help="Measure speed and memory.")
 app.add_typer(speed, name="speed")
 
+app.command()(alterations)
 app.command()(answers)
 app.command()(calibrate)
 app.command()(claims)

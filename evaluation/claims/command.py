@@ -18,8 +18,7 @@ from evaluation.claims.report import blind, report
 from evaluation.claims.tables import examples as shown
 from evaluation.claims.tables import tables
 from evaluation.claims.types import LabelledClaim, UnreadableClaims
-from evaluation.claims.verifying import VERIFIERS
-from evaluation.errors import EvaluationError
+from evaluation.claims.verifying import VERIFIERS, opener
 
 _SEED = 7
 
@@ -81,10 +80,9 @@ def titled(claim: LabelledClaim) -> LabelledClaim:
 
 
 def _measured(name: str, found: Sequence[LabelledClaim], examples: int) -> dict[str, Any]:
-    if name not in VERIFIERS:
-        raise EvaluationError(f"No verifier is called {name!r}.", hint=f"There are {', '.join(VERIFIERS)}.")
+    open_verifier = opener(name)
     print(f"{name}: {len(found):,} claims", file=sys.stderr)
-    outcomes = asyncio.run(judge_all(found, VERIFIERS[name](found)))
+    outcomes = asyncio.run(judge_all(found, open_verifier(found)))
     return {**report(name, outcomes), **({"examples": blind(outcomes, examples)} if examples else {})}
 
 

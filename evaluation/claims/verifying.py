@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from evaluation.claims.types import LabelledClaim
+from evaluation.errors import EvaluationError
 from pipeline.supporting import stands_verbatim
 from storage.embedding import Embedder
 from storage.embedding.opening import MINILM, open_embedder
@@ -106,3 +107,15 @@ VERIFIERS: Mapping[str, Opener] = MappingProxyType({
     "likeness": open_likeness,
     "local": open_local,
 })  # fmt: skip
+"""Every verifier by its name; a model will be one more."""
+
+
+def opener(name: str) -> Opener:
+    """Return what opens the verifier of that name.
+
+    Raises:
+        EvaluationError: none is called so.
+    """
+    if name not in VERIFIERS:
+        raise EvaluationError(f"No verifier is called {name!r}.", hint=f"There are {', '.join(VERIFIERS)}.")
+    return VERIFIERS[name]
