@@ -42,7 +42,7 @@ def open_minilm(folder: Path | None = None) -> "MiniLM":
     folder = folder or packaged_model()
     check_model(folder)
     try:
-        return MiniLM(_session(minilm_graph(folder / WEIGHTS), folder), _tokenizer(folder / TOKENIZER))
+        return MiniLM(_session(minilm_graph(folder / WEIGHTS), folder), open_tokenizer(folder / TOKENIZER))
     except Exception as error:  # onnxruntime and tokenizers raise no common class
         raise EmbeddingUnavailable(f"The MiniLM model cannot be loaded: {error}") from error
 
@@ -107,10 +107,11 @@ def _session(graph: bytes, folder: Path) -> Any:
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
-def _tokenizer(path: Path) -> Any:
+def open_tokenizer(path: Path, most: int = MOST_TOKENS) -> Any:
+    """Load the model's tokenizer; of each text it gives at most so many tokens."""
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
-    tokenizer.enable_truncation(MOST_TOKENS)
+    tokenizer.enable_truncation(most)
     return tokenizer
 
 

@@ -7,7 +7,7 @@ adding before a layer norm are slower on a processor than the operators they sta
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,22 @@ def minilm_graph(weights: Path) -> bytes:
     `vectors` float32 (texts, 1, WIDTH), not yet of length 1.
     """
     graph = _Graph(weights)
-    states = graph.embedded()
-    for layer in range(LAYERS):
-        states = graph.layer(f"encoder.layer.{layer}.", states)
-    graph.pooled(states)
-    return graph.serialized()
+    *_, last = graph.states()
+    pooled = graph.pooled(last)
+    shares = helper.make_tensor_value_info("shares", TensorProto.FLOAT, ["texts", 1, "tokens"])
+    vectors = helper.make_tensor_value_info(pooled, TensorProto.FLOAT, ["texts", 1, WIDTH])
+    return bytes(graph.model([shares], [vectors]).SerializeToString())
+
+
+def states_model(weights: Path, layers: Sequence[int]) -> Any:
+    """The ONNX model that gives what single tokens are after some of the layers, 0 being the table of words.
+
+    Inputs: `ids` and `unseen` as above. Outputs: one a layer, float32 (texts * tokens, WIDTH), in the order asked for.
+    """
+    graph = _Graph(weights)
+    states = graph.states()
+    outputs = [helper.make_tensor_value_info(states[layer], TensorProto.FLOAT, ["flat", WIDTH]) for layer in layers]
+    return graph.model([], outputs)
 
 
 class _Graph:
@@ -61,6 +72,13 @@ class _Graph:
         heads = self._constant("heads", [HEADS, WIDTH // HEADS])
         self._by_head = self._node("Concat", [size, heads], "by_head", axis=0)
 
+    def states(self) -> list[str]:
+        """What the tokens are at the table of words, and after each layer."""
+        found = [self.embedded()]
+        for layer in range(LAYERS):
+            found.append(self.layer(f"encoder.layer.{layer}.", found[-1]))
+        return found
+
     def embedded(self) -> str:
         """The sum of what stands in the tables for word, position and kind of text, which is always the first."""
         table = "embeddings.{}_embeddings.weight".format
@@ -83,17 +101,14 @@ class _Graph:
         """The weighted mean over each text's tokens."""
         return self._node("MatMul", ["shares", self._node("Reshape", [states, self._by_text], "pooling")], "vectors")
 
-    def serialized(self) -> bytes:
-        """The finished model."""
-        inputs = [
-            helper.make_tensor_value_info("ids", TensorProto.INT32, ["texts", "tokens"]),
-            helper.make_tensor_value_info("unseen", TensorProto.FLOAT, ["texts", 1, 1, "tokens"]),
-            helper.make_tensor_value_info("shares", TensorProto.FLOAT, ["texts", 1, "tokens"]),
-        ]
-        outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", 1, WIDTH])]
-        graph = helper.make_graph(self._nodes, "minilm", inputs, outputs, initializer=self._initializers)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
-        return bytes(model.SerializeToString())
+    def model(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+        """The finished model: it reads `ids`, `unseen` and what else is given."""
+        ids = helper.make_tensor_value_info("ids", TensorProto.INT32, ["texts", "tokens"])
+        unseen = helper.make_tensor_value_info("unseen", TensorProto.FLOAT, ["texts", 1, 1, "tokens"])
+        graph = helper.make_graph(
+            self._nodes, "minilm", [ids, unseen, *inputs], list(outputs), initializer=self._initializers
+        )
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
 
     def _attention(self, name: str, states: str) -> str:
         query, value = (self._by_heads(f"{name}{part}.", states, [0, 2, 1, 3]) for part in ("query", "value"))
