@@ -4,7 +4,6 @@ Where a scripted model is given, the kit asks it through the real prompts, and t
 """
 
 import re
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
