@@ -4,7 +4,7 @@ A true sentence stands in its passage. An alteration changes one thing in it so 
 variant only its wording. What proposes either stands in `changes`; here it is decided which proposal is made.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from evaluation.claims.changes.types import Change, Changer, stands
 from ingest.chunking import passages
 from ingest.types import Found, Source, UnreadableDocument
 from pipeline.spans import quotable_spans
-from storage.language.words import count_words
+from storage.language.words import count_words, words
 from storage.types import Kind, Passage
 
 TRUE = "as it stands"
@@ -65,11 +65,16 @@ def usable(sentence: TrueSentence) -> bool:
     return whole and _FEWEST_WORDS <= count_words(text) <= _MOST_WORDS
 
 
-def changers(pool: Iterable[TrueSentence]) -> Mapping[str, Changer]:
-    """Return every kind of alteration; names are swapped for those of the sentences of `pool`."""
+def changers(pool: Sequence[TrueSentence]) -> Mapping[str, Changer]:
+    """Return every kind of alteration; names are swapped for those of the sentences of `pool`.
+
+    A word that stands there in small letters too, such as "teacher", is no name to put in the place of another.
+    """
+    common = {word for sentence in pool for word in words(sentence.text) if word.islower()}
+    named = (name for sentence in pool for name in names.names(sentence.text))
     return {
         "number": numbers.changed,
-        "name": names.swapper([name for sentence in pool for name in names.names(sentence.text)]),
+        "name": names.swapper([name for name in named if name.text.lower() not in common]),
         "negation added": wording.negated,
         "negation removed": wording.affirmed,
         "year": dates.year_moved,

@@ -7,7 +7,7 @@ NOT ENOUGH INFO here: the passage does not say it.
 from collections import Counter
 from collections.abc import Iterator
 
-from evaluation.claims.chunks import chunked, joined, most_alike
+from evaluation.claims.chunks import MOST, chunked, joined, most_alike
 from evaluation.claims.rows import Row
 from evaluation.claims.types import LabelledClaim
 from evaluation.claims.untokenizing import untokenized
@@ -54,14 +54,21 @@ def fever_symmetric(row: Row) -> Iterator[LabelledClaim]:
 
 
 def fm2(row: Row) -> Iterator[LabelledClaim]:
-    """Fool Me Twice: a player's claim and the sentences of an article that decide it.
+    """Fool Me Twice: a player's claim and the sentences of an article that decide it."""
+    yield _fm2(row, "fm2", ())
 
-    Ten sentences that a search found are in the set too. They are left out: nothing says what they say of the claim.
-    """
-    evidence = tuple(passage.text("text") for passage in row.within("gold_evidence"))
+
+def fm2_searched(row: Row) -> Iterator[LabelledClaim]:
+    """Fool Me Twice with other sentences that a search found, which distract, up to three passages in all."""
+    yield _fm2(row, "fm2/searched", tuple(passage.text("text") for passage in row.within("retrieved_evidence")))
+
+
+def _fm2(row: Row, source: str, more: tuple[str, ...]) -> LabelledClaim:
+    gold = tuple(passage.text("text") for passage in row.within("gold_evidence"))
+    evidence = gold + tuple(text for text in more if text not in gold)[: max(0, MOST - len(gold))]
     label = row.one_of("label", _VERDICTS)
     page = row.text("wikipedia_page")
-    yield LabelledClaim(row.text("id"), "fm2", row.text("text"), evidence, label, page, title=page)
+    return LabelledClaim(row.text("id"), source, row.text("text"), evidence, label, page, title=page)
 
 
 def begin(row: Row) -> Iterator[LabelledClaim]:

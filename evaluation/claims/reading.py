@@ -34,6 +34,9 @@ FORMS: Mapping[str, Form] = MappingProxyType({
     "fever-sentence": Form(
         "FEVER-symmetric 0.1 (JSON lines)", frozenset({"claim", "evidence_sentence"}), readers.fever_symmetric
     ),
+    "fm2-searched": Form(
+        "Fool Me Twice and what was found", frozenset({"gold_evidence", "retrieved_evidence"}), readers.fm2_searched
+    ),
     "plain": Form("our own (JSON lines)", frozenset({"claim", "evidence", "label"}), readers.plain),
 })  # fmt: skip
 """Every form by the name that `--form` takes; a file has the first form whose fields its first row has."""

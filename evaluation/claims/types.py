@@ -28,6 +28,7 @@ class LabelledClaim:
     title: str = ""
     """What the page of the evidence is called, where a set says so. It does not stand in the passages."""
     weight: float = 1.0
+    """What it counts where something is fitted to it; measures count every claim once."""
 
     @property
     def supported(self) -> bool:

@@ -8,7 +8,7 @@ from random import Random
 from evaluation.claims.changes.types import Change, replaced, shuffled, vocabulary
 
 _NEGATED = re.compile(r"\b(?:not|never|cannot|no|nor|neither|without)\b|n['’]t\b", re.IGNORECASE)
-_NOT = re.compile(r"(?<=\w) (?:not|never)(?= \w)(?! only)")
+_NOT = re.compile(r"(?<=\w)(?<!\bor) (?:not|never)(?= \w)(?! only)")
 _OPENING_DATE = re.compile(r"(?:In|On|By|During) (?:[A-Z][a-z]+ )?(?:\d{1,2},? )?(?:[A-Z][a-z]+ )?[12]\d{3}, (?=\w)")
 _TYPOGRAPHIC = str.maketrans({"“": '"', "”": '"', "’": "'", "‘": "'", "–": "-", "—": "-"})
 _STRAIGHT = re.compile(r"(?<=\w)'(?=\w)")

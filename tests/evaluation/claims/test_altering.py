@@ -113,6 +113,15 @@ def test_a_value_of_the_passage_alters_nothing() -> None:
     assert not really(Change("It opened in 1951.", "closed", "opened"), passage)
 
 
+def test_words_that_are_no_names_are_not_swapped_in() -> None:
+    """One sentence's "Teachers" is another's "teachers"."""
+    pool = [TrueSentence(text, text) for text in ("So Teachers met Ada.", "So teachers met Tom.")]
+
+    found = {change.new for seed in range(9) for change in changers(pool)["name"]("So Bea sang.", Random(seed))}
+
+    assert found == {"Ada", "Tom"}
+
+
 def outcomes(scores: dict[str, float], verdicts: dict[str, Verdict] | None = None):
     made = list(altered(sentences(), Random(3)))
 

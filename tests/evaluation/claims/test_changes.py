@@ -212,6 +212,7 @@ def test_negation_is_removed() -> None:
     assert texts(wording.affirmed, "The mill isn't old.") == {"The mill is old."}
     assert texts(wording.affirmed, "The mill can’t turn.") == {"The mill can turn."}
     assert texts(wording.affirmed, "The mill is not only old.") == set()
+    assert texts(wording.affirmed, "Whether old or not it turns.") == set()
 
 
 def test_comparisons_are_turned_round() -> None:

@@ -75,20 +75,25 @@ def test_the_older_fever_symmetric_names_its_sentence_otherwise(tmp_path: Path) 
 
 
 def test_fool_me_twice_offers_what_decides(tmp_path: Path) -> None:
-    """The gold sentences are offered, the page is the group and the title."""
+    """The page is the group and the title; what else was found is offered only where its form is asked for."""
     row = {
         "id": "a1",
         "text": "Brasker is an island.",
         "label": "SUPPORTS",
         "gold_evidence": [{"section_header": "Place", "text": "It lies in the sea."}, {"text": "No land touches it."}],
-        "retrieved_evidence": [{"text": "It rains."}],
+        "retrieved_evidence": [{"text": "It rains."}, {"text": "It snows."}],
         "wikipedia_page": "Brasker",
     }
 
-    (found,) = read_claims(lines(tmp_path / "x", row))
+    path = lines(tmp_path / "x", row)
+
+    (found,) = read_claims(path)
+    (searched,) = read_claims(path, "fm2-searched")
 
     assert found.evidence == ("It lies in the sea.", "No land touches it.")
     assert (found.group, found.title, found.label) == ("Brasker", "Brasker", SUPPORTS)
+    assert searched.evidence == (*found.evidence, "It rains.")
+    assert (searched.source, searched.family) == ("fm2/searched", "fm2")
 
 
 def wice(label: str, sets: list[list[int]], evidence: list[str]) -> dict[str, Any]:
