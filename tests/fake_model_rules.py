@@ -117,7 +117,8 @@ def prompt_tokens(body: Mapping[str, Any]) -> int:
 
 
 def _wrong_key(profile: Profile, headers: Mapping[str, str]) -> Objection | None:
-    given = headers.get("api-key") if profile.azure else headers.get("authorization", "").removeprefix("Bearer ")
+    bearer = headers.get("authorization", "").removeprefix("Bearer ")
+    given = headers.get("api-key", bearer) if profile.azure else bearer
     if given == profile.key:
         return None
     said = f"Incorrect API key provided: {given}." if given else "You didn't provide an API key."

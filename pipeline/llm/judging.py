@@ -32,8 +32,8 @@ def objection(got: Gathering, asked: Asked, settings: ModelSettings) -> Manners 
 
 def seen(got: Gathering, manners: Manners) -> Manners:
     """Return manners with what a reply shows of how its model thinks."""
-    if not got.reasoning:
-        return manners
+    if not (got.reasoning or got.filter.unopened):
+        return manners if manners.unopened else replace(manners, unopened=False)
     return replace(manners, thinks=True, unopened=got.filter.unopened)
 
 

@@ -12,7 +12,10 @@ from pipeline.llm.settings import ModelSettings
 MODEST = frozenset({"temperature", "reasoning_effort", "stream_options", "max_tokens"})
 """Arguments that a call can do without; `max_tokens` has a newer name."""
 SCHEMA = "response_format"
-_THINKERS = re.compile(r"(?i)(?<![a-z])(?:o[1-9]|r1|gpt-5|gpt-oss)(?![0-9])|qwq|qwen3|think|reason|magistral")
+_SECRETIVE = re.compile(r"(?i)(?<![a-z])(?:o[1-9](?![0-9])|gpt-5|gpt-oss)")
+"""Names of models whose thoughts a server keeps to itself, or apart."""
+_OUTSPOKEN = re.compile(r"(?i)(?<![a-z])r1(?![0-9])|qwq|qwen3|think|reason|magistral")
+"""Names of models whose thoughts may stand in the text."""
 _TALKERS = re.compile(r"(?i)instruct|chat|non-?(?:think|reason)")
 
 
@@ -48,12 +51,31 @@ class Manners:
         return SCHEMA not in self.left_out
 
 
+class Memory:
+    """What was found out about each model of a server."""
+
+    def __init__(self) -> None:
+        self._manners: dict[str, Manners] = {}
+
+    def of(self, model: str) -> Manners:
+        """Return what is known of calls to a model."""
+        return self._manners.get(model, Manners())
+
+    def learn(self, model: str, found: Manners) -> None:
+        """Add what was found out by a call to a model."""
+        self._manners[model] = self.of(model).joined(found)
+
+
 def thinks(settings: ModelSettings, model: str, manners: Manners) -> bool:
     """Return whether a model thinks before it replies: as set, else as seen, else by its name."""
     known = settings.thinks if settings.thinks is not None else manners.thinks
-    return known if known is not None else bool(_THINKERS.search(model)) and not _TALKERS.search(model)
+    if known is not None:
+        return known
+    return bool(_SECRETIVE.search(model) or _OUTSPOKEN.search(model)) and not _TALKERS.search(model)
 
 
 def begins_unopened(settings: ModelSettings, model: str, manners: Manners) -> bool:
     """Return whether a stream may begin in the middle of a thought, so that its beginning must be held back."""
-    return thinks(settings, model, manners) if manners.unopened is None else manners.unopened
+    if manners.unopened is not None:
+        return manners.unopened
+    return thinks(settings, model, manners) and not _SECRETIVE.search(model)

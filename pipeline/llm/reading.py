@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -48,11 +49,12 @@ class Pace:
         return None if math.isinf(allowed) else max(0.0, allowed)
 
 
-async def payloads(response: Response, *, tokens: int, pace: Pace, server: str) -> AsyncGenerator[Any]:
+async def payloads(response: Response, *, streamed: bool, tokens: int, pace: Pace, server: str) -> AsyncGenerator[Any]:
     """Yield the JSON values of an answer: a whole reply, or its pieces; last None, if the server says that it is all.
 
     Args:
-        response: The answer, whole or a stream, whichever was asked for.
+        response: The answer.
+        streamed: Whether a stream was asked for; the server may answer otherwise.
         tokens: How long the reply may be.
         pace: How long the server may be silent.
         server: What to call it in an error.
@@ -63,7 +65,7 @@ async def payloads(response: Response, *, tokens: int, pace: Pace, server: str) 
         Refusal: It is an error after all.
         ModelUnavailable: It is too long, or a web page.
     """
-    streamed = response.content_type.startswith("text/event-stream")
+    streamed = _is_stream(response.content_type, asked=streamed)
     most = _ENVELOPE_BYTES + tokens * (_EVENT_BYTES_A_TOKEN if streamed else _JSON_BYTES_A_TOKEN)
     limited = _limited(_paced(response.chunks, pace), most, server)
     async with aclosing(limited), aclosing(_events(limited) if streamed else _whole(limited)) as values:
@@ -73,6 +75,11 @@ async def payloads(response: Response, *, tokens: int, pace: Pace, server: str) 
                 continue
             yield None
             return
+
+
+def _is_stream(content_type: str, *, asked: bool) -> bool:
+    known = content_type.startswith("text/event-stream")
+    return known or (asked and not re.search("json|html", content_type))
 
 
 async def _paced(chunks: AsyncIterator[bytes], pace: Pace) -> AsyncGenerator[bytes]:
@@ -119,7 +126,7 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
         async with asyncio.timeout(_REST_SECONDS):
             async for _ in chunks:
                 pass
-    except (TimeoutError, Passing):
+    except (TimeoutError, Passing, ModelUnavailable):
         return
 
 

@@ -90,7 +90,7 @@ def _mended(words: str, asked: Asked) -> Manners | PipelineError | None:
         return None
     named = next((name for name in sorted(MODEST) if name in asked.arguments and name in words), None)
     if named == "max_tokens":
-        return replace(asked.manners.without(named), thinks=True)
+        return replace(asked.manners.without(named), thinks=True, unopened=False)
     return asked.manners.without(named) if named else None
 
 

@@ -12,7 +12,7 @@ _LONGEST = 240
 _KEYS = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][\w*.\-]{6,}"
     r"|(?i:bearer)\s+[^\s\"',;]+"
-    r"|(?i:api[-_]?key|authorization|token|secret|password)\b[\"']?\s*[=:]\s*[\"']?[^\s\"',;&]+"
+    r"|(?i:api[-_]?key|authorization|token|secret|password)\b[\"']?\s*[=:]\s*[\"']?(?:(?i:bearer|basic)\s+)?[^\s\"',;&]+"
     r"|(?<=//)[^/\s@]+(?=@)"
 )
 _DEEPEST = 8

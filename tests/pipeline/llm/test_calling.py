@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.errors import PromptTooLong
-from pipeline.llm.settings import Price, StageSettings
+from pipeline.llm.settings import Price, Secret, StageSettings
 from pipeline.model import Message, ModelCall
 from tests.fake_model_rules import AZURE, LLAMA_CPP, OLLAMA, OPENAI, VLLM
 from tests.fake_model_server import in_turn
@@ -95,6 +95,12 @@ async def test_azure_is_asked_by_deployment_with_its_own_header() -> None:
     assert request.path == "/openai/deployments/our-deployment/chat/completions?api-version=2024-10-21"
     assert request.headers["api-key"] == AZURE.key
     assert "authorization" not in request.headers
+
+
+async def test_azure_may_be_asked_with_a_token_instead_of_a_key() -> None:
+    async with asking(lambda _: Reply(), AZURE, api_key=Secret(), azure_ad_token=Secret(AZURE.key)) as ask:
+        await ask.complete()
+    assert "api-key" not in ask.server.requests[0].headers
 
 
 async def test_usage_is_estimated_where_the_server_leaves_it_out() -> None:

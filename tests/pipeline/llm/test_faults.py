@@ -216,6 +216,20 @@ async def test_a_stream_without_its_last_line_is_whole_once_the_reply_has_ended(
         assert (await ask.stream())[1].text == "In the Alps."
 
 
+async def test_a_connection_that_breaks_when_all_was_said_breaks_nothing() -> None:
+    async with asking(lambda request: Fault((*wire(request, GOOD)[:-1], Ending.RESET))) as ask:
+        assert (await ask.stream())[1].text == "In the Alps."
+
+
+async def test_a_stream_without_a_type_is_read_as_one() -> None:
+    def untyped(request) -> Fault:
+        head, *rest = wire(request, GOOD)
+        return Fault((head.replace(b"Content-Type: text/event-stream\r\n", b""), *rest))
+
+    async with asking(untyped) as ask:
+        assert (await ask.stream())[0] == ["In ", "the ", "Alps."]
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_reply_of_ten_megabytes_is_not_read(*, streamed: bool) -> None:
     async with asking(lambda _: Reply("na " * 3_500_000, pieces=("na " * 3_500_000,))) as ask:

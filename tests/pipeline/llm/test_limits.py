@@ -1,0 +1,163 @@
+"""What a turn may use, how many call at once, and what happens when somebody stops."""
+
+import asyncio
+import time
+import tracemalloc
+
+import pytest
+
+from pipeline.errors import BudgetExceeded, ModelUnavailable
+from pipeline.model import Budget, Message, ModelCall, Spent
+from tests.fake_model_server import in_turn
+from tests.fake_model_wire import HANG, Ending, Fault, Reply, error, wire
+from tests.pipeline.llm.asking import CALL, asking
+
+GOOD = Reply("In the Alps.")
+
+
+async def test_the_last_call_of_a_turn_is_made_and_the_next_refused() -> None:
+    async with asking(lambda _: GOOD) as ask:
+        ask.spent = Spent(Budget(calls=2))
+        await ask.complete()
+        await ask.stream()
+        with pytest.raises(BudgetExceeded, match="its 2 calls"):
+            await ask.complete()
+    assert (len(ask.server.requests), ask.spent.calls) == (2, 2)
+
+
+async def test_a_call_beyond_the_tokens_is_refused_before_it_is_made() -> None:
+    async with asking(lambda _: GOOD) as ask:
+        ask.spent = Spent(Budget(tokens=1_100))
+        await ask.complete()
+        assert ask.spent.tokens == 16
+        ask.spent.tokens = 100
+        with pytest.raises(BudgetExceeded, match="100 of its 1100 tokens"):
+            await ask.complete()
+    assert (len(ask.server.requests), ask.spent.calls, ask.spent.tokens) == (1, 1, 100)
+
+
+async def test_calls_at_once_cannot_overdraw_the_tokens() -> None:
+    async with asking(lambda _: Reply(seconds=0.02)) as ask:
+        ask.spent = Spent(Budget(tokens=3_500))
+        results = await asyncio.gather(*(ask.complete() for _ in range(6)), return_exceptions=True)
+    assert sum(isinstance(result, BudgetExceeded) for result in results) == 3
+    assert len(ask.server.requests) == 3
+
+
+async def test_a_turn_out_of_time_makes_no_call() -> None:
+    async with asking(lambda _: GOOD) as ask:
+        ask.spent.deadline = time.monotonic() - 1
+        with pytest.raises(BudgetExceeded, match="60 seconds"):
+            await ask.complete()
+    assert (ask.server.requests, ask.spent.calls) == ([], 0)
+
+
+async def test_a_call_that_was_refused_costs_no_tokens_and_one_that_was_cut_does() -> None:
+    async with asking(lambda _: error(500, "Broken."), retries=1) as ask:
+        with pytest.raises(ModelUnavailable):
+            await ask.complete()
+        assert ask.spent.tokens == 0
+    async with asking(
+        lambda _: Fault((b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", Ending.CLOSE)), retries=1
+    ) as ask:
+        with pytest.raises(ModelUnavailable):
+            await ask.complete()
+        assert 2 * 12 <= ask.spent.tokens <= 2 * 40
+
+
+async def test_no_more_call_at_once_than_set_and_first_come_is_first_served() -> None:
+    async with asking(lambda _: Reply(seconds=0.005), max_concurrency=3) as ask:
+        calls = [ModelCall("draft", (Message("user", f"Question {number}"),)) for number in range(12)]
+        await asyncio.gather(*(ask.complete(call) for call in calls))
+    assert ask.server.busiest == 3
+    assert [request.text for request in ask.server.requests] == [call.messages[0].text for call in calls]
+
+
+async def test_who_waits_between_tries_leaves_the_place_to_others() -> None:
+    async with asking(in_turn(error(429, "Slow down."), GOOD), max_concurrency=1) as ask:
+        first, second = await asyncio.gather(ask.complete(), ask.complete())
+    assert (first.attempts, second.attempts) == (2, 1)
+
+
+async def test_who_waits_for_a_place_gives_up_at_the_end_of_the_turn() -> None:
+    async with asking(lambda _: HANG, max_concurrency=1, timeout_seconds=30) as ask:
+        holding = asyncio.create_task(ask.complete())
+        await ask.server.until(lambda server: len(server.requests) == 1)
+        with pytest.raises(BudgetExceeded):
+            await ask.model.complete(CALL, Spent(deadline=time.monotonic() + 0.05))
+        holding.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await holding
+    assert len(ask.server.requests) == 1
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_cancelling_a_call_closes_its_connection_at_once(*, streamed: bool) -> None:
+    async with asking(lambda _: HANG, max_concurrency=1) as ask:
+        task = asyncio.create_task(ask.stream() if streamed else ask.complete())
+        await ask.server.until(lambda server: len(server.requests) == 1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await ask.server.until(lambda server: server.disconnects == 1 and server.open == 0)
+        ask.server.script = lambda _: GOOD
+        assert (await ask.complete()).text == "In the Alps."
+
+
+async def test_closing_a_stream_closes_its_connection_at_once() -> None:
+    def endless(request) -> Fault:
+        return Fault((*wire(request, GOOD)[:4], Ending.HANG))
+
+    async with asking(endless, max_concurrency=1) as ask:
+        parts = ask.model.stream(CALL, ask.spent)
+        assert (await anext(parts)).text == "In "
+        await parts.aclose()
+        await ask.server.until(lambda server: server.disconnects == 1 and server.open == 0)
+        assert 0 < ask.spent.tokens < 100
+        ask.server.script = lambda _: GOOD
+        assert (await ask.complete()).text == "In the Alps."
+
+
+async def test_cancelling_between_tries_ends_the_call() -> None:
+    async with asking(lambda _: error(500, "Broken.")) as ask:
+        asleep = asyncio.Event()
+
+        async def sleep(_: float) -> None:
+            asleep.set()
+            await asyncio.Event().wait()
+
+        ask.model._sleep = sleep
+        task = asyncio.create_task(ask.complete())
+        await asleep.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert len(ask.server.requests) == 1
+
+
+async def test_a_slow_reader_is_not_taken_for_a_slow_server() -> None:
+    async with asking(lambda _: GOOD, idle_seconds=0.05, first_token_seconds=0.05) as ask:
+        pieces = []
+        async for part in ask.model.stream(CALL, ask.spent):
+            pieces.append(part.text)
+            await asyncio.sleep(0.06)
+    assert pieces[-1] == "In the Alps."
+
+
+async def test_two_hundred_turns_at_once_hold_the_limit_and_little_memory() -> None:
+    async with asking(lambda _: Reply("In the Alps, by three countries."), max_concurrency=16) as ask:
+        spent = [Spent() for _ in range(200)]
+        tracemalloc.start()
+        await asyncio.gather(*(_drained(ask, one) for one in spent))
+        ask.server.requests.clear()
+        left, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert ask.server.busiest == 16
+        assert ask.server.open <= 16
+        assert all(one.calls == 1 and one.tokens > 0 for one in spent)
+    assert (left < 3_000_000, most < 12_000_000) == (True, True)
+
+
+async def _drained(ask, spent: Spent) -> None:
+    async for _ in ask.model.stream(CALL, spent):
+        pass

@@ -1,0 +1,238 @@
+"""What a server objects to is left out from then on, and an unknown objection is said."""
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, SchemaNotOffered
+from pipeline.llm.composing import compose
+from pipeline.llm.manners import Manners
+from pipeline.llm.refusals import Refusal, meaning
+from pipeline.llm.retrying import Passing
+from pipeline.llm.settings import ModelSettings, StageSettings
+from pipeline.model import Message, ModelCall
+from tests.fake_model_rules import KNOWN, LLAMA_CPP, OPENAI, VLLM
+from tests.fake_model_server import in_turn
+from tests.fake_model_wire import Reply, error
+from tests.pipeline.llm.asking import CALL, SCHEMA_CALL, asking
+
+SETTINGS = ModelSettings("small-model", reasoning_effort="low")
+
+
+async def test_a_reasoning_model_is_learned_step_by_step_and_remembered() -> None:
+    async with asking(lambda _: Reply(), name="thinking-model") as ask:
+        assert (await ask.complete()).attempts == 3
+        assert (await ask.complete()).attempts == 1
+        assert ask.waits == []
+    body = ask.server.requests[1].body
+    assert body["max_completion_tokens"] == 1_024 + 4_096
+    assert {"max_tokens", "temperature"}.isdisjoint(body)
+    assert ask.spent.calls == 2
+
+
+async def test_what_is_learned_of_one_model_is_not_held_against_another() -> None:
+    own = {"draft": StageSettings("thinking-model")}
+    async with asking(lambda _: Reply(), stages=own) as ask:
+        await ask.complete()
+        await ask.complete(replace(CALL, stage="verify"))
+    assert "temperature" in ask.server.requests[1].body
+
+
+async def test_an_instruction_becomes_the_users_where_there_is_no_system_role() -> None:
+    talk = ("system", "Be short."), ("user", "Hello"), ("assistant", "Hi."), ("user", "Where?"), ("user", "Quick!")
+    async with asking(lambda _: Reply(), VLLM) as ask:
+        await ask.complete(ModelCall("draft", tuple(Message(role, text) for role, text in talk)))
+        messages = ask.server.requests[0].body["messages"]
+    assert [(message["role"], message["content"]) for message in messages] == [
+        ("user", "Be short.\n\nHello"),
+        ("assistant", "Hi."),
+        ("user", "Where?\n\nQuick!"),
+    ]
+
+
+async def test_stream_options_are_left_out_where_they_are_not_known() -> None:
+    profile = type(OPENAI)(**{**vars(OPENAI), "takes": KNOWN - {"stream_options"}})
+    async with asking(lambda _: Reply(), profile) as ask:
+        _, reply = await ask.stream()
+        await ask.stream()
+    assert reply.estimated
+    assert len(ask.server.rejected) == 1
+
+
+async def test_a_server_without_schemas_is_asked_once_and_remembered() -> None:
+    async with asking(lambda _: Reply("Europe."), LLAMA_CPP) as ask:
+        assert ask.model.structured("draft")
+        for _ in range(2):
+            with pytest.raises(SchemaNotOffered):
+                await ask.complete(SCHEMA_CALL)
+            assert not ask.model.structured("draft")
+            assert not ask.model.structured("verify")
+        assert (ask.spent.calls, ask.spent.tokens, len(ask.server.rejected)) == (0, 0, 1)
+        assert (await ask.complete()).text == "Europe."
+
+
+async def test_a_loose_schema_is_not_offered_either() -> None:
+    async with asking(lambda _: Reply()) as ask:
+        with pytest.raises(SchemaNotOffered):
+            await ask.complete(replace(CALL, schema={"type": "object", "properties": {"place": {"type": "string"}}}))
+
+
+async def test_where_a_schema_is_a_must_its_lack_is_an_error() -> None:
+    async with asking(lambda _: Reply(), LLAMA_CPP, structured="schema") as ask:
+        with pytest.raises(ModelUnavailable) as caught:
+            await ask.complete(SCHEMA_CALL)
+    assert "auto" in caught.value.hint
+
+
+async def test_in_text_mode_no_schema_is_sent() -> None:
+    async with asking(lambda _: Reply(), structured="text") as ask:
+        assert not ask.model.structured("draft")
+        with pytest.raises(SchemaNotOffered):
+            await ask.complete(SCHEMA_CALL)
+    assert ask.server.requests == []
+
+
+async def test_a_server_that_objects_to_everything_is_given_up() -> None:
+    async with asking(lambda _: error(400, "Unsupported parameter: 'temperature'"), temperature=None) as ask:
+        with pytest.raises(ModelUnavailable, match="does not take the call"):
+            await ask.complete()
+    async with asking(lambda _: error(400, "Unsupported: temperature, max_tokens, System role not supported")) as ask:
+        with pytest.raises(ModelUnavailable, match="does not take the call"):
+            await ask.complete()
+    assert len(ask.server.requests) == 4
+
+
+async def test_a_schema_offered_again_by_another_model_is_sent() -> None:
+    refusing = error(400, "response_format json_schema is not supported")
+    async with asking(in_turn(refusing, Reply("{}")), stages={"verify": StageSettings("other-model")}) as ask:
+        with pytest.raises(SchemaNotOffered):
+            await ask.complete(SCHEMA_CALL)
+        assert ask.model.structured("verify")
+
+
+def _meaning(status: int, body: str, *, streamed: bool = True, manners: Manners | None = None) -> object:
+    asked = compose(SCHEMA_CALL, SETTINGS, manners or Manners(), streamed=streamed)
+    return meaning(Refusal(status, body.encode()), asked, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "This model's maximum context length is 8192 tokens. However, you requested 9001 tokens"),
+        (400, "max_tokens must be at least 1, got -186."),
+        (400, "The decoder prompt (length 5000) is longer than the maximum model length of 4096."),
+        (400, "The input (61709 tokens) is longer than the model's context length (40960 tokens)."),
+        (400, "Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens)."),
+        (422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. Given: 3000"),
+        (500, "the request exceeds the available context size. try increasing the context size"),
+        (200, "Trying to keep the first 15857 tokens when context the overflows."),
+        (200, "Context size has been exceeded"),
+        (400, "prompt is too long: 210000 tokens > 200000 maximum"),
+        (400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
+        (400, "Input tokens exceed the configured limit of 272000 tokens."),
+        (400, "input length exceeds maximum context length; raise num_ctx"),
+        (413, "Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 8000"),
+        (429, "Request too large for gpt-4 on tokens per min (TPM): Limit 10000, Requested 12000."),
+    ],
+)
+def test_a_prompt_too_long_is_known_by_its_many_words(status: int, said: str) -> None:
+    assert isinstance(_meaning(status, f'{{"error": {{"message": "{said}"}}}}'), PromptTooLong)
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, '{"error": {"message": "This response_format type is unavailable now"}}'),
+        (400, '{"error": {"message": "invalid value: `json_schema`, supported values are: `json_object`"}}'),
+        (400, '{"detail": "Unsupported parameter: response_format"}'),
+        (422, '{"detail": [{"type": "extra_forbidden", "loc": ["body", "response_format"], "msg": "Extra"}]}'),
+        (500, '{"error": {"message": "Failed to initialize samplers: failed to parse grammar"}}'),
+        (404, '{"error": {"message": "No endpoints found that support structured outputs", "code": 404}}'),
+        (501, '{"error": "guided decoding is not built in"}'),
+    ],
+)
+def test_a_server_without_schemas_is_known_by_its_many_words(status: int, body: str) -> None:
+    assert isinstance(_meaning(status, body), SchemaNotOffered)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "found"),
+    [
+        (
+            422,
+            '{"message": {"detail": [{"loc": ["stream_options"], "msg": "not permitted"}]}}',
+            "stream_options",
+        ),
+        (
+            400,
+            '{"error": {"message": "Unknown parameter.", "param": "stream_options"}}',
+            "stream_options",
+        ),
+        (400, '{"error": {"message": "Unrecognized request argument supplied: reasoning_effort"}}', "reasoning_effort"),
+        (400, '{"error": {"message": "Unsupported value: \'temperature\' does not support 0."}}', "temperature"),
+        (
+            400,
+            '{"error": {"message": "\'max_tokens\' is not supported. Use \'max_completion_tokens\'"}}',
+            "max_tokens",
+        ),
+    ],
+)
+def test_what_a_server_does_not_take_is_known_by_its_name(status: int, body: str, found: str) -> None:
+    manners = _meaning(status, body)
+    assert isinstance(manners, Manners)
+    assert manners.left_out == {found}
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "System role not supported"),
+        (500, "jinja exception: Conversation roles must alternate user/assistant/user/assistant/..."),
+        (400, "After the optional system message, conversation roles must alternate user/assistant"),
+        (400, "Unsupported value: 'messages[0].role' does not support 'system' with this model."),
+    ],
+)
+def test_a_server_of_plain_roles_is_known_by_its_words(status: int, said: str) -> None:
+    manners = _meaning(status, f'{{"error": "{said}"}}')
+    assert isinstance(manners, Manners)
+    assert manners.plain_roles
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (
+            404,
+            '{"error": {"code": "DeploymentNotFound", "message": "It does not exist."}}',
+            ModelUnavailable,
+        ),
+        (404, '{"error": {"message": "model \\"m\\" not found, try pulling it first"}}', ModelUnavailable),
+        (400, '{"error": {"message": "m is not a valid model ID"}}', ModelUnavailable),
+        (400, '{"error": {"message": "Model Not Exist"}}', ModelUnavailable),
+        (429, '{"error": {"message": "You exceeded your current quota, check billing details"}}', Passing),
+        (429, '{"error": {"code": "429", "message": "have exceeded token rate limit of your pricing tier"}}', Passing),
+        (
+            400,
+            '{"error": {"code": "content_filter", "innererror": {}}}',
+            ModelRefused,
+        ),
+        (403, '{"error": {"message": "Your input was flagged"}}', ModelRefused),
+        (400, '{"error": {"message": "max_tokens is too large: 9000. At most 4096 are served"}}', ModelUnavailable),
+        (418, "", ModelUnavailable),
+        (599, '{"error": null}', Passing),
+    ],
+)
+def test_other_errors_are_told_apart(status: int, body: str, kind: type[PipelineError | Passing]) -> None:
+    assert type(_meaning(status, body)) is kind
+
+
+def test_the_words_of_an_echoed_prompt_mean_nothing() -> None:
+    echo = '{"detail": [{"loc": ["body", "messages"], "msg": "odd", "input": "maximum context length, json_schema"}]}'
+    assert type(_meaning(422, echo)) is ModelUnavailable
+
+
+def test_what_calls_at_once_find_out_adds_up() -> None:
+    one = Manners(frozenset({"temperature"}), thinks=True)
+    other = Manners(frozenset({"max_tokens"}), plain_roles=True, unopened=False)
+    both = Manners(frozenset({"temperature", "max_tokens"}), plain_roles=True, thinks=True, unopened=False)
+    assert one.joined(other) == other.joined(one) == both

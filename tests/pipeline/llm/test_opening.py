@@ -1,0 +1,194 @@
+"""Opening a model: what must be set, what the environment fills in, and that a key is never shown."""
+
+import asyncio
+import logging
+import subprocess
+import sys
+import traceback
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import ModelUnavailable
+from pipeline.llm.opening import check, open_model
+from pipeline.llm.saying import said_by, shown
+from pipeline.llm.settings import ModelSettings, Secret, with_environment
+from pipeline.model import Spent
+from tests.fake_model_rules import AZURE, OPENAI
+from tests.fake_model_server import serve
+from tests.fake_model_wire import RESET, Reply, error
+from tests.pipeline.llm.asking import CALL, asking, settings_for
+
+WRONG = "sk-wrong-9876543210abcdef"
+
+
+def test_what_is_open_is_filled_in_from_the_environment() -> None:
+    environ = {"OPENAI_API_KEY": " sk-1234567890\n", "OPENAI_BASE_URL": "http://here/v1", "OPENAI_MODEL": "m"}
+    filled = with_environment(ModelSettings(), environ)
+    assert (filled.name, filled.base_url, filled.api_key) == ("m", "http://here/v1", Secret("sk-1234567890"))
+    mine = ModelSettings("mine", "http://there/v1", Secret("k"))
+    assert with_environment(mine, environ) == mine
+
+
+def test_azure_is_filled_in_from_its_own_variables() -> None:
+    environ = {
+        "AZURE_OPENAI_API_KEY": "key",
+        "AZURE_OPENAI_ENDPOINT": "https://x.example",
+        "OPENAI_API_VERSION": "v",
+        "OPENAI_API_KEY": "other",
+    }
+    filled = with_environment(ModelSettings("d", api="azure"), environ)
+    assert (filled.base_url, filled.api_version, filled.secrets) == ("https://x.example", "v", ("key",))
+
+
+@pytest.mark.parametrize(
+    ("settings", "missing"),
+    [
+        (ModelSettings(), "no name is set"),
+        (ModelSettings("m"), "no api_key is set"),
+        (ModelSettings("m", api="azure"), "no base_url is set"),
+        (ModelSettings("m", "https://x", api="azure"), "no api_version is set"),
+        (ModelSettings("m", "https://x", api="azure", api_version="v"), "no api_key is set"),
+        (ModelSettings("m", "localhost:11434"), "no address"),
+        (ModelSettings("m", "http://x", Secret("schlüssel")), "cannot be a key"),
+        (ModelSettings("m", "http://x", Secret("two\nlines")), "cannot be a key"),
+    ],
+)
+def test_what_is_missing_is_said_with_what_to_do(settings: ModelSettings, missing: str) -> None:
+    with pytest.raises(ModelUnavailable, match=missing) as caught:
+        check(settings)
+    assert caught.value.hint
+    assert "schlüssel" not in f"{caught.value}{caught.value.hint}"
+
+
+def test_a_local_server_needs_no_key() -> None:
+    check(ModelSettings("m", "http://localhost:11434/v1"))
+
+
+def test_settings_show_no_key_and_no_address() -> None:
+    settings = ModelSettings("m", "http://me:pass@host:1/v1?api-key=abc", Secret(WRONG), Secret("eyJhbG"))
+    assert "..." in repr(settings)
+    for hidden in (WRONG, "eyJhbG", "pass", "abc"):
+        assert hidden not in f"{settings!r} {settings} {settings.api_key} {settings.plan('x')!r}"
+    assert settings.server == "host:1"
+
+
+@pytest.mark.parametrize("profile", [OPENAI, AZURE], ids=lambda profile: profile.name)
+async def test_a_wrong_key_is_said_without_it(profile, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with asking(lambda _: Reply(), profile, api_key=Secret(WRONG)) as ask:
+        with pytest.raises(ModelUnavailable, match="does not accept the key") as caught:
+            await ask.complete()
+    whole = "".join(traceback.format_exception(caught.value)) + caplog.text + caught.value.hint + repr(ask.model)
+    assert "API_KEY" in caught.value.hint
+    assert "sk-wrong" not in whole
+    assert len(ask.server.rejected) == 1
+
+
+async def test_a_missing_key_is_said_to_be_missing() -> None:
+    async with asking(lambda _: Reply(), api_key=Secret()) as ask:
+        with pytest.raises(ModelUnavailable) as caught:
+            await ask.complete()
+    assert caught.value.hint.startswith("set api_key")
+
+
+async def test_no_log_carries_a_key_or_headers(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    answers = [Reply(), Reply(), error(500, f"Bearer {OPENAI.key}", Set_Cookie="session=1"), RESET, Reply()]
+    async with asking(lambda _: answers.pop(0)) as ask:
+        await ask.complete()
+        await ask.stream()
+        await ask.complete()
+    assert OPENAI.key not in caplog.text
+    assert "session=1" not in caplog.text
+    assert "uthorization" not in caplog.text
+
+
+async def test_no_error_chains_the_request_that_holds_the_key() -> None:
+    async with asking(lambda _: RESET, retries=0) as ask:
+        with pytest.raises(ModelUnavailable) as caught:
+            await ask.complete()
+    seen: BaseException | None = caught.value
+    while seen is not None:
+        assert not hasattr(seen, "request")
+        seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Incorrect API key provided: sk-proj-ab12****************wxyz.",
+        "header Authorization: Bearer eyJhbGciOi.x.y was bad",
+        "GET /v1?api-key=0123456789&x=1 failed",
+        '{"api_key": "0123456789"}',
+        "see https://user:0123456789@host/",
+        "key my own secret is bad",
+    ],
+)
+def test_what_looks_like_a_key_is_not_said(said: str) -> None:
+    clean = shown(said, ["my own secret"])
+    assert "***" in clean
+    for hidden in ("ab12", "wxyz", "eyJ", "0123456789", "my own"):
+        assert hidden not in clean
+
+
+def test_what_looks_like_no_key_is_said() -> None:
+    said = "Unsupported value: 'max_tokens' is too large: 5000; risk-averse key results, task-oriented"
+    assert shown(said, []) == said
+
+
+def test_a_servers_message_is_found_in_its_many_forms() -> None:
+    forms = [
+        b'{"error": {"message": "Broken."}}',
+        b'{"error": "Broken."}',
+        b'{"object": "error", "message": "Broken."}',
+        b'{"detail": "Broken."}',
+        b'{"detail": [{"loc": ["body"], "msg": "Broken."}]}',
+        b"Broken.",
+        b'"Broken."',
+    ]
+    assert {said_by(form, []) for form in forms} == {"Broken."}
+    assert {said_by(form, []) for form in (b"", b"{}", b"[]", b"null", b"[" * 60_000)} <= {
+        "it sent no message",
+        "[" * 240 + "…",
+    }
+    assert said_by(b"<!DOCTYPE html><html>", []) == "it sent a web page"
+
+
+async def test_a_key_of_another_address_is_not_sent_there_after_a_redirect() -> None:
+    async with serve(lambda _: Reply()) as other:
+        moved = error(302, "Moved.", Location=f"{other.url}/chat/completions")
+        async with asking(lambda _: moved) as ask:
+            with pytest.raises(ModelUnavailable):
+                await ask.complete()
+        assert (other.requests, other.rejected) == ([], [])
+
+
+async def test_closing_a_model_closes_its_connections() -> None:
+    async with serve(lambda _: Reply()) as server:
+        async with open_model(settings_for(server)) as model:
+            await asyncio.gather(*(model.complete(CALL, Spent()) for _ in range(4)))
+            assert server.open > 0
+        await server.until(lambda it: it.open == 0)
+
+
+async def test_the_operators_own_log_level_is_kept() -> None:
+    logger = logging.getLogger("httpcore2")
+    before = logger.level
+    try:
+        logger.setLevel(logging.INFO)
+        async with asking(lambda _: Reply()):
+            assert logger.level == logging.INFO
+    finally:
+        logger.setLevel(before)
+
+
+def test_the_client_is_not_imported_before_a_model_is_opened() -> None:
+    code = "import sys, pipeline.llm.opening; sys.exit(any(name in sys.modules for name in ('openai', 'httpx2')))"
+    root = Path(__file__).parents[3]
+    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
+
+
+def test_settings_can_be_changed_without_showing_a_key() -> None:
+    assert WRONG not in repr(replace(ModelSettings("m", api_key=Secret(WRONG)), name="n"))

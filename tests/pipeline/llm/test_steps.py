@@ -1,0 +1,92 @@
+"""The small pure steps: counting, events, waits between tries."""
+
+from datetime import UTC, datetime
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.llm.counting import prompt_tokens, tokens
+from pipeline.llm.events import EventReader
+from pipeline.llm.replies import Gathering
+from pipeline.llm.retrying import asked_wait, backoff
+from pipeline.model import Message, ModelCall
+
+NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        ("", 0, 0),
+        ("The lake lies where three countries meet, and its water is drunk far away.", 15, 24),
+        ("Der See liegt, wo drei Länder zusammentreffen, und sein Wasser wird weit weg getrunken.", 20, 32),
+        ("湖位于三国交界处，湖水被引到很远的地方饮用。", 14, 30),
+        ("Озеро лежит там, где встречаются три страны.", 10, 28),
+    ],
+)
+def test_tokens_are_counted_about_right(text: str, least: int, most: int) -> None:
+    assert least <= tokens(text) <= most
+
+
+def test_a_call_counts_its_messages_and_its_schema() -> None:
+    call = ModelCall("x", (Message("user", "abcdefg"), Message("user", "abcdefg")))
+    assert prompt_tokens(call) == 2 * (2 + 4)
+    assert prompt_tokens(ModelCall("x", call.messages, schema={"type": "object"})) > prompt_tokens(call)
+
+
+@given(
+    st.lists(st.sampled_from([b"data: {1}", b"data:{2}\r", b": alive", b"event: x", b"", b"error: {3}", b"data: "])),
+    st.data(),
+)
+def test_where_a_stream_of_events_is_cut_changes_nothing(lines: list[bytes], data: st.DataObject) -> None:
+    sent = b"\n".join(lines)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(sent)), max_size=5)))
+    reader = EventReader()
+    pieces = [sent[start:end] for start, end in zip([0, *cuts], [*cuts, len(sent)], strict=True)]
+    read = [event for piece in pieces for event in reader.feed(piece)] + list(reader.end())
+    known = {b"data: {1}": b"{1}", b"data:{2}\r": b"{2}", b"error: {3}": b"{3}"}
+    assert read == [known[line] for line in lines if line in known]
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "Fri, 01 May 2026 12:00:30 GMT"}, 30.0),
+        ({"retry-after": "Fri, 01 May 2026 11:00:00 GMT"}, 0.0),
+        ({"retry-after": "Fri, 01 May 2026 12:00:30"}, 30.0),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after-ms": "x", "retry-after": "9"}, 9.0),
+    ],
+)
+def test_the_wait_that_a_server_asks_for_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    assert asked_wait(headers, NOW) == seconds
+
+
+@given(st.integers(1, 10_000), st.integers())
+def test_waits_double_up_to_eight_seconds_and_never_meet(tried: int, seed: int) -> None:
+    longest = min(8.0, 0.5 * 2 ** min(tried - 1, 10))
+    assert longest / 2 <= backoff(tried, Random(seed)) <= longest
+
+
+KEYS = ["choices", "message", "delta", "content", "usage", "prompt_tokens", "thinking", "text", "error"]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSON, st.booleans())
+def test_any_json_is_taken_for_what_it_is_worth(value: object, streamed: bool) -> None:  # noqa: FBT001 - hypothesis gives it
+    got = Gathering(hold=not streamed, streamed=streamed)
+    said = got.add(value) + got.add({"choices": [value]}) + got.add({"choices": [{"message": value}]}) + got.end()
+    assert said == got.text

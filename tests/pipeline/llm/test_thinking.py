@@ -1,0 +1,150 @@
+"""Models that think before they reply: where servers put the thoughts, and that they never pass for the reply."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.errors import ModelUnavailable, SchemaNotOffered
+from pipeline.llm.thoughts import ThoughtFilter
+from tests.fake_model_rules import OLLAMA, OPENAI, VLLM
+from tests.fake_model_server import in_turn
+from tests.fake_model_wire import Reply
+from tests.pipeline.llm.asking import SCHEMA_CALL, asking
+
+THOUGHTS = {
+    "<think>It lies low.</think>\n\nIn the Alps.": ("It lies low.", "In the Alps."),
+    "\n<THINKING>It lies low.</Thinking> In the Alps.": ("It lies low.", "In the Alps."),
+    "It lies low.\n</think>\n\nIn the Alps.": ("It lies low.", "In the Alps."),
+    "Low.</think>No, high.</think>In the Alps.": ("Low.No, high.", "In the Alps."),
+    "<think>One.</think>In the <think>Two.</think>Alps.": ("One.Two.", "In the Alps."),
+    "<think>": ("", ""),
+    "a < b, <thin ice>, </p>": ("", "a < b, <thin ice>, </p>"),
+    "2 <": ("", "2 <"),
+}
+
+
+@pytest.mark.parametrize(("said", "meant"), THOUGHTS.items())
+def test_thoughts_are_parted_from_the_text(said: str, meant: tuple[str, str]) -> None:
+    thoughts = ThoughtFilter(hold=True)
+    text = thoughts.feed(said) + thoughts.end()
+    assert ("".join(thoughts.thoughts).strip(), text) == meant
+
+
+@given(
+    st.lists(
+        st.sampled_from(["<think>", "</think>", "</thinking>", "<", "th", "ink>", " ", "a", "\n", "é"]), max_size=12
+    ),
+    st.data(),
+)
+def test_where_a_text_is_cut_changes_nothing(parts: list[str], data: st.DataObject) -> None:
+    """Held back or not: unless a thought turned out too late to be one, and then it is said so."""
+    said = "".join(parts)
+    whole = ThoughtFilter(hold=True)
+    expected = whole.feed(said) + whole.end(), "".join(whole.thoughts)
+    for hold in (True, False):
+        cuts = sorted(data.draw(st.lists(st.integers(0, len(said)), max_size=5)))
+        pieces = [said[start:end] for start, end in zip([0, *cuts], [*cuts, len(said)], strict=True)]
+        cut = ThoughtFilter(hold=hold)
+        text = "".join(map(cut.feed, pieces)) + cut.end()
+        assert cut.late or (text, "".join(cut.thoughts)) == expected
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("profile", [VLLM, OLLAMA], ids=lambda profile: profile.reasoning_field)
+async def test_thoughts_in_a_field_of_their_own_are_kept_apart(profile, *, streamed: bool) -> None:
+    async with asking(lambda _: Reply("In the Alps.", reasoning="It lies low."), profile) as ask:
+        reply = (await ask.stream())[1] if streamed else await ask.complete()
+    assert (reply.text, reply.reasoning) == ("In the Alps.", "It lies low.")
+
+
+async def test_thoughts_among_the_parts_of_a_content_are_kept_apart() -> None:
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Low."}]},
+        {"type": "text", "text": "In the Alps."},
+    ]
+    async with asking(lambda _: Reply(None, extra={"content": parts})) as ask:
+        reply = await ask.complete()
+    assert (reply.text, reply.reasoning) == ("In the Alps.", "Low.")
+
+
+async def test_tags_split_over_pieces_are_seen() -> None:
+    pieces = ("<th", "ink>It lies", " low.</", "think>", "\n\nIn ", "the Alps.")
+    async with asking(lambda _: Reply("", pieces=pieces)) as ask:
+        given, reply = await ask.stream()
+    assert (given, reply.text, reply.reasoning) == (["In ", "the Alps."], "In the Alps.", "It lies low.")
+
+
+UNOPENED = Reply("", pieces=("It lies", " low.", "</think>", "In the ", "Alps."))
+
+
+async def test_thoughts_without_a_beginning_stop_the_first_stream_and_are_held_back_from_then_on() -> None:
+    async with asking(lambda _: UNOPENED) as ask:
+        with pytest.raises(ModelUnavailable, match="thoughts"):
+            await ask.stream()
+        given, reply = await ask.stream()
+    assert (given, reply.text, reply.reasoning) == (["In the ", "Alps."], "In the Alps.", "It lies low.")
+
+
+async def test_thoughts_without_a_beginning_are_known_from_a_whole_reply() -> None:
+    async with asking(in_turn(Reply("It lies low.</think>In the Alps."), UNOPENED)) as ask:
+        assert (await ask.complete()).text == "In the Alps."
+        assert (await ask.stream())[0] == ["In the ", "Alps."]
+
+
+@pytest.mark.parametrize("name", ["qwen3:8b", "deepseek-r1:7b", "QwQ-32B"])
+async def test_a_thinker_by_name_is_held_back_from_the_first(name: str) -> None:
+    profile = type(VLLM)(**{**vars(VLLM), "models": (name,)})
+    async with asking(lambda _: UNOPENED, profile) as ask:
+        assert (await ask.stream())[0] == ["In the ", "Alps."]
+
+
+async def test_what_was_held_back_for_nothing_comes_in_the_end_and_at_once_from_then_on() -> None:
+    async with asking(lambda _: Reply("In the Alps."), thinks=True) as ask:
+        given, reply = await ask.stream()
+        assert (given, reply.text, reply.reasoning) == (["In the Alps."], "In the Alps.", "")
+        assert (await ask.stream())[0] == ["In ", "the ", "Alps."]
+
+
+async def test_a_thought_cut_off_gets_room_at_once() -> None:
+    cut = Reply("<think>It lies low, and so", finish="length")
+    async with asking(in_turn(cut, Reply("<think>Low.</think>In the Alps."))) as ask:
+        reply = await ask.complete()
+    assert (reply.text, reply.attempts, ask.waits) == ("In the Alps.", 2, [])
+    assert [request.body["max_tokens"] for request in ask.server.requests] == [1_024, 1_024 + 4_096]
+    assert ask.spent.tokens > reply.prompt_tokens + reply.completion_tokens
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_thought_that_never_ends_is_said_to_be(*, streamed: bool) -> None:
+    async with asking(lambda _: Reply("<think>Low, and so", finish="length")) as ask:
+        with pytest.raises(ModelUnavailable, match="thought for all of its 5120 tokens") as caught:
+            await (ask.stream() if streamed else ask.complete())
+    assert "thinking_tokens" in caught.value.hint
+    assert len(ask.server.requests) == 2
+
+
+async def test_room_for_thoughts_gives_way_in_a_small_window() -> None:
+    async with asking(lambda _: Reply(), thinks=True, context_tokens=2_000) as ask:
+        await ask.complete()
+    assert 1_900 < ask.server.requests[0].body["max_tokens"] < 2_000
+
+
+async def test_a_schema_that_holds_the_thoughts_instead_is_given_up() -> None:
+    async with asking(lambda _: Reply("", reasoning='{"place": "Europe"}'), OPENAI) as ask:
+        with pytest.raises(SchemaNotOffered):
+            await ask.complete(SCHEMA_CALL)
+        assert not ask.model.structured("draft")
+    assert ask.spent.calls == 0
+
+
+async def test_only_thoughts_are_no_reply() -> None:
+    async with asking(lambda _: Reply("<think>Low.</think>")) as ask:
+        with pytest.raises(ModelUnavailable, match="empty reply"):
+            await ask.complete()
+
+
+async def test_a_model_may_be_set_not_to_think() -> None:
+    profile = type(VLLM)(**{**vars(VLLM), "models": ("qwen3:8b",)})
+    async with asking(lambda _: Reply("In the Alps."), profile, thinks=False) as ask:
+        assert (await ask.stream())[0] == ["In ", "the ", "Alps."]
+    assert ask.server.requests[0].body["max_tokens"] == 1_024
