@@ -1,0 +1,280 @@
+"""Asking a model: what is put right on the way, what is not, and what is noted of every call."""
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from pipeline.asking import Prompter
+from pipeline.errors import BudgetExceeded, ModelUnavailable, PromptTooLong, SchemaNotOffered, UnreadableReply
+from pipeline.findings import Finding, sentences_of
+from pipeline.model import ModelCall, ModelReply, Spent
+from pipeline.parsing.draft import DraftSplitter
+from pipeline.parsing.query import QUERY
+from pipeline.parsing.verdict import verification
+from pipeline.recording import Recorder
+from pipeline.types import Conversation, Turn
+from storage.types import SearchQuery, Step, Verdict
+from tests.pipeline.scripted import Line, ScriptedLLM
+from tests.pipeline.world import NOW, Shelf, hit
+
+TALK = Conversation(tuple(Turn("user", f"question {number}") for number in range(5)))
+SENTENCES = sentences_of([
+    hit("The bell was cast in 1887. It hangs on the quay.", key="bell.md"),
+    hit("The quay is long.", key="quay.md"),
+])  # fmt: skip
+READABLE = "Search: yes\nQuery: bell\nTime: none"
+
+
+def prompter(lines: Line | list[Line], **options: Any) -> tuple[Prompter, ScriptedLLM, Recorder]:
+    llm = ScriptedLLM({"stage": lines}, **options)
+    recorder = Recorder(Shelf([]).search, tell=lambda _: None)
+    return Prompter(llm, Spent(), note=recorder.note, now=NOW, random=Random(1)), llm, recorder
+
+
+async def ask(asked: Prompter, talk: Conversation = TALK) -> SearchQuery | None:
+    return await asked.ask("query", QUERY, stage="stage", talk=talk, reading="")
+
+
+def facts(recorder: Recorder) -> list[dict[str, Any]]:
+    return [dict(step.facts) for step in recorder.steps]
+
+
+async def test_a_call_is_noted_with_all_that_came_of_it() -> None:
+    """Template, facts by reference, reply, tokens, cost: enough to tell the story, and no passage twice."""
+    reply = ModelReply(
+        "Sentences: 1\nVerdict: SUPPORTS", "tiny-1", reasoning="hm", prompt_tokens=900, completion_tokens=9,
+        cached_tokens=700, cost=0.25, attempts=2,
+    )  # fmt: skip
+    asked, _, recorder = prompter(reply)
+
+    found = await asked.ask(
+        "verify", verification(3, reasoned=True), stage="stage", talk=TALK, claim="It rings.", sentences=SENTENCES
+    )
+
+    (step,) = recorder.steps
+    assert found.verdict is Verdict.SUPPORTS
+    assert step == Step(
+        "stage",
+        {
+            "template": "verify",
+            "facts": {
+                "talk": 5,
+                "claim": "It rings.",
+                "sentences": ["bell.md#0:0-26", "bell.md#0:27-48", "quay.md#0:0-17"],
+            },
+            "format": "text",
+            "examples": True,
+            "model": "tiny-1",
+            "reply": "Sentences: 1\nVerdict: SUPPORTS",
+            "reasoning": "hm",
+            "finish": "stop",
+            "prompt_tokens": 900,
+            "completion_tokens": 9,
+            "cached_tokens": 700,
+            "estimated": False,
+            "cost": 0.25,
+            "attempts": 2,
+        },
+        step.milliseconds,
+    )
+    assert step.milliseconds > 0
+
+
+async def test_a_server_that_keeps_a_schema_is_given_one() -> None:
+    """The reply is read as JSON then, whatever stands round it."""
+    asked, llm, recorder = prompter(
+        'Sure:\n```json\n{"search": true, "query": "bell", "time": "1887"}\n```', schemas=True
+    )
+
+    assert await ask(asked) == SearchQuery("bell", 1887)
+    assert llm.calls[0].schema == QUERY.schema
+    assert facts(recorder)[0]["format"] == "schema"
+
+
+async def test_a_server_that_keeps_none_after_all_is_asked_for_text() -> None:
+    """The call that it declined is on record, and does not count as one."""
+    asked, llm, recorder = prompter(READABLE, schemas=True, keeps=False)
+
+    assert await ask(asked) == SearchQuery("bell")
+    assert [call.schema is None for call in llm.calls] == [False, True]
+    assert "JSON" not in llm.calls[1].messages[0].text
+    assert [one.get("error", "")[:16] for one in facts(recorder)] == ["SchemaNotOffered", ""]
+    assert recorder.usage.llm_calls == 1
+
+
+async def test_a_reply_that_cannot_be_read_is_asked_for_once_more() -> None:
+    """The model is shown what it said and told what was wrong with it; both calls are on record."""
+    asked, llm, recorder = prompter(["Well, let me see.", READABLE])
+
+    assert await ask(asked) == SearchQuery("bell")
+    first, again = (call.messages for call in llm.calls)
+    assert again[: len(first)] == first
+    assert [(message.role, message.text[:40]) for message in again[len(first) :]] == [
+        ("assistant", "Well, let me see."),
+        ("user", "This reply cannot be read: the line “Sea"),
+    ]
+    assert facts(recorder)[0]["reply"] == "Well, let me see."
+    assert facts(recorder)[0]["error"].startswith("UnreadableReply: the line")
+
+
+@pytest.mark.parametrize("reply", ["", "   ", "Hm.", "x" * 200_000, "{" * 5_000, '{"search": tru'])
+@pytest.mark.parametrize("schemas", [False, True])
+async def test_a_reply_that_cannot_be_read_twice_is_an_error(reply: str, schemas: bool) -> None:  # noqa: FBT001 - cases
+    """The error says at which step, and what was wrong; no third call is made."""
+    asked, llm, _ = prompter(reply, schemas=schemas)
+
+    with pytest.raises(UnreadableReply, match=r"“stage” could not be read, twice"):
+        await ask(asked)
+
+    assert len(llm.calls) == 2
+    assert len(llm.calls[1].messages[-2].text) < 10_000
+
+
+async def test_a_reply_that_was_cut_off_is_told_to_be_briefer() -> None:
+    """Otherwise the second one would be cut as well."""
+    asked, llm, _ = prompter([ModelReply("Well", "tiny-1", finish="length"), READABLE])
+
+    await ask(asked)
+
+    assert "be briefer" in llm.calls[1].messages[-1].text
+
+
+def _fits(characters: int) -> Callable[[ModelCall], str]:
+    def line(call: ModelCall) -> str:
+        if sum(len(message.text) for message in call.messages) > characters:
+            raise PromptTooLong("it does not fit")
+        return READABLE if call.stage == "stage" else ""
+
+    return line
+
+
+async def test_a_prompt_that_is_too_long_loses_its_oldest_turns() -> None:
+    """Half of them at a time; the question stays."""
+    asked, llm, recorder = prompter([PromptTooLong("no"), READABLE])
+
+    await ask(asked)
+
+    assert "question 0" not in llm.calls[1].messages[-1].text
+    assert "question 1" not in llm.calls[1].messages[-1].text
+    assert "User: question 2\nUser: question 3\nUser: question 4" in llm.calls[1].messages[-1].text
+    assert [one["facts"]["talk"] for one in facts(recorder)] == [5, 3]
+
+
+async def test_then_the_examples_go() -> None:
+    """A question alone with its instruction is the least that can be asked."""
+    asked, llm, _ = prompter(_fits(2_200))
+
+    assert await ask(asked) == SearchQuery("bell")
+    assert len(llm.calls[-1].messages) == 2
+
+
+async def test_a_prompt_that_cannot_be_made_smaller_is_an_error() -> None:
+    """After so many tries as there were things to leave out."""
+    asked, llm, _ = prompter(PromptTooLong("no"))
+
+    with pytest.raises(PromptTooLong):
+        await ask(asked)
+
+    assert len(llm.calls) == 5
+
+
+@pytest.mark.parametrize(
+    "error", [ModelUnavailable("away"), BudgetExceeded("spent"), SchemaNotOffered("odd"), KeyError("x")]
+)
+async def test_all_other_errors_pass_and_are_noted(error: Exception) -> None:
+    """A call that failed is on record with why."""
+    asked, _, recorder = prompter(error)
+
+    with pytest.raises(type(error)):
+        await ask(asked)
+
+    assert facts(recorder)[0]["error"].startswith(f"{type(error).__name__}: ")
+
+
+async def test_a_call_that_is_cancelled_is_noted() -> None:
+    """Also the record of a turn that somebody stopped is whole."""
+    asked, _, recorder = prompter(READABLE, waits={"stage": asyncio.Event()})
+    task = asyncio.create_task(ask(asked))
+    await asyncio.sleep(0)
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert facts(recorder)[0]["error"] == "CancelledError"
+
+
+async def test_a_student_is_shown_no_examples() -> None:
+    """The instruction and the turn."""
+    llm = ScriptedLLM({"stage": READABLE})
+    asked = Prompter(llm, Spent(), note=lambda *_: None, now=NOW, random=Random(1), student=True)
+
+    await ask(asked)
+
+    assert [message.role for message in llm.calls[0].messages] == ["system", "user"]
+
+
+class TestStreams:
+    """Replies that are read as they arrive."""
+
+    FINDINGS = (Finding("The bell was cast in 1887.", SENTENCES[:1]),)
+
+    def stream(self, asked: Prompter) -> Any:
+        talk = Conversation((Turn("user", "When?"),))
+        return asked.stream(
+            "draft", DraftSplitter(1), stage="stage", talk=talk, findings=self.FINDINGS, language="English"
+        )
+
+    async def test_values_come_as_they_are_certain(self) -> None:
+        """And the whole reply is noted with its tokens."""
+        asked, _, recorder = prompter("The bell was cast in 1887 [1]. It rings.")
+
+        said = [(one.text, one.numbers) async for one in self.stream(asked)]
+
+        assert said == [("The bell was cast in 1887.", (1,)), ("It rings.", ())]
+        assert facts(recorder)[0]["reply"] == "The bell was cast in 1887 [1]. It rings."
+        assert recorder.usage.prompt_tokens == 100
+
+    async def test_a_server_that_gives_all_at_once_will_do(self) -> None:
+        """Pieces are a courtesy."""
+        asked, _, _ = prompter("The bell was cast in 1887 [1].", size=10_000)
+
+        assert len([one async for one in self.stream(asked)]) == 1
+
+    async def test_a_reply_that_is_no_draft_is_asked_for_once_more(self) -> None:
+        """Nothing of the first is given."""
+        asked, llm, _ = prompter(["It was cast in 1887.", "The bell was cast in 1887 [1]."])
+
+        assert [one.text async for one in self.stream(asked)] == ["The bell was cast in 1887."]
+        assert llm.calls[1].messages[-2].text == "It was cast in 1887."
+
+    async def test_a_prompt_that_is_too_long_is_cut(self) -> None:
+        """As one that is not streamed."""
+        asked, llm, _ = prompter([PromptTooLong("no"), "The bell was cast in 1887 [1]."])
+
+        assert len([one async for one in self.stream(asked)]) == 1
+        assert len(llm.calls[1].messages) == 2
+
+    async def test_closing_the_stream_ends_the_call(self) -> None:
+        """At once, and what had arrived is on record."""
+        asked, llm, recorder = prompter("The bell was cast in 1887 [1]. " * 50)
+        stream = self.stream(asked)
+        await anext(stream)
+
+        await stream.aclose()
+
+        assert llm.ended == ["stage"]
+        assert facts(recorder)[0]["error"] == "GeneratorExit"
+        assert facts(recorder)[0]["reply"].startswith("The bell was cast in 1887 [1].")
+
+    async def test_an_error_on_the_way_passes(self) -> None:
+        """And is noted."""
+        asked, _, recorder = prompter(ModelUnavailable("away"))
+
+        with pytest.raises(ModelUnavailable):
+            [one async for one in self.stream(asked)]
+
+        assert facts(recorder)[0]["error"] == "ModelUnavailable: away"
