@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pipeline.support.dates import Date, covers
-from pipeline.support.known_names import alike, known_names, root
-from pipeline.support.names import Name
+from pipeline.support.known_names import alike, known_names, root, spellings
+from pipeline.support.names import Name, is_ordinary
 from pipeline.support.numbers import Bound, Number
 from pipeline.support.numerals import numerals
 from pipeline.support.reading import PassageReading, Reading, read_passage, without_possessive
 from pipeline.support.tokens import stem
-from pipeline.support.units import equal, same_kind, same_unit
+from pipeline.support.units import conversions, equal, same_unit
 
 _LEAST_GLUED = 6
-_ROUGHLY = {Bound.ABOUT: (0.9, 1.1), Bound.NEARLY: (0.8, 1.0), Bound.OVER: (1.0, 2.0), Bound.UNDER: (0.5, 1.0)}
-"""What share of the number said the number meant may be."""
+_ROUGHLY = 0.1
+"""How far, as a share, "about" may be from the number; "over", "nearly" and "under" twice as far."""
 _ACRONYM = re.compile(r"[a-z]{2,6}")
 
 
@@ -63,38 +63,53 @@ def says_date(facts: Facts, date: Date) -> bool:
 
 def says_number(facts: Facts, number: Number) -> bool:
     """Whether the passages say a number, whatever its unit, or another that its bound or its unit makes the same."""
-    return any(_same_number(known, number) for part in facts.everything for known in part.numbers) or any(
+    return any(same_number(known, number) for part in facts.everything for known in part.numbers) or any(
         _said_otherwise(part, number) for part in facts.everything
     )
 
 
-def _same_number(known: Number, number: Number) -> bool:
+def same_number(known: Number, number: Number) -> bool:
+    """Whether a number of the passages makes one of the sentence true."""
     if any(value in known.values for value in number.values):
         return True
-    if number.units and known.units and _equal(known, number):
+    if number.units and known.units and equal_quantities(known, number):
         return True
-    return number.bound in _ROUGHLY and within_bound(known, number)
+    return number.bound is not Bound.EXACTLY and not known.ordinal and _within_bound(known, number)
 
 
-def within_bound(known: Number, number: Number) -> bool:
-    """Whether a number that the passages say lies where "about", "over" or "nearly" another puts it."""
-    if known.ordinal or (number.units and known.units and not same_kind(number.units, known.units)):
-        return False
-    least, most = _ROUGHLY[number.bound]
+def equal_quantities(known: Number, number: Number) -> bool:
+    """Whether two quantities are the same in different units."""
+    return any(equal(value, number.units, other, known.units) for value in number.values for other in known.values)
+
+
+def _within_bound(known: Number, number: Number) -> bool:
+    """Whether a number lies where "about", "over" or "nearly" puts it: the sentence says it more roughly, no more."""
     if number.units and known.units and not same_unit(number.units, known.units):
         return any(
-            equal(share * value, number.units, other, known.units)
-            for value in number.values for other in known.values for share in (least, (least + most) / 2, most)
-        )  # fmt: skip
+            _rounds(converted, value, number.bound)
+            for value in number.values
+            for other in known.values
+            for converted in conversions(other, known.units, number.units)
+        )
     return any(
-        min(least * value, most * value) <= other <= max(least * value, most * value)
+        _figures(value) < _figures(other) and _rounds(other, value, number.bound)
         for value in number.values
         for other in known.values
     )
 
 
-def _equal(known: Number, number: Number) -> bool:
-    return any(equal(value, number.units, other, known.units) for value in number.values for other in known.values)
+def _rounds(exact: float, rough: float, bound: Bound) -> bool:
+    """Whether `rough` is `exact` rounded as the bound says."""
+    if bound is Bound.ABOUT:
+        return abs(exact - rough) <= _ROUGHLY * abs(exact)
+    if bound is Bound.OVER:
+        return rough < exact <= rough * (1 + 2 * _ROUGHLY)
+    return exact < rough <= exact * (1 + 2 * _ROUGHLY)
+
+
+def _figures(value: float) -> int:
+    """Count the figures of a number that tell: 3 of 1250."""
+    return len(f"{value:.9g}".replace(".", "").split("e")[0].strip("0")) if value else 1
 
 
 def _said_otherwise(part: PassageReading, number: Number) -> bool:
@@ -119,8 +134,8 @@ def says_name(facts: Facts, name: Name) -> bool:
 
 def _says_word(facts: Facts, word: str) -> bool:
     everything = facts.everything
-    spellings = _spellings(word)
-    if any(not spellings.isdisjoint(part.words) for part in everything):
+    forms = spellings(word)
+    if any(not forms.isdisjoint(part.words) for part in everything):
         return True
     stemmed, begins = stem(word, "en"), root(word)
     for part in everything:
@@ -134,15 +149,6 @@ def _says_word(facts: Facts, word: str) -> bool:
     if any(" " in alias and f" {alias} " in part.joined for alias in aliases for part in everything):
         return True
     return len(word) >= _LEAST_GLUED and any(word in glued(part) for part in everything)
-
-
-@lru_cache(maxsize=16_384)
-def _spellings(word: str) -> frozenset[str]:
-    """Return the words that stand for a word of a name as they are."""
-    known = known_names()
-    found = {word, word.replace(".", ""), f"{word}s", word.rpartition("'")[2]}
-    found |= {alias for alias in known.aliases.get(word, ()) if " " not in alias}
-    return frozenset(found | known.nicknames.get(word, frozenset()))
 
 
 @lru_cache(maxsize=2048)
@@ -189,24 +195,39 @@ def _says_whole(facts: Facts, name: Name) -> bool:
 def _only_given_names(facts: Facts, name: Name, missing: Iterable[str]) -> bool:
     """Whether only words before a surname are missing, and the passages give that surname no other ones."""
     surname = name.parts[-1]
-    if len(name.parts) < 2 or surname in missing or not any(surname in part.capitals for part in facts.everything):
+    if len(name.parts) < 2 or surname in missing or name.last - name.first != len(name.parts) or is_ordinary(surname):
         return False
-    before = {word for part in facts.everything for word in _before(part, surname)}
-    return all(word in name.parts or _initial_of(word, name) for word in before)
+    if not any(surname in part.capitals for part in facts.everything):
+        return False
+    given = known_given(name.parts[:-1])
+    return all(
+        word in given or (len(word) == 1 and any(one.startswith(word) for one in name.parts))
+        for part in facts.everything
+        for word in _before(part, surname)
+    )
 
 
-def _initial_of(word: str, name: Name) -> bool:
-    return any(part.startswith(word.rstrip(".")) for part in name.parts[:-1]) if len(word.rstrip(".")) == 1 else False
+def known_given(words: Iterable[str]) -> frozenset[str]:
+    """Return given names with their short forms."""
+    return frozenset(form for word in words for form in known_names().nicknames.get(word, frozenset([word])))
 
 
 @lru_cache(maxsize=4096)
 def _before(part: PassageReading, surname: str) -> frozenset[str]:
-    """Return the capitalised words that stand directly before a surname, without titles."""
+    """Return the capitalised words that stand before a surname, without titles."""
     found: set[str] = set()
     for sentence in part.sentences:
-        for place, low in enumerate(sentence.text.low):
-            if without_possessive(low) == surname and place - 1 in sentence.capitals:
-                before = sentence.text.low[place - 1]
-                if before not in known_names().titles and not (place == 1 and stem(before, "en") != before):
-                    found.add(before)
+        low = sentence.text.low
+        for place, word in enumerate(low):
+            before = place - 1
+            while without_possessive(word) == surname and (
+                before in sentence.capitals or low[before : before + 1] == (".",)
+            ):
+                if (
+                    low[before] != "."
+                    and low[before] not in known_names().titles
+                    and not (before == 0 and is_ordinary(low[0]))
+                ):
+                    found.add(low[before].rstrip("."))
+                before -= 1
     return frozenset(found)

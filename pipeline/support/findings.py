@@ -4,11 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pipeline.support.facts import Facts, gather, says_date, says_name, says_number
+from pipeline.support.aligning import Alignment, align
+from pipeline.support.comparing import CLOSE, date_instead, name_instead, number_instead
+from pipeline.support.facts import Facts, equal_quantities, gather, says_date, says_name, says_number
 from pipeline.support.names import names
 from pipeline.support.numbers import Number
+from pipeline.support.polarity import denials
 from pipeline.support.reading import Reading, language_of, read_sentence
-from pipeline.support.units import equal, same_kind, same_unit
+from pipeline.support.units import same_kind, same_unit
 
 
 class Kind(StrEnum):
@@ -50,32 +53,57 @@ class Finding:
 
 
 def findings(sentence: str, passages: Sequence[str], *, context: Sequence[str] = ()) -> tuple[Finding, ...]:
-    """Look up a sentence's numbers, dates, units and names in the passages, and compare what it denies with them."""
-    language = language_of(sentence)
-    read = read_sentence(sentence, language)
+    """Look up a sentence's numbers, dates, units and names in the passages, and compare what it denies with them.
+
+    `context` holds words from outside the passages that count as said in them: the titles of their pages, aliases.
+    """
+    read = read_sentence(sentence, language_of(sentence))
     facts = gather(passages, context)
-    return (*_numbers(read, facts), *_dates(read, facts), *_names(read, facts))
+    alignment = align(read, facts)
+    return (
+        *_numbers(read, facts, alignment),
+        *_dates(read, facts, alignment),
+        *_names(read, facts, alignment),
+        *_denials(alignment),
+    )
 
 
-def _dates(sentence: Reading, facts: Facts) -> Iterator[Finding]:
+def _dates(sentence: Reading, facts: Facts, alignment: Alignment | None) -> Iterator[Finding]:
     for date in sentence.dates:
-        yield Finding(Kind.DATE, date.said, Outcome.FOUND if says_date(facts, date) else Outcome.ABSENT)
+        found = says_date(facts, date)
+        instead = date_instead(alignment, date, elsewhere=found) if alignment else ""
+        yield _finding(Kind.DATE, date.said, instead, found=found)
 
 
-def _names(sentence: Reading, facts: Facts) -> Iterator[Finding]:
+def _names(sentence: Reading, facts: Facts, alignment: Alignment | None) -> Iterator[Finding]:
     for name in names(sentence):
-        yield Finding(Kind.NAME, name.said, Outcome.FOUND if says_name(facts, name) else Outcome.ABSENT)
+        found = says_name(facts, name)
+        instead = name_instead(alignment, name, elsewhere=found) if alignment else ""
+        yield _finding(Kind.NAME, name.said, instead, found=found)
 
 
-def _numbers(sentence: Reading, facts: Facts) -> Iterator[Finding]:
+def _numbers(sentence: Reading, facts: Facts, alignment: Alignment | None) -> Iterator[Finding]:
     for number in sentence.numbers:
-        if _is_claim(number):
-            found = says_number(facts, number)
-            other = _other_unit(number, facts) if found and number.units else ""
-            if other:
-                yield Finding(Kind.UNIT, number.said, Outcome.CONTRADICTED, other)
-            else:
-                yield Finding(Kind.NUMBER, number.said, Outcome.FOUND if found else Outcome.ABSENT)
+        claim = _is_claim(number)
+        found = not claim or says_number(facts, number)
+        instead = number_instead(alignment, number, elsewhere=found) if alignment else ""
+        other = _other_unit(number, facts) if found and number.units else ""
+        if other and not instead:
+            yield Finding(Kind.UNIT, number.said, Outcome.CONTRADICTED, other)
+        elif claim or instead:
+            yield _finding(Kind.NUMBER, number.said, instead, found=found)
+
+
+def _denials(alignment: Alignment | None) -> Iterator[Finding]:
+    if alignment and alignment.coverage >= CLOSE:
+        for one in denials(alignment):
+            kind = Kind.COMPARATIVE if one.comparative else Kind.NEGATION
+            yield Finding(kind, one.said, Outcome.CONTRADICTED, one.instead)
+
+
+def _finding(kind: Kind, said: str, instead: str, *, found: bool) -> Finding:
+    outcome = Outcome.CONTRADICTED if instead else Outcome.FOUND if found else Outcome.ABSENT
+    return Finding(kind, said, outcome, instead)
 
 
 def _is_claim(number: Number) -> bool:
@@ -89,13 +117,10 @@ def _other_unit(number: Number, facts: Facts) -> str:
         known
         for part in facts.everything
         for known in part.numbers
-        if any(value in known.values for value in number.values)
+        if not known.ordinal and any(value in known.values for value in number.values)
     ]
     if not same or any(not known.units or same_unit(known.units, number.units) for known in same):
         return ""
     kin = [known for known in same if same_kind(known.units, number.units)]
-    equals = any(
-        equal(value, number.units, other, known.units)
-        for part in facts.everything for known in part.numbers for value in number.values for other in known.values
-    )  # fmt: skip
+    equals = any(equal_quantities(known, number) for part in facts.everything for known in part.numbers)
     return kin[0].said if kin and not equals else ""

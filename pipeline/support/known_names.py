@@ -55,6 +55,21 @@ def root(name: str) -> str:
     return name
 
 
+@lru_cache(maxsize=16_384)
+def spellings(word: str) -> frozenset[str]:
+    """Return the words that may stand for a word of a name: other forms, a country's people, short given names."""
+    known = known_names()
+    found = {word, word.replace(".", ""), f"{word}s", word.rpartition("'")[2]}
+    found |= {alias for alias in known.aliases.get(word, ()) if " " not in alias}
+    return frozenset(found | known.nicknames.get(word, frozenset()))
+
+
+@lru_cache(maxsize=16_384)
+def forms(word: str) -> frozenset[str]:
+    """Return the spellings of a word, and each word of the phrases that may stand for it."""
+    return spellings(word) | {part for alias in known_names().aliases.get(word, ()) for part in alias.split()}
+
+
 def alike(one: str, other: str) -> bool:
     """Whether two words of names are one, spelt in two ways: at most one letter wrong in a longer word."""
     if one == other:

@@ -13,9 +13,8 @@ from pipeline.support.reading import Reading, without_possessive
 from pipeline.support.tokens import is_function_word, is_word, stem
 
 _CAPITALISED_NOUNS = frozenset({"de", "lb"})
-_HEADLINE = 0.75
-"""The share of capitalised words above which capitals tell nothing."""
-_FEW = 4
+_CLITICS = frozenset({"s", "'s", "n't"})
+_SMALL_IN_HEADLINES = frozenset("a an the of in on at to for and or by with from as but nor vs over into".split())
 _ORDINARY_ENDINGS = (
     "ing",
     "ly",
@@ -55,9 +54,11 @@ def names(sentence: Reading) -> tuple[Name, ...]:
 
 
 def _is_cased(sentence: Reading) -> bool:
-    """Whether capitals tell names: some words have them, most have not."""
-    words = [place for place, low in enumerate(sentence.text.low) if is_word(low)]
-    return len(words) < _FEW or len(sentence.capitals) <= _HEADLINE * len(words)
+    """Whether capitals tell names: some word that a headline would capitalise has none."""
+    return any(
+        is_word(low) and place not in sentence.capitals and low not in _SMALL_IN_HEADLINES and low not in _CLITICS
+        for place, low in enumerate(sentence.text.low)
+    )
 
 
 def _first_word(sentence: Reading) -> int:
@@ -69,7 +70,10 @@ def _may_name(sentence: Reading, place: int, begins: bool) -> bool:  # noqa: FBT
     text, low = sentence.text, without_possessive(sentence.text.low[place])
     word = text.words[place].removesuffix("'s")
     acronym = len(word) > 1 and word.isupper()
-    if low in known_names().titles or (roman(word) and place - 1 in sentence.capitals):
+    titled = text.words[place + 1 + (text.at(place + 1) == ".") :][:1]
+    if low in known_names().titles and titled and titled[0][0].isupper():
+        return False
+    if roman(word) and place - 1 in sentence.capitals:
         return False
     if is_function_word(low, sentence.language) and not (acronym and not begins):
         return False

@@ -20,6 +20,11 @@ _GROUPED = re.compile(r"\d{1,3}(?:([.,'])\d{3})(?:\1\d{3})*")
 _INDIAN = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
 _ORDINAL_MARKS = frozenset({"st", "nd", "rd", "th", "er", "ere", "eme", "e", "°", "ª"})
 _GROUP = 3
+_DECIMAL_POINT = frozenset({"en", "zh", "ja", "ko", "he", "th", "hi", "bn", "ta"})
+_DECIMAL_COMMA = frozenset({
+    "bg", "ca", "cs", "da", "de", "el", "es", "fi", "fr", "hu", "id", "it", "nb", "nl", "no", "pl", "pt", "ro", "ru",
+    "sr", "sv", "tr", "uk", "vi",
+})  # fmt: skip
 _RANGE = frozenset({"-", "to", "or", "and", "bis", "x", "by", "a", "y", "et"})
 _HALF = ("and", "a", "half")
 
@@ -77,17 +82,17 @@ def numbers(text: Tokens, taken: Iterable[Date] = (), language: str = "en") -> t
     for place, low in enumerate(text.low):
         if place < beyond or place in skipped:
             continue
-        number = _read(text, place, low, known)
+        number = _read(text, place, low, known, language)
         if number:
             found.append(_with_unit(text, number))
             beyond = found[-1].last
     return tuple(_with_shared_unit(text, number, found[at + 1 : at + 2]) for at, number in enumerate(found))
 
 
-def _read(text: Tokens, place: int, low: str, known: Numerals) -> Number | None:
+def _read(text: Tokens, place: int, low: str, known: Numerals, language: str) -> Number | None:
     """Read the number that begins at a token, if there is one."""
     if low[0].isdecimal():
-        return _digits(text, place, known)
+        return _digits(text, place, known, language)
     if low in known.cardinals or low in known.ordinals or low in known.fractions:
         return _worded(text, place, known)
     if is_han_numeral(low):
@@ -98,9 +103,9 @@ def _read(text: Tokens, place: int, low: str, known: Numerals) -> Number | None:
     return _roman(text, place)
 
 
-def _digits(text: Tokens, place: int, known: Numerals) -> Number:
+def _digits(text: Tokens, place: int, known: Numerals, language: str) -> Number:
     """Read digits with what multiplies them, a fraction behind them, or an ordinal mark."""
-    values, end = _readings(text.low[place]), place + 1
+    values, end = _readings(text.low[place], language), place + 1
     while _is_group(text, end, place):
         values, end = (values[0] * 1000 + int(text.low[end]),), end + 1
     added, end = _fraction_behind(text, end)
@@ -118,22 +123,34 @@ def _digits(text: Tokens, place: int, known: Numerals) -> Number:
     return _as_fraction(text, number, known)
 
 
-def _readings(digits: str) -> tuple[float, ...]:
+def _readings(digits: str, language: str) -> tuple[float, ...]:
     """Return what digits with separators may mean; of a time of day, hours and a small share for its minutes."""
     if digits.isdecimal():
         return (float(digits),)
     if ":" in digits:
         hours, minutes = digits.split(":")[:2]
-        return (float(hours or 0) + float(re.sub(r"\D", "", minutes) or 0) / 6000,)
-    marks = [char for char in digits if not char.isdecimal()]
-    if _INDIAN.fullmatch(digits):
-        return (float(digits.replace(",", "")),)
-    grouped = float(re.sub(r"\D", "", digits))
-    if len(set(marks)) > 1 or len(marks) == 1:
-        whole, _, part = digits.rpartition(marks[-1])
-        decimal = float(f"{re.sub(r'[^0-9]', '', whole)}.{re.sub(r'[^0-9]', '', part)}")
-        return (grouped, decimal) if len(marks) == 1 and _GROUPED.fullmatch(digits) else (decimal,)
-    return (grouped,)
+        return (float(hours) + float(_only_digits(minutes)) / 6000,)
+    whole, _, part = digits.rpartition(next(char for char in reversed(digits) if not char.isdecimal()))
+    grouped, decimal = float(_only_digits(digits)), float(f"{_only_digits(whole)}.{_only_digits(part)}")
+    if "." in digits and "," in digits:
+        return (decimal,)
+    if _INDIAN.fullmatch(digits) or digits.count(".") > 1 or digits.count(",") > 1:
+        return (grouped,)
+    mark = _GROUPED.fullmatch(digits)
+    if not mark or mark[1] == _decimal_mark(language):
+        return (decimal,)
+    return (grouped,) if mark[1] == "'" or _decimal_mark(language) else (grouped, decimal)
+
+
+def _only_digits(text: str) -> str:
+    return "".join(filter(str.isdecimal, text))
+
+
+def _decimal_mark(language: str) -> str:
+    """Return what a language writes before decimals; empty where that is not known."""
+    if language in _DECIMAL_POINT:
+        return "."
+    return "," if language in _DECIMAL_COMMA else ""
 
 
 def _is_group(text: Tokens, at: int, first: int) -> bool:

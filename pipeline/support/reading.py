@@ -4,17 +4,18 @@ What was read is kept for the next question about it: the passages of a turn are
 answer.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from pipeline.support.dates import Date, dates
 from pipeline.support.numbers import Number, numbers
-from pipeline.support.tokens import Tokens, is_word, stem, tokens
+from pipeline.support.tokens import Tokens, is_function_word, stem, tokens
 from storage.language.detect import detect
 from storage.language.sentences import sentence_spans
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reading:
     """One sentence. `stems` has one stem a token; those of marks are empty."""
 
@@ -25,9 +26,13 @@ class Reading:
     numbers: tuple[Number, ...]
     capitals: frozenset[int]
     """The places of capitalised words."""
+    content: frozenset[str]
+    """The stems of its words of substance and its numbers."""
+    places: Mapping[str, int]
+    """The last place of each stem."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PassageReading:
     """The sentences of a passage and what they hold together."""
 
@@ -51,7 +56,11 @@ def read_sentence(text: str, language: str) -> Reading:
     found = dates(cut)
     stems = tuple(stem(low, language) if low[0].isalnum() else "" for low in cut.low)
     capitals = frozenset(place for place, word in enumerate(cut.words) if word[0].isupper())
-    return Reading(cut, language, stems, found, numbers(cut, found, language), capitals)
+    content = frozenset(
+        key for low, key in zip(cut.low, stems, strict=True) if key and not is_function_word(low, language)
+    )
+    places = {key: place for place, key in enumerate(stems) if key}
+    return Reading(cut, language, stems, found, numbers(cut, found, language), capitals, content, places)
 
 
 @lru_cache(maxsize=1024)
@@ -80,16 +89,10 @@ def read_passage(text: str) -> PassageReading:
 
 @lru_cache(maxsize=4096)
 def language_of(text: str) -> str:
-    """Return the language of a text; English where it cannot be told."""
-    return detect(text) or "en"
+    """Return the language of a text; empty where it cannot be told."""
+    return detect(text)
 
 
 def without_possessive(word: str) -> str:
     """Return a word in lower case without "'s"."""
     return word.removesuffix("'s")
-
-
-def is_content(reading: Reading, place: int, function_words: frozenset[str]) -> bool:
-    """Whether a token is a word or number that carries meaning."""
-    low = reading.text.low[place]
-    return low[0].isdecimal() or (is_word(low) and low not in function_words)

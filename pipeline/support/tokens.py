@@ -7,7 +7,8 @@ the readers of numbers, dates and names beside it walk along these tokens.
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import resources
 
 from storage.language.scripts import UNSPACED_CLASS
 from storage.language.vocabulary import plain
@@ -32,7 +33,7 @@ _SPELLINGS = str.maketrans({
 _MARKS = frozenset(',.;:!?()[]"—…。，；：！？、')
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tokens:
     """A text's tokens as they are written, in plain lower case, and where each begins."""
 
@@ -90,6 +91,8 @@ def is_mark(token: str) -> bool:
 @lru_cache(maxsize=65_536)
 def stem(word: str, language: str) -> str:
     """Return what the forms of a word share; the word itself where the language has no stemmer."""
+    if language in {"en", ""} and word in _irregular():
+        return _irregular()[word]
     found = terms(word, language)
     return found[0] if len(found) == 1 else word
 
@@ -97,6 +100,13 @@ def stem(word: str, language: str) -> str:
 def is_function_word(word: str, language: str) -> bool:
     """Whether a word, in lower case, is one of a language's function words; English ones always are."""
     return word in stop_words() or word in stop_words(language)
+
+
+@cache
+def _irregular() -> dict[str, str]:
+    """Return the first form of English words whose forms no stemmer brings together."""
+    lines = resources.files(__package__).joinpath("irregular.txt").read_text(encoding="utf-8").splitlines()
+    return {form: line.split()[0] for line in lines for form in line.split()}
 
 
 @lru_cache(maxsize=16_384)

@@ -58,6 +58,16 @@ def equal(value: float, units: tuple[Unit, ...], other: float, others: tuple[Uni
     return any(_close(value, unit, other, second) for unit in units for second in others)
 
 
+def conversions(value: float, units: tuple[Unit, ...], wanted: tuple[Unit, ...]) -> tuple[float, ...]:
+    """Return what a value may be in other units of the same kind."""
+    return tuple(
+        value * unit.factor / other.factor
+        for unit in units
+        for other in wanted
+        if unit.measures == other.measures != "temperature" and unit.factor and other.factor
+    )
+
+
 def _close(value: float, unit: Unit, other: float, second: Unit) -> bool:
     if unit.measures != second.measures:
         return False

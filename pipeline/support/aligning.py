@@ -1,0 +1,121 @@
+"""Which passage sentence a sentence follows most closely, and word by word where the two part.
+
+Words are matched in order (the heaviest common subsequence of stems, in which words of substance weigh more), so that
+what stands between two matched words in one text stands in the place of what stands there in the other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pipeline.support.facts import Facts
+from pipeline.support.reading import Reading
+
+_FUNCTION_WORD = 0.3
+"""How much a matched function word weighs beside a word of substance."""
+_LARGEST = 6_000
+"""Pairs of words above which two sentences are not matched word by word: no sentence of prose is so long."""
+_LEAST_SHARED = 0.4
+_SPARE = 4
+"""How many tokens more the source may have in a gap that is tight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Two stretches of tokens that stand between the same matched words: `said` in the sentence, `given` in the source.
+
+    `tight` says that the source has hardly more there than the sentence has.
+    """
+
+    said: tuple[int, int]
+    given: tuple[int, int]
+    tight: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """A sentence beside the passage sentence that it follows."""
+
+    sentence: Reading
+    source: Reading
+    pairs: tuple[tuple[int, int], ...]
+    """Matched tokens, in order."""
+    coverage: float
+    """The share of the sentence's words of substance that the source has, or that are names said elsewhere."""
+
+    def coverage_without(self, first: int, last: int) -> float:
+        """The coverage of a sentence without what its tokens from `first` to `last` say."""
+        left_out = set(self.sentence.stems[first:last])
+        rest = [key for key in self.sentence.content if key not in left_out]
+        return sum(key in self.source.content for key in rest) / len(rest) if rest else 0.0
+
+    def place_of(self, first: int, last: int) -> Gap:
+        """Return what the source has in the place of the tokens from `first` to `last`, matched ones among them."""
+        before = max((pair for pair in self.pairs if pair[0] < first), default=(-1, -1))
+        ends = len(self.sentence.text), len(self.source.text)
+        return _gap(before, min((pair for pair in self.pairs if pair[0] >= last), default=ends))
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What stands between matched words, where either text has something there."""
+        ends = [(-1, -1), *self.pairs, (len(self.sentence.text), len(self.source.text))]
+        return tuple(_gap(one, two) for one, two in pairwise(ends) if two[0] - one[0] > 1 or two[1] - one[1] > 1)
+
+
+def _gap(one: tuple[int, int], two: tuple[int, int]) -> Gap:
+    """Return what stands between two matches."""
+    return Gap((one[0] + 1, two[0]), (one[1] + 1, two[1]), two[1] - one[1] <= two[0] - one[0] + _SPARE)
+
+
+def align(sentence: Reading, facts: Facts) -> Alignment | None:
+    """Return the sentence beside the passage sentence with which it shares most; None where none shares enough."""
+    content = sentence.content
+    sources = facts.sentences
+    if not content or not sources:
+        return None
+    shared = [sum(1 for key in content if key in source.content) for source in sources]
+    best = max(range(len(sources)), key=lambda at: (shared[at], -len(sources[at].content)))
+    if shared[best] < _LEAST_SHARED * len(content):
+        return None
+    source = sources[best]
+    if len(sentence.text) * len(source.text) > _LARGEST:
+        return None
+    return Alignment(sentence, source, _matched(sentence, source), shared[best] / len(content))
+
+
+def _matched(sentence: Reading, source: Reading) -> tuple[tuple[int, int], ...]:
+    """Return the heaviest common subsequence of the stems of two sentences, marks left out."""
+    ours = [place for place, key in enumerate(sentence.stems) if key and key in source.places]
+    theirs = [place for place, key in enumerate(source.stems) if key and key in sentence.places]
+    weights = [1.0 if sentence.stems[place] in sentence.content else _FUNCTION_WORD for place in ours]
+    keys = [source.stems[place] for place in theirs]
+    rows: list[list[float]] = [[0.0] * (len(theirs) + 1)]
+    for place, weight in zip(ours, weights, strict=True):
+        rows.append(_row(rows[-1], sentence.stems[place], keys, weight))
+    return _walked_back(rows, ours, theirs)
+
+
+def _row(above: Sequence[float], key: str, keys: Sequence[str], weight: float) -> list[float]:
+    row = [0.0]
+    left = 0.0
+    for at, other in enumerate(keys):
+        value = above[at] + weight if other == key else 0.0
+        left = max(value, left, above[at + 1])
+        row.append(left)
+    return row
+
+
+def _walked_back(
+    rows: Sequence[Sequence[float]], ours: Sequence[int], theirs: Sequence[int]
+) -> tuple[tuple[int, int], ...]:
+    pairs: list[tuple[int, int]] = []
+    row, column = len(ours), len(theirs)
+    while row and column:
+        if rows[row][column] == rows[row - 1][column]:
+            row -= 1
+        elif rows[row][column] == rows[row][column - 1]:
+            column -= 1
+        else:
+            row, column = row - 1, column - 1
+            pairs.append((ours[row], theirs[column]))
+    return tuple(pairs[::-1])

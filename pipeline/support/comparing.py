@@ -1,0 +1,109 @@
+"""What a passage sentence says in the place of a number, date or name: the values of two aligned sentences compared."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from pipeline.support.aligning import Alignment, Gap
+from pipeline.support.dates import Date, covers
+from pipeline.support.facts import same_number
+from pipeline.support.known_names import alike, forms, known_names, root
+from pipeline.support.names import Name
+from pipeline.support.numbers import Number
+from pipeline.support.polarity import Scopes
+from pipeline.support.reading import Reading, without_possessive
+from pipeline.support.units import same_kind
+
+CLOSE = 0.6
+"""The share of a sentence's words that the source must have, to contradict what no passage says."""
+CLOSER = 0.8
+"""The same, to contradict what the passages do say, but elsewhere."""
+
+
+class Placed(Protocol):
+    """What has tokens."""
+
+    @property
+    def said(self) -> str: ...
+    @property
+    def first(self) -> int: ...
+    @property
+    def last(self) -> int: ...
+
+
+T = TypeVar("T", bound=Placed)
+
+
+def number_instead(alignment: Alignment, number: Number, *, elsewhere: bool) -> str:
+    """Return the number that the source has in a number's place; empty where it has none, or one that agrees."""
+    return _instead(alignment, number, alignment.source.numbers, _numbers_conflict, elsewhere=elsewhere)
+
+
+def date_instead(alignment: Alignment, date: Date, *, elsewhere: bool) -> str:
+    """Return the date that the source has in a date's place."""
+    return _instead(alignment, date, alignment.source.dates, _dates_conflict, elsewhere=elsewhere)
+
+
+def name_instead(alignment: Alignment, name: Name, *, elsewhere: bool) -> str:
+    """Return the name that the source has in a name's place; a sentence may follow it but for that name alone."""
+    place = _place(alignment, name, elsewhere=elsewhere)
+    if place is None or not place.tight:
+        return ""
+    ours, theirs = alignment.sentence, alignment.source
+    given = [at for at in range(*place.given) if at in theirs.capitals and _is_substance(theirs, at)]
+    if not given or any(_is_substance(theirs, at) for at in range(*place.given) if at not in given):
+        return ""
+    if any(_is_substance(ours, at) for at in range(*place.said) if not name.first <= at < name.last):
+        return ""
+    words = [without_possessive(theirs.text.low[at]) for at in given]
+    if _abbreviates(name.parts, words) or _abbreviates(words, name.parts):
+        return ""
+    new = [word for word in name.parts if not any(_same_word(word, other) for other in words)]
+    old = [word for word in words if not any(_same_word(word, other) for other in name.parts)]
+    return theirs.text.said(given[0], given[-1] + 1) if new and old else ""
+
+
+def _instead(
+    alignment: Alignment, said: T, given: Sequence[T], conflict: Callable[[T, T], bool], *, elsewhere: bool
+) -> str:
+    place = _place(alignment, said, elsewhere=elsewhere)
+    if place is None or (elsewhere and not place.tight):
+        return ""
+    there = [one for one in given if place.given[0] <= one.first and one.last <= place.given[1]]
+    return there[0].said if there and all(conflict(one, said) for one in there) else ""
+
+
+def _place(alignment: Alignment, said: Placed, *, elsewhere: bool) -> Gap | None:
+    """Return the place of something in the source; None where the two follow each other too loosely to tell."""
+    if alignment.coverage_without(said.first, said.last) < (CLOSER if elsewhere else CLOSE):
+        return None
+    return None if Scopes(alignment.sentence).denies(said.first) else alignment.place_of(said.first, said.last)
+
+
+def _is_substance(reading: Reading, place: int) -> bool:
+    low = reading.text.low[place]
+    return bool(reading.stems[place]) and low not in known_names().titles and reading.stems[place] in reading.content
+
+
+def _numbers_conflict(given: Number, said: Number) -> bool:
+    if given.ordinal != said.ordinal or same_number(given, said):
+        return False
+    return not given.units or not said.units or same_kind(given.units, said.units)
+
+
+def _dates_conflict(given: Date, said: Date) -> bool:
+    """Whether two dates cannot be the same: a part that both have differs."""
+    if covers(given, said) or covers(said, given):
+        return False
+    one, two = given.reach, said.reach
+    apart = one is not None and two is not None and (one[1] < two[0] or two[1] < one[0])
+    parts = ((given.month, said.month), (given.day, said.day), (given.weekday, said.weekday))
+    return apart or any(a is not None and b is not None and a != b for a, b in parts)
+
+
+def _same_word(one: str, two: str) -> bool:
+    return not forms(one).isdisjoint(forms(two)) or root(one) == root(two) or alike(one, two)
+
+
+def _abbreviates(short: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether a name's first word is the first letters of other words."""
+    return len(words) > 1 and short[0].replace(".", "") == "".join(word[0] for word in words)

@@ -1,0 +1,169 @@
+"""What a sentence denies, and which of its words another sentence has turned into their opposite.
+
+A negation reaches the words behind it up to the next mark or conjunction. Two sentences that follow each other word
+by word disagree where one denies what the other says, or has "before" where the other has "after".
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from itertools import product
+from typing import Any
+
+from pipeline.support.aligning import Alignment
+from pipeline.support.reading import Reading
+from pipeline.support.tokens import is_function_word, is_mark, stem
+
+_REACH = 6
+"""How many words of substance a negation reaches."""
+_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "mis")
+_LEAST_STEM = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two places at which a sentence and its source disagree, as texts."""
+
+    said: str
+    instead: str
+    comparative: bool = False
+
+
+def denials(alignment: Alignment) -> tuple[Difference, ...]:
+    """Return what only one of two aligned sentences denies, and words of one that are opposites of the other's."""
+    ours, theirs = Scopes(alignment.sentence), Scopes(alignment.source)
+    return (*_denied(alignment, ours, theirs), *_opposites(alignment, ours, theirs))
+
+
+class Scopes:
+    """The negations of a sentence and the words that each reaches, nearest first."""
+
+    def __init__(self, reading: Reading) -> None:
+        known = _words(reading.language)
+        self.reached = {
+            place: _reach(reading, place, known)
+            for place, low in enumerate(reading.text.low)
+            if (low in known.negations or low.endswith("n't")) and not _is_idiom(reading, place, known)
+        }
+
+    def denies(self, place: int) -> bool:
+        """Whether a word is denied: an odd number of negations reaches it."""
+        return sum(place in reached for reached in self.reached.values()) % 2 == 1
+
+
+def _denied(alignment: Alignment, ours: Scopes, theirs: Scopes) -> Iterator[Difference]:
+    forward = dict(alignment.pairs)
+    backward = {other: place for place, other in alignment.pairs}
+    for place, reached in ours.reached.items():
+        found = [forward[one] for one in reached if one in forward]
+        if reached and len(found) == len(reached) and ours.denies(reached[0]) != theirs.denies(found[0]):
+            yield Difference(_around(alignment.sentence, place, reached), _plainly(alignment.source, found[0]))
+            return
+    for place, reached in theirs.reached.items():
+        here = backward.get(reached[0]) if reached else None
+        if here is not None and ours.denies(here) != theirs.denies(reached[0]):
+            yield Difference(_plainly(alignment.sentence, here), _around(alignment.source, place, reached))
+            return
+
+
+def _is_idiom(reading: Reading, place: int, known: "_Words") -> bool:
+    """Whether a negation denies nothing: "not only", "no more than", "No. 1"."""
+    low = reading.text.low
+    if low[place] == "no" and low[place + 1 : place + 2] == (".",):
+        return True
+    return any(
+        low[place - at : place - at + len(idiom)] == idiom
+        for idiom in known.idioms
+        for at, word in enumerate(idiom)
+        if word == low[place] and place >= at
+    )
+
+
+def _reach(reading: Reading, place: int, known: "_Words") -> tuple[int, ...]:
+    reached: list[int] = []
+    enclosed = False
+    for at in range(place + 1, len(reading.text)):
+        low = reading.text.low[at]
+        enclosed = low == "(" or (enclosed and low != ")")
+        if enclosed or low == ")":
+            continue
+        if is_mark(low) or low in known.ends or len(reached) == _REACH:
+            break
+        if reading.stems[at] and not is_function_word(low, reading.language):
+            reached.append(at)
+    return tuple(reached)
+
+
+def _around(reading: Reading, place: int, reached: tuple[int, ...]) -> str:
+    """A negation with the word before it and the first that it reaches."""
+    first = place - 1 if place and reading.stems[place - 1] else place
+    return reading.text.said(first, reached[0] + 1)
+
+
+def _plainly(reading: Reading, place: int) -> str:
+    """A word that is not denied, with the word before it."""
+    first = place - 1 if place and reading.stems[place - 1] else place
+    return reading.text.said(first, place + 1)
+
+
+def _opposites(alignment: Alignment, ours: Scopes, theirs: Scopes) -> Iterator[Difference]:
+    """Yield opposites in the same place, unless one of them is denied: "did not lose" is "won"."""
+    known = _words(alignment.sentence.language)
+    for gap in alignment.gaps:
+        for place, other in product(_content(alignment.sentence, gap.said), _content(alignment.source, gap.given)):
+            one, two = alignment.sentence.text, alignment.source.text
+            comparative = _opposed(one.low[place], two.low[other], known)
+            if comparative is not None and gap.tight and ours.denies(place) == theirs.denies(other):
+                yield Difference(one.words[place], two.words[other], comparative)
+
+
+def _content(reading: Reading, stretch: tuple[int, int]) -> list[int]:
+    return [place for place in range(*stretch) if reading.stems[place]]
+
+
+def _opposed(one: str, other: str, known: "_Words") -> bool | None:
+    """Whether two words are opposites that compare, or only opposites; None where they are none."""
+    pair = frozenset((stem(one, "en"), stem(other, "en")))
+    for found in (frozenset((one, other)), pair):
+        if found in known.comparatives or found in known.opposites:
+            return found in known.comparatives
+    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
+    if len(shorter) >= _LEAST_STEM and longer.endswith(shorter) and longer.removesuffix(shorter) in _PREFIXES:
+        return False
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """One language's words."""
+
+    negations: frozenset[str]
+    idioms: tuple[tuple[str, ...], ...]
+    ends: frozenset[str]
+    opposites: frozenset[frozenset[str]]
+    comparatives: frozenset[frozenset[str]]
+
+
+@cache
+def _words(language: str) -> _Words:
+    data: dict[str, Any] = json.loads(
+        resources.files(__package__).joinpath("polarity.json").read_text(encoding="utf-8")
+    )
+    own = data.get(language if len(language) == len("en") else "en") or data["en"]
+    return _Words(
+        negations=frozenset(own["negations"].split()),
+        idioms=tuple(tuple(idiom.split()) for idiom in own["not_negations"]),
+        ends=frozenset(own["ends"].split()),
+        opposites=_pairs(data["opposites"]),
+        comparatives=_pairs(data["comparatives"]),
+    )
+
+
+def _pairs(lines: list[str]) -> frozenset[frozenset[str]]:
+    """Return pairs of opposites, as they are and as stems."""
+    words = [line.split() for line in lines]
+    return frozenset(frozenset(pair) for pair in words) | frozenset(
+        frozenset(stem(word, "en") for word in pair) for pair in words
+    )
