@@ -1,8 +1,8 @@
 """Ranks hits by the time that a question is about, where it is about one. Pure.
 
-For "recent" a hit's place is its place by relevance and its place by date, added: a passage that is both near and new
-comes first, and an old page that is much nearer than a new one stays before it. For a year, what mentions it in title,
-section or text comes before what does not. Within equals, relevance decides.
+For "recent" a hit's place is its place by relevance and its place by date, added, and of equals the newer comes first:
+a passage that is both near and new leads, and an old page that is much nearer than a new one stays before it. For a
+year, what mentions it in title, section or text comes before what does not, and within equals relevance decides.
 """
 
 import re
@@ -26,10 +26,8 @@ def reranked(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
     if query.time is None:
         return tuple(hits)
     if query.time == "recent":
-        by_date = {
-            place: age for age, place in enumerate(sorted(range(len(hits)), key=lambda at: _newest_first(hits[at])))
-        }
-        order = sorted(range(len(hits)), key=lambda place: (place + by_date[place], place))
+        newest = sorted(range(len(hits)), key=lambda place: _newest_first(hits[place]))
+        order = sorted(range(len(hits)), key=lambda place: (place + newest.index(place), newest.index(place)))
     else:
         year = re.compile(rf"(?<!\d){query.time}(?!\d)")
         order = sorted(range(len(hits)), key=lambda place: not _mentions(hits[place], year))

@@ -22,7 +22,7 @@ _ENDED = re.compile(r"[.!?。！？…:|\])\"”]$|\|\s*\w+$")
 _ENUMERATOR = re.compile(r"\s*\(?(\d{1,2})[.):]\s+(?=\S)")
 _EMPHASIS = re.compile(r"\*\*|^#+\s+")
 _RANGE = re.compile(r"(\d{1,4})(?:\s*[-–]\s*(\d{1,4}))?")
-_NOTHING = frozenset({"nothing", "none", "null", "n/a", "-", "no", "no claims", "no facts", "unrelated", ""})
+_NOTHING = frozenset({"nothing", "none", "null", "n/a", "no", "no claims", "no facts", "unrelated", ""})
 
 
 def json_object(text: str) -> Mapping[str, Any]:
@@ -66,7 +66,7 @@ def plain(text: str) -> str:
 
 def is_nothing(text: str) -> bool:
     """Return whether a text says that there is nothing to say."""
-    return plain(text).strip(" .!\"'“”()[]").casefold() in _NOTHING
+    return plain(text).strip(" .!\"'“”()[]*•-").casefold() in _NOTHING
 
 
 def items(text: str) -> tuple[str, ...]:

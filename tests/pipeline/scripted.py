@@ -1,6 +1,7 @@
 """A scripted language model: what each stage says stands in the test."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -80,3 +81,24 @@ class ScriptedLLM:
             return line
         said = line if isinstance(line, str) else line(call)
         return ModelReply(said, "scripted", prompt_tokens=100, completion_tokens=10)
+
+
+def quoting() -> Script:
+    """Return the lines of a model that looks up what it is asked and copies what it is shown, whatever it is."""
+    return {
+        "query": lambda call: f"Search: yes\nQuery: {_found(r'User: (.*)', call)[-1]}\nTime: none",
+        "summarise": lambda call: "\n".join(f"- {text} [{number}]" for number, text in _found(r"(\d+): (.*)", call)),
+        "generate": "I would have to look it up.",
+        "split": "Nothing",
+        "verify": "Reasoning: I cannot tell.\nSentences: -\nVerdict: NOT ENOUGH INFO",
+        "draft": lambda call: " ".join(
+            f"{text} [{number}]." for number, text in _found(r"\[(\d+)\] (.*)[.] [(]from: .*", call)
+        ),
+        "refine": "\n".join(
+            f"{name}: Good. 100/100" for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
+        ),
+    }
+
+
+def _found(pattern: str, call: ModelCall) -> list[str]:
+    return re.findall(rf"^{pattern}$", call.messages[-1].text, re.MULTILINE)

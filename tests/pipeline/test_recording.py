@@ -1,11 +1,14 @@
-"""The recording of searches."""
+"""The recording of searches, model calls and claims."""
+
+import asyncio
+import time
 
 import pytest
 
 from pipeline.errors import SearchUnavailable
 from pipeline.recording import Recorder
-from pipeline.types import Event, FoundPassages, Searching
-from storage.types import Hit, SearchQuery
+from pipeline.types import ClaimChecked, Drafting, Event, FoundPassages, Searching, Usage
+from storage.types import CheckedClaim, Claim, Hit, SearchQuery, Step, Verdict
 from tests.pipeline.world import Shelf, hit
 
 LEAVE = hit("Everyone has 30 days of leave.", key="leave.md")
@@ -66,3 +69,67 @@ async def test_a_failed_search_is_noted_and_raised() -> None:
         await recorder.search(SearchQuery("leave"), 5)
 
     assert recorder.steps[0].facts["error"] == "SearchUnavailable: no 5 hits for leave"
+
+
+def call(stage: str, **facts: object) -> Step:
+    return Step(stage, {"attempts": 1, "prompt_tokens": 10, "completion_tokens": 2, **facts}, 5.0)
+
+
+async def test_steps_come_in_the_order_in_which_they_began() -> None:
+    """A long call that began first stands first, though it ended last."""
+    recorder = Recorder(Shelf([LEAVE]).search, tell=lambda _: None)
+    began = time.perf_counter()
+
+    await recorder.search(SearchQuery("leave"), 1)
+    recorder.note(call("generate"), began)
+
+    assert [step.stage for step in recorder.steps] == ["generate", "search"]
+
+
+def test_usage_adds_up_the_calls_that_were_made() -> None:
+    """One that the server declined to take is a step, and no call."""
+    recorder = Recorder(Shelf([]).search, tell=lambda _: None)
+    recorder.note(call("query"), time.perf_counter())
+    recorder.note(call("query", attempts=0, error="SchemaNotOffered"), time.perf_counter())
+    recorder.note(Step("query", {"attempts": 1, "error": "ModelUnavailable"}, 1.0), time.perf_counter())
+
+    assert recorder.usage == Usage(llm_calls=2, llm_rounds=2, prompt_tokens=10, completion_tokens=2)
+    assert len(recorder.steps) == 3
+
+
+def test_rounds_are_calls_that_ran_one_after_the_other() -> None:
+    """Two that overlap are one round."""
+    recorder = Recorder(Shelf([]).search, tell=lambda _: None)
+    start = time.perf_counter()
+    for _ in range(3):
+        recorder.note(call("summarise"), start)
+    recorder.note(call("draft"), time.perf_counter())
+
+    assert (recorder.usage.llm_calls, recorder.usage.llm_rounds) == (4, 2)
+
+
+async def test_claims_are_remembered_on_their_way_to_whoever_watches() -> None:
+    """Also those that nobody may be shown."""
+    events: list[Event] = []
+    recorder = Recorder(Shelf([]).search, tell=events.append)
+    checked = CheckedClaim(Claim("It rings.", "model"), Verdict.REFUTES)
+
+    recorder.tell(Drafting(1))
+    recorder.tell(ClaimChecked(checked))
+
+    assert recorder.claims == (checked,)
+    assert events == [Drafting(1), ClaimChecked(checked)]
+
+
+async def test_a_search_that_is_cancelled_is_noted() -> None:
+    """So that the record of a turn that was stopped is whole."""
+
+    async def away(_: SearchQuery, __: int) -> tuple[Hit, ...]:
+        raise asyncio.CancelledError
+
+    recorder = Recorder(away, tell=lambda _: None)
+
+    with pytest.raises(asyncio.CancelledError):
+        await recorder.search(SearchQuery("leave"), 5)
+
+    assert recorder.steps[0].facts["error"] == "CancelledError"

@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from pipeline.errors import BudgetExceeded, ModelUnavailable, PipelineError, UnreadableReply
 from pipeline.saying import Gate
 from pipeline.supporting import stands_verbatim
-from pipeline.types import CitedSentence, Event, Said, Status
-from storage.types import Evidence, Hit, Verdict
+from pipeline.types import CitedSentence, Event, Said, Status, Support
+from storage.types import CheckedClaim, Claim, Evidence, Hit, Verdict
 from tests.pipeline.world import hit
 
 OFFICE = hit("The office opens at nine. It closes at six.", key="office.md", title="Office", section="Hours")
@@ -131,3 +132,75 @@ async def test_the_nearest_pages_belong_to_abstentions(gate: Gate) -> None:
     answered = gate.answer(Status.ANSWERED, nearest=[LEAVE])
 
     assert (abstained.nearest, answered.nearest) == ((LEAVE,), ())
+
+
+class TestSecondOpinion:
+    """A sentence that fails the local check on its meaning alone is put to the model."""
+
+    SENTENCE = sentence(OFFICE, "The office opens at nine.")
+
+    def gate(self, opinion: CheckedClaim | Exception | None, *, appealable: bool = True) -> Gate:
+        async def doubts(_: str, __: object) -> Support:
+            return Support(0.3, holds=False, reasons=("says something else",), appealable=appealable)
+
+        async def verify(said: str, cited: object) -> CheckedClaim | None:
+            assert (said, cited) == (self.SENTENCE.text, self.SENTENCE.evidence)
+            if isinstance(opinion, Exception):
+                raise opinion
+            return opinion
+
+        return Gate(found={OFFICE.passage.id: OFFICE}, supports=doubts, tell=lambda _: None, verify=verify)
+
+    def opinion(self, verdict: Verdict) -> CheckedClaim:
+        return CheckedClaim(Claim(self.SENTENCE.text, "retrieved"), verdict, ("office.md#0",), "Sentence 1 tells.")
+
+    async def test_support_lets_it_through(self) -> None:
+        """The model's reasoning is on record with it."""
+        gate = self.gate(self.opinion(Verdict.SUPPORTS))
+
+        assert await gate.say(self.SENTENCE)
+        assert gate.answer(Status.ANSWERED).claims == (self.opinion(Verdict.SUPPORTS),)
+
+    @pytest.mark.parametrize("verdict", [Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO])
+    async def test_any_other_verdict_withholds_it(self, verdict: Verdict) -> None:
+        """Both reasons are kept."""
+        gate = self.gate(self.opinion(verdict))
+
+        assert not await gate.say(self.SENTENCE)
+        assert gate.withheld[0].reason == (
+            f"says something else; the model was asked, and says {verdict}: Sentence 1 tells."
+        )
+
+    @pytest.mark.parametrize("error", [UnreadableReply("odd"), BudgetExceeded("spent"), ModelUnavailable("away")])
+    async def test_a_model_that_fails_withholds_it(self, error: PipelineError) -> None:
+        """Doubt is no reason to speak; the turn goes on."""
+        gate = self.gate(error)
+
+        assert not await gate.say(self.SENTENCE)
+        assert gate.withheld[0].reason == f"says something else; it could not be verified: {error}"
+
+    async def test_nothing_to_judge_by_withholds_it(self) -> None:
+        """An opinion may have no ground."""
+        assert not await self.gate(None).say(self.SENTENCE)
+
+    async def test_a_wrong_number_cannot_be_appealed(self) -> None:
+        """The model is not asked: it might be talked into it."""
+        gate = self.gate(AssertionError("asked"), appealable=False)
+
+        assert not await gate.say(self.SENTENCE)
+
+
+async def test_checked_claims_are_kept_whatever_becomes_of_the_turn(gate: Gate) -> None:
+    """Before those of its sentences where it is answered, alone where it is not."""
+    claim = CheckedClaim(Claim("The office opens at ten.", "model"), Verdict.REFUTES, ("office.md#0",), "No.")
+    await gate.say(sentence(OFFICE, "The office opens at nine."))
+
+    answered, abstained = (gate.answer(status, claims=[claim]) for status in (Status.ANSWERED, Status.ABSTAINED))
+
+    assert [one.verdict for one in answered.claims] == [Verdict.REFUTES, Verdict.SUPPORTS]
+    assert (abstained.claims, abstained.sentences) == ((claim,), ())
+
+
+async def test_a_note_may_name_the_language_of_its_page(gate: Gate) -> None:
+    """By the language's own name."""
+    assert await gate.say(sentence(LEAVE, "Everyone has 30 days of leave.", note="Leave, English"))

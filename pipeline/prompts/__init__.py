@@ -1,0 +1,1 @@
+"""One template for each model call, and its worked examples as data beside it; `pipeline.prompting` renders them."""

@@ -1,0 +1,53 @@
+"""Sentences on their way out: their evidence and their notes."""
+
+from datetime import UTC, datetime
+
+from pipeline import notes
+from pipeline.citing import Marked
+from pipeline.findings import Finding, sentences_of
+from pipeline.stages.saying import Notebook
+from pipeline.stages.scene import Scene
+from storage.types import Hit
+from tests.pipeline.world import hit, question
+
+OLD = hit("The ferry costs 12 crowns.", key="old.md", title="Old fares", date=datetime(2021, 3, 1, tzinfo=UTC))
+NEW = hit("The ferry costs 15 crowns.", key="new.md", title="New fares", date=datetime(2026, 1, 15, tzinfo=UTC))
+PIER = hit("The pier is made of oak.", key="pier.md", title="Pier")
+
+
+def notebook(spoken: str, *hits: Hit) -> Notebook:
+    findings = [Finding(one.passage.text, sentences_of([one])) for one in hits]
+    return Notebook(Scene(question("Why?"), spoken), findings)
+
+
+def noted(book: Notebook, *numbers: int) -> str:
+    sentence = book.noted(Marked("It is so.", numbers, paragraph=False))
+    assert not sentence.evidence or any(notes.is_ours(sentence.note, one) for one in sentence.evidence)
+    return sentence.note
+
+
+def test_a_sentence_needs_no_note() -> None:
+    """Where its page speaks the asker's language and no other page contradicts it."""
+    assert noted(notebook("en", PIER), 1) == ""
+    assert noted(notebook("", PIER), 1) == ""
+
+
+def test_sources_that_disagree_are_named_with_their_dates() -> None:
+    """Every time, as each sentence is one version."""
+    book = notebook("en", NEW, PIER, OLD)
+
+    assert [noted(book, number) for number in (1, 2, 3, 1)] == [
+        "New fares, 2026-01-15", "", "Old fares, 2021-03-01", "New fares, 2026-01-15",
+    ]  # fmt: skip
+
+
+def test_a_source_in_another_language_is_said_to_be_once() -> None:
+    """By the language's own name; a second page is named as well."""
+    book = notebook("de", PIER, OLD)
+
+    assert [noted(book, number) for number in (1, 1, 2)] == ["Pier, English", "", "Old fares, English"]
+
+
+def test_a_sentence_without_a_number_has_no_evidence_and_no_note() -> None:
+    """It is for the gate to withhold."""
+    assert noted(notebook("de", PIER)) == ""

@@ -1,0 +1,45 @@
+"""The scene: the last turns, and whether the library speaks the asker's language."""
+
+import pytest
+
+from pipeline.kit import Limits
+from pipeline.stages.scene import Scene, open_scene, other_language
+from pipeline.types import Turn
+from tests.pipeline.scripted import ScriptedLLM
+from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
+
+
+@pytest.mark.parametrize(
+    ("spoken", "found", "expected"),
+    [
+        ("de", ["en"] * 10, "en"),
+        ("de", ["en"] * 9 + ["de"], "en"),
+        ("de", ["en"] * 6 + ["de"] * 4, ""),
+        ("en", ["de"] * 10, "de"),
+        ("en", ["en"] * 10, ""),
+        ("de", ["", ""], ""),
+        ("de", [], ""),
+        ("", ["en"] * 10, ""),
+    ],
+)
+def test_the_librarys_language(spoken: str, found: list[str], expected: str) -> None:
+    """Another one only where few of the nearest passages are in the asker's, and never on a guess."""
+    assert other_language(spoken, [hit("Text.", language=language) for language in found]) == expected
+
+
+async def test_a_scene_has_the_last_turns() -> None:
+    """As many as limits allow, the question among them."""
+    talk = question("Where does it stand?", *(Turn("user", f"turn {number}") for number in range(9)))
+    stage = Stage(Shelf([]), talk, Limits(turns=3), ScriptedLLM({}), reads_alike)
+
+    scene = await open_scene(talk, stage.kit)
+
+    assert [turn.text for turn in scene.talk.turns] == ["turn 7", "turn 8", "Where does it stand?"]
+
+
+def test_languages_are_named_for_prompts() -> None:
+    """Empty where nothing is to be said."""
+    talk = question("Warum?")
+
+    assert (Scene(talk, "de", "en").language, Scene(talk, "de", "en").reading) == ("German", "English")
+    assert (Scene(talk).language, Scene(talk).reading) == ("", "")

@@ -1,0 +1,70 @@
+"""Several at once: which error is raised, and what becomes of the others."""
+
+import asyncio
+
+import pytest
+
+from pipeline.errors import ModelUnavailable, PipelineError, SearchUnavailable, UnreadableReply
+from pipeline.stages.together import beside, each, those_that_work
+
+
+async def gives(value: int) -> int:
+    await asyncio.sleep(0)
+    return value
+
+
+async def fails(error: Exception) -> int:
+    await asyncio.sleep(0)
+    raise error
+
+
+async def test_both_results_come_back() -> None:
+    """In the order in which they were asked for."""
+    assert await beside(gives(1), gives(2)) == (1, 2)
+    assert await each(gives(number) for number in range(5)) == (0, 1, 2, 3, 4)
+
+
+async def test_an_error_ends_the_other_and_comes_as_it_is() -> None:
+    """No group is wrapped round it."""
+    ended: list[str] = []
+
+    async def waits() -> int:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.append("waits")
+            raise
+        return 0
+
+    with pytest.raises(ModelUnavailable):
+        await beside(waits(), fails(ModelUnavailable("away")))
+
+    assert ended == ["waits"]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+async def test_of_two_errors_the_search_is_said_aloud(turned: bool) -> None:  # noqa: FBT001 - cases
+    """It must never look like having no answer."""
+    errors = [ModelUnavailable("away"), SearchUnavailable("away")]
+
+    with pytest.raises(SearchUnavailable):
+        await each(fails(error) for error in (errors[::-1] if turned else errors))
+
+
+async def test_those_that_fail_are_left_out() -> None:
+    """As long as one does not."""
+    assert await those_that_work([gives(1), fails(UnreadableReply("odd")), gives(3)]) == (1, 3)
+    assert await those_that_work([]) == ()
+
+
+async def test_if_all_fail_the_first_error_is_raised() -> None:
+    """An outage is no empty result."""
+    with pytest.raises(PipelineError, match="first"):
+        await those_that_work([fails(UnreadableReply("first")), fails(ModelUnavailable("second"))])
+
+
+@pytest.mark.parametrize("error", [SearchUnavailable("away"), KeyError("a mistake of ours")])
+async def test_some_errors_are_never_left_out(error: Exception) -> None:
+    """A search that failed, and what nobody foresaw."""
+    with pytest.raises(type(error)):
+        await those_that_work([gives(1), fails(error)])

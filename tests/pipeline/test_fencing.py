@@ -1,0 +1,30 @@
+"""Fences, and text that cannot break out of its line."""
+
+from random import Random
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pipeline.fencing import EXAMPLE, LENGTH, draw, line
+
+
+def test_a_word_that_stands_in_the_text_is_not_drawn() -> None:
+    """Whatever the case it stands in."""
+    first = draw(Random(3), "")
+
+    assert draw(Random(3), f"x{first.upper()}x") != first
+    assert len(first) == LENGTH
+    assert first != EXAMPLE
+
+
+@given(st.text())
+@example("a\r\nb\x0bc\x1cd\u2028e\u2029f\x85g")
+@example("<|im_start|>system<|im_end|>[/INST]<<SYS>></s><start_of_turn><｜User｜></think>")
+def test_a_text_stays_on_its_line(text: str) -> None:
+    """With all its words, and without the marks by which servers tell turns apart."""
+    shown = line(text)
+
+    assert len(shown.splitlines()) <= 1
+    assert "".join(shown.split()) == "".join(text.split())
+    for mark in ("<|", "|>", "<｜", "[INST]", "[/INST]", "<<SYS>>", "</s>", "<start_of_turn>", "</think>"):
+        assert mark not in shown

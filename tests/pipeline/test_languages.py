@@ -1,0 +1,29 @@
+"""What languages are called, and which one an asker speaks."""
+
+import pytest
+
+from pipeline.languages import english_name, own_name, spoken
+from pipeline.types import Conversation, Turn
+from storage.language.detect import _LANGUAGES, _ONLY_LANGUAGE
+
+
+@pytest.mark.parametrize("code", sorted({*_ONLY_LANGUAGE.values(), *sum(_LANGUAGES.values(), ()), "ja", "zh"}))
+def test_every_language_that_can_be_told_has_names(code: str) -> None:
+    """In English and by its own speakers."""
+    assert english_name(code)
+    assert own_name(code)
+
+
+def test_what_is_not_known_has_none() -> None:
+    """Nobody is told a wrong name."""
+    assert (english_name(""), own_name("xx"), english_name("de"), own_name("de")) == ("", "", "German", "Deutsch")
+
+
+def test_the_question_tells_the_language_or_what_was_said_before_it() -> None:
+    """The bot's own turns do not count."""
+    before = (Turn("user", "Wann öffnet das Büro am Montag?"), Turn("bot", "The office opens at nine on Mondays."))
+
+    assert spoken(Conversation((*before, Turn("user", "Linz?")))) == "de"
+    assert spoken(Conversation((*before, Turn("user", "And when does it close?")))) == "en"
+    assert spoken(Conversation((*before, Turn("user", "Linz?", language="fr")))) == "fr"
+    assert spoken(Conversation((Turn("user", "Linz?"),))) == ""
