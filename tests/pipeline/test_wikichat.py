@@ -7,11 +7,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pipeline.errors import (
     BudgetExceeded,
     ModelRefused,
     ModelUnavailable,
+    PipelineError,
     QuestionTooLong,
     SearchUnavailable,
     UnreadableReply,
@@ -65,6 +68,13 @@ BUILT = {
     "draft": "Skarholm lighthouse was built in 1887 [1].",
 }
 QUESTION = "When was the lighthouse of Skarholm built?"
+
+
+SCRAPS = (
+    "Search: yes\n", "Query: Skarholm\n", "Search: no\n", "Time: 1887\n", "None", "- It grew. [1]\n", "{", "\n",
+    "- Skarholm lighthouse was built in 1887. [1]\n", "- It was built in 1999. | 1999\n", SUPPORTS, REFUTES, POOR,
+    "Skarholm lighthouse was built in 1887 [1]. ", "It was built in 1999 [1]. ", "NOTHING", "```json\n", "x" * 500,
+)  # fmt: skip
 
 
 def turn_of(call: ModelCall) -> str:
@@ -395,6 +405,43 @@ async def test_only_so_many_claims_are_verified() -> None:
     told, llm = await run(QUESTION, {**BUILT, "split": many}, Limits(claims=4))
 
     assert len(llm.of("verify")) == len(verdicts(told)) == 4
+
+
+async def test_all_findings_reach_the_draft() -> None:
+    """However many they are, and however late they were found."""
+    many = "\n".join(f"- The {letter} pier of Skarholm is lost. | none" for letter in "ABCDEFGHIJKLMNOPQRST")
+    _, llm = await run(QUESTION, {**BUILT, "split": many, "verify": SUPPORTS}, Limits(claims=20))
+
+    notes = [line for line in llm.asked("draft").splitlines() if line.startswith("[")]
+    assert len(notes) >= 15
+    assert notes[-1].startswith(f"[{len(notes)}] ")
+
+
+async def test_turns_at_the_same_time_do_not_touch_each_other() -> None:
+    """Each says what it was asked, whatever the others do meanwhile."""
+
+    async def turn(number: int) -> list[str]:
+        draft = f"Skarholm lighthouse was built in 1887{'.' * (number % 3)} [1]."
+        failing = {"draft": "It was built in 1999 [1]."} if number % 5 == 0 else {"draft": draft}
+        told, _ = await run(QUESTION, {**BUILT, **failing}, Limits(refine=number % 2 == 0))
+        return [one.text for one in told.answer.sentences]
+
+    said = await asyncio.gather(*(turn(number) for number in range(40)))
+
+    assert [bool(one) for one in said] == [number % 5 != 0 for number in range(40)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.fixed_dictionaries({stage: st.lists(st.sampled_from(SCRAPS), max_size=6).map("".join) for stage in SILENT}))
+def test_whatever_a_model_says_nothing_unsupported_leaves(script: Script) -> None:
+    """Scraps of replies in any order: a turn ends in an answer that stands, an abstention, or an error of ours."""
+    try:
+        told, _ = asyncio.run(run(QUESTION, script))
+    except PipelineError:
+        return
+
+    assert all(one.citations for one in told.answer.sentences)
+    assert all("1999" not in one.text for one in told.answer.sentences)
 
 
 class TestReplies:
