@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from pipeline.support.facts import Facts
 from pipeline.support.reading import Reading
+from pipeline.support.tokens import is_mark
 
 _FUNCTION_WORD = 0.3
 """How much a matched function word weighs beside a word of substance."""
@@ -49,17 +50,29 @@ class Alignment:
         rest = [key for key in self.sentence.content if key not in left_out]
         return sum(key in self.source.content for key in rest) / len(rest) if rest else 0.0
 
-    def place_of(self, first: int, last: int) -> Gap:
-        """Return what the source has in the place of the tokens from `first` to `last`, matched ones among them."""
+    def place_of(self, first: int, last: int, *, phrase: bool = False) -> Gap:
+        """Return what the source has in the place of the tokens from `first` to `last`, matched ones among them.
+
+        Where no match follows, that is all the rest of the source, or with `phrase` all up to the next mark.
+        """
         before = max((pair for pair in self.pairs if pair[0] < first), default=(-1, -1))
-        ends = len(self.sentence.text), len(self.source.text)
-        return _gap(before, min((pair for pair in self.pairs if pair[0] >= last), default=ends))
+        after = min((pair for pair in self.pairs if pair[0] >= last), default=None)
+        if after is None:
+            end = _phrase_end(self.source, before[1] + 1) if phrase else len(self.source.text)
+            after = len(self.sentence.text), end
+        return _gap(before, after)
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
         """What stands between matched words, where either text has something there."""
         ends = [(-1, -1), *self.pairs, (len(self.sentence.text), len(self.source.text))]
         return tuple(_gap(one, two) for one, two in pairwise(ends) if two[0] - one[0] > 1 or two[1] - one[1] > 1)
+
+
+def _phrase_end(source: Reading, start: int) -> int:
+    """Return where the phrase ends that begins at a token: at a mark, or where the sentence does."""
+    ends = (place for place in range(start + 1, len(source.text)) if is_mark(source.text.low[place]))
+    return next(ends, len(source.text))
 
 
 def _gap(one: tuple[int, int], two: tuple[int, int]) -> Gap:

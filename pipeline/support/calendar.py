@@ -1,10 +1,49 @@
-"""The words of the calendar in several languages, read from `calendar.json`: data for `dates`, and nothing else."""
+"""What a date is and when one covers another; and the calendar's words in several languages, from `calendar.json`."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A date as far as it is said, and the tokens that say it. Years before Christ are negative.
+
+    `years` are the first and last year of a decade or century. `numeric` dates may have day and month either way.
+    """
+
+    said: str
+    first: int
+    last: int
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    weekday: int | None = None
+    years: tuple[int, int] | None = None
+    numeric: bool = False
+
+    @property
+    def reach(self) -> tuple[int, int] | None:
+        """The first and last year that are meant."""
+        return self.years or ((self.year, self.year) if self.year is not None else None)
+
+
+def covers(source: Date, claim: Date) -> bool:
+    """Whether what `source` says makes `claim` true: it is as precise or more so, and agrees."""
+    if claim.weekday is not None and claim.weekday != source.weekday:
+        return False
+    wanted, given = claim.reach, source.reach
+    if wanted and not (given and wanted[0] <= given[0] and given[1] <= wanted[1]):
+        return False
+    if _agrees(source, claim):
+        return True
+    return (source.numeric or claim.numeric) and _agrees(replace(source, month=source.day, day=source.month), claim)
+
+
+def _agrees(source: Date, claim: Date) -> bool:
+    return claim.month in {None, source.month} and claim.day in {None, source.day}
 
 
 @dataclass(frozen=True, slots=True)

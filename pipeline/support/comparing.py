@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from pipeline.support.aligning import Alignment, Gap
-from pipeline.support.dates import Date, covers
+from pipeline.support.calendar import Date, covers
 from pipeline.support.facts import same_number
-from pipeline.support.known_names import alike, forms, known_names, root
-from pipeline.support.names import Name
+from pipeline.support.known_names import alike, forms, is_people, known_names, root
+from pipeline.support.names import Name, names
 from pipeline.support.numbers import Number
 from pipeline.support.polarity import Scopes
 from pipeline.support.reading import Reading, without_possessive
@@ -23,14 +23,24 @@ class Placed(Protocol):
     """What has tokens."""
 
     @property
-    def said(self) -> str: ...
+    def said(self) -> str:
+        """Its text."""
+        ...
+
     @property
-    def first(self) -> int: ...
+    def first(self) -> int:
+        """Its first token."""
+        ...
+
     @property
-    def last(self) -> int: ...
+    def last(self) -> int:
+        """The token after its last."""
+        ...
 
 
 T = TypeVar("T", bound=Placed)
+_PRONOUNS = frozenset({"he", "she", "it", "they", "him", "her", "them", "his", "hers", "its", "their", "theirs"})
+_DEFINITE = frozenset({"the", "this", "these"})
 
 
 def number_instead(alignment: Alignment, number: Number, *, elsewhere: bool) -> str:
@@ -44,22 +54,55 @@ def date_instead(alignment: Alignment, date: Date, *, elsewhere: bool) -> str:
 
 
 def name_instead(alignment: Alignment, name: Name, *, elsewhere: bool) -> str:
-    """Return the name that the source has in a name's place; a sentence may follow it but for that name alone."""
-    place = _place(alignment, name, elsewhere=elsewhere)
-    if place is None or not place.tight:
+    """Return the name that the source has in a name's place; a sentence may follow it but for that name alone.
+
+    One people in the place of another is enough, whatever else stands there: "a French film", "a 1980 Danish film".
+    """
+    place = _place(alignment, name, elsewhere=elsewhere, phrase=True)
+    if place is None or not place.tight or _is_list(alignment, place):
         return ""
     ours, theirs = alignment.sentence, alignment.source
     given = [at for at in range(*place.given) if at in theirs.capitals and _is_substance(theirs, at)]
-    if not given or any(_is_substance(theirs, at) for at in range(*place.given) if at not in given):
-        return ""
-    if any(_is_substance(ours, at) for at in range(*place.said) if not name.first <= at < name.last):
+    peoples = [at for at in given if is_people(theirs.text.low[at])] if is_people(name.parts[-1]) else []
+    if peoples:
+        given = peoples
+    elif any(_is_substance(theirs, at) for at in range(*place.given) if at not in given) or any(
+        _is_substance(ours, at) and at not in ours.capitals
+        for at in range(*place.said)
+        if not name.first <= at < name.last
+    ):
         return ""
     words = [without_possessive(theirs.text.low[at]) for at in given]
-    if _abbreviates(name.parts, words) or _abbreviates(words, name.parts):
+    if not given or _abbreviates(name.parts, words) or _abbreviates(words, name.parts):
         return ""
     new = [word for word in name.parts if not any(_same_word(word, other) for other in words)]
     old = [word for word in words if not any(_same_word(word, other) for other in name.parts)]
     return theirs.text.said(given[0], given[-1] + 1) if new and old else ""
+
+
+def meant_by(alignment: Alignment, name: Name, earlier: Sequence[Reading]) -> str:
+    """Return the word by which the source may mean a name that no passage says: "she", "the film".
+
+    Only where the sentences before it, `earlier`, name nobody whom that word could mean.
+    """
+    theirs = alignment.source.text
+    first, last = alignment.place_of(name.first, name.last).given
+    if any(names(sentence) for sentence in earlier) or first >= len(theirs):
+        return ""
+    pronoun = next((low for low in theirs.low[first:last] if low in _PRONOUNS), "")
+    if pronoun or first > 0 or theirs.low[0] not in _DEFINITE or 1 in alignment.source.capitals:
+        return pronoun
+    return theirs.said(0, min(2, len(theirs)))
+
+
+def _is_list(alignment: Alignment, place: Gap) -> bool:
+    """Whether what stands in a sentence's last place goes on as a list of names, of which it may say others."""
+    source, end = alignment.source, place.given[1]
+    return (
+        place.said[1] == len(alignment.sentence.text)
+        and source.text.at(end) in {",", "and", "&"}
+        and end + 1 in source.capitals
+    )
 
 
 def _instead(
@@ -72,11 +115,14 @@ def _instead(
     return there[0].said if there and all(conflict(one, said) for one in there) else ""
 
 
-def _place(alignment: Alignment, said: Placed, *, elsewhere: bool) -> Gap | None:
+def _place(alignment: Alignment, said: Placed, *, elsewhere: bool, phrase: bool = False) -> Gap | None:
     """Return the place of something in the source; None where the two follow each other too loosely to tell."""
     if alignment.coverage_without(said.first, said.last) < (CLOSER if elsewhere else CLOSE):
         return None
-    return None if Scopes(alignment.sentence).denies(said.first) else alignment.place_of(said.first, said.last)
+    place = alignment.place_of(said.first, said.last, phrase=phrase)
+    theirs = Scopes(alignment.source)
+    denied = Scopes(alignment.sentence).denies(said.first) and not any(map(theirs.denies, range(*place.given)))
+    return None if denied else place
 
 
 def _is_substance(reading: Reading, place: int) -> bool:

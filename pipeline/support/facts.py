@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pipeline.support.dates import Date, covers
+from pipeline.support.calendar import Date, covers
 from pipeline.support.known_names import alike, known_names, root, spellings
 from pipeline.support.names import Name, is_ordinary
 from pipeline.support.numbers import Bound, Number

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pipeline.support.aligning import Alignment, align
-from pipeline.support.comparing import CLOSE, date_instead, name_instead, number_instead
+from pipeline.support.comparing import CLOSE, date_instead, meant_by, name_instead, number_instead
 from pipeline.support.facts import Facts, equal_quantities, gather, says_date, says_name, says_number
-from pipeline.support.names import names
+from pipeline.support.names import Name, names
 from pipeline.support.numbers import Number
 from pipeline.support.polarity import denials
 from pipeline.support.reading import Reading, language_of, read_sentence
+from pipeline.support.roles import exchanged
 from pipeline.support.units import same_kind, same_unit
 
 
@@ -26,11 +27,15 @@ class Kind(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What became of it. `CONTRADICTED` only where a passage says something else in its place."""
+    """What became of it. `CONTRADICTED` only where a passage says something else in its place.
+
+    `UNNAMED` is a name that is absent where a passage begins with "she" or "the film" and so may mean it.
+    """
 
     FOUND = "found"
     ABSENT = "absent"
     CONTRADICTED = "contradicted"
+    UNNAMED = "unnamed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,8 @@ class Finding:
         """What was found, in words."""
         if self.outcome is Outcome.FOUND:
             return f"the passages say “{self.said}”"
+        if self.outcome is Outcome.UNNAMED:
+            return f"no passage names “{self.said}”, unless it is meant by “{self.instead}”"
         if self.outcome is Outcome.ABSENT:
             return f"no passage mentions “{self.said}”"
         return f"says “{self.said}”; the passage says “{self.instead}”"
@@ -79,7 +86,17 @@ def _names(sentence: Reading, facts: Facts, alignment: Alignment | None) -> Iter
     for name in names(sentence):
         found = says_name(facts, name)
         instead = name_instead(alignment, name, elsewhere=found) if alignment else ""
-        yield _finding(Kind.NAME, name.said, instead, found=found)
+        meant = _meant(alignment, name, facts) if alignment and not found and not instead else ""
+        if meant:
+            yield Finding(Kind.NAME, name.said, Outcome.UNNAMED, meant)
+        else:
+            yield _finding(Kind.NAME, name.said, instead, found=found)
+
+
+def _meant(alignment: Alignment, name: Name, facts: Facts) -> str:
+    """Return the pronoun that may mean a name; none where the context or an earlier sentence names somebody else."""
+    within = next(part.sentences for part in facts.passages if alignment.source in part.sentences)
+    return "" if facts.context.words else meant_by(alignment, name, within[: within.index(alignment.source)])
 
 
 def _numbers(sentence: Reading, facts: Facts, alignment: Alignment | None) -> Iterator[Finding]:
@@ -99,6 +116,9 @@ def _denials(alignment: Alignment | None) -> Iterator[Finding]:
         for one in denials(alignment):
             kind = Kind.COMPARATIVE if one.comparative else Kind.NEGATION
             yield Finding(kind, one.said, Outcome.CONTRADICTED, one.instead)
+        turned = exchanged(alignment)
+        if turned:
+            yield Finding(Kind.NAME, turned[0], Outcome.CONTRADICTED, turned[1])
 
 
 def _finding(kind: Kind, said: str, instead: str, *, found: bool) -> Finding:

@@ -18,6 +18,8 @@ class KnownNames:
     aliases: Mapping[str, frozenset[str]]
     phrases: Mapping[str, frozenset[str]]
     """Aliases by a phrase of several words."""
+    places: frozenset[str]
+    """The first of each group of aliases: the place itself."""
     nicknames: Mapping[str, frozenset[str]]
     endings: tuple[str, ...]
 
@@ -41,6 +43,7 @@ def known_names() -> KnownNames:
         particles=frozenset(data["particles"].split()),
         aliases=aliases,
         phrases={name: group for name, group in aliases.items() if " " in name},
+        places=frozenset(line.replace("|", " ").split()[0] for line in data["places"]),
         nicknames=nicknames,
         endings=tuple(sorted(data["endings"].split(), key=len, reverse=True)),
     )
@@ -68,6 +71,12 @@ def spellings(word: str) -> frozenset[str]:
 def forms(word: str) -> frozenset[str]:
     """Return the spellings of a word, and each word of the phrases that may stand for it."""
     return spellings(word) | {part for alias in known_names().aliases.get(word, ()) for part in alias.split()}
+
+
+def is_people(word: str) -> bool:
+    """Whether a word names a people or what is theirs, not a place: "French", "Danes"."""
+    known = known_names()
+    return word in known.aliases and word not in known.places
 
 
 def alike(one: str, other: str) -> bool:

@@ -10,11 +10,14 @@ from importlib import resources
 from pipeline.support.known_names import known_names
 from pipeline.support.numerals import roman
 from pipeline.support.reading import Reading, without_possessive
-from pipeline.support.tokens import is_function_word, is_word, stem
+from pipeline.support.tokens import function_words, is_word, stem
 
 _CAPITALISED_NOUNS = frozenset({"de", "lb"})
 _CLITICS = frozenset({"s", "'s", "n't"})
-_SMALL_IN_HEADLINES = frozenset("a an the of in on at to for and or by with from as but nor vs over into".split())
+_SMALL_IN_HEADLINES = frozenset({
+    "a", "an", "the", "of", "in", "on", "at", "to", "for", "and", "or", "by", "with", "from", "as", "but", "nor",
+    "vs", "over", "into",
+})  # fmt: skip
 _ORDINARY_ENDINGS = (
     "ing",
     "ly",
@@ -75,7 +78,7 @@ def _may_name(sentence: Reading, place: int, begins: bool) -> bool:  # noqa: FBT
         return False
     if roman(word) and place - 1 in sentence.capitals:
         return False
-    if is_function_word(low, sentence.language) and not (acronym and not begins):
+    if low in function_words(sentence.language) and not (acronym and not begins):
         return False
     if low.split("'")[0] in {"i", "can", "don", "won", "isn", "aren", "wasn"} and "'" in low:
         return False

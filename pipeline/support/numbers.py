@@ -5,28 +5,19 @@ one. What belongs to a date (`dates`) is skipped.
 """
 # ruff: noqa: PLR2004 - the numbers that words stand for
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
-from pipeline.support.dates import Date
-from pipeline.support.numerals import Numerals, han, is_han_numeral, numerals, roman, scales
+from pipeline.support.calendar import Date
+from pipeline.support.counting import digits_at, words_at
+from pipeline.support.numerals import Numerals, han, is_han_numeral, numerals, roman
 from pipeline.support.tokens import Tokens
 from pipeline.support.units import Unit, units_at
 
-_GROUPED = re.compile(r"\d{1,3}(?:([.,'])\d{3})(?:\1\d{3})*")
-_INDIAN = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
 _ORDINAL_MARKS = frozenset({"st", "nd", "rd", "th", "er", "ere", "eme", "e", "°", "ª"})
-_GROUP = 3
-_DECIMAL_POINT = frozenset({"en", "zh", "ja", "ko", "he", "th", "hi", "bn", "ta"})
-_DECIMAL_COMMA = frozenset({
-    "bg", "ca", "cs", "da", "de", "el", "es", "fi", "fr", "hu", "id", "it", "nb", "nl", "no", "pl", "pt", "ro", "ru",
-    "sr", "sv", "tr", "uk", "vi",
-})  # fmt: skip
 _RANGE = frozenset({"-", "to", "or", "and", "bis", "x", "by", "a", "y", "et"})
-_HALF = ("and", "a", "half")
 
 
 class Bound(StrEnum):
@@ -80,7 +71,11 @@ def numbers(text: Tokens, taken: Iterable[Date] = (), language: str = "en") -> t
     found: list[Number] = []
     beyond = 0
     for place, low in enumerate(text.low):
-        if place < beyond or place in skipped:
+        if (
+            place < beyond
+            or place in skipped
+            or not (low in known.leads or low[0].isdecimal() or text.words[place].isupper() or not low.isascii())
+        ):
             continue
         number = _read(text, place, low, known, language)
         if number:
@@ -104,148 +99,19 @@ def _read(text: Tokens, place: int, low: str, known: Numerals, language: str) ->
 
 
 def _digits(text: Tokens, place: int, known: Numerals, language: str) -> Number:
-    """Read digits with what multiplies them, a fraction behind them, or an ordinal mark."""
-    values, end = _readings(text.low[place], language), place + 1
-    while _is_group(text, end, place):
-        values, end = (values[0] * 1000 + int(text.low[end]),), end + 1
-    added, end = _fraction_behind(text, end)
-    if added:
-        values = (values[0] + added,)
-    elif text.at(end) == "/" and text.glued(end) and text.glued(end + 1) and _is_denominator(text.at(end + 1)):
-        values, end = (values[0] / int(text.low[end + 1]), values[0]), end + 2
-    ordinal = text.glued(end) and text.at(end) in _ORDINAL_MARKS
-    if ordinal:
+    values, end = digits_at(text, place, language)
+    if end == place + 1 and text.glued(end) and text.at(end) in _ORDINAL_MARKS:
         return Number(text.said(place, end + 1), place, end + 1, values, ordinal=True)
-    values, end = _scaled(text, values, end)
-    if text.low[end : end + 3] == _HALF:
-        values, end = tuple(value + 0.5 for value in values), end + 3
     number = Number(text.said(place, end), place, end, values, bound=_bound(text, place, end))
     return _as_fraction(text, number, known)
 
 
-def _readings(digits: str, language: str) -> tuple[float, ...]:
-    """Return what digits with separators may mean; of a time of day, hours and a small share for its minutes."""
-    if digits.isdecimal():
-        return (float(digits),)
-    if ":" in digits:
-        hours, minutes = digits.split(":")[:2]
-        return (float(hours) + float(_only_digits(minutes)) / 6000,)
-    whole, _, part = digits.rpartition(next(char for char in reversed(digits) if not char.isdecimal()))
-    grouped, decimal = float(_only_digits(digits)), float(f"{_only_digits(whole)}.{_only_digits(part)}")
-    if "." in digits and "," in digits:
-        return (decimal,)
-    if _INDIAN.fullmatch(digits) or digits.count(".") > 1 or digits.count(",") > 1:
-        return (grouped,)
-    mark = _GROUPED.fullmatch(digits)
-    if not mark or mark[1] == _decimal_mark(language):
-        return (decimal,)
-    return (grouped,) if mark[1] == "'" or _decimal_mark(language) else (grouped, decimal)
-
-
-def _only_digits(text: str) -> str:
-    return "".join(filter(str.isdecimal, text))
-
-
-def _decimal_mark(language: str) -> str:
-    """Return what a language writes before decimals; empty where that is not known."""
-    if language in _DECIMAL_POINT:
-        return "."
-    return "," if language in _DECIMAL_COMMA else ""
-
-
-def _is_group(text: Tokens, at: int, first: int) -> bool:
-    """Whether three digits behind a space belong to the number before: 10 000."""
-    low = text.at(at)
-    if len(low) != _GROUP or not low.isdecimal() or text.glued(at) or len(text.low[first]) > _GROUP:
-        return False
-    return text.low[first].isdecimal() and text.starts[at] == text.starts[at - 1] + len(text.low[at - 1]) + 1
-
-
-def _fraction_behind(text: Tokens, at: int) -> tuple[float, int]:
-    """Read the 1/2 of 3 1/2."""
-    if text.at(at).isdecimal() and text.at(at + 1) == "/" and text.glued(at + 1) and _is_denominator(text.at(at + 2)):
-        return int(text.low[at]) / int(text.low[at + 2]), at + 3
-    return 0.0, at
-
-
-def _is_denominator(low: str) -> bool:
-    return low in {"2", "3", "4", "5", "6", "8", "10", "16"}
-
-
-def _scaled(text: Tokens, values: tuple[float, ...], end: int) -> tuple[tuple[float, ...], int]:
-    """Multiply by what follows: "million", "k", "万"."""
-    while True:
-        at = end + (text.at(end) == "-")
-        low = text.at(at)
-        if low == "m" and text.glued(at) and at == end:
-            return (*values, *(_rounded(value * 1_000_000) for value in values)), end
-        if low in {"b", "t"} and text.glued(at) and at == end:
-            return tuple(_rounded(value * (1e9 if low == "b" else 1e12)) for value in values), end + 1
-        if low not in scales() or (low == "k" and not text.glued(at)):
-            return values, end
-        values, end = tuple(_rounded(value * scales()[low]) for value in values), at + 1
-
-
-def _rounded(value: float) -> float:
-    """Drop what binary fractions add: 1.1 million is 1100000."""
-    return float(f"{value:.12g}")
-
-
 def _worded(text: Tokens, place: int, known: Numerals) -> Number | None:
-    """Read "two hundred and five", "twenty-first", "a dozen", "half"."""
-    total, current, end, ordinal = 0, 0, place, False
-    at = place
-    while not ordinal:
-        low = text.at(at)
-        value = known.cardinals.get(low)
-        if value is None and low in known.ordinals:
-            value, ordinal = known.ordinals[low], True
-        if value is None or not _fits(total, current, value, begun=end > place):
-            ordinal = False
-            if end == place or at > end or not _joins(text, at, known, large=bool(total) or current >= 100):
-                break
-            at += 1
-            continue
-        total, current = _added(total, current, value)
-        at = end = at + 1
+    values, end, ordinal = words_at(text, place, known)
     if end == place:
         return _half(text, place, known)
-    values = (float(total + current),)
-    if text.low[end : end + 3] == _HALF:
-        values, end = (values[0] + 0.5,), end + 3
     number = Number(text.said(place, end), place, end, values, ordinal=ordinal, bound=_bound(text, place, end))
     return _as_fraction(text, number, known)
-
-
-def _fits(total: int, current: int, value: int, *, begun: bool) -> bool:
-    """Whether a numeral's word goes on with the number so far."""
-    if not begun:
-        return True
-    if value >= 1000 or value == 12 == current:
-        return bool(current) or (total > 0 and value < total)
-    if value == 100:
-        return 0 < current < 100
-    if (current, value) == (4, 20):
-        return True
-    room = current % 100
-    return room == 0 or (room % 10 == 0 and room >= 20 and value < (20 if room in {60, 80} else 10))
-
-
-def _added(total: int, current: int, value: int) -> tuple[int, int]:
-    if value >= 1000:
-        return (total + (current or 1) * value, 0) if current or not total else (total * value, 0)
-    if value == 100 or (current, value) == (4, 20):
-        return total, (current or 1) * value
-    return total, current + value
-
-
-def _joins(text: Tokens, at: int, known: Numerals, *, large: bool) -> bool:
-    """Whether a word only joins two parts of a number: "twenty-five", "two hundred and five"."""
-    low = text.at(at)
-    if low not in known.joints or (low == "and" and not large):
-        return False
-    following = text.at(at + 1)
-    return following in known.cardinals or following in known.ordinals
 
 
 def _half(text: Tokens, place: int, known: Numerals) -> Number | None:

@@ -25,6 +25,8 @@ class Numerals:
     hints: Mapping[str, int]
     """Words that say a number without being one: "twice", "both"."""
     joints: frozenset[str]
+    leads: frozenset[str]
+    """Every word at which a number may be read."""
 
 
 @cache
@@ -33,7 +35,14 @@ def numerals(language: str) -> Numerals:
     data = _data()
     own = data.get(language) if len(language) == len("en") else None
     own = own or data["en"]
-    return Numerals(own["cardinals"], own["ordinals"], own["fractions"], own["hints"], frozenset(own["joints"]))
+    return Numerals(
+        cardinals=own["cardinals"],
+        ordinals=own["ordinals"],
+        fractions=own["fractions"],
+        hints=own["hints"],
+        joints=frozenset(own["joints"]),
+        leads=frozenset({*own["cardinals"], *own["ordinals"], *own["fractions"]}),
+    )
 
 
 @cache

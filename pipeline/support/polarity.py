@@ -14,7 +14,7 @@ from typing import Any
 
 from pipeline.support.aligning import Alignment
 from pipeline.support.reading import Reading
-from pipeline.support.tokens import is_function_word, is_mark, stem
+from pipeline.support.tokens import function_words, is_mark, stem
 
 _REACH = 6
 """How many words of substance a negation reaches."""
@@ -91,7 +91,7 @@ def _reach(reading: Reading, place: int, known: "_Words") -> tuple[int, ...]:
             continue
         if is_mark(low) or low in known.ends or len(reached) == _REACH:
             break
-        if reading.stems[at] and not is_function_word(low, reading.language):
+        if reading.stems[at] and low not in function_words(reading.language):
             reached.append(at)
     return tuple(reached)
 

@@ -8,11 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pipeline.support.dates import Date, dates
+from pipeline.support.calendar import Date
+from pipeline.support.dates import dates
 from pipeline.support.numbers import Number, numbers
-from pipeline.support.tokens import Tokens, is_function_word, stem, tokens
+from pipeline.support.tokens import Tokens, function_words, stem, tokens
 from storage.language.detect import detect
 from storage.language.sentences import sentence_spans
+
+_TELLING = 300
+"""Characters of a passage that tell its language."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,11 +58,10 @@ def read_sentence(text: str, language: str) -> Reading:
     """Read one sentence in a language (ISO 639-1)."""
     cut = tokens(text)
     found = dates(cut)
-    stems = tuple(stem(low, language) if low[0].isalnum() else "" for low in cut.low)
-    capitals = frozenset(place for place, word in enumerate(cut.words) if word[0].isupper())
-    content = frozenset(
-        key for low, key in zip(cut.low, stems, strict=True) if key and not is_function_word(low, language)
-    )
+    stems = tuple([stem(low, language) if low[0].isalnum() else "" for low in cut.low])
+    capitals = frozenset([place for place, word in enumerate(cut.words) if word[0].isupper()])
+    empty = function_words(language)
+    content = frozenset([key for low, key in zip(cut.low, stems, strict=True) if key and low not in empty])
     places = {key: place for place, key in enumerate(stems) if key}
     return Reading(cut, language, stems, found, numbers(cut, found, language), capitals, content, places)
 
@@ -66,14 +69,14 @@ def read_sentence(text: str, language: str) -> Reading:
 @lru_cache(maxsize=1024)
 def read_passage(text: str) -> PassageReading:
     """Read a passage sentence by sentence."""
-    language = language_of(text)
+    language = language_of(text[:_TELLING])
     read = tuple(read_sentence(text[start:end], language) for start, end in sentence_spans(text))
     return PassageReading(
         sentences=read,
-        words=frozenset(without_possessive(low) for sentence in read for low in sentence.text.low),
-        stems=frozenset(found for sentence in read for found in sentence.stems),
+        words=frozenset(map(without_possessive, {low for sentence in read for low in sentence.text.low})),
+        stems=frozenset().union(*(sentence.places for sentence in read)),
         capitals=frozenset(
-            without_possessive(sentence.text.low[place]) for sentence in read for place in sentence.capitals
+            map(without_possessive, {sentence.text.low[place] for sentence in read for place in sentence.capitals})
         ),
         acronyms=frozenset(
             sentence.text.low[place].replace(".", "")

@@ -62,15 +62,24 @@ class Tokens:
 
 def tokens(text: str) -> Tokens:
     """Cut a text into tokens, after writing its digits, dashes, quotes and spaces in one way."""
-    pattern = _ASCII_TOKEN
     if not text.isascii():
         text = unicodedata.normalize("NFC", text).translate(_SPELLINGS)
-        if not text.isascii():
-            text = "".join(_digit(char) if char.isdecimal() else char for char in text)
-            pattern = _TOKEN
-    found = [(match[0], match.start()) for match in pattern.finditer(text)]
-    words = tuple(word for word, _ in found)
-    return Tokens(text, words, tuple(map(folded, words)), tuple(start for _, start in found))
+    if text.isascii():
+        words = tuple(_ASCII_TOKEN.findall(text))
+        return Tokens(text, words, tuple(_ASCII_TOKEN.findall(text.lower())), _starts(text, words))
+    text = "".join(_digit(char) if char.isdecimal() else char for char in text)
+    words = tuple(_TOKEN.findall(text))
+    return Tokens(text, words, tuple(map(folded, words)), _starts(text, words))
+
+
+def _starts(text: str, words: tuple[str, ...]) -> tuple[int, ...]:
+    starts: list[int] = []
+    end = 0
+    for word in words:
+        start = text.index(word, end)
+        starts.append(start)
+        end = start + len(word)
+    return tuple(starts)
 
 
 def folded(word: str) -> str:
@@ -97,9 +106,10 @@ def stem(word: str, language: str) -> str:
     return found[0] if len(found) == 1 else word
 
 
-def is_function_word(word: str, language: str) -> bool:
-    """Whether a word, in lower case, is one of a language's function words; English ones always are."""
-    return word in stop_words() or word in stop_words(language)
+@cache
+def function_words(language: str) -> frozenset[str]:
+    """Return a language's function words in plain lower case, and the English ones."""
+    return stop_words() | stop_words(language)
 
 
 @cache

@@ -1,0 +1,167 @@
+"""How much digits and words say: "1,200", "10 000", "3 1/2", "2.5 million", "two hundred and five".
+
+Reads one number at a place; `numbers` finds the places and what belongs to the number besides.
+"""
+# ruff: noqa: PLR2004 - the numbers that words stand for
+
+import re
+
+from pipeline.support.numerals import Numerals, scales
+from pipeline.support.tokens import Tokens
+
+Values = tuple[float, ...]
+"""What a number may mean, the likeliest first."""
+
+_GROUPED = re.compile(r"\d{1,3}(?:([.,'])\d{3})(?:\1\d{3})*")
+_INDIAN = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
+_GROUP = 3
+_DOZENS = frozenset({"dozen", "dutzend", "douzaine", "docena"})
+_HALF = ("and", "a", "half")
+_DECIMAL_POINT = frozenset({"en", "zh", "ja", "ko", "he", "th", "hi", "bn", "ta"})
+_DECIMAL_COMMA = frozenset({
+    "bg", "ca", "cs", "da", "de", "el", "es", "fi", "fr", "hu", "id", "it", "nb", "nl", "no", "pl", "pt", "ro", "ru",
+    "sr", "sv", "tr", "uk", "vi",
+})  # fmt: skip
+
+
+def digits_at(text: Tokens, place: int, language: str) -> tuple[Values, int]:
+    """Read digits with what multiplies them or a fraction behind them, and return where they end."""
+    values, end = _readings(text.low[place], language), place + 1
+    while _is_group(text, end, place):
+        values, end = (values[0] * 1000 + int(text.low[end]),), end + 1
+    added, end = _fraction_behind(text, end)
+    if added:
+        values = (values[0] + added,)
+    elif text.at(end) == "/" and text.glued(end) and text.glued(end + 1) and _is_denominator(text.at(end + 1)):
+        values, end = (values[0] / int(text.low[end + 1]), values[0]), end + 2
+    return _and_a_half(text, *_scaled(text, values, end))
+
+
+def words_at(text: Tokens, place: int, known: Numerals) -> tuple[Values, int, bool]:
+    """Read "two hundred and five", "twenty-first", "a dozen": the value, where it ends, and whether it is ordinal.
+
+    It ends where it begins if there is no numeral.
+    """
+    total, current, end = 0, 0, place
+    at = place
+    while True:
+        low = text.at(at)
+        value = known.cardinals.get(low)
+        ordinal = value is None and low in known.ordinals
+        value = known.ordinals[low] if ordinal else value
+        if value is not None and (end == place or low in _DOZENS or _fits(total, current, value)):
+            total, current = _added(total, current, value, dozens=low in _DOZENS)
+            at = end = at + 1
+            if ordinal:
+                return (float(total + current),), end, True
+        elif end == at > place and _joins(text, at, known, large=bool(total) or current >= 100):
+            at += 1
+        else:
+            break
+    values, end = _and_a_half(text, (float(total + current),), end) if end > place else ((), end)
+    return values, end, False
+
+
+def _and_a_half(text: Tokens, values: Values, end: int) -> tuple[Values, int]:
+    if text.low[end : end + 3] == _HALF:
+        return tuple(value + 0.5 for value in values), end + 3
+    return values, end
+
+
+def _readings(digits: str, language: str) -> Values:
+    """Return what digits with separators may mean; of a time of day, hours and a small share for its minutes."""
+    if digits.isdecimal():
+        return (float(digits),)
+    if ":" in digits:
+        hours, minutes = digits.split(":")[:2]
+        return (float(hours) + float(_only_digits(minutes)) / 6000,)
+    whole, _, part = digits.rpartition(next(char for char in reversed(digits) if not char.isdecimal()))
+    grouped, decimal = float(_only_digits(digits)), float(f"{_only_digits(whole)}.{_only_digits(part)}")
+    if "." in digits and "," in digits:
+        return (decimal,)
+    if _INDIAN.fullmatch(digits) or digits.count(".") > 1 or digits.count(",") > 1:
+        return (grouped,)
+    mark = _GROUPED.fullmatch(digits)
+    if not mark or mark[1] == _decimal_mark(language):
+        return (decimal,)
+    return (grouped,) if mark[1] == "'" or _decimal_mark(language) else (grouped, decimal)
+
+
+def _only_digits(text: str) -> str:
+    return "".join(filter(str.isdecimal, text))
+
+
+def _decimal_mark(language: str) -> str:
+    """Return what a language writes before decimals; empty where that is not known."""
+    if language in _DECIMAL_POINT:
+        return "."
+    return "," if language in _DECIMAL_COMMA else ""
+
+
+def _is_group(text: Tokens, at: int, first: int) -> bool:
+    """Whether three digits behind a space belong to the number before: 10 000."""
+    low = text.at(at)
+    if len(low) != _GROUP or not low.isdecimal() or text.glued(at) or len(text.low[first]) > _GROUP:
+        return False
+    return text.low[first].isdecimal() and text.starts[at] == text.starts[at - 1] + len(text.low[at - 1]) + 1
+
+
+def _fraction_behind(text: Tokens, at: int) -> tuple[float, int]:
+    """Read the 1/2 of 3 1/2."""
+    if text.at(at).isdecimal() and text.at(at + 1) == "/" and text.glued(at + 1) and _is_denominator(text.at(at + 2)):
+        return int(text.low[at]) / int(text.low[at + 2]), at + 3
+    return 0.0, at
+
+
+def _is_denominator(low: str) -> bool:
+    return low in {"2", "3", "4", "5", "6", "8", "10", "16"}
+
+
+def _scaled(text: Tokens, values: Values, end: int) -> tuple[Values, int]:
+    """Multiply by what follows: "million", "k", "万"."""
+    while True:
+        at = end + (text.at(end) == "-")
+        low = text.at(at)
+        if low == "m" and text.glued(at) and at == end:
+            return (*values, *(_rounded(value * 1_000_000) for value in values)), end
+        if low in {"b", "t"} and text.glued(at) and at == end:
+            return tuple(_rounded(value * (1e9 if low == "b" else 1e12)) for value in values), end + 1
+        if low not in scales() or (low == "k" and not text.glued(at)):
+            return values, end
+        values, end = tuple(_rounded(value * scales()[low]) for value in values), at + 1
+
+
+def _rounded(value: float) -> float:
+    """Drop what binary fractions add: 1.1 million is 1100000."""
+    return float(f"{value:.12g}")
+
+
+def _fits(total: int, current: int, value: int) -> bool:
+    """Whether a numeral's word goes on with the number so far."""
+    if value >= 1000:
+        return bool(current) or (total > 0 and value < total)
+    if value == 100:
+        return 0 < current < 100
+    if (current, value) == (4, 20):
+        return True
+    room = current % 100
+    return room == 0 or (room % 10 == 0 and room >= 20 and value < (20 if room in {60, 80} else 10))
+
+
+def _added(total: int, current: int, value: int, *, dozens: bool) -> tuple[int, int]:
+    if dozens:
+        return total, (current or 1) * value
+    if value >= 1000:
+        return (total + (current or 1) * value, 0) if current or not total else (total * value, 0)
+    if value == 100 or (current, value) == (4, 20):
+        return total, (current or 1) * value
+    return total, current + value
+
+
+def _joins(text: Tokens, at: int, known: Numerals, *, large: bool) -> bool:
+    """Whether a word only joins two parts of a number: "twenty-five", "two hundred and five"."""
+    low = text.at(at)
+    if low not in known.joints or (low == "and" and not large):
+        return False
+    following = text.at(at + 1)
+    return following in known.cardinals or following in known.ordinals

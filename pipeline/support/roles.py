@@ -1,0 +1,85 @@
+"""Who does it to whom: two names that have changed places around the same words.
+
+"A beat B" is no paraphrase of "B beat A"; "B was beaten by A" is. So the words between the two names must be the same
+on both sides, those that turn a relation round ("by", "of", a possessive) among them, and the relation must not be
+one that holds both ways ("met", "married").
+"""
+
+from itertools import combinations
+
+from pipeline.support.aligning import Alignment
+from pipeline.support.names import Name, names
+from pipeline.support.reading import Reading, without_possessive
+
+Span = tuple[int, int]
+_LEAST_COVERAGE = 0.8
+_MOST_BETWEEN = 8
+"""Tokens between two names, beyond which they stand in no relation."""
+_TURNING = frozenset({
+    "by", "of", "from", "to", "in", "into", "on", "at", "for", "with", "than", "as", "under", "over", "against",
+    "that", "which", "who", "whom", "'s",
+})  # fmt: skip
+_BOTH_WAYS = frozenset({
+    "meet", "marri", "wed", "marriag", "and", "or", "nor", "with", "between", "versus", "vs", "equal", "differ",
+    "resembl", "border", "neighbor", "neighbour", "cooper", "collabor", "share", "friend", "sibl", "cousin", "twin",
+    "twinn", "tie", "drew", "draw", "together", "both", "either", ",", ";", "(", ")",
+})  # fmt: skip
+
+
+def exchanged(alignment: Alignment) -> tuple[str, str] | None:
+    """Return two stretches, of the sentence and of its source, in which two names stand the other way round."""
+    if alignment.coverage < _LEAST_COVERAGE:
+        return None
+    ours, theirs = alignment.sentence, alignment.source
+    for one, two in combinations(names(ours), 2):
+        first, second = _places(theirs, one), _places(theirs, two)
+        if not first or not second or not set(one.parts).isdisjoint(two.parts) or first[0][0] < second[-1][0]:
+            continue
+        there, here = second[0], first[-1]
+        if _turned(ours, (one.first, one.last), (two.first, two.last), theirs, there, here):
+            return ours.text.said(one.first, two.last), theirs.text.said(there[0], here[1])
+    return None
+
+
+def _turned(ours: Reading, one: Span, two: Span, theirs: Reading, there: Span, here: Span) -> bool:
+    """Whether two names have changed places: around the same words, or each behind the word that led to the other."""
+    between = _between(ours, one[1], two[0])
+    if between is not None and between == _between(theirs, there[1], here[0]):
+        return True
+    leads = _lead(ours, one[0]), _lead(ours, two[0])
+    if leads[0] == leads[1] or "" in leads or not _BOTH_WAYS.isdisjoint(leads):
+        return False
+    return leads == (_lead(theirs, there[0]), _lead(theirs, here[0]))
+
+
+def _lead(reading: Reading, place: int) -> str:
+    """Return the word before a name, articles left out."""
+    while place and reading.text.low[place - 1] in {"the", "a", "an"}:
+        place -= 1
+    return reading.stems[place - 1] if place else ""
+
+
+def _between(reading: Reading, start: int, end: int) -> tuple[frozenset[str], tuple[str, ...]] | None:
+    """Return the stems of substance between two places and the words that give a relation its direction.
+
+    None where there is nothing, too much, or what holds both ways.
+    """
+    low = reading.text.low[start:end]
+    stems = frozenset(reading.stems[start:end]) & reading.content
+    if not stems or len(low) > _MOST_BETWEEN or not _BOTH_WAYS.isdisjoint({*stems, *low}):
+        return None
+    possessive = ("'s",) if start and reading.text.low[start - 1].endswith("'s") else ()
+    return stems, (*possessive, *(word for word in low if word in _TURNING))
+
+
+def _places(reading: Reading, name: Name) -> list[tuple[int, int]]:
+    """Return where a sentence says a name, its last word or all of it."""
+    found: list[tuple[int, int]] = []
+    low = [without_possessive(word) for word in reading.text.low]
+    for place in sorted(reading.capitals):
+        if low[place] == name.parts[-1]:
+            first = place
+            while first and low[first - 1] in name.parts:
+                first -= 1
+            found.append((first, place + 1))
+    return found
