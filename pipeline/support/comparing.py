@@ -1,12 +1,13 @@
 """What a passage sentence says in the place of a number, date or name: the values of two aligned sentences compared."""
 
 from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 from typing import Protocol, TypeVar
 
 from pipeline.support.aligning import Alignment, Gap
 from pipeline.support.calendar import Date, covers
 from pipeline.support.facts import same_number
-from pipeline.support.known_names import alike, forms, is_people, known_names, root
+from pipeline.support.known_names import forms, is_people, known_names, root
 from pipeline.support.names import Name, names
 from pipeline.support.numbers import Number
 from pipeline.support.polarity import Scopes
@@ -17,6 +18,11 @@ CLOSE = 0.6
 """The share of a sentence's words that the source must have, to contradict what no passage says."""
 CLOSER = 0.8
 """The same, to contradict what the passages do say, but elsewhere."""
+_NEAR = 10
+"""How many tokens may stand between a value of the source and the words around it that the sentence has, too."""
+_SHORT_FORM = 3
+_ALIKE = 0.75
+"""The share of letters in order that two spellings of one word have in common."""
 
 
 class Placed(Protocol):
@@ -111,8 +117,22 @@ def _instead(
     place = _place(alignment, said, elsewhere=elsewhere)
     if place is None or (elsewhere and not place.tight):
         return ""
-    there = [one for one in given if place.given[0] <= one.first and one.last <= place.given[1]]
-    return there[0].said if there and all(conflict(one, said) for one in there) else ""
+    start, end = place.given
+    there = [one for one in given if start <= one.first and one.last <= end]
+    if not there or not all(conflict(one, said) for one in there):
+        return ""
+    if not all(conflict(one, said) for one in given) and _has_more(alignment, place, said, there[0]):
+        return ""
+    near = there[0].first - start <= _NEAR or end - there[-1].last <= _NEAR
+    return there[0].said if near else ""
+
+
+def _has_more(alignment: Alignment, place: Gap, said: Placed, given: Placed) -> bool:
+    """Whether anything of substance stands in a place beside the two values."""
+    ours, theirs = alignment.sentence, alignment.source
+    return any(_is_substance(ours, at) for at in range(*place.said) if not said.first <= at < said.last) or any(
+        _is_substance(theirs, at) for at in range(*place.given) if not given.first <= at < given.last
+    )
 
 
 def _place(alignment: Alignment, said: Placed, *, elsewhere: bool, phrase: bool = False) -> Gap | None:
@@ -147,7 +167,13 @@ def _dates_conflict(given: Date, said: Date) -> bool:
 
 
 def _same_word(one: str, two: str) -> bool:
-    return not forms(one).isdisjoint(forms(two)) or root(one) == root(two) or alike(one, two)
+    """Whether two words of names may be one, spelt differently or cut short: "Aleksandr", "Con"."""
+    if not forms(one).isdisjoint(forms(two)) or root(one) == root(two):
+        return True
+    shorter, longer = sorted((one, two), key=len)
+    if len(shorter) >= _SHORT_FORM and longer.startswith(shorter):
+        return True
+    return one[0] == two[0] and SequenceMatcher(None, one, two).ratio() >= _ALIKE
 
 
 def _abbreviates(short: Sequence[str], words: Sequence[str]) -> bool:

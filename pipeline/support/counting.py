@@ -82,9 +82,11 @@ def _readings(digits: str, language: str) -> Values:
     if _INDIAN.fullmatch(digits) or digits.count(".") > 1 or digits.count(",") > 1:
         return (grouped,)
     mark = _GROUPED.fullmatch(digits)
-    if not mark or mark[1] == _decimal_mark(language):
+    if not mark:
         return (decimal,)
-    return (grouped,) if mark[1] == "'" or _decimal_mark(language) else (grouped, decimal)
+    if mark[1] == "'":
+        return (grouped,)
+    return (decimal, grouped) if mark[1] == _decimal_mark(language) else (grouped, decimal)
 
 
 def _only_digits(text: str) -> str:
@@ -128,7 +130,7 @@ def _scaled(text: Tokens, values: Values, end: int) -> tuple[Values, int]:
             return tuple(_rounded(value * (1e9 if low == "b" else 1e12)) for value in values), end + 1
         if low not in scales() or (low == "k" and not text.glued(at)):
             return values, end
-        values, end = tuple(_rounded(value * scales()[low]) for value in values), at + 1
+        values, end = (_rounded(values[0] * scales()[low]),), at + 1
 
 
 def _rounded(value: float) -> float:

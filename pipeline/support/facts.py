@@ -79,7 +79,7 @@ def same_number(known: Number, number: Number) -> bool:
 
 def equal_quantities(known: Number, number: Number) -> bool:
     """Whether two quantities are the same in different units."""
-    return any(equal(value, number.units, other, known.units) for value in number.values for other in known.values)
+    return equal(number.values[0], number.units, known.values[0], known.units)
 
 
 def _within_bound(known: Number, number: Number) -> bool:
@@ -110,6 +110,22 @@ def _rounds(exact: float, rough: float, bound: Bound) -> bool:
 def _figures(value: float) -> int:
     """Count the figures of a number that tell: 3 of 1250."""
     return len(f"{value:.9g}".replace(".", "").split("e")[0].strip("0")) if value else 1
+
+
+def counts_name(facts: Facts, number: Number, sentence: Reading) -> bool:
+    """Whether a number only tells one of a name from another ("Henry II", "the 14th Dalai Lama") and need not be said.
+
+    So it is where the passages say the name it belongs to, and never with a number.
+    """
+    after = sentence.text.at(number.last) if number.last in sentence.capitals else ""
+    before = sentence.text.at(number.first - 1) if number.first - 1 in sentence.capitals else ""
+    named = before if sentence.text.words[number.first].isupper() else after
+    if not number.ordinal or not named:
+        return False
+    said = [(one, place) for one in facts.sentences for place, low in enumerate(one.text.low) if low == named]
+    return bool(said) and not any(
+        known.first - 3 <= place <= known.last + 2 for one, place in said for known in one.numbers if known.ordinal
+    )
 
 
 def _said_otherwise(part: PassageReading, number: Number) -> bool:
@@ -148,7 +164,12 @@ def _says_word(facts: Facts, word: str) -> bool:
     aliases = known_names().aliases.get(word, frozenset())
     if any(" " in alias and f" {alias} " in part.joined for alias in aliases for part in everything):
         return True
-    return len(word) >= _LEAST_GLUED and any(word in glued(part) for part in everything)
+    return any(_is_within(word.removesuffix("s"), part) for part in everything)
+
+
+def _is_within(word: str, part: PassageReading) -> bool:
+    """Whether a longer word is said in several, or within one: "spiderman" of "Spider-Man"."""
+    return len(word) >= _LEAST_GLUED and word in glued(part)
 
 
 @lru_cache(maxsize=2048)
@@ -180,12 +201,12 @@ def _initials(part: PassageReading) -> tuple[str, ...]:
 def _says_whole(facts: Facts, name: Name) -> bool:
     """Whether the passages say a name of several words as one: by its first letters, an alias, or written together."""
     initials = "".join(word[0] for word in name.parts)
-    together = "".join(name.parts)
+    together = "".join(filter(str.isalnum, "".join(name.parts)))
     aliases = known_names().phrases.get(" ".join(name.parts), frozenset())
     for part in facts.everything:
         if len(initials) > 1 and initials in part.acronyms:
             return True
-        if together in part.words or not aliases.isdisjoint(part.words):
+        if together in part.words or _is_within(together, part) or not aliases.isdisjoint(part.words):
             return True
         if any(" " in alias and f" {alias} " in part.joined for alias in aliases):
             return True

@@ -6,11 +6,11 @@ from enum import StrEnum
 
 from pipeline.support.aligning import Alignment, align
 from pipeline.support.comparing import CLOSE, date_instead, meant_by, name_instead, number_instead
-from pipeline.support.facts import Facts, equal_quantities, gather, says_date, says_name, says_number
+from pipeline.support.facts import Facts, counts_name, equal_quantities, gather, says_date, says_name, says_number
 from pipeline.support.names import Name, names
 from pipeline.support.numbers import Number
 from pipeline.support.polarity import denials
-from pipeline.support.reading import Reading, language_of, read_sentence
+from pipeline.support.reading import Reading, language_among, read_sentence
 from pipeline.support.roles import exchanged
 from pipeline.support.units import same_kind, same_unit
 
@@ -64,8 +64,8 @@ def findings(sentence: str, passages: Sequence[str], *, context: Sequence[str] =
 
     `context` holds words from outside the passages that count as said in them: the titles of their pages, aliases.
     """
-    read = read_sentence(sentence, language_of(sentence))
     facts = gather(passages, context)
+    read = read_sentence(sentence, language_among(sentence, facts.passages))
     alignment = align(read, facts)
     return (
         *_numbers(read, facts, alignment),
@@ -102,7 +102,7 @@ def _meant(alignment: Alignment, name: Name, facts: Facts) -> str:
 def _numbers(sentence: Reading, facts: Facts, alignment: Alignment | None) -> Iterator[Finding]:
     for number in sentence.numbers:
         claim = _is_claim(number)
-        found = not claim or says_number(facts, number)
+        found = not claim or says_number(facts, number) or counts_name(facts, number, sentence)
         instead = number_instead(alignment, number, elsewhere=found) if alignment else ""
         other = _other_unit(number, facts) if found and number.units else ""
         if other and not instead:

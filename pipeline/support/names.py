@@ -13,6 +13,7 @@ from pipeline.support.reading import Reading, without_possessive
 from pipeline.support.tokens import function_words, is_word, stem
 
 _CAPITALISED_NOUNS = frozenset({"de", "lb"})
+_ENDS = frozenset(".!?…")
 _CLITICS = frozenset({"s", "'s", "n't"})
 _SMALL_IN_HEADLINES = frozenset({
     "a", "an", "the", "of", "in", "on", "at", "to", "for", "and", "or", "by", "with", "from", "as", "but", "nor",
@@ -51,8 +52,8 @@ def names(sentence: Reading) -> tuple[Name, ...]:
     if not _is_cased(sentence):
         return ()
     dated = {place for date in sentence.dates for place in range(date.first, date.last)}
-    begins = _first_word(sentence)
-    named = [place for place in sorted(sentence.capitals - dated) if _may_name(sentence, place, place == begins)]
+    begins = _first_words(sentence)
+    named = [place for place in sorted(sentence.capitals - dated) if _may_name(sentence, place, place in begins)]
     return tuple(_name(sentence, run) for run in _runs(sentence, named) if _counts(sentence, run))
 
 
@@ -64,8 +65,15 @@ def _is_cased(sentence: Reading) -> bool:
     )
 
 
-def _first_word(sentence: Reading) -> int:
-    return next((place for place, low in enumerate(sentence.text.low) if low[0].isalnum()), -1)
+def _first_words(sentence: Reading) -> frozenset[int]:
+    """Return the places of words that begin a sentence, behind quotation marks and after an earlier sentence, too."""
+    found: list[int] = []
+    begins = True
+    for place, low in enumerate(sentence.text.low):
+        if begins and low[0].isalnum():
+            found.append(place)
+        begins = low in _ENDS or (begins and not low[0].isalnum())
+    return frozenset(found)
 
 
 def _may_name(sentence: Reading, place: int, begins: bool) -> bool:  # noqa: FBT001 - a fact of the place

@@ -89,7 +89,7 @@ def _reach(reading: Reading, place: int, known: "_Words") -> tuple[int, ...]:
         enclosed = low == "(" or (enclosed and low != ")")
         if enclosed or low == ")":
             continue
-        if is_mark(low) or low in known.ends or len(reached) == _REACH:
+        if (is_mark(low) and low != '"') or low in known.ends or len(reached) == _REACH:
             break
         if reading.stems[at] and low not in function_words(reading.language):
             reached.append(at)

@@ -4,7 +4,7 @@ What was read is kept for the next question about it: the passages of a turn are
 answer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,6 +14,7 @@ from pipeline.support.numbers import Number, numbers
 from pipeline.support.tokens import Tokens, function_words, stem, tokens
 from storage.language.detect import detect
 from storage.language.sentences import sentence_spans
+from storage.language.words import stop_words
 
 _TELLING = 300
 """Characters of a passage that tell its language."""
@@ -94,6 +95,13 @@ def read_passage(text: str) -> PassageReading:
 def language_of(text: str) -> str:
     """Return the language of a text; empty where it cannot be told."""
     return detect(text)
+
+
+def language_among(text: str, passages: Iterable[PassageReading]) -> str:
+    """Return the language of a sentence about passages: theirs, unless it has more function words of another."""
+    low = tokens(text).low
+    languages = [sentence.language for passage in passages for sentence in passage.sentences[:1]]
+    return max([*languages, language_of(text)], key=lambda language: sum(word in stop_words(language) for word in low))
 
 
 def without_possessive(word: str) -> str:
