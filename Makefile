@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PACKAGES := bot pipeline ingest storage evaluation
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test lint types imports unit format lock clean
+.PHONY: help install demo test lint types imports unit format train lock clean
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
@@ -51,12 +51,22 @@ format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+## make train    the weights of the support check again, from labelled claims: make train CLAIMS=folder
+CLAIMS ?= $(FOOTNOTE_DATA)/claims
+$(VENV)/train.stamp: $(VENV)/dev.stamp requirements/train.lock
+	$(PIP) --require-hashes --no-deps -r requirements/train.lock
+	@touch $@
+
+train: $(VENV)/train.stamp
+	$(FOOTNOTE) evaluate train $(CLAIMS)
+
 ## make lock     the locks again, from pyproject.toml (needs uv on the path)
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock:
 	$(LOCK) pyproject.toml -o requirements/run.lock
 	$(LOCK) pyproject.toml --group dev -o requirements/dev.lock -c requirements/run.lock
 	$(LOCK) --group build -o requirements/build.lock
+	$(LOCK) --group train -o requirements/train.lock -c requirements/run.lock
 
 ## make clean    remove what was made here (never your home folder)
 clean:

@@ -22,7 +22,7 @@ from pipeline.errors import PipelineError, SearchUnavailable
 from pipeline.kit import Kit, Limits, Search
 from pipeline.recording import Recorder
 from pipeline.saying import Gate
-from pipeline.supporting import stands_verbatim
+from pipeline.supporting import verbatim
 from pipeline.types import Conversation, Event, Status, Turn, Usage
 from storage.errors import StorageError, UnknownCorpus
 from storage.language.detect import detect
@@ -78,7 +78,7 @@ class _Turn:
 async def _run(turn: _Turn) -> Answered:
     started = time.monotonic()
     recorder = Recorder(_searching(turn), tell=turn.tell)
-    gate = Gate(found=recorder.found, supports=stands_verbatim, tell=turn.tell)
+    gate = Gate(found=recorder.found, supports=verbatim, tell=turn.tell)
     kit = _kit(turn, recorder, gate)
     status, failure = Status.CANCELLED, None
     try:
@@ -108,7 +108,7 @@ def _kit(turn: _Turn, recorder: Recorder, gate: Gate) -> Kit:
         stream=unconfigured.stream,
         search=recorder.search,
         compare=turn.app.passages.compare,
-        supports=stands_verbatim,
+        supports=verbatim,
         say=gate.say,
         tell=turn.tell,
         limits=Limits(passages=limits.passages, sentences=limits.sentences, seconds=limits.seconds),

@@ -23,7 +23,7 @@ from pipeline.extraction.choosing import chosen
 from pipeline.kit import Kit, Limits
 from pipeline.recording import Recorder
 from pipeline.saying import Gate
-from pipeline.supporting import stands_verbatim
+from pipeline.supporting import verbatim
 from pipeline.systems.extractive import Considered, consider
 from pipeline.types import Answer, CitedSentence, Status
 from storage.embedding import Embedder, Vectors
@@ -112,13 +112,13 @@ async def ask(posed: Posed, store: PassageStore, corpus: str, *, left_out: froze
         return await _search_without(store, corpus, query.text, k, left_out)
 
     recorder = Recorder(search, tell=_ignore)
-    gate = Gate(found=recorder.found, supports=stands_verbatim, tell=_ignore)
+    gate = Gate(found=recorder.found, supports=verbatim, tell=_ignore)
     kit = Kit(
         ask=unconfigured.ask,
         stream=unconfigured.stream,
         search=recorder.search,
         compare=store.compare,
-        supports=stands_verbatim,
+        supports=verbatim,
         say=gate.say,
         tell=_ignore,
         limits=Limits(),

@@ -9,6 +9,7 @@ from evaluation.answers import answers
 from evaluation.calibration import calibrate
 from evaluation.claims.alterations import alterations
 from evaluation.claims.command import claims
+from evaluation.claims.training import train
 from evaluation.crashes import crashes
 from evaluation.retrieval import retrieval
 from evaluation.speed.dumps import dumps
@@ -24,6 +25,7 @@ app.command()(alterations)
 app.command()(answers)
 app.command()(calibrate)
 app.command()(claims)
+app.command()(train)
 app.command()(retrieval)
 app.command()(crashes)
 speed.command()(dumps)

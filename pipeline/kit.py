@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from pipeline.forms import Form, Splitter
 from pipeline.types import CitedSentence, Conversation, Event, Status, Support
-from storage.types import Hit, Passage, SearchQuery
+from storage.types import Evidence, Hit, SearchQuery
 
 T = TypeVar("T")
 
@@ -53,8 +53,8 @@ class Compare(Protocol):
 class Supports(Protocol):
     """The local check: does what these passages say support this sentence?"""
 
-    async def __call__(self, sentence: str, passages: Sequence[Passage]) -> Support:
-        """Decide, without a model server."""
+    async def __call__(self, sentence: str, evidence: Sequence[Evidence]) -> Support:
+        """Decide by the whole passages that the evidence is of, without a model server."""
         ...
 
 

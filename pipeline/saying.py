@@ -59,12 +59,12 @@ class Gate:
         fault = _fault(sentence, self._found)
         if fault:
             return self._withhold(sentence, fault)
-        passages = {evidence.passage.id: evidence.passage for evidence in sentence.evidence}
-        support = await self._supports(sentence.text, tuple(passages.values()))
+        support = await self._supports(sentence.text, sentence.evidence)
         reasons = "; ".join(support.reasons)
         claim = Claim(sentence.text, origin="retrieved")
         if support.holds:
-            return self._let_through(sentence, CheckedClaim(claim, Verdict.SUPPORTS, tuple(passages), reasons))
+            cited = tuple(dict.fromkeys(evidence.passage.id for evidence in sentence.evidence))
+            return self._let_through(sentence, CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons))
         if not (support.appealable and self._verify):
             return self._withhold(sentence, reasons or "its passages do not support it")
         return await self._appeal(sentence, self._verify, reasons)

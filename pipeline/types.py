@@ -68,6 +68,8 @@ class Support:
     reasons: tuple[str, ...] = ()
     appealable: bool = False
     """It failed on meaning alone, not on a number, a date or a name: a model may be asked before it is given up."""
+    contradicted: bool = False
+    """The passages say something else in the place of a part of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,20 +3,23 @@
 `majority`, `overlap` and `likeness` are baselines, which know nothing of meaning; `local` is the check at the gate.
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
 from evaluation.claims.types import LabelledClaim
 from evaluation.errors import EvaluationError
-from pipeline.supporting import stands_verbatim
+from pipeline.supporting import Checker
 from storage.embedding import Embedder
 from storage.embedding.opening import MINILM, open_embedder
+from storage.embedding.states import TokenStates, open_states
 from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms
-from storage.types import Passage, Verdict
+from storage.types import Document, Evidence, Passage, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +89,31 @@ def likeness_by(embedder: Embedder) -> Verifier:
 
 
 def open_local(_: Sequence[LabelledClaim]) -> Verifier:
-    """Ask the check that stands at the gate."""
+    """Ask the check that stands at the gate. It was trained on the sets that `train` was given: test it on others."""
+    reader = open_states(Path(os.environ.get("FOOTNOTE_HOME", ".footnote")))
+
+    async def read(texts: Sequence[str]) -> tuple[TokenStates, ...]:
+        return reader.read(texts)
+
+    return local_by(Checker(read))
+
+
+def local_by(check: Checker) -> Verifier:
+    """Ask a check; what a passage says otherwise is refuted."""
 
     async def judge(claim: str, evidence: Sequence[str]) -> Judged:
-        found = await stands_verbatim(claim, [as_passage(text, place) for place, text in enumerate(evidence, start=1)])
-        verdict = Verdict.SUPPORTS if found.holds else Verdict.NOT_ENOUGH_INFO
-        return Judged(found.score, verdict, found.reasons)
+        found = await check(claim, evidence_of(evidence))
+        refuted = Verdict.REFUTES if found.contradicted else Verdict.NOT_ENOUGH_INFO
+        return Judged(found.score, Verdict.SUPPORTS if found.holds else refuted, found.reasons)
 
     return judge
 
 
-def as_passage(text: str, number: int) -> Passage:
-    """Return a text as a passage of no corpus; reasons call it by its number."""
-    return Passage(str(number), "", "", "", text, number, "")
+def evidence_of(texts: Sequence[str], *, title: str = "") -> tuple[Evidence, ...]:
+    """Return texts as passages of a page of no corpus; reasons call them by their numbers."""
+    page = Document("", "", title)
+    passages = (Passage(str(number), "", "", "", text, number, "") for number, text in enumerate(texts, start=1))
+    return tuple(Evidence(passage.text, passage, page, (0, len(passage.text))) for passage in passages)
 
 
 VERIFIERS: Mapping[str, Opener] = MappingProxyType({

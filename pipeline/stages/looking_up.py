@@ -56,5 +56,5 @@ async def _summary(query: SearchQuery, hit: Hit, kit: Kit) -> tuple[Finding, ...
 async def _bound(bullet: Bullet, sentences: Sequence[Evidence], kit: Kit) -> tuple[Finding, ...]:
     """Return a bullet that its passage supports; in the place of one that it does not, the sentences it names."""
     evidence = tuple(sentences[number - 1] for number in bullet.sentences)
-    support = await kit.supports(bullet.text, (evidence[0].passage,))
+    support = await kit.supports(bullet.text, evidence)
     return (Finding(bullet.text, evidence),) if support.holds else quoted(evidence)

@@ -14,7 +14,7 @@ from pipeline.parsing.verdict import Verification
 from pipeline.stages.looking_up import retrieve
 from pipeline.stages.scene import Scene
 from pipeline.stages.together import each
-from pipeline.stages.verifying import passages_of, verification_of
+from pipeline.stages.verifying import verification_of
 from pipeline.types import ClaimChecked
 from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict
 
@@ -77,5 +77,5 @@ async def _verification(scene: Scene, claim: TimedClaim, sentences: Sequence[Evi
 
 async def _bound(claim: str, evidence: tuple[Evidence, ...], kit: Kit) -> tuple[Finding, ...]:
     """Return a claim as a finding; where its numbers, dates or names are not in its evidence, the sentences instead."""
-    support = await kit.supports(claim, passages_of(evidence))
+    support = await kit.supports(claim, evidence)
     return (Finding(claim, evidence),) if support.holds or support.appealable else quoted(evidence)

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.errors import BudgetExceeded, ModelUnavailable, PipelineError, UnreadableReply
 from pipeline.saying import Gate
-from pipeline.supporting import stands_verbatim
+from pipeline.supporting import verbatim
 from pipeline.types import CitedSentence, Event, Said, Status, Support
 from storage.types import CheckedClaim, Claim, Evidence, Hit, Verdict
 from tests.pipeline.world import hit
@@ -33,7 +33,7 @@ def events() -> list[Event]:
 @pytest.fixture
 def gate(events: list[Event]) -> Gate:
     found = {one.passage.id: one for one in (OFFICE, LEAVE)}
-    return Gate(found=found, supports=stands_verbatim, tell=events.append)
+    return Gate(found=found, supports=verbatim, tell=events.append)
 
 
 OPENS = evidence(OFFICE, "The office opens at nine.")

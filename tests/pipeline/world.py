@@ -16,10 +16,10 @@ from pipeline.model import LLM, Spent
 from pipeline.recording import Recorder
 from pipeline.saying import Gate
 from pipeline.stages.verifying import second_opinion
-from pipeline.supporting import stands_verbatim
+from pipeline.supporting import verbatim
 from pipeline.types import Answer, Conversation, Event, Status, Support, Turn
 from storage.language.words import content_terms
-from storage.types import Document, Hit, Kind, Passage, SearchQuery
+from storage.types import Document, Evidence, Hit, Kind, Passage, SearchQuery
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -81,7 +81,7 @@ async def run(
     limits: Limits = Limits(),  # noqa: B008 - frozen
     *,
     llm: LLM | None = None,
-    supports: Supports = stands_verbatim,
+    supports: Supports = verbatim,
 ) -> Told:
     """Run a system in this world, as the bot does."""
     stage = Stage(shelf, talk, limits, llm, supports)
@@ -120,12 +120,12 @@ class Stage:
         return Told(self.gate.answer(status, nearest=nearest, claims=claims), self.gate, self.recorder, self.events)
 
 
-async def reads_alike(sentence: str, passages: Sequence[Passage]) -> Support:
+async def reads_alike(sentence: str, evidence: Sequence[Evidence]) -> Support:
     """Hold where passages have most words of a sentence; doubt the meaning where not; deny what has other numbers.
 
     A stand-in for the real check, simple enough to foresee.
     """
-    said = " ".join(f"{passage.section} {passage.text}" for passage in passages)
+    said = " ".join(f"{piece.passage.section} {piece.passage.text}" for piece in evidence)
     if set(re.findall(r"\d+", sentence)) - set(re.findall(r"\d+", said)):
         return Support(0.0, holds=False, reasons=("a number is not in its passages",))
     alike = _alike(sentence, said)
