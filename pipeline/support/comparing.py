@@ -12,7 +12,7 @@ from pipeline.support.names import Name, names
 from pipeline.support.numbers import Number
 from pipeline.support.polarity import Scopes
 from pipeline.support.reading import Reading, without_possessive
-from pipeline.support.units import same_kind
+from pipeline.support.units import same_kind, same_unit
 
 CLOSE = 0.6
 """The share of a sentence's words that the source must have, to contradict what no passage says."""
@@ -52,6 +52,19 @@ _DEFINITE = frozenset({"the", "this", "these"})
 def number_instead(alignment: Alignment, number: Number, *, elsewhere: bool) -> str:
     """Return the number that the source has in a number's place; empty where it has none, or one that agrees."""
     return _instead(alignment, number, alignment.source.numbers, _numbers_conflict, elsewhere=elsewhere)
+
+
+def unit_instead(alignment: Alignment, number: Number) -> str:
+    """Return the quantity that the source has in a number's place: the same number in a unit that makes it another."""
+    start, end = alignment.place_of(number.first, number.last).given
+    same = [
+        given
+        for given in alignment.source.numbers
+        if start <= given.first and given.last <= end and given.values[0] == number.values[0] and given.units
+    ]
+    different = all(same_kind(given.units, number.units) and not same_unit(given.units, number.units) for given in same)
+    close = alignment.coverage_without(number.first, number.last) >= CLOSER
+    return same[0].said if same and different and close else ""
 
 
 def date_instead(alignment: Alignment, date: Date, *, elsewhere: bool) -> str:

@@ -16,6 +16,8 @@ _GROUPED = re.compile(r"\d{1,3}(?:([.,'])\d{3})(?:\1\d{3})*")
 _INDIAN = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
 _GROUP = 3
 _DOZENS = frozenset({"dozen", "dutzend", "douzaine", "docena"})
+_VAGUE = frozenset({"millions", "milliards", "millionen", "milliarden", "millones", "cents", "vingts"})
+"""They multiply, and begin no number."""
 _HALF = ("and", "a", "half")
 _DECIMAL_POINT = frozenset({"en", "zh", "ja", "ko", "he", "th", "hi", "bn", "ta"})
 _DECIMAL_COMMA = frozenset({
@@ -49,6 +51,8 @@ def words_at(text: Tokens, place: int, known: Numerals) -> tuple[Values, int, bo
         value = known.cardinals.get(low)
         ordinal = value is None and low in known.ordinals
         value = known.ordinals[low] if ordinal else value
+        if value is not None and end == place and low in _VAGUE:
+            break
         if value is not None and (end == place or low in _DOZENS or _fits(total, current, value)):
             total, current = _added(total, current, value, dozens=low in _DOZENS)
             at = end = at + 1
@@ -69,24 +73,25 @@ def _and_a_half(text: Tokens, values: Values, end: int) -> tuple[Values, int]:
 
 
 def _readings(digits: str, language: str) -> Values:
-    """Return what digits with separators may mean; of a time of day, hours and a small share for its minutes."""
+    """Return what digits with separators may mean, the likeliest first."""
     if digits.isdecimal():
         return (float(digits),)
     if ":" in digits:
-        hours, minutes = digits.split(":")[:2]
-        return (float(hours) + float(_only_digits(minutes)) / 6000,)
+        return (_time(digits),)
     whole, _, part = digits.rpartition(next(char for char in reversed(digits) if not char.isdecimal()))
     grouped, decimal = float(_only_digits(digits)), float(f"{_only_digits(whole)}.{_only_digits(part)}")
-    if "." in digits and "," in digits:
-        return (decimal,)
-    if _INDIAN.fullmatch(digits) or digits.count(".") > 1 or digits.count(",") > 1:
-        return (grouped,)
     mark = _GROUPED.fullmatch(digits)
     if not mark:
-        return (decimal,)
-    if mark[1] == "'":
+        return (grouped if _INDIAN.fullmatch(digits) else decimal,)
+    if mark[1] == "'" or digits.count(mark[1]) > 1:
         return (grouped,)
     return (decimal, grouped) if mark[1] == _decimal_mark(language) else (grouped, decimal)
+
+
+def _time(digits: str) -> float:
+    """Return a time of day as hours and a share for its minutes so small that it is no other number."""
+    hours, *rest = (float(_only_digits(part) or 0) for part in digits.split(":"))
+    return hours + sum(part / 6000**place for place, part in enumerate(rest, start=1))
 
 
 def _only_digits(text: str) -> str:

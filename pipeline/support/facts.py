@@ -39,9 +39,9 @@ class Facts:
         return tuple(sentence for passage in self.passages for sentence in passage.sentences)
 
 
-def gather(passages: Sequence[str], context: Sequence[str] = ()) -> Facts:
-    """Read passages, and words from outside them that count as said."""
-    return Facts(tuple(map(read_passage, passages)), read_passage("\n".join(context)))
+def gather(passages: Sequence[str], context: Sequence[str] = (), language: str = "") -> Facts:
+    """Read passages, and words from outside them that count as said; `language` is that of the question."""
+    return Facts(tuple(read_passage(text, language) for text in passages), read_passage("\n".join(context), language))
 
 
 def says_date(facts: Facts, date: Date) -> bool:

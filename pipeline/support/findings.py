@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pipeline.support.aligning import Alignment, align
-from pipeline.support.comparing import CLOSE, date_instead, meant_by, name_instead, number_instead
+from pipeline.support.comparing import CLOSE, date_instead, meant_by, name_instead, number_instead, unit_instead
 from pipeline.support.facts import Facts, counts_name, equal_quantities, gather, says_date, says_name, says_number
 from pipeline.support.names import Name, names
 from pipeline.support.numbers import Number
 from pipeline.support.polarity import denials
-from pipeline.support.reading import Reading, language_among, read_sentence
+from pipeline.support.reading import Reading, language_among, language_of, read_sentence
 from pipeline.support.roles import exchanged
 from pipeline.support.units import same_kind, same_unit
 
@@ -64,7 +64,7 @@ def findings(sentence: str, passages: Sequence[str], *, context: Sequence[str] =
 
     `context` holds words from outside the passages that count as said in them: the titles of their pages, aliases.
     """
-    facts = gather(passages, context)
+    facts = gather(passages, context, language_of(sentence))
     read = read_sentence(sentence, language_among(sentence, facts.passages))
     alignment = align(read, facts)
     return (
@@ -86,10 +86,10 @@ def _names(sentence: Reading, facts: Facts, alignment: Alignment | None) -> Iter
     for name in names(sentence):
         found = says_name(facts, name)
         instead = name_instead(alignment, name, elsewhere=found) if alignment else ""
-        meant = _meant(alignment, name, facts) if alignment and not found and not instead else ""
+        meant = _meant(alignment, name, facts) if alignment and name.sure and not found and not instead else ""
         if meant:
             yield Finding(Kind.NAME, name.said, Outcome.UNNAMED, meant)
-        else:
+        elif name.sure or instead:
             yield _finding(Kind.NAME, name.said, instead, found=found)
 
 
@@ -104,7 +104,7 @@ def _numbers(sentence: Reading, facts: Facts, alignment: Alignment | None) -> It
         claim = _is_claim(number)
         found = not claim or says_number(facts, number) or counts_name(facts, number, sentence)
         instead = number_instead(alignment, number, elsewhere=found) if alignment else ""
-        other = _other_unit(number, facts) if found and number.units else ""
+        other = _other_unit(number, facts, alignment) if found and number.units else ""
         if other and not instead:
             yield Finding(Kind.UNIT, number.said, Outcome.CONTRADICTED, other)
         elif claim or instead:
@@ -131,8 +131,11 @@ def _is_claim(number: Number) -> bool:
     return number.values not in {(1.0,), (0.5,), (0.0,)} or bool(number.units)
 
 
-def _other_unit(number: Number, facts: Facts) -> str:
-    """Return the quantity that the passages say instead, if they give this number other units only."""
+def _other_unit(number: Number, facts: Facts, alignment: Alignment | None) -> str:
+    """Return the quantity that the source says instead, or all passages do, if they give this number other units."""
+    instead = unit_instead(alignment, number) if alignment else ""
+    if instead:
+        return instead
     same = [
         known
         for part in facts.everything

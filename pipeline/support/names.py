@@ -13,6 +13,11 @@ from pipeline.support.reading import Reading, without_possessive
 from pipeline.support.tokens import function_words, is_word, stem
 
 _CAPITALISED_NOUNS = frozenset({"de", "lb"})
+_JOINTS = frozenset({
+    "of", "the", "de", "la", "von", "van", "der", "den", "del", "di", "du", "dos", "das", "al", "ibn", "bin", "-", ".",
+})  # fmt: skip
+_PREPOSITIONS = frozenset({"in", "nach", "aus", "von", "bei", "gegen", "fur", "durch", "uber"})
+_MOST_BETWEEN = 3
 _ENDS = frozenset(".!?…")
 _CLITICS = frozenset({"s", "'s", "n't"})
 _SMALL_IN_HEADLINES = frozenset({
@@ -45,16 +50,20 @@ class Name:
     first: int
     last: int
     parts: tuple[str, ...]
+    sure: bool = True
+    """Whether it is a name beyond doubt; in German, "in Frankfurt" may be none."""
 
 
 def names(sentence: Reading) -> tuple[Name, ...]:
     """Return the names of a sentence in order."""
     if not _is_cased(sentence):
         return ()
-    dated = {place for date in sentence.dates for place in range(date.first, date.last)}
+    valued = {place for date in sentence.dates for place in range(date.first, date.last)}
+    valued |= {place for number in sentence.numbers for place in range(number.first, number.last)}
     begins = _first_words(sentence)
-    named = [place for place in sorted(sentence.capitals - dated) if _may_name(sentence, place, place in begins)]
-    return tuple(_name(sentence, run) for run in _runs(sentence, named) if _counts(sentence, run))
+    named = [place for place in sorted(sentence.capitals - valued) if _may_name(sentence, place, place in begins)]
+    runs = _runs(sentence, named)
+    return tuple(_name(sentence, run) for run in runs if _is_sure(sentence, run) or _led(sentence, run))
 
 
 def _is_cased(sentence: Reading) -> bool:
@@ -105,26 +114,32 @@ def _runs(sentence: Reading, places: list[int]) -> list[list[int]]:
 
 
 def _joined(sentence: Reading, first: int, second: int) -> bool:
-    between = sentence.text.low[first + 1 : second]
-    if sentence.text.low[first].endswith("'s"):
+    """Whether two capitalised words belong to one name, by what stands between them."""
+    if sentence.text.low[first].endswith("'s") or second - first > _MOST_BETWEEN:
         return False
-    if len(between) > 2:  # noqa: PLR2004 - "of the"
-        return False
-    return all(low in {"of", "the", "de", "la", "von", "van", "der", "del", "di", "du", "-", "."} for low in between)
+    return all(
+        sentence.text.low[at] in _JOINTS or (at in sentence.capitals and roman(sentence.text.words[at]))
+        for at in range(first + 1, second)
+    )
 
 
-def _counts(sentence: Reading, run: list[int]) -> bool:
-    """Whether a run is a name in a language that capitalises its nouns: two neighbours, or an acronym."""
+def _is_sure(sentence: Reading, run: list[int]) -> bool:
+    """Whether a run is a name: in a language that capitalises its nouns, two neighbours or an acronym."""
     if sentence.language not in _CAPITALISED_NOUNS:
         return True
     return (len(run) > 1 and run[1] == run[0] + 1) or sentence.text.words[run[0]][1:].isupper()
+
+
+def _led(sentence: Reading, run: list[int]) -> bool:
+    """Whether a noun stands behind a preposition without an article, as names do."""
+    return len(run) == 1 and sentence.text.at(run[0] - 1) in _PREPOSITIONS
 
 
 def _name(sentence: Reading, run: list[int]) -> Name:
     text = sentence.text
     parts = tuple(without_possessive(text.low[place]) for place in run)
     said = text.said(run[0], run[-1] + 1).removesuffix("'s")
-    return Name(said, run[0], run[-1] + 1, parts)
+    return Name(said, run[0], run[-1] + 1, parts, sure=_is_sure(sentence, run))
 
 
 def is_ordinary(word: str) -> bool:

@@ -73,11 +73,12 @@ def _is_idiom(reading: Reading, place: int, known: "_Words") -> bool:
     low = reading.text.low
     if low[place] == "no" and low[place + 1 : place + 2] == (".",):
         return True
+    word = "not" if low[place].endswith("n't") else low[place]
     return any(
-        low[place - at : place - at + len(idiom)] == idiom
+        (*low[place - at : place], word, *low[place + 1 : place - at + len(idiom)]) == idiom
         for idiom in known.idioms
-        for at, word in enumerate(idiom)
-        if word == low[place] and place >= at
+        for at, part in enumerate(idiom)
+        if part == word and place >= at and (at == 0 or word == low[place])
     )
 
 
@@ -89,7 +90,7 @@ def _reach(reading: Reading, place: int, known: "_Words") -> tuple[int, ...]:
         enclosed = low == "(" or (enclosed and low != ")")
         if enclosed or low == ")":
             continue
-        if (is_mark(low) and low != '"') or low in known.ends or len(reached) == _REACH:
+        if (is_mark(low) and low != '"') or (low in known.ends and at > place + 1) or len(reached) == _REACH:
             break
         if reading.stems[at] and low not in function_words(reading.language):
             reached.append(at)

@@ -68,9 +68,9 @@ def read_sentence(text: str, language: str) -> Reading:
 
 
 @lru_cache(maxsize=1024)
-def read_passage(text: str) -> PassageReading:
-    """Read a passage sentence by sentence."""
-    language = language_of(text[:_TELLING])
+def read_passage(text: str, language: str = "") -> PassageReading:
+    """Read a passage sentence by sentence, in its own language or, where that cannot be told, in the one given."""
+    language = language_of(text[:_TELLING]) or language
     read = tuple(read_sentence(text[start:end], language) for start, end in sentence_spans(text))
     return PassageReading(
         sentences=read,
@@ -101,7 +101,10 @@ def language_among(text: str, passages: Iterable[PassageReading]) -> str:
     """Return the language of a sentence about passages: theirs, unless it has more function words of another."""
     low = tokens(text).low
     languages = [sentence.language for passage in passages for sentence in passage.sentences[:1]]
-    return max([*languages, language_of(text)], key=lambda language: sum(word in stop_words(language) for word in low))
+    return max(
+        [*filter(None, languages), language_of(text)],
+        key=lambda language: sum(word in stop_words(language) for word in low),
+    )
 
 
 def without_possessive(word: str) -> str:

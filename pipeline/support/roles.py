@@ -5,6 +5,7 @@ on both sides, those that turn a relation round ("by", "of", a possessive) among
 one that holds both ways ("met", "married").
 """
 
+from collections.abc import Sequence
 from itertools import combinations
 
 from pipeline.support.aligning import Alignment
@@ -32,24 +33,34 @@ def exchanged(alignment: Alignment) -> tuple[str, str] | None:
         return None
     ours, theirs = alignment.sentence, alignment.source
     for one, two in combinations(names(ours), 2):
-        first, second = _places(theirs, one), _places(theirs, two)
-        if not first or not second or not set(one.parts).isdisjoint(two.parts) or first[0][0] < second[-1][0]:
-            continue
-        there, here = second[0], first[-1]
-        if _turned(ours, (one.first, one.last), (two.first, two.last), theirs, there, here):
-            return ours.text.said(one.first, two.last), theirs.text.said(there[0], here[1])
+        if set(one.parts).isdisjoint(two.parts):
+            turned = _turned(ours, (one.first, one.last), (two.first, two.last), theirs, _pairs(theirs, one, two))
+            if turned:
+                return ours.text.said(one.first, two.last), theirs.text.said(*turned)
     return None
 
 
-def _turned(ours: Reading, one: Span, two: Span, theirs: Reading, there: Span, here: Span) -> bool:
-    """Whether two names have changed places: around the same words, or each behind the word that led to the other."""
-    between = _between(ours, one[1], two[0])
-    if between is not None and between == _between(theirs, there[1], here[0]):
-        return True
-    leads = _lead(ours, one[0]), _lead(ours, two[0])
-    if leads[0] == leads[1] or "" in leads or not _BOTH_WAYS.isdisjoint(leads):
-        return False
-    return leads == (_lead(theirs, there[0]), _lead(theirs, here[0]))
+def _turned(ours: Reading, one: Span, two: Span, theirs: Reading, pairs: Sequence[tuple[Span, Span]]) -> Span | None:
+    """Return where the source has two names the other way round: around the same words, or each led to by the same.
+
+    Not where it has them this way round as well.
+    """
+    between, leads = _between(ours, one[1], two[0]), (_lead(ours, one[0]), _lead(ours, two[0]))
+    led = leads[0] != leads[1] and "" not in leads and _BOTH_WAYS.isdisjoint(leads)
+    found = None
+    for there, here in pairs:
+        first, second = sorted((there, here))
+        same = between is not None and between == _between(theirs, first[1], second[0])
+        if same or (led and leads == (_lead(theirs, first[0]), _lead(theirs, second[0]))):
+            if first == there:
+                return None
+            found = (first[0], second[1])
+    return found
+
+
+def _pairs(reading: Reading, one: Name, two: Name) -> list[tuple[Span, Span]]:
+    """Return where a sentence says one name and another."""
+    return [(first, second) for first in _places(reading, one) for second in _places(reading, two) if first != second]
 
 
 def _lead(reading: Reading, place: int) -> str:
@@ -65,21 +76,21 @@ def _between(reading: Reading, start: int, end: int) -> tuple[frozenset[str], tu
     None where there is nothing, too much, or what holds both ways.
     """
     low = reading.text.low[start:end]
-    stems = frozenset(reading.stems[start:end]) & reading.content
+    stems = frozenset(reading.stems[at] for at in range(start, end) if at not in reading.capitals) & reading.content
     if not stems or len(low) > _MOST_BETWEEN or not _BOTH_WAYS.isdisjoint({*stems, *low}):
         return None
     possessive = ("'s",) if start and reading.text.low[start - 1].endswith("'s") else ()
     return stems, (*possessive, *(word for word in low if word in _TURNING))
 
 
-def _places(reading: Reading, name: Name) -> list[tuple[int, int]]:
+def _places(reading: Reading, name: Name) -> list[Span]:
     """Return where a sentence says a name, its last word or all of it."""
-    found: list[tuple[int, int]] = []
+    found: list[Span] = []
     low = [without_possessive(word) for word in reading.text.low]
     for place in sorted(reading.capitals):
         if low[place] == name.parts[-1]:
             first = place
-            while first and low[first - 1] in name.parts:
+            while first and (low[first - 1] in name.parts or (first > 1 and low[first - 2] in name.parts)):
                 first -= 1
             found.append((first, place + 1))
     return found

@@ -12,15 +12,17 @@ from pipeline.support.units import is_unit
 ORDINAL = frozenset({"st", "nd", "rd", "th", "er", "ere", "eme", "e", "°", "o", "a"})
 RANGE = frozenset({"-", "and", "to", "/", "&", "bis", "und", "y", "et", "al", "au", "or", "until", "through"})
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
+_LONGEST = 5
+"""Figures of a year."""
 _PEOPLE = frozenset({"people", "men", "women", "children"})
 
 
 def years_at(text: Tokens, place: int, known: Calendar) -> list[Date]:
     """Read 1990, the 1990s, 1914-18, 44 BC; not a number that counts something."""
-    low = text.low[place]
-    if not low.isdecimal() or len(low) > 4:
-        return []
     before, end = era_at(text, place + 1, known)
+    low = text.low[place].replace(",", "") if end > place + 1 else text.low[place]
+    if not low.isdecimal() or len(low) > _LONGEST:
+        return []
     if end > place + 1:
         return [Date(text.said(place, end), place, end, -int(low) if before else int(low))]
     decade = _decade(text, place)
