@@ -70,9 +70,14 @@ class Alignment:
 
 
 def _phrase_end(source: Reading, start: int) -> int:
-    """Return where the phrase ends that begins at a token: at a mark, or where the sentence does."""
-    ends = (place for place in range(start + 1, len(source.text)) if is_mark(source.text.low[place]))
-    return next(ends, len(source.text))
+    """Return where the phrase ends that begins at a token: at a mark or small word behind words of substance."""
+    begun = False
+    for place in range(start, len(source.text)):
+        substance = source.stems[place] in source.content
+        if begun and not substance and (source.stems[place] or is_mark(source.text.low[place])):
+            return place
+        begun = begun or substance
+    return len(source.text)
 
 
 def _gap(one: tuple[int, int], two: tuple[int, int]) -> Gap:

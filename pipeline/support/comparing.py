@@ -12,6 +12,7 @@ from pipeline.support.names import Name, names
 from pipeline.support.numbers import Number
 from pipeline.support.polarity import Scopes
 from pipeline.support.reading import Reading, without_possessive
+from pipeline.support.roles import may_turn
 from pipeline.support.units import same_kind, same_unit
 
 CLOSE = 0.6
@@ -73,30 +74,35 @@ def date_instead(alignment: Alignment, date: Date, *, elsewhere: bool) -> str:
 
 
 def name_instead(alignment: Alignment, name: Name, *, elsewhere: bool) -> str:
-    """Return the name that the source has in a name's place; a sentence may follow it but for that name alone.
-
-    One people in the place of another is enough, whatever else stands there: "a French film", "a 1980 Danish film".
-    """
+    """Return the name that the source has in a name's place, where it shares no word with it."""
     place = _place(alignment, name, elsewhere=elsewhere, phrase=True)
+    ours, theirs = alignment.sentence, alignment.source
     if place is None or not place.tight or _is_list(alignment, place):
         return ""
-    ours, theirs = alignment.sentence, alignment.source
-    given = [at for at in range(*place.given) if at in theirs.capitals and _is_substance(theirs, at)]
-    peoples = [at for at in given if is_people(theirs.text.low[at])] if is_people(name.parts[-1]) else []
-    if peoples:
-        given = peoples
-    elif any(_is_substance(theirs, at) for at in range(*place.given) if at not in given) or any(
-        _is_substance(ours, at) and at not in ours.capitals
-        for at in range(*place.said)
-        if not name.first <= at < name.last
-    ):
+    if not theirs.content.isdisjoint(ours.stems[name.first : name.last]) and not may_turn(alignment):
         return ""
+    given = _named_there(alignment, name, place)
     words = [without_possessive(theirs.text.low[at]) for at in given]
     if not given or _abbreviates(name.parts, words) or _abbreviates(words, name.parts):
         return ""
     new = [word for word in name.parts if not any(_same_word(word, other) for other in words)]
     old = [word for word in words if not any(_same_word(word, other) for other in name.parts)]
     return theirs.text.said(given[0], given[-1] + 1) if new and old else ""
+
+
+def _named_there(alignment: Alignment, name: Name, place: Gap) -> list[int]:
+    """Return the words of a name that stands in another's place; nothing else of substance may stand there.
+
+    One people in the place of another is enough, whatever else stands there: "a French film", "a 1980 Danish film".
+    """
+    ours, theirs = alignment.sentence, alignment.source
+    given = [at for at in range(*place.given) if at in theirs.capitals and _is_substance(theirs, at)]
+    peoples = [at for at in given if is_people(theirs.text.low[at])] if is_people(name.parts[-1]) else []
+    if peoples:
+        return peoples
+    more = any(_is_substance(theirs, at) for at in range(*place.given) if at not in given)
+    beside = {at for at in range(*place.said) if not name.first <= at < name.last} - ours.capitals
+    return [] if more or any(_is_substance(ours, at) for at in beside) else given
 
 
 def meant_by(alignment: Alignment, name: Name, earlier: Sequence[Reading]) -> str:

@@ -91,7 +91,7 @@ def _readings(digits: str, language: str) -> Values:
 def _time(digits: str) -> float:
     """Return a time of day as hours and a share for its minutes so small that it is no other number."""
     hours, *rest = (float(_only_digits(part) or 0) for part in digits.split(":"))
-    return hours + sum(part / 6000**place for place, part in enumerate(rest, start=1))
+    return hours + sum(part / 6000.0**place for place, part in enumerate(rest, start=1))
 
 
 def _only_digits(text: str) -> str:

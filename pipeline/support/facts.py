@@ -2,17 +2,13 @@
 # ruff: noqa: PLR2004 - two words are more than one
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from pipeline.support.calendar import Date, covers
-from pipeline.support.known_names import alike, known_names, root, spellings
-from pipeline.support.names import Name, is_ordinary
 from pipeline.support.numbers import Bound, Number
 from pipeline.support.numerals import numerals
-from pipeline.support.reading import PassageReading, Reading, read_passage, without_possessive
-from pipeline.support.tokens import stem
+from pipeline.support.reading import PassageReading, Reading, read_passage
 from pipeline.support.units import conversions, equal, same_unit
 
 _LEAST_GLUED = 6
@@ -138,117 +134,3 @@ def _said_otherwise(part: PassageReading, number: Number) -> bool:
             return True
     shares = {value / 100 for value in number.values} if any(unit.name == "%" for unit in number.units) else set()
     return any(value in known.values for known in part.numbers for value in shares)
-
-
-def says_name(facts: Facts, name: Name) -> bool:
-    """Whether the passages say a name: each of its words, a spelling of it, or what may stand for it."""
-    missing = [word for word in name.parts if not _says_word(facts, word)]
-    if not missing:
-        return True
-    return _says_whole(facts, name) or _only_given_names(facts, name, missing)
-
-
-def _says_word(facts: Facts, word: str) -> bool:
-    everything = facts.everything
-    forms = spellings(word)
-    if any(not forms.isdisjoint(part.words) for part in everything):
-        return True
-    stemmed, begins = stem(word, "en"), root(word)
-    for part in everything:
-        if stemmed in part.stems or any(root(known) == begins or alike(known, word) for known in part.capitals):
-            return True
-    if _ACRONYM.fullmatch(word.replace(".", "")) and any(
-        _spelt_out(part, word.replace(".", "")) for part in everything
-    ):
-        return True
-    aliases = known_names().aliases.get(word, frozenset())
-    if any(" " in alias and f" {alias} " in part.joined for alias in aliases for part in everything):
-        return True
-    return any(_is_within(word.removesuffix("s"), part) for part in everything)
-
-
-def _is_within(word: str, part: PassageReading) -> bool:
-    """Whether a longer word is said in several, or within one: "spiderman" of "Spider-Man"."""
-    return len(word) >= _LEAST_GLUED and word in glued(part)
-
-
-@lru_cache(maxsize=2048)
-def glued(part: PassageReading) -> str:
-    """A passage's letters and digits without what stands between them."""
-    return "".join(char for char in part.joined if char.isalnum())
-
-
-def _spelt_out(part: PassageReading, acronym: str) -> bool:
-    return any(acronym in initials for initials in _initials(part))
-
-
-@lru_cache(maxsize=2048)
-def _initials(part: PassageReading) -> tuple[str, ...]:
-    """Return the first letters of each run of capitalised words, small words between them left out."""
-    found: list[str] = []
-    for sentence in part.sentences:
-        letters = ""
-        for place, low in enumerate(sentence.text.low):
-            if place in sentence.capitals:
-                letters += low[0]
-            elif low not in known_names().particles:
-                found.append(letters)
-                letters = ""
-        found.append(letters)
-    return tuple(letters for letters in found if len(letters) > 1)
-
-
-def _says_whole(facts: Facts, name: Name) -> bool:
-    """Whether the passages say a name of several words as one: by its first letters, an alias, or written together."""
-    initials = "".join(word[0] for word in name.parts)
-    together = "".join(filter(str.isalnum, "".join(name.parts)))
-    aliases = known_names().phrases.get(" ".join(name.parts), frozenset())
-    for part in facts.everything:
-        if len(initials) > 1 and initials in part.acronyms:
-            return True
-        if together in part.words or _is_within(together, part) or not aliases.isdisjoint(part.words):
-            return True
-        if any(" " in alias and f" {alias} " in part.joined for alias in aliases):
-            return True
-    return False
-
-
-def _only_given_names(facts: Facts, name: Name, missing: Iterable[str]) -> bool:
-    """Whether only words before a surname are missing, and the passages give that surname no other ones."""
-    surname = name.parts[-1]
-    if len(name.parts) < 2 or surname in missing or name.last - name.first != len(name.parts) or is_ordinary(surname):
-        return False
-    if not any(surname in part.capitals for part in facts.everything):
-        return False
-    given = known_given(name.parts[:-1])
-    return all(
-        word in given or (len(word) == 1 and any(one.startswith(word) for one in name.parts))
-        for part in facts.everything
-        for word in _before(part, surname)
-    )
-
-
-def known_given(words: Iterable[str]) -> frozenset[str]:
-    """Return given names with their short forms."""
-    return frozenset(form for word in words for form in known_names().nicknames.get(word, frozenset([word])))
-
-
-@lru_cache(maxsize=4096)
-def _before(part: PassageReading, surname: str) -> frozenset[str]:
-    """Return the capitalised words that stand before a surname, without titles."""
-    found: set[str] = set()
-    for sentence in part.sentences:
-        low = sentence.text.low
-        for place, word in enumerate(low):
-            before = place - 1
-            while without_possessive(word) == surname and (
-                before in sentence.capitals or low[before : before + 1] == (".",)
-            ):
-                if (
-                    low[before] != "."
-                    and low[before] not in known_names().titles
-                    and not (before == 0 and is_ordinary(low[0]))
-                ):
-                    found.add(low[before].rstrip("."))
-                before -= 1
-    return frozenset(found)

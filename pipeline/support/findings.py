@@ -6,8 +6,9 @@ from enum import StrEnum
 
 from pipeline.support.aligning import Alignment, align
 from pipeline.support.comparing import CLOSE, date_instead, meant_by, name_instead, number_instead, unit_instead
-from pipeline.support.facts import Facts, counts_name, equal_quantities, gather, says_date, says_name, says_number
+from pipeline.support.facts import Facts, counts_name, equal_quantities, gather, says_date, says_number
 from pipeline.support.names import Name, names
+from pipeline.support.naming import says_name
 from pipeline.support.numbers import Number
 from pipeline.support.polarity import denials
 from pipeline.support.reading import Reading, language_among, language_of, read_sentence

@@ -58,6 +58,11 @@ def root(name: str) -> str:
     return name
 
 
+def aliases(word: str) -> frozenset[str]:
+    """Return what may stand for a word: a country's people, its name in other languages, its short form."""
+    return known_names().aliases.get(word, frozenset())
+
+
 @lru_cache(maxsize=16_384)
 def spellings(word: str) -> frozenset[str]:
     """Return the words that may stand for a word of a name: other forms, a country's people, short given names."""

@@ -18,6 +18,8 @@ from pipeline.support.tokens import function_words, is_mark, stem
 
 _REACH = 6
 """How many words of substance a negation reaches."""
+_UNTIL = 8
+"""Tokens between a negation and an "until" that takes it back."""
 _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "mis")
 _LEAST_STEM = 4
 
@@ -69,11 +71,13 @@ def _denied(alignment: Alignment, ours: Scopes, theirs: Scopes) -> Iterator[Diff
 
 
 def _is_idiom(reading: Reading, place: int, known: "_Words") -> bool:
-    """Whether a negation denies nothing: "not only", "no more than", "No. 1"."""
+    """Whether a negation denies nothing: "not only", "no more than", "No. 1", "did not open until"."""
     low = reading.text.low
     if low[place] == "no" and low[place + 1 : place + 2] == (".",):
         return True
     word = "not" if low[place].endswith("n't") else low[place]
+    if "until" in low[place : place + _UNTIL]:
+        return True
     return any(
         (*low[place - at : place], word, *low[place + 1 : place - at + len(idiom)]) == idiom
         for idiom in known.idioms

@@ -70,6 +70,12 @@ def _lead(reading: Reading, place: int) -> str:
     return reading.stems[place - 1] if place else ""
 
 
+def may_turn(alignment: Alignment) -> bool:
+    """Whether a name in another place means something else: no passive for an active, nothing that holds both ways."""
+    ours, theirs = alignment.sentence, alignment.source
+    return ours.content.isdisjoint(_BOTH_WAYS) and ours.text.low.count("by") == theirs.text.low.count("by")
+
+
 def _between(reading: Reading, start: int, end: int) -> tuple[frozenset[str], tuple[str, ...]] | None:
     """Return the stems of substance between two places and the words that give a relation its direction.
 

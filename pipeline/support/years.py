@@ -25,23 +25,18 @@ def years_at(text: Tokens, place: int, known: Calendar) -> list[Date]:
         return []
     if end > place + 1:
         return [Date(text.said(place, end), place, end, -int(low) if before else int(low))]
-    decade = _decade(text, place)
-    if decade:
-        return decade
-    if not (len(low) == 4 and _FIRST_YEAR <= int(low) <= _LAST_YEAR) or not _is_year(text, place, known):
-        return _bc_range(text, place, known)
-    found = [Date(low, place, place + 1, int(low))]
-    later = text.at(place + 2)
-    if (
-        text.at(place + 1) in {"-", "/"}
-        and later.isdecimal()
-        and text.glued(place + 2)
-        and not _goes_on(text, place + 3)
-    ):
-        second = int(low[: 4 - len(later)] + later) if len(later) in {2, 4} else 0
-        if int(low) < second <= _LAST_YEAR:
-            found.append(Date(later, place + 2, place + 3, second))
-    return found
+    if len(low) == 4 and _FIRST_YEAR <= int(low) <= _LAST_YEAR and _is_year(text, place, known):
+        return _decade(text, place) or [Date(low, place, place + 1, int(low)), *_second_year(text, place)]
+    return _decade(text, place) or _bc_range(text, place, known)
+
+
+def _second_year(text: Tokens, place: int) -> list[Date]:
+    """Read the 18 of 1914-18."""
+    first, later = text.low[place], text.at(place + 2)
+    if text.at(place + 1) not in {"-", "/"} or not later.isdecimal() or not text.glued(place + 2):
+        return []
+    second = int(first[: 4 - len(later)] + later) if len(later) in {2, 4} and not _goes_on(text, place + 3) else 0
+    return [Date(later, place + 2, place + 3, second)] if int(first) < second <= _LAST_YEAR else []
 
 
 def _goes_on(text: Tokens, place: int) -> bool:

@@ -1,0 +1,175 @@
+"""Dates in all their forms: as they are read, and which of them one date bears out."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.support.calendar import covers
+from pipeline.support.dates import dates
+from pipeline.support.findings import Outcome, findings
+from pipeline.support.tokens import tokens
+
+ENGLISH = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+GERMAN = [
+    "Januar",
+    "Februar",
+    "März",
+    "April",
+    "Mai",
+    "Juni",
+    "Juli",
+    "August",
+    "September",
+    "Oktober",
+    "November",
+    "Dezember",
+]
+SPANISH = [
+    "enero",
+    "febrero",
+    "marzo",
+    "abril",
+    "mayo",
+    "junio",
+    "julio",
+    "agosto",
+    "septiembre",
+    "octubre",
+    "noviembre",
+    "diciembre",
+]
+FRENCH = [
+    "janvier",
+    "février",
+    "mars",
+    "avril",
+    "mai",
+    "juin",
+    "juillet",
+    "août",
+    "septembre",
+    "octobre",
+    "novembre",
+    "décembre",
+]
+CHINESE = "〇一二三四五六七八九"
+WRITINGS = [
+    date.isoformat,
+    lambda day: f"{day.day} {ENGLISH[day.month - 1]} {day.year}",
+    lambda day: f"{ENGLISH[day.month - 1]} {day.day}, {day.year}",
+    lambda day: f"{ENGLISH[day.month - 1][:3]}. {day.day}, {day.year}",
+    lambda day: f"the {day.day}th of {ENGLISH[day.month - 1]}, {day.year}",
+    lambda day: f"{day.day}. {GERMAN[day.month - 1]} {day.year}",
+    lambda day: f"{day.day} de {SPANISH[day.month - 1]} de {day.year}",
+    lambda day: f"{day.day} {FRENCH[day.month - 1]} {day.year}",
+    lambda day: f"{day.day:02}.{day.month:02}.{day.year}",
+    lambda day: f"{day.day}/{day.month}/{day.year}",
+    lambda day: f"{day.month}/{day.day}/{day.year}",
+    lambda day: f"{day.year}年{day.month}月{day.day}日",
+    lambda day: f"{''.join(CHINESE[int(digit)] for digit in str(day.year))}年{day.month}月{day.day}日",
+]
+DAYS = st.dates(date(1000, 1, 1), date(2099, 12, 31))
+
+
+@given(DAYS, st.sampled_from(WRITINGS), st.sampled_from(WRITINGS))
+def test_a_date_is_found_however_it_is_written(day, one, other) -> None:
+    told = findings(f"The bridge fell on {other(day)}.", [f"On {one(day)} the old bridge fell into the river."])
+
+    assert {finding.outcome for finding in told} == {Outcome.FOUND}
+
+
+@given(DAYS, DAYS, st.sampled_from(WRITINGS[:8]), st.sampled_from(WRITINGS[:8]))
+def test_another_date_is_not_found(day, another, one, other) -> None:
+    if day == another:
+        return
+    told = findings(f"The bridge fell on {other(another)}.", [f"On {one(day)} the old bridge fell into the river."])
+
+    assert Outcome.FOUND not in {finding.outcome for finding in told}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("in May 1984", [(1984, 5, None)]),
+        ("on May 3", [(None, 5, 3)]),
+        ("3–5 May 1984", [(1984, 5, 3), (1984, 5, 5)]),
+        ("May 3-5, 1984", [(1984, 5, 3), (1984, 5, 5)]),
+        ("1914–18", [(1914, None, None), (1918, None, None)]),
+        ("1914-1918", [(1914, None, None), (1918, None, None)]),
+        ("44 BC", [(-44, None, None)]),
+        ("AD 70", [(70, None, None)]),
+        ("2,700 BCE", [(-2700, None, None)]),
+        ("300–250 BC", [(-300, None, None), (-250, None, None)]),
+        ("im Mai", [(None, 5, None)]),
+        ("la mi-mai 1984", [(1984, 5, None)]),
+        ("She may come, and we march on", []),
+        ("1500 people", []),
+        ("$1500", []),
+        ("1500 km", []),
+        ("set 3 records", []),
+    ],
+)
+def test_dates_are_read_as_far_as_they_are_said(text: str, said: list[tuple[int | None, ...]]) -> None:
+    assert [(one.year, one.month, one.day) for one in dates(tokens(text))] == said
+
+
+@pytest.mark.parametrize(
+    ("text", "years"),
+    [
+        ("the 1980s", (1980, 1989)),
+        ("the '80s", (1980, 1989)),
+        ("the eighties", (1980, 1989)),
+        ("the 1800s", (1800, 1899)),
+        ("the 19th century", (1801, 1900)),
+        ("the nineteenth century", (1801, 1900)),
+        ("the twenty-first century", (2001, 2100)),
+        ("the 5th century BC", (-500, -401)),
+        ("im 19. Jahrhundert", (1801, 1900)),
+        ("au XIXe siècle", (1801, 1900)),
+        ("el siglo XIX", (1801, 1900)),
+    ],
+)
+def test_decades_and_centuries_are_stretches_of_years(text: str, years: tuple[int, int]) -> None:
+    assert [one.years for one in dates(tokens(text))] == [years]
+
+
+@pytest.mark.parametrize(
+    ("source", "claim", "covered"),
+    [
+        ("3 May 1984", "May 1984", True),
+        ("May 1984", "3 May 1984", False),
+        ("3 May 1984", "1984", True),
+        ("3 May 1984", "3 May", True),
+        ("1984", "the 1980s", True),
+        ("the 1980s", "1984", False),
+        ("1873", "the 19th century", True),
+        ("the 1870s", "the 19th century", True),
+        ("the 19th century", "1873", False),
+        ("1901", "the 19th century", False),
+        ("Monday", "Monday", True),
+        ("lunes", "Monday", True),
+        ("Monday", "Tuesday", False),
+        ("3/5/1984", "5 March 1984", True),
+        ("3/5/1984", "3 May 1984", True),
+        ("44 BC", "44 AD", False),
+    ],
+)
+def test_a_date_bears_out_what_is_no_more_precise(source: str, claim: str, covered: bool) -> None:  # noqa: FBT001
+    (given_date,), (said_date,) = dates(tokens(source)), dates(tokens(claim))
+
+    assert covers(given_date, said_date) is covered

@@ -1,0 +1,103 @@
+"""Names: which words are taken for them, and in which other forms they are found."""
+
+import pytest
+
+from pipeline.support.findings import Kind, Outcome, findings
+from pipeline.support.names import names
+from pipeline.support.reading import read_sentence
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("The ferry to Skarholm was built by Mara Lindqvist.", ["Skarholm", "Mara Lindqvist"]),
+        ("Competitive sailing is popular in Skarholm.", ["Skarholm"]),
+        ("Skarholm is an island.", ["Skarholm"]),
+        ("Yes. The Bank of Skarholm opened.", ["Bank of Skarholm"]),
+        ("Sure! Even ferries sail there.", []),
+        ("In May, on a Monday, President Vold came.", ["Vold"]),
+        ("Mara Lindqvist's lamp, the Queen's chair", ["Mara Lindqvist", "Queen"]),
+        ("It is said that I was there.", []),
+        ("mara lindqvist built the ferry to skarholm", []),
+        ("THE FERRY TO SKARHOLM WAS BUILT", []),
+        ("The Ferry to Skarholm", []),
+        ("He joined the WHO and the E.U. there.", ["WHO", "E.U."]),
+        ("King Halvard III of Skarholm sailed.", ["Halvard III of Skarholm"]),
+        ("It costs 5 Euros at 20 °C or 68 degrees Fahrenheit.", []),
+    ],
+)
+def test_names_are_told_by_their_capitals(sentence: str, said: list[str]) -> None:
+    """Not by those of a sentence's first word, of titles, dates, units, or of a text that is all capitals."""
+    assert [name.said for name in names(read_sentence(sentence, "en"))] == said
+
+
+def test_german_nouns_are_no_names() -> None:
+    """Unless they stand together, or behind a preposition without an article; the last are not sure."""
+    sentence = read_sentence("Der Direktor der Fabrik, Jonas Winkelried, fuhr mit dem Zug nach Bern.", "de")
+
+    assert [(name.said, name.sure) for name in names(sentence)] == [("Jonas Winkelried", True), ("Bern", False)]
+
+
+@pytest.mark.parametrize(
+    ("said", "given"),
+    [
+        ("Albert Einstein", "Einstein"),
+        ("Einstein", "Albert Einstein"),
+        ("the World Health Organization", "WHO"),
+        ("WHO", "the World Health Organization"),
+        ("the United States", "America"),
+        ("the U.S.", "the United States"),
+        ("France", "French"),
+        ("French", "France"),
+        ("Dutch", "the Netherlands"),
+        ("Danes", "Denmark"),
+        ("Italia", "Italy"),
+        ("Malmo", "Malmö"),
+        ("Spider-Man", "Spiderman"),
+        ("YouTube", "You Tube"),
+        ("Bill Clinton", "William Clinton"),
+        ("Tchaikovski", "Tchaikovsky"),
+        ("Sir Erik Vold", "Erik Vold"),
+        ("Vienna", "Wien"),
+        ("the Lindqvists", "Lindqvist"),
+        ("World War II", "the Second World War"),
+    ],
+)
+def test_a_name_is_found_in_another_form(said: str, given: str) -> None:
+    told = findings(f"The book tells of {said} at length.", [f"It was a book which was all about {given} and the sea."])
+
+    assert {one.outcome for one in told} == {Outcome.FOUND}
+
+
+@pytest.mark.parametrize(
+    ("said", "given"),
+    [
+        ("Albert Einstein", "Hans Einstein"),
+        ("Albert G. Einstein", "Hans G. Einstein"),
+        ("Albert Meier", "Albert Einstein"),
+        ("North Carolina", "South Carolina"),
+        ("Austria", "Australia"),
+        ("Iran", "Iraq"),
+        ("Niger", "Nigeria"),
+        ("the University of Oslo", "the University of Bergen"),
+        ("Mary", "Maria"),
+    ],
+)
+def test_a_name_is_not_found_in_one_like_it(said: str, given: str) -> None:
+    told = findings(f"The book tells of {said} at length.", [f"It was a book which was all about {given} and the sea."])
+
+    assert Outcome.FOUND not in {one.outcome for one in told if one.kind is Kind.NAME}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("The lamp was made by Anna Berg.", "The lamp was made by Erik Vold and Anna Berg."),
+        ("Among them were Anna Berg and Erik Vold.", "Among them were Erik Vold, Jon Aas and Anna Berg."),
+        ("She was not a Danish glazier.", "She was a Swedish glazier."),
+        ("The lamp was made by Anna Berg.", "She made the lamp in Oslo."),
+        ("Aleksandr Vold made the lamp.", "Alexander Vold made the lamp."),
+    ],
+)
+def test_a_name_that_could_stand_beside_another_contradicts_nothing(sentence: str, passage: str) -> None:
+    assert Outcome.CONTRADICTED not in {one.outcome for one in findings(sentence, [passage])}

@@ -1,0 +1,78 @@
+"""Negations and opposites: where a sentence denies what a passage says, and where it only seems to."""
+
+import pytest
+
+from pipeline.support.findings import Kind, Outcome, findings
+
+DENIALS = {Kind.NEGATION, Kind.COMPARATIVE}
+
+
+def denied(sentence: str, passage: str) -> list[Kind]:
+    told = findings(sentence, [passage])
+    return [one.kind for one in told if one.kind in DENIALS and one.outcome is Outcome.CONTRADICTED]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("The ferry did not sail on Sunday.", "The ferry sailed on Sunday in the rain."),
+        ("The ferry sailed on Sunday.", "The ferry did not sail on Sunday because of the storm."),
+        ("The ferry doesn't carry cars.", "The ferry carries cars."),
+        ("The ferry carries no cars.", "The ferry carries cars and people."),
+        ("Nobody sailed on the ferry.", "Everybody sailed on the ferry."),
+        ("The ferry failed to reach the island.", "The ferry reached the island at noon."),
+        ("The harbour is never open in winter.", "The harbour is always open in winter."),
+        ("The harbour opened in autumn.", "The harbour closed in autumn."),
+        ("The harbour lies in the north of the island.", "The harbour lies in the south of the island."),
+        ("Their match was won in the rain.", "Their match was lost in the rain."),
+        ("The story is unknown to sailors.", "The story is known to sailors."),
+        ("Smoking is not forbidden on the ferry.", "Smoking is forbidden on the ferry."),
+        ("Die Fähre fährt nicht am Sonntag, sagt der Kapitän.", "Die Fähre fährt am Sonntag, sagt der Kapitän."),
+        ("Le bateau ne part pas le dimanche, dit-on.", "Le bateau part le dimanche, dit-on sur le port."),
+        ("El barco no sale los domingos con la marea.", "El barco sale los domingos con la marea."),
+    ],
+)
+def test_what_only_one_of_two_like_sentences_denies_is_a_contradiction(sentence: str, passage: str) -> None:
+    assert Kind.NEGATION in denied(sentence, passage)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("The ferry carries more than 500 people.", "The ferry carries less than 500 people."),
+        ("The ferry needs at least three hands.", "The ferry needs at most three hands."),
+        ("The ferry sailed before the storm.", "The ferry sailed after the storm."),
+        ("It is the oldest ferry on the lake.", "It is the youngest ferry on the lake."),
+        ("The ferry is larger than the barge.", "The ferry is smaller than the barge."),
+        ("It was the first ferry on the lake.", "It was the last ferry on the lake."),
+    ],
+)
+def test_opposites_that_compare_are_told_as_such(sentence: str, passage: str) -> None:
+    assert denied(sentence, passage) == [Kind.COMPARATIVE]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("The ferry did not sail on Sunday.", "On Sunday the ferry didn't sail."),
+        ("The ferry has never sailed on Sundays.", "The ferry has not sailed on Sundays."),
+        ("The ferry carries cars.", "The ferry carries not only cars but also trains."),
+        ("The ferry opened in 1990.", "The ferry did not open until 1990."),
+        ("The ferry carries 500 people.", "The ferry carries no more than 500 people."),
+        ("The crew did not lose the race.", "The crew won the race."),
+        ("The ferry isn't unsafe.", "The ferry is safe."),
+        ("The ferry sailed on Sunday.", "Though it was not the largest, the ferry sailed on Sunday."),
+        ("The ferry is no barge.", "The ferry is not a barge."),
+        ("The ferry sailed after the parade.", "The parade began before the ferry sailed."),
+        ("It is not a Danish ferry.", "It is a Swedish ferry."),
+        ("It was No. 5 on the list.", "It was number 5 on the list."),
+    ],
+)
+def test_the_same_in_other_words_is_none(sentence: str, passage: str) -> None:
+    assert denied(sentence, passage) == []
+
+
+def test_a_denial_says_what_stands_instead() -> None:
+    (one,) = [one for one in findings("The ferry never sailed.", ["The ferry sailed."]) if one.kind is Kind.NEGATION]
+
+    assert one.reason == "says “ferry never sailed”; the passage says “ferry sailed”"
