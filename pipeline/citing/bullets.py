@@ -16,7 +16,7 @@ _BULLET = re.compile(
 _QUOTE = re.compile(r">(?!=)\s?")
 _HEADING = re.compile(r"#{1,6}\s+")
 _ENCLOSED = re.compile(
-    r"(?P<bold>\*\*)?(?:[(（](?:\d{1,3}|[^\W\d_]|[ivx]{1,4}|[一二三四五六七八九十]{1,3})[)）]|(?:\d{1,3}|[^\W\d_]|[ivx]{1,4})[)）])"
+    r"(?P<bold>\*\*)?(?P<opened>[(（])?(?P<count>\d{1,3}|[^\W\d_]|[ivx]{1,4}|(?(opened)[一二三四五六七八九十]{1,3}|(?!)))[)）]"
     r"(?P<closed>\*\*)?(?:\s+|\Z|(?<=）))"
 )
 _LETTERED = re.compile(
@@ -24,9 +24,8 @@ _LETTERED = re.compile(
     r"|[一二三四五六七八九十]{1,3}[、．.]\s*"
 )
 _COUNTED = re.compile(
-    r"(?P<bold>\*\*)?(?:(?P<number>\d{1,3})|(?P<letter>[a-z]))(?:[.．](?P<closed>\*\*)?(?:\s+|\Z)|、\s*)(?P<next>[^\W\d_]*)"
+    r"(?P<bold>\*\*)?(?P<count>\d{1,3}|[a-z])(?:[.．](?P<closed>\*\*)?(?:\s+|\Z)|、\s*)(?P<next>[^\W\d_]*)"
 )
-_BEFORE_LETTERS = ord("a") - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Lead:
 def lead(line: str, last: int) -> Lead | None:
     """Return what stands before the words of `line`, the beginning of a line without its indent; None if nothing.
 
-    `last` is the number of the item before, 0 where a list begins. Leads may follow one another (`> - text`).
+    `last` is the largest number of an item before, 0 where none was. Leads may follow one another (`> - text`).
     """
     if found := _QUOTE.match(line):
         return Lead("quote", found.end())
@@ -52,15 +51,19 @@ def lead(line: str, last: int) -> Lead | None:
     if found := _BULLET.match(line) or _LETTERED.match(line):
         return Lead("item", found.end())
     if found := _ENCLOSED.match(line):
-        return Lead("item", found.end(), bold=bool(found["bold"]) and not found["closed"])
-    return _counted(line, last)
-
-
-def _counted(line: str, last: int) -> Lead | None:
+        return _item(found, found.end())
     found = _COUNTED.match(line)
     if not found or found["next"].casefold() in lists("abbreviations")["month"]:
         return None
-    number = int(found["number"]) if found["number"] else ord(found["letter"]) - _BEFORE_LETTERS
-    if not 0 <= number <= last + 1:
-        return None
-    return Lead("item", found.start("next"), number, bold=bool(found["bold"]) and not found["closed"])
+    return _item(found, found.start("next")) if _count(found["count"]) <= last + 1 else None
+
+
+def _item(found: re.Match[str], length: int) -> Lead:
+    return Lead("item", length, _count(found["count"]), bold=bool(found["bold"]) and not found["closed"])
+
+
+def _count(written: str) -> int:
+    """Return which item a number or a Latin letter names, 0 for other signs."""
+    if written.isdecimal():
+        return int(written)
+    return "abcdefghijklmnopqrstuvwxyz".find(written.lower()) + 1

@@ -14,9 +14,9 @@ from pipeline.citing.verbatim import covered, verbatim_spans
 from storage.language.sentences import sentence_spans
 
 _MAY_END = re.compile("[.!?…。！？｡।॥۔؟։።፧፨។៕༎᠃෴‼⁇⁈⁉．;\u037e]|(?<=[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]) ")
-_AHEAD = 64
+_AHEAD = 48
 """How much is read behind a stop before it is judged: marks that follow it, and the next word."""
-_STRIDE = 24
+_STRIDE = 16
 """How far behind it other stops are judged with it."""
 _LONGEST = 1_000
 """No sentence is longer; it is cut at a space."""

@@ -69,7 +69,7 @@ class Lines:
         """How long the line before was, and its last character."""
         self._quoted = self._was_quoted = False
         self._item = 0
-        """The number of the last item."""
+        """The largest number of an item under this heading."""
         self._fence = ""
         self._code: list[str] = []
         self._closed = False
@@ -126,7 +126,7 @@ class Lines:
         if found.kind == "quote":
             self._quoted = True
             return []
-        self._item = 0 if found.kind == "heading" else found.number or self._item
+        self._item = 0 if found.kind == "heading" else max(self._item, found.number)
         ended = self._ended()
         self._heading = found.kind == "heading"
         return ended

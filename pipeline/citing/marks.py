@@ -37,11 +37,12 @@ _MARK = re.compile(
     r"(?P<raised>[⁰¹²³⁴-⁹]{1,6}+(?:[,˒⸴\u202f ][⁰¹²³⁴-⁹]{1,3}+){0,9}+)(?![⁻⁰¹²³⁴-⁹\w])",
     re.IGNORECASE,
 )
-_MAY_BEGIN = re.compile(r"[\[【［〔⁰¹²³⁴-⁹]")
+_MAY_BEGIN = re.compile(r"\\?[\[【［〔]|[⁰¹²³⁴-⁹]")
 _NUMBER = re.compile(r"\d+")
 _RANGE = re.compile(rf"(\d+)\s?{_DASH}\s?[\^#№]?\s?(\d+)|(\d+)", re.IGNORECASE)
 _INDEX = re.compile(r"\s{0,3}[-+*/]?=(?!=)")
 _GAP = re.compile(rf"\s*(?:[,;،、&]\s*|(?:{_AND})\s+)?", re.IGNORECASE)
+_TO = re.compile(rf"\s?{_DASH}\s?", re.IGNORECASE)
 _LEAD = re.compile(r"[(（]\s?(?:(?:see also|see|cf\.?|vgl\.|siehe|sources?:?|refs?\.?:?)\s)?\s?\Z", re.IGNORECASE)
 _LONGEST_LEAD = 16
 _TRAIL = re.compile(r"\s{0,3}[)）]")
@@ -63,8 +64,8 @@ def marks(text: str, count: int) -> Iterator[Mark]:
     """Yield the marks of a text in order; marks side by side are one, round brackets around nothing else included."""
     last: Mark | None = None
     for mark in _single(text, count):
-        if last and _GAP.fullmatch(text, last.span[1], mark.span[0]):
-            last = Mark((last.span[0], mark.span[1]), last.numbers + mark.numbers)
+        if last and (numbers := _together(text, last, mark)) is not None:
+            last = Mark((last.span[0], mark.span[1]), numbers)
             continue
         if last:
             yield _bracketed(text, last)
@@ -94,6 +95,17 @@ def _single(text: str, count: int) -> Iterator[Mark]:
         at = found.end() if found else begin.end()
         if found and (named := _named(found, count)) is not None:
             yield Mark(found.span(), named)
+
+
+def _together(text: str, first: Mark, second: Mark) -> tuple[int, ...] | None:
+    """Return what two marks name that stand side by side, or from which to which; None for two apart."""
+    gap = (first.span[1], second.span[0])
+    if _GAP.fullmatch(text, *gap):
+        return first.numbers + second.numbers
+    if not _TO.fullmatch(text, *gap):
+        return None
+    between = range(first.numbers[-1], second.numbers[0]) if first.numbers and second.numbers else ()
+    return (*first.numbers[: -1 if between else None], *between, *second.numbers)
 
 
 def _named(found: re.Match[str], count: int) -> tuple[int, ...] | None:

@@ -56,7 +56,7 @@ def cite(marked: Marked, offered: Sequence[Sequence[Evidence]]) -> CitedSentence
 class Splitter:
     """One reply as it arrives: the same sentences as `sentences` of the whole, each as soon as nothing can change it.
 
-    A sentence is certain some sixty characters after its end, or where its line has ended and the next has begun.
+    A sentence is certain some fifty characters after its end, or where its line has ended and the next has begun.
     """
 
     def __init__(self, count: int) -> None:

@@ -1,0 +1,122 @@
+"""Which brackets and raised digits of a reply are citation marks, and what they name."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.citing.marks import unmarked
+
+NAMED = [
+    ("[1]", (1,)),
+    ("[1, 2]", (1, 2)),
+    ("[1][2]", (1, 2)),
+    ("[1] [2]", (1, 2)),
+    ("[1], [2] and [3]", (1, 2, 3)),
+    ("[1-3]", (1, 2, 3)),
+    ("[1–3]", (1, 2, 3)),
+    ("[3-2]", (2, 3)),
+    ("[1]–[3]", (1, 2, 3)),
+    ("[1;2]", (1, 2)),
+    ("[1 and 2]", (1, 2)),
+    ("[1, 2, and 3]", (1, 2, 3)),
+    ("[3, 1, 3]", (3, 1)),
+    ("【1】", (1,)),
+    ("［１］", (1,)),
+    ("【1、2】", (1, 2)),
+    ("[١]", (1,)),
+    ("[१, २]", (1, 2)),
+    ("【1†source】", (1,)),
+    ("【4:0†source】", ()),
+    ("[^1]", (1,)),
+    ("[^note]", ()),
+    ("[Source 2]", (2,)),
+    ("[citation:3]", (3,)),
+    ("[1, p. 5]", (1,)),
+    ("[[1]]", (1,)),
+    (r"\[1\]", (1,)),
+    ("([2])", (2,)),
+    ("(see [2, 3])", (2, 3)),
+    ("[1](https://example.org/a)", (1,)),
+    ("[0]", ()),
+    ("[9]", ()),
+    ("[2, 9]", (2,)),
+    ("[2-400]", (2, 3)),
+    ("[250]", ()),
+]
+
+
+@pytest.mark.parametrize(("mark", "numbers"), NAMED)
+def test_a_mark_goes_and_names_what_was_offered(mark: str, numbers: tuple[int, ...]) -> None:
+    """Numbers beyond what was offered are inventions: the mark goes, and names nothing."""
+    assert unmarked(f"It opened {mark}.", 3) == ("It opened.", numbers)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It was [1990] then.",
+        "From [1990-1995] on.",
+        "In the interval [0, 1] it grows.",
+        "It is [sic] so.",
+        "[Apollo 11] landed.",
+        "Version [3.5] came.",
+        "First (1) then (2).",
+        "Then a[1] = 5 holds.",
+        "Over 5 km² and 10⁵ and 3 m³.",
+        "It holds 12 meters² of it.",
+        "At s⁻¹ it stops.",
+    ],
+)
+def test_what_running_text_says_in_brackets_stays(text: str) -> None:
+    """Years, intervals, indexes, powers and words are no citations."""
+    assert unmarked(text, 3) == (text, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "plain", "numbers"),
+    [
+        ("It ended.¹ Then more² came.", "It ended. Then more came.", (1, 2)),
+        ("It ended.¹² Then", "It ended. Then", (1, 2)),
+        ("It ended.¹,³ Then", "It ended. Then", (1, 3)),
+        ("It ended.⁹ Then", "It ended. Then", ()),
+    ],
+)
+def test_raised_digits_behind_a_stop_or_a_word_are_marks(text: str, plain: str, numbers: tuple[int, ...]) -> None:
+    """Two of them are one number where so much was offered, else two."""
+    assert unmarked(text, 3) == (plain, numbers)
+
+
+def test_raised_digits_are_one_number_where_that_was_offered() -> None:
+    """Twelve, not one and two."""
+    assert unmarked("It ended.¹²", 12) == ("It ended.", (12,))
+
+
+def test_four_digits_are_a_mark_where_so_much_was_offered() -> None:
+    """The line is drawn by what was offered."""
+    assert unmarked("It ended [1990].", 2000) == ("It ended.", (1990,))
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("It ended.[1]Then", "It ended. Then"),
+        ("It ended [1] , then", "It ended , then"),
+        ("It is [1] *old*.", "It is *old*."),
+        ("[1] It ended.", " It ended."),
+        ("它很古老[1]。下", "它很古老。下"),
+        ("它很[1]古老", "它很古老"),
+        ("old[1](and new)", "old (and new)"),
+    ],
+)
+def test_what_a_mark_stood_between_is_kept_apart(text: str, plain: str) -> None:
+    """Words do not grow together, stops do not drift away, and scripts without spaces get none."""
+    assert unmarked(text, 3)[0] == plain
+
+
+@given(st.text(alphabet="[]【】^()-–,;0123456789１٢¹² ab.", max_size=60), st.integers(0, 12))
+def test_numbers_are_always_of_what_was_offered(text: str, count: int) -> None:
+    """Each once, from 1 to how many there are."""
+    _, numbers = unmarked(text, count)
+
+    assert len(set(numbers)) == len(numbers)
+    assert all(1 <= number <= count for number in numbers)

@@ -1,0 +1,221 @@
+"""Replies as sentences with the numbers they cite. In the tables a sentence is its text and its numbers."""
+
+import re
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pipeline.citing import Marked, Splitter, cite, cleaned, sentences
+from storage.types import Evidence
+from tests.pipeline.world import hit
+
+Said = list[tuple[str, tuple[int, ...]]]
+
+CITED: list[tuple[str, Said]] = [
+    ("It opened in 1990 [1]. It closed.", [("It opened in 1990.", (1,)), ("It closed.", ())]),
+    ("The year was long. [1] It closed [2].", [("The year was long.", (1,)), ("It closed.", (2,))]),
+    ("It opened.[1] Next it closed.[2]", [("It opened.", (1,)), ("Next it closed.", (2,))]),
+    ("It opened.[1]It closed.[2]", [("It opened.", (1,)), ("It closed.", (2,))]),
+    ("It opened.\n[1]\n\nIt closed.\n\n[2][1]", [("It opened.", (1,)), ("It closed.", (2, 1))]),
+    ("The [1] hall is [2] old.", [("The hall is old.", (1, 2))]),
+    ("[1] It opened.", [("It opened.", (1,))]),
+    ("First.[1]\n\n[2] Second.", [("First.", (1,)), ("Second.", (2,))]),
+    ("Is it [1]? Yes [2]! No… [3]", [("Is it?", (1,)), ("Yes!", (2,)), ("No…", (3,))]),
+    ("See [1](https://a.example) it. [the page](https://a.example) [2]", [("See it.", (1,)), ("the page", (2,))]),
+    ("It opened. https://a.example [1]\n[2]", [("It opened.", ())]),
+    ("[1]", []),
+]
+SPLIT: list[tuple[str, list[str]]] = [
+    (
+        "Dr. Ito of the U.S. met J. R. Lund, e.g. in No. 5 [1]. He left.",
+        ["Dr. Ito of the U.S. met J. R. Lund, e.g. in No. 5.", "He left."],
+    ),
+    ('She said: "It is done." [1] Then she left.', ['She said: "It is done."', "Then she left."]),
+    ("“It is late. We go,” he said. [1] They went.", ["“It is late. We go,” he said.", "They went."]),
+    ("Wait... what [1]? It grew to 3.5 million. Done.", ["Wait... what?", "It grew to 3.5 million.", "Done."]),
+    ("它很古老[1]。是吗？是！", ["它很古老。", "是吗？", "是！"]),
+    ("هل هذا صحيح؟ نعم [١]. انتهى۔", ["هل هذا صحيح؟", "نعم.", "انتهى۔"]),
+    ("यह बड़ा है।[१] यह पुराना है।", ["यह बड़ा है।", "यह पुराना है।"]),
+    ("Good. [1] 👍 Fine. 🎉", ["Good.", "👍 Fine."]),
+    ("Use `a.b. C` now. Then ``x `y. Z` `` too.", ["Use `a.b. C` now.", "Then ``x `y. Z` `` too."]),
+    ("It is `a[1]`. So $x_1. Y$ is.", ["It is `a[1]`.", "So $x_1. Y$ is."]),
+    ("See [a. B](https://a.example/x.y) now. Next.", ["See a. B now.", "Next."]),
+]
+LINES: list[tuple[str, list[str]]] = [
+    ("- one\n* two\n+ three\n• four\n‣ five\n– six\n· seven", ["one", "two", "three", "four", "five", "six", "seven"]),
+    ("1. one\n2) two\n(3) three\n(a) four\nb. five\nc) six", ["one", "two", "three", "four", "five", "six"]),
+    ("一、首先\n（二）其次\n① 再次\n1️⃣ 最后", ["首先", "其次", "再次", "最后"]),
+    ("١. أول\n٢- ثان\nأ) ثالث", ["أول", "ثان", "ثالث"]),
+    ("**1. One**: a\n**2.** b\n- [x] c", ["One: a", "b", "c"]),
+    ("- a\n  - b\n\n> c\n> - d", ["a", "b", "c", "d"]),
+    ("Some.\n3.5 million people", ["Some.", "3.5 million people"]),
+    ("12. Mai 1990 kam er.\n1. Mai auch.\n1990. The end.", ["12. Mai 1990 kam er.", "1. Mai auch.", "1990. The end."]),
+    ("-5 degrees\nA. Lund came.", ["-5 degrees", "A. Lund came."]),
+    ("# One ##\ntwo\n---\n***\nThree\n=====", ["One", "two", "Three"]),
+    ("The hall was\nopened late.", ["The hall was opened late."]),
+    ("Name: Ada\nBorn: 1815", ["Name: Ada", "Born: 1815"]),
+    ("| City | People |\n|:--|--:|\n| Ulm | two |\n| Ems | |", ["City: Ulm; People: two", "City: Ems"]),
+    ("| Ulm | two |\n| Ems | three |", ["Ulm | two", "Ems | three"]),
+    ("| City | People |\n|---|---|\n\nDone.", ["City | People", "Done."]),
+    ("Run:\n```sh\na[1] = *b*\n\n# c\n```\nDone.", ["Run:", "```sh\na[1] = *b*\n\n# c\n```", "Done."]),
+    ("~~~\n```\na\n```\n~~~\nDone.", ["````\n```\na\n```\n````", "Done."]),
+    ("```\nleft open", ["```\nleft open\n```"]),
+    ("[1]: https://a.example\n[^2]: A page\nText.", ["Text."]),
+]
+PLAIN: list[tuple[str, str]] = [
+    ("It is **very** *old* and _big_ and ***huge***.", "It is very old and big and huge."),
+    ("它**很**古老。", "它很古老。"),
+    ("Take 2 * 3 * 4 and 2**3**4 and 5*a*b.", "Take 2 * 3 * 4 and 2**3**4 and 5*a*b."),
+    (
+        "Set max_page_size and __init__ and f(*args, **kwargs).",
+        "Set max_page_size and __init__ and f(*args, **kwargs).",
+    ),
+    (r"Not \*bold\* and ~~old~~ new.", "Not *bold* and old new."),
+    ("The `**raw**` text.", "The `**raw**` text."),
+    ("Zero\u200b width\ufeff here.", "Zero width here."),
+    ("Ask @bob or <@U1> &amp; co.", "Ask bob or & co."),
+]
+
+
+def said(reply: str, count: int = 3) -> Said:
+    return [(one.text, one.numbers) for one in sentences(reply, count)]
+
+
+@pytest.mark.parametrize(("reply", "expected"), CITED)
+def test_a_mark_belongs_to_the_sentence_it_stands_in_or_behind(reply: str, expected: Said) -> None:
+    """Alone on its line it belongs to the one before; behind a link that was taken out, to nothing."""
+    assert said(reply) == expected
+
+
+@pytest.mark.parametrize(("reply", "expected"), SPLIT)
+def test_sentences_end_where_they_end_in_every_script(reply: str, expected: list[str]) -> None:
+    """Not at abbreviations, numbers, inside quotations, code, mathematics or links."""
+    assert [text for text, _ in said(reply)] == expected
+
+
+@pytest.mark.parametrize(("reply", "expected"), LINES)
+def test_lines_are_items_rows_code_or_go_on(reply: str, expected: list[str]) -> None:
+    """Markers go; numbers that are part of the text stay."""
+    assert [text for text, _ in said(reply)] == expected
+
+
+@pytest.mark.parametrize(("reply", "expected"), PLAIN)
+def test_emphasis_and_signs_go_and_words_stay(reply: str, expected: str) -> None:
+    """Arithmetic, code and snake_case keep their signs."""
+    assert said(reply) == [(expected, ())]
+
+
+def test_bold_may_span_sentences() -> None:
+    """Stars that open in one sentence and close in another go from both."""
+    assert [text for text, _ in said("**Note. This is bold.** Next.")] == ["Note.", "This is bold.", "Next."]
+
+
+def test_items_rows_and_code_begin_paragraphs() -> None:
+    """The first sentence of all begins none."""
+    reply = "One. Two.\n\nThree. Four.\n- five\n| six | seven |\n```\neight\n```"
+
+    assert [one.paragraph for one in sentences(reply, 0)] == [False, False, True, False, True, True, True]
+
+
+def test_rows_and_code_carry_their_marks() -> None:
+    """Inside a row or behind it, behind a fence or below it."""
+    reply = "| a | b [1] |\n| c | d | [2]\n\n```\nx[1]\n``` [3]\n\n~~~\ny\n~~~\n[1]"
+
+    assert [one.numbers for one in sentences(reply, 3)] == [(1,), (2,), (3,), (1,)]
+
+
+def test_a_sentence_without_end_is_cut() -> None:
+    """No sentence grows beyond a thousand characters."""
+    assert max(len(one.text) for one in sentences("word " * 1_000, 0)) <= 1_000
+
+
+def test_numbers_become_the_evidence_that_was_offered_under_them() -> None:
+    """Several pieces may share a number, none is given twice, and a number nobody offered gives none."""
+    one, two = (hit("One is first. Two is second.", key=key) for key in ("a.md", "b.md"))
+    first, second, other = (
+        Evidence(found.passage.text[slice(*span)], found.passage, found.document, span)
+        for found, span in [(one, (0, 13)), (one, (14, 28)), (two, (0, 13))]
+    )
+
+    cited = cite(Marked("It is.", (2, 1, 9), paragraph=True), [[first, second], [other, first]])
+
+    assert cited.text == "It is."
+    assert cited.evidence == (other, first, second)
+    assert cited.paragraph
+
+
+CUES = ("[1]", "[2]", "[1, 2]", ". ", ". [1] ", "\n\n", "```\n", "- ", "1. ", "**", "www.a.example", "word " * 30)
+WRITTEN = [piece for reply, _ in [*CITED, *SPLIT, *LINES, *PLAIN] for piece in re.findall(r"\w+|\W", reply)]
+PIECES = st.sampled_from([*WRITTEN, *CUES, *'..!?[](){}<>|`*_~$#"“”\\ \n\r\t'])
+REPLIES = st.one_of(st.lists(PIECES, max_size=80).map("".join), st.text(max_size=200))
+
+
+def streamed(reply: str, cuts: list[int]) -> tuple[Marked, ...]:
+    splitter = Splitter(3)
+    places = sorted({0, len(reply), *(cut % (len(reply) + 1) for cut in cuts)})
+    given = [marked for start, end in pairwise(places) for marked in splitter.feed(reply[start:end])]
+    return (*given, *splitter.close())
+
+
+@given(REPLIES, st.lists(st.integers(0, 3_000), max_size=30))
+@example('"2\n\n“ ¹\n[1]and', [8])
+def test_a_streamed_reply_is_the_whole_reply(reply: str, cuts: list[int]) -> None:
+    """However it is cut into pieces."""
+    assert streamed(reply, cuts) == sentences(reply, 3)
+
+
+@given(REPLIES)
+def test_one_character_at_a_time_is_the_whole_reply(reply: str) -> None:
+    """The finest cut of all."""
+    assert streamed(reply, list(range(len(reply)))) == sentences(reply, 3)
+
+
+def test_a_sentence_is_given_out_while_the_reply_grows() -> None:
+    """As soon as the words behind it are there, long before its paragraph ends."""
+    splitter = Splitter(3)
+
+    given = splitter.feed("It opened in May [1]. It was painted green by the town, and later red by a guest, ")
+
+    assert given == (Marked("It opened in May.", (1,), paragraph=False),)
+
+
+@given(REPLIES, st.integers(0, 12))
+def test_what_is_said_is_clean_and_cites_what_was_offered(reply: str, count: int) -> None:
+    """Every sentence has words, nothing that links or calls, and each number once, from 1 to what was offered."""
+    for one in sentences(reply, count):
+        assert cleaned(one.text).strip() == one.text
+        assert re.search(r"[^\W_]", one.text)
+        assert len(set(one.numbers)) == len(one.numbers)
+        assert all(1 <= number <= count for number in one.numbers)
+
+
+WORDS = st.text(alphabet="abcdefghijklmnopqrstuvwxyzABCDEFGHßéж", min_size=2, max_size=9)
+AROUND = st.sampled_from([
+    *[" ", " ", " ", " ", ". ", "! ", "? ", ", ", "; ", ".\n", "\n\n", "\n- ", "\n1. ", "\n> ", "\n# ", " ", "… "],
+    *[" [1] ", " [1][2]. ", ".[2] ", " [9], ", ' "', '" ', " (", ") ", " **", "** ", " `", "` ", " 😀 ", "。"],
+])  # fmt: skip
+
+
+@given(st.lists(st.tuples(WORDS, AROUND), max_size=40))
+def test_every_word_survives_in_order(parts: list[tuple[str, str]]) -> None:
+    """Whatever lines, stops, marks and emphasis stand around the words."""
+    reply = "".join(word + around for word, around in parts)
+
+    left = " ".join(one.text for one in sentences(reply, 3))
+
+    assert re.findall(r"[^\W\d_]+", left) == [word for word, _ in parts]
+
+
+@pytest.mark.parametrize(
+    "sign", ["[", "]", "*", "`", "<", "(", "** ", "[1] ", "` `` ", "![", "[a](", "<!--", "_a ", "¹"]
+)
+def test_a_hundred_thousand_signs_are_read_at_once(sign: str) -> None:
+    """Time grows with length alone; the bound is wide for busy machines."""
+    began = time.perf_counter()
+
+    sentences((sign * 100_000)[:100_000], 3)
+
+    assert time.perf_counter() - began < 10
