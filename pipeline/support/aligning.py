@@ -15,7 +15,7 @@ from pipeline.support.tokens import is_mark
 _FUNCTION_WORD = 0.3
 """How much a matched function word weighs beside a word of substance."""
 _LARGEST = 6_000
-"""Pairs of words above which two sentences are not matched word by word: no sentence of prose is so long."""
+"""Pairs of words above which two texts are not matched word by word: no sentence of prose is so long."""
 _LEAST_SHARED = 0.4
 _SPARE = 4
 """How many tokens more the source may have in a gap that is tight."""
@@ -96,8 +96,6 @@ def align(sentence: Reading, facts: Facts) -> Alignment | None:
     if shared[best] < _LEAST_SHARED * len(content):
         return None
     source = sources[best]
-    if len(sentence.text) * len(source.text) > _LARGEST:
-        return None
     return Alignment(sentence, source, _matched(sentence, source), shared[best] / len(content))
 
 
@@ -105,6 +103,8 @@ def _matched(sentence: Reading, source: Reading) -> tuple[tuple[int, int], ...]:
     """Return the heaviest common subsequence of the stems of two sentences, marks left out."""
     ours = [place for place, key in enumerate(sentence.stems) if key and key in source.places]
     theirs = [place for place, key in enumerate(source.stems) if key and key in sentence.places]
+    if len(ours) * len(theirs) > _LARGEST:
+        return ()
     weights = [1.0 if sentence.stems[place] in sentence.content else _FUNCTION_WORD for place in ours]
     keys = [source.stems[place] for place in theirs]
     rows: list[list[float]] = [[0.0] * (len(theirs) + 1)]

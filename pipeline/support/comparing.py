@@ -10,7 +10,7 @@ from pipeline.support.facts import same_number
 from pipeline.support.known_names import forms, is_people, known_names, root
 from pipeline.support.names import Name, names
 from pipeline.support.numbers import Number
-from pipeline.support.polarity import Scopes
+from pipeline.support.polarity import scopes
 from pipeline.support.reading import Reading, without_possessive
 from pipeline.support.roles import may_turn
 from pipeline.support.units import same_kind, same_unit
@@ -159,8 +159,8 @@ def _place(alignment: Alignment, said: Placed, *, elsewhere: bool, phrase: bool 
     if alignment.coverage_without(said.first, said.last) < (CLOSER if elsewhere else CLOSE):
         return None
     place = alignment.place_of(said.first, said.last, phrase=phrase)
-    theirs = Scopes(alignment.source)
-    denied = Scopes(alignment.sentence).denies(said.first) and not any(map(theirs.denies, range(*place.given)))
+    theirs = scopes(alignment.source)
+    denied = scopes(alignment.sentence).denies(said.first) and not any(map(theirs.denies, range(*place.given)))
     return None if denied else place
 
 

@@ -20,13 +20,15 @@ _CJK_YEAR, _CJK_MONTH, _CJK_DAY = ("年", "년"), ("月", "월"), ("日", "号",
 
 def dates(text: Tokens) -> tuple[Date, ...]:
     """Return the dates of a text in order; they do not overlap."""
+    known = calendar()
+    leads = known.leads
+    places = [place for place, low in enumerate(text.low) if low in leads or low[0].isdecimal() or not low.isascii()]
     found: list[Date] = []
-    known, beyond = calendar(), 0
-    for place, low in enumerate(text.low):
-        if place >= beyond and (low in known.leads or low[0].isdecimal() or not low.isascii()):
-            read = _read(text, place, known)
-            found += read
-            beyond = max((date.last for date in read), default=0)
+    beyond = 0
+    for place in places:
+        read = _read(text, place, known) if place >= beyond else []
+        found += read
+        beyond = max((date.last for date in read), default=beyond)
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ The first word of a sentence is capitalised anyway: it counts only if it is no o
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 
 from pipeline.support.known_names import known_names
@@ -54,6 +54,7 @@ class Name:
     """Whether it is a name beyond doubt; in German, "in Frankfurt" may be none."""
 
 
+@lru_cache(maxsize=4096)
 def names(sentence: Reading) -> tuple[Name, ...]:
     """Return the names of a sentence in order."""
     if not _is_cased(sentence):

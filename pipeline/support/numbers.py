@@ -68,24 +68,25 @@ def numbers(text: Tokens, taken: Iterable[Date] = (), language: str = "en") -> t
     """Return the numbers of a text in order, "one" among them, without those of its dates."""
     skipped = {place for date in taken for place in range(date.first, date.last)}
     known = numerals(language)
+    leads, words = known.leads, text.words
+    places = [
+        place
+        for place, low in enumerate(text.low)
+        if low in leads or low[0].isdecimal() or words[place].isupper() or not low.isascii()
+    ]
     found: list[Number] = []
     beyond = 0
-    for place, low in enumerate(text.low):
-        if (
-            place < beyond
-            or place in skipped
-            or not (low in known.leads or low[0].isdecimal() or text.words[place].isupper() or not low.isascii())
-        ):
-            continue
-        number = _read(text, place, low, known, language)
+    for place in places:
+        number = None if place < beyond or place in skipped else _read(text, place, known, language)
         if number:
             found.append(_with_unit(text, number))
             beyond = found[-1].last
     return tuple(_with_shared_unit(text, number, found[at + 1 : at + 2]) for at, number in enumerate(found))
 
 
-def _read(text: Tokens, place: int, low: str, known: Numerals, language: str) -> Number | None:
+def _read(text: Tokens, place: int, known: Numerals, language: str) -> Number | None:
     """Read the number that begins at a token, if there is one."""
+    low = text.low[place]
     if low[0].isdecimal():
         return _digits(text, place, known, language)
     if low in known.cardinals or low in known.ordinals or low in known.fractions:

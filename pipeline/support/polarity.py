@@ -7,7 +7,7 @@ by word disagree where one denies what the other says, or has "before" where the
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from itertools import product
 from typing import Any
@@ -35,7 +35,7 @@ class Difference:
 
 def denials(alignment: Alignment) -> tuple[Difference, ...]:
     """Return what only one of two aligned sentences denies, and words of one that are opposites of the other's."""
-    ours, theirs = Scopes(alignment.sentence), Scopes(alignment.source)
+    ours, theirs = scopes(alignment.sentence), scopes(alignment.source)
     return (*_denied(alignment, ours, theirs), *_opposites(alignment, ours, theirs))
 
 
@@ -53,6 +53,12 @@ class Scopes:
     def denies(self, place: int) -> bool:
         """Whether a word is denied: an odd number of negations reaches it."""
         return sum(place in reached for reached in self.reached.values()) % 2 == 1
+
+
+@lru_cache(maxsize=4096)
+def scopes(reading: Reading) -> Scopes:
+    """Return the negations of a sentence, found once."""
+    return Scopes(reading)
 
 
 def _denied(alignment: Alignment, ours: Scopes, theirs: Scopes) -> Iterator[Difference]:

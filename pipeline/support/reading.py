@@ -16,7 +16,7 @@ from storage.language.detect import detect
 from storage.language.sentences import sentence_spans
 from storage.language.words import stop_words
 
-_TELLING = 300
+_TELLING = 200
 """Characters of a passage that tell its language."""
 
 
@@ -67,10 +67,13 @@ def read_sentence(text: str, language: str) -> Reading:
     return Reading(cut, language, stems, found, numbers(cut, found, language), capitals, content, places)
 
 
-@lru_cache(maxsize=1024)
 def read_passage(text: str, language: str = "") -> PassageReading:
     """Read a passage sentence by sentence, in its own language or, where that cannot be told, in the one given."""
-    language = language_of(text[:_TELLING]) or language
+    return _read_in(text, language_of(text[:_TELLING]) or language)
+
+
+@lru_cache(maxsize=1024)
+def _read_in(text: str, language: str) -> PassageReading:
     read = tuple(read_sentence(text[start:end], language) for start, end in sentence_spans(text))
     return PassageReading(
         sentences=read,

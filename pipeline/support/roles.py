@@ -14,6 +14,7 @@ from pipeline.support.reading import Reading, without_possessive
 
 Span = tuple[int, int]
 _LEAST_COVERAGE = 0.8
+_MOST_NAMES = 10
 _MOST_BETWEEN = 8
 """Tokens between two names, beyond which they stand in no relation."""
 _TURNING = frozenset({
@@ -32,7 +33,7 @@ def exchanged(alignment: Alignment) -> tuple[str, str] | None:
     if alignment.coverage < _LEAST_COVERAGE:
         return None
     ours, theirs = alignment.sentence, alignment.source
-    for one, two in combinations(names(ours), 2):
+    for one, two in combinations(names(ours)[:_MOST_NAMES], 2):
         if set(one.parts).isdisjoint(two.parts):
             turned = _turned(ours, (one.first, one.last), (two.first, two.last), theirs, _pairs(theirs, one, two))
             if turned:
