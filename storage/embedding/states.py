@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from storage.embedding.batching import padded
 from storage.embedding.minilm import open_tokenizer
-from storage.embedding.minilm_graph import UNSEEN, WIDTH, states_model
+from storage.embedding.minilm_graph import states_model
 from storage.embedding.weights import SHA256, TOKENIZER, WEIGHTS, check_model, packaged_model
 from storage.errors import EmbeddingUnavailable
 
@@ -28,7 +27,7 @@ LAYERS = (0, 3, 6)
 """The table of words, half way up, and the top: from what a word is to what it means where it stands."""
 REMEMBERED = 128
 """Texts whose states are kept: the sentences of a turn's passages are compared with one sentence after another."""
-MOST_TOKENS = 96
+MOST_TOKENS = 80
 """What is read of each text: a long sentence, its few special tokens included."""
 FILE = f"minilm-states-int8-{SHA256[WEIGHTS][:12]}-{'-'.join(map(str, LAYERS))}.onnx"
 
@@ -79,9 +78,7 @@ class StateReader:
         """Return the states of each text, in their order. Blocks until all are computed, on one core."""
         with self._alone:
             found = {text: self._kept[text] for text in texts if text in self._kept}
-        new = [text for text in dict.fromkeys(texts) if text not in found]
-        if new:
-            found.update(zip(new, self._run(new), strict=True))
+        found |= {text: self._run(text) for text in dict.fromkeys(texts) if text not in found}
         with self._alone:
             for text in dict.fromkeys(texts):
                 self._kept[text] = found[text]
@@ -90,19 +87,12 @@ class StateReader:
                 self._kept.popitem(last=False)
         return tuple(found[text] for text in texts)
 
-    def _run(self, texts: Sequence[str]) -> list[TokenStates]:
-        clean = [text.encode(errors="replace").decode() for text in texts]  # the tokenizer wants UTF-8
-        rows = [encoding.ids for encoding in self._tokenizer.encode_batch_fast(clean)]
-        ids, lengths = padded(rows)
-        here = np.arange(ids.shape[1]) < lengths[:, np.newaxis]
-        unseen = np.where(here, 0, UNSEEN).astype(np.float32)[:, np.newaxis, np.newaxis]
-        found = [
-            states.reshape(*ids.shape, WIDTH) for states in self._session.run(None, {"ids": ids, "unseen": unseen})
-        ]
-        return [
-            _of_one_text(ids[place, :length], [states[place, :length] for states in found])
-            for place, length in enumerate(lengths)
-        ]
+    def _run(self, text: str) -> TokenStates:
+        """Read one text alone: with others its states would depend on theirs, and padding would cost a quarter more."""
+        clean = text.encode(errors="replace").decode()  # the tokenizer wants UTF-8
+        ids = np.array([self._tokenizer.encode(clean).ids], np.int32)
+        unseen = np.zeros((1, 1, 1, ids.shape[1]), np.float32)
+        return _of_one_text(ids[0], self._session.run(None, {"ids": ids, "unseen": unseen}))
 
 
 def _of_one_text(ids: NDArray[np.int32], layers: Sequence[Floats]) -> TokenStates:

@@ -1,0 +1,39 @@
+"""A model of words for tests: each word has a direction of its own, wherever it stands."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+
+from storage.language.words import words
+
+WIDTH = 64
+
+
+@dataclass(frozen=True, eq=False)
+class WordStates:
+    """States of a text's words, the same at every height."""
+
+    ids: np.ndarray
+    layers: tuple[np.ndarray, ...]
+    mean: np.ndarray
+
+
+def states(text: str) -> WordStates:
+    """Return the states of one text."""
+    found = [word.lower() for word in words(text)]
+    ids = np.array([2_000 + crc32(word.encode()) % 20_000 for word in found], np.int32)
+    rows = np.array([_direction(word) for word in found], np.float32).reshape(len(found), WIDTH)
+    total = rows.sum(axis=0)
+    return WordStates(ids, (rows, rows, rows), total / max(1e-9, float(np.linalg.norm(total))))
+
+
+async def read(texts: Sequence[str]) -> Sequence[WordStates]:
+    """Read texts as the check's model does."""
+    return [states(text) for text in texts]
+
+
+def _direction(word: str) -> np.ndarray:
+    row = np.random.default_rng(crc32(word.encode())).normal(size=WIDTH)
+    return row / np.linalg.norm(row)

@@ -1,0 +1,80 @@
+"""States of single tokens, from the packaged model in eight bits."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from storage.embedding.minilm import open_minilm
+from storage.embedding.states import FILE, LAYERS, MOST_TOKENS, REMEMBERED, StateReader, open_states
+
+SENTENCES = [
+    "The harbour master closed the gate.",
+    "Ein Hund bellte.",
+    "猫はマットの上に座った。",
+    "",
+    "word " * 500,
+    "\ud800",
+]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which the model was made once."""
+    folder = tmp_path_factory.mktemp("home")
+    open_states(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reader(home: Path) -> StateReader:
+    """The model, loaded from that home."""
+    return open_states(home)
+
+
+def test_each_token_has_a_state_at_each_height(reader: StateReader) -> None:
+    """Any text is read, cut where it is too long; rows have length 1."""
+    for found in reader.read(SENTENCES):
+        tokens = len(found.ids)
+        assert tokens <= MOST_TOKENS - 2
+        assert [layer.shape for layer in found.layers] == [(tokens, 384)] * len(LAYERS)
+        assert np.allclose(np.linalg.norm(found.layers[-1], axis=1), 1, atol=1e-5)
+
+
+def test_they_are_near_what_the_model_says_in_full(reader: StateReader) -> None:
+    """The mean of a text's states is the vector that the embedder gives, but for eight bits' rounding."""
+    exact = open_minilm().embed(SENTENCES[:2])
+    means = [found.mean for found in reader.read(SENTENCES[:2])]
+
+    assert all(float(one @ other) > 0.98 for one, other in zip(exact, means, strict=True))
+
+
+def test_what_was_read_is_remembered_for_a_while(reader: StateReader) -> None:
+    """A sentence read again costs nothing; older ones are forgotten."""
+    (first,) = reader.read(["The gate is closed."])
+    (again,) = reader.read(["The gate is closed."])
+    assert again is first
+
+    reader.read([f"Gate {number} is closed." for number in range(REMEMBERED)])
+    (anew,) = reader.read(["The gate is closed."])
+    assert anew is not first
+    assert np.array_equal(anew.layers[-1], first.layers[-1])
+
+
+@pytest.mark.parametrize("damage", [b"", b"no model", None])
+def test_a_damaged_file_is_made_again(home: Path, tmp_path: Path, damage: bytes | None) -> None:
+    """A kept model that is empty, broken or cut in half does no harm."""
+    kept = tmp_path / "models" / FILE
+    kept.parent.mkdir()
+    whole = (home / "models" / FILE).read_bytes()
+    kept.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+
+    assert len(open_states(tmp_path).read(["The gate is closed."])[0].ids) == 5
+    assert kept.read_bytes() == whole
+
+
+def test_a_home_that_cannot_be_written_is_no_fault(tmp_path: Path) -> None:
+    """Where nothing can be kept, the model is made for this process alone."""
+    (tmp_path / "models").write_text("a file in the folder's place")
+
+    assert open_states(tmp_path).read(["The gate."])
