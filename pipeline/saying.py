@@ -1,7 +1,8 @@
 """The gate: the only way text leaves a system. The answer is assembled from what it let through, and nothing else.
 
-It trusts no system: evidence must be a passage that was retrieved in this turn, unchanged in every field, and what is
-withheld is counted and kept with its reason for the record. A sentence that fails the local check on its meaning alone
+It trusts no system: evidence must be a passage that was retrieved in this turn, unchanged in every field; text that is
+no quotation must be free of links, images and mentions; and what is withheld is counted and kept with its reason for
+the record. A sentence that fails the local check on its meaning alone
 is put to a model before it is given up, where there is one.
 """
 
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pipeline import citing, notes
 from pipeline.errors import PipelineError
 from pipeline.kit import Supports
+from pipeline.supporting import stands_verbatim
 from pipeline.types import Answer, CitedSentence, Event, Said, Status
 from storage.types import CheckedClaim, Claim, Evidence, Hit, Verdict
 
@@ -115,7 +117,15 @@ def _fault(sentence: CitedSentence, found: Mapping[str, Hit]) -> str:
         return "it cites nothing"
     if not any(notes.is_ours(sentence.note, evidence) for evidence in sentence.evidence):
         return "its note does not name its source"
+    if _has_markup(sentence):
+        return "it has a link, an image or a mention that no page has so"
     return next(filter(None, (_evidence_fault(evidence, found) for evidence in sentence.evidence)), "")
+
+
+def _has_markup(sentence: CitedSentence) -> bool:
+    """Return whether a text would link, show or call something; a page's own words are quoted as they stand."""
+    quoted = stands_verbatim(sentence.text, [evidence.passage for evidence in sentence.evidence])
+    return citing.cleaned(sentence.text) != sentence.text and not quoted
 
 
 def _evidence_fault(evidence: Evidence, found: Mapping[str, Hit]) -> str:

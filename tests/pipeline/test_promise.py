@@ -1,0 +1,80 @@
+"""The promise, for any reply of a model: what leaves cites a passage of this turn and passed the check."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline import citing
+from pipeline.saying import Gate
+from pipeline.supporting import Checker
+from pipeline.types import Status, Support
+from storage.types import Evidence, Hit
+from tests.pipeline.support.words_as_states import read
+from tests.pipeline.world import hit
+
+WORDS = st.sampled_from([
+    "the", "mill", "closed", "in", "1921", "1987", "Lauvik", "Ingrid", "not", "[1]", "[2]", "[7]", "[1-3]", "3.5",
+    "million", ". ", "! ", "\n- ", "\n\n", "**", "<!channel>", "https://evil.example/x", "![x](y)", "@everyone", "。",
+    "Dr.", "[1, 2]",
+])  # fmt: skip
+REPLIES = st.one_of(st.text(max_size=200), st.lists(WORDS, max_size=40).map(" ".join))
+TEXTS = st.lists(
+    st.one_of(st.text(min_size=1, max_size=120), st.lists(WORDS, min_size=1, max_size=15).map(" ".join)),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(reply=REPLIES, texts=TEXTS, foreign=st.booleans())
+async def test_nothing_leaves_that_is_not_supported(reply: str, texts: list[str], foreign: bool) -> None:  # noqa: FBT001
+    """For any reply over any passages, some of them never found, the gate keeps its word.
+
+    Each sentence let through passed the check on what it cites, all that it cites was found in this turn, and footnotes
+    are numbered densely, in order.
+    """
+    hits = [hit(text, key=f"{place}.md") for place, text in enumerate(texts)]
+    found = {one.passage.id: one for one in hits[: len(hits) - foreign]}
+    asked: dict[tuple[str, tuple[str, ...]], Support] = {}
+
+    async def supports(sentence: str, evidence: Sequence[Evidence]) -> Support:
+        support = await Checker(read)(sentence, evidence)
+        asked[sentence, tuple(piece.passage.id for piece in evidence)] = support
+        return support
+
+    gate = Gate(found=found, supports=supports, tell=lambda _: None)
+    offered = [[_whole(one)] for one in hits]
+    replied = [citing.cite(one, offered) for one in citing.sentences(reply, len(offered))]
+    through = [one for one in replied if await gate.say(one)]
+    answer = gate.answer(Status.ANSWERED)
+
+    assert [one.text for one in answer.sentences] == [one.text for one in through]
+    assert len(through) + answer.withheld == len(replied)
+    for one in through:
+        cited = tuple(piece.passage.id for piece in one.evidence)
+        assert asked[one.text, cited].holds
+        assert set(cited) <= set(found)
+    numbers = [number for one in answer.sentences for number in one.citations]
+    assert list(dict.fromkeys(numbers)) == list(range(1, len(answer.citations) + 1))
+    assert [citation.number for citation in answer.citations] == list(range(1, len(answer.citations) + 1))
+    assert {citation.passage_id for citation in answer.citations} <= set(found)
+
+
+async def test_what_is_supported_leaves() -> None:
+    """The property above would hold of a gate that lets nothing through: here two sentences of four pass."""
+    mill = hit("Ingrid founded the mill in Lauvik in 1921. It closed in 1987 after a fire.", key="mill.md")
+    reply = """
+- The mill in Lauvik closed in 1987 [1].
+- Ingrid founded it in 1931 [1].
+- Whales sing.
+- Ingrid founded the mill in 1921.[1]"""
+    gate = Gate(found={mill.passage.id: mill}, supports=Checker(read), tell=lambda _: None)
+    for one in citing.sentences(reply, 1):
+        await gate.say(citing.cite(one, [[_whole(mill)]]))
+
+    said = [one.text for one in gate.answer(Status.ANSWERED).sentences]
+    assert said == ["The mill in Lauvik closed in 1987.", "Ingrid founded the mill in 1921."]
+
+
+def _whole(one: Hit) -> Evidence:
+    return Evidence(one.passage.text, one.passage, one.document, (0, len(one.passage.text)))
