@@ -14,7 +14,7 @@ from pipeline.support.tokens import is_mark
 
 _FUNCTION_WORD = 0.3
 """How much a matched function word weighs beside a word of substance."""
-_LARGEST = 6_000
+_LARGEST = 15_000
 """Pairs of words above which two texts are not matched word by word: no sentence of prose is so long."""
 _LEAST_SHARED = 0.4
 _SPARE = 4
@@ -96,7 +96,8 @@ def align(sentence: Reading, facts: Facts) -> Alignment | None:
     if shared[best] < _LEAST_SHARED * len(content):
         return None
     source = sources[best]
-    return Alignment(sentence, source, _matched(sentence, source), shared[best] / len(content))
+    pairs = _matched(sentence, source)
+    return Alignment(sentence, source, pairs, shared[best] / len(content)) if pairs else None
 
 
 def _matched(sentence: Reading, source: Reading) -> tuple[tuple[int, int], ...]:
