@@ -119,7 +119,10 @@ def _names(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _reasons(found: Sequence[Finding]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(finding.reason for finding in found))
+    """Say what was missed, one reason each, and what was found in a single one."""
+    missed = (one.reason for one in found if one.outcome is not Outcome.FOUND)
+    said = ", ".join(dict.fromkeys(f"“{one.said}”" for one in found if one.outcome is Outcome.FOUND))
+    return tuple(dict.fromkeys((*missed, *([f"the passages say {said}"] if said else []))))
 
 
 def _runs(passage: Passage) -> set[str]:

@@ -8,7 +8,7 @@ thresholds and the figures printed are of scores by networks that saw no claim o
 import asyncio
 import json
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,8 +17,9 @@ import typer
 
 import pipeline.support as code
 from evaluation.claims.gathering import Gathered, gathered
-from evaluation.claims.measures import Scored, balanced_accuracy, best_threshold, by_folds, point, threshold_losing
+from evaluation.claims.measures import best_threshold, threshold_losing
 from evaluation.claims.reading import read_all
+from evaluation.claims.training_report import Held, of_source, report, table
 from evaluation.errors import EvaluationError
 from evaluation.fitting import Floats, folds
 from pipeline.support.scoring import OUTERMOST, WEIGHTS, Member, Scorer, to_json
@@ -29,19 +30,12 @@ LOST = {"loose": 0.005, "normal": 0.02}
 """The share of supported claims that a level may lose, every set weighing the same; `strict` is the most accurate."""
 
 
-@dataclass(frozen=True)
-class Held:
-    """Scores of claims by networks that did not see them."""
-
-    folds: Floats
-    sets: Floats
-
-
 def train(
     paths: Annotated[list[Path], typer.Argument(help="Files of labelled claims, or folders.")],
     home: Annotated[Path, typer.Option(help="Where the model of words is kept.")] = Path(".footnote"),
     seed: Annotated[int, typer.Option(help="The same seed gives the same weights.")] = 7,
     write: Annotated[bool, typer.Option(help="Write the weights into the code.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Fit the local support check to labelled claims, and print how it does on claims that it did not see.
 
@@ -51,8 +45,10 @@ def train(
     """
     examples = asyncio.run(gathered(read_all(paths), home))
     held = _held(examples, seed)
-    scorer = replace(_fitted(examples, np.arange(len(examples.claims)), seed), thresholds=_thresholds(examples, held))
-    print(json.dumps({"schema": 1, "thresholds": scorer.thresholds, "sets": _report(examples, held, scorer)}, indent=2))
+    levels = _thresholds(examples, held)
+    scorer = replace(_fitted(examples, np.arange(len(examples.claims)), seed), thresholds=levels)
+    measured = report(examples, held, levels)
+    print(json.dumps({"schema": 1, "thresholds": levels, "sets": measured}) if as_json else table(measured, levels))
     if write:
         path = Path(str(code.__file__)).parent / WEIGHTS
         path.write_text(json.dumps(to_json(scorer), separators=(",", ":")) + "\n", encoding="utf-8")
@@ -121,47 +117,7 @@ def _chances(examples: Gathered, places: Any) -> Floats:
 
 def _thresholds(examples: Gathered, held: Held) -> dict[str, float]:
     """Return the score that each level asks for, chosen on claims whose details the rules find."""
-    passed = [_of(examples, source, held.folds, passing=True) for source in examples.sources]
-    every = [_of(examples, source, held.folds) for source in examples.sources]
+    passed = [of_source(examples, source, held.folds, passing=True) for source in examples.sources]
+    every = [of_source(examples, source, held.folds) for source in examples.sources]
     levels = {name: threshold_losing(passed, share) for name, share in LOST.items()}
     return {**levels, "strict": best_threshold(every)}
-
-
-def _of(examples: Gathered, source: str, scores: Floats, *, passing: bool = False) -> Scored:
-    here = np.array([claim.source == source for claim in examples.claims])
-    here = here & ~examples.denied if passing else here
-    return Scored(scores[here], examples.supported[here])
-
-
-def _report(examples: Gathered, held: Held, scorer: Scorer) -> list[dict[str, Any]]:
-    return [_source_report(examples, held, scorer, source) for source in examples.sources]
-
-
-def _source_report(examples: Gathered, held: Held, scorer: Scorer, source: str) -> dict[str, Any]:
-    here = np.array([claim.source == source for claim in examples.claims])
-    groups = [claim.group for claim in examples.claims if claim.source == source]
-    supported, denied = examples.supported[here], examples.denied[here]
-    others = [_of(examples, one, held.folds) for one in examples.sources if one != source]
-    by_set, by_fold = _of(examples, source, held.sets), _of(examples, source, held.folds)
-    lost = threshold_losing([by_fold], 0.02)
-    gate = (held.folds[here] >= scorer.thresholds["normal"]) & ~denied
-    return {
-        "set": source,
-        "claims": len(groups),
-        "folds": _round(by_folds(by_fold, groups)),
-        "one_threshold": _round(balanced_accuracy(by_fold.scores >= scorer.thresholds["strict"], supported)),
-        "other_sets": _round(balanced_accuracy(by_set.scores >= best_threshold(others), supported)),
-        "overlap": _round(by_folds(Scored(examples.overlap[here], supported), groups)),
-        "likeness": _round(by_folds(Scored(examples.likeness[here], supported), groups)),
-        "caught_at_2_percent_lost": _round(found.caught if (found := point(by_fold, lost)) else None),
-        "gate": {
-            "lost": _round(float((~gate[supported]).mean())),
-            "lost_to_rules": _round(float(denied[supported].mean())),
-            "caught": _round(float((~gate[~supported]).mean())),
-            "caught_by_rules": _round(float(denied[~supported].mean())),
-        },
-    }
-
-
-def _round(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
