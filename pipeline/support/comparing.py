@@ -134,7 +134,7 @@ def _instead(
     alignment: Alignment, said: T, given: Sequence[T], conflict: Callable[[T, T], bool], *, elsewhere: bool
 ) -> str:
     place = _place(alignment, said, elsewhere=elsewhere)
-    if place is None or (elsewhere and not place.tight):
+    if place is None or (elsewhere and not place.tight) or not _is_anchored(alignment, said):
         return ""
     start, end = place.given
     there = [one for one in given if start <= one.first and one.last <= end]
@@ -144,6 +144,17 @@ def _instead(
         return ""
     near = there[0].first - start <= _NEAR or end - there[-1].last <= _NEAR
     return there[0].said if near else ""
+
+
+def _is_anchored(alignment: Alignment, said: Placed) -> bool:
+    """Whether the source has the word of substance before a value, or the word right behind it.
+
+    Of a value that begins the sentence, the next word of substance.
+    """
+    matched = {place for place, _ in alignment.pairs}
+    words = [at for at in range(len(alignment.sentence.text)) if _is_substance(alignment.sentence, at)]
+    before = [at for at in words if at < said.first] or [at for at in words if at >= said.last][:1]
+    return said.last in matched or not before or before[-1] in matched
 
 
 def _has_more(alignment: Alignment, place: Gap, said: Placed, given: Placed) -> bool:
@@ -158,10 +169,24 @@ def _place(alignment: Alignment, said: Placed, *, elsewhere: bool, phrase: bool 
     """Return the place of something in the source; None where the two follow each other too loosely to tell."""
     if alignment.coverage_without(said.first, said.last) < (CLOSER if elsewhere else CLOSE):
         return None
+    if not _is_same_relation(alignment, said):
+        return None
     place = alignment.place_of(said.first, said.last, phrase=phrase)
     theirs = scopes(alignment.source)
     denied = scopes(alignment.sentence).denies(said.first) and not any(map(theirs.denies, range(*place.given)))
     return None if denied else place
+
+
+def _is_same_relation(alignment: Alignment, said: Placed) -> bool:
+    """Whether the source has most of what the sentence says in small letters: what was done, not only who and where."""
+    ours = alignment.sentence
+    words = [
+        ours.stems[at]
+        for at in range(len(ours.text))
+        if at not in ours.capitals and not said.first <= at < said.last and _is_substance(ours, at)
+    ]
+    told = [word for word in words if word[0].isalpha()]
+    return sum(word in alignment.source.content for word in told) >= CLOSE * len(told)
 
 
 def _is_substance(reading: Reading, place: int) -> bool:

@@ -72,7 +72,7 @@ WRITINGS = [
     date.isoformat,
     lambda day: f"{day.day} {ENGLISH[day.month - 1]} {day.year}",
     lambda day: f"{ENGLISH[day.month - 1]} {day.day}, {day.year}",
-    lambda day: f"{ENGLISH[day.month - 1][:3]}. {day.day}, {day.year}",
+    lambda day: f"{ENGLISH[day.month - 1][:3]} {day.day}, {day.year}",
     lambda day: f"the {day.day}th of {ENGLISH[day.month - 1]}, {day.year}",
     lambda day: f"{day.day}. {GERMAN[day.month - 1]} {day.year}",
     lambda day: f"{day.day} de {SPANISH[day.month - 1]} de {day.year}",
@@ -107,6 +107,7 @@ def test_another_date_is_not_found(day, another, one, other) -> None:
     [
         ("in May 1984", [(1984, 5, None)]),
         ("on May 3", [(None, 5, 3)]),
+        ("on Oct. 3, 1984", [(1984, 10, 3)]),
         ("3–5 May 1984", [(1984, 5, 3), (1984, 5, 5)]),
         ("May 3-5, 1984", [(1984, 5, 3), (1984, 5, 5)]),
         ("1914–18", [(1914, None, None), (1918, None, None)]),
