@@ -9,24 +9,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from random import Random
-from textwrap import shorten
 
 from bot.access import readable
 from bot.app import App
+from bot.failures import OURS, failed, said, unexpected
+from bot.kits import Tools, equipped
 from bot.turn_record import closing, opening
 from bot.turns import Answered, Asked, Failure
-from bot.wording import say, wording
-from pipeline import unconfigured
-from pipeline.errors import PipelineError, SearchUnavailable
-from pipeline.kit import Kit, Limits, Search
-from pipeline.recording import Recorder
-from pipeline.saying import Gate
-from pipeline.supporting import verbatim
-from pipeline.types import Conversation, Event, Status, Turn, Usage
-from storage.errors import StorageError, UnknownCorpus
+from bot.wording import wording
+from pipeline.errors import PipelineError
+from pipeline.types import Conversation, Event, Status, Turn
+from storage.errors import UnknownCorpus
 from storage.language.detect import detect
-from storage.types import Corpus, EntryKind, Hit, LogEntry, SearchQuery
+from storage.types import Corpus, EntryKind, LogEntry
 
 NEAREST = 3
 
@@ -52,7 +47,9 @@ async def answer(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answe
     question = Turn("user", asked.text, at=now, language=detect(asked.text[:2_000]))
     turn = _Turn(app, Conversation((*asked.earlier, question)), scope, system, secrets.token_hex(6), tell)
     read = {corpus.name: corpus.refreshed for corpus in catalogue if corpus.name in scope}
-    opened = opening(asked.asker, asked.thread, turn.talk, system=system, corpora=read, versions=app.versions)
+    opened = opening(
+        asked.asker, asked.thread, turn.talk, system=system, model=app.model, corpora=read, versions=app.versions
+    )
     await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, opened))
     return await _run(turn)
 
@@ -77,54 +74,31 @@ class _Turn:
 
 async def _run(turn: _Turn) -> Answered:
     started = time.monotonic()
-    recorder = Recorder(_searching(turn), tell=turn.tell)
-    gate = Gate(found=recorder.found, supports=verbatim, tell=turn.tell)
-    kit = _kit(turn, recorder, gate)
+    tools = equipped(turn.app, turn.talk, turn.scope, seed=turn.id, tell=turn.tell)
+    limits, language = tools.kit.limits, turn.talk.question.language
     status, failure = Status.CANCELLED, None
     try:
-        async with asyncio.timeout(kit.limits.seconds):
-            status = await turn.app.systems[turn.system](turn.talk, kit)
-    except TimeoutError:
-        status, failure = Status.FAILED, _too_slow(turn.talk, kit.limits)
-    except (PipelineError, StorageError) as error:
-        status = Status.FAILED if isinstance(error, SearchUnavailable | StorageError) else Status.REFUSED
-        failure = Failure(error.kind, str(error), error.hint)
+        async with asyncio.timeout(limits.seconds):
+            status = await turn.app.systems[turn.system](turn.talk, tools.kit)
+    except OURS as error:
+        late = time.monotonic() >= tools.deadline
+        status, failure = failed(error, language, seconds=limits.seconds, late=late)
     except Exception as error:
-        status, failure = Status.FAILED, _unexpected(error)
+        status, failure = Status.FAILED, unexpected(error)
         raise
     finally:
-        done = gate.answer(status, nearest=recorder.nearest(NEAREST))
-        text = failure.message if failure else wording(done, turn.talk.question)
-        seconds = time.monotonic() - started
-        answered = Answered(turn.id, done, text, turn.system, None, Usage(), seconds, failure)
-        await asyncio.shield(turn.app.audit.append(*closing(answered, recorder.steps, gate.withheld)))
+        answered = _answered(turn, tools, status, failure, time.monotonic() - started)
+        closed = closing(answered, tools.recorder.steps, tools.gate.withheld)
+        await asyncio.shield(turn.app.audit.append(*closed))
     return answered
 
 
-def _kit(turn: _Turn, recorder: Recorder, gate: Gate) -> Kit:
-    limits = turn.app.settings.limits
-    return Kit(
-        ask=unconfigured.ask,
-        stream=unconfigured.stream,
-        search=recorder.search,
-        compare=turn.app.passages.compare,
-        supports=verbatim,
-        say=gate.say,
-        tell=turn.tell,
-        limits=Limits(passages=limits.passages, sentences=limits.sentences, seconds=limits.seconds),
-        now=turn.talk.question.at or datetime.now(turn.app.settings.zone),
-        random=Random(turn.id),  # noqa: S311 - sampling, not secrets
-    )
-
-
-def _searching(turn: _Turn) -> Search:
-    async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        try:
-            return await turn.app.passages.search(query.text, turn.scope, k)
-        except StorageError as error:
-            raise SearchUnavailable(f"The documents cannot be searched: {error}", hint=error.hint) from error
-
-    return search
+def _answered(turn: _Turn, tools: Tools, status: Status, failure: Failure | None, seconds: float) -> Answered:
+    recorder, question = tools.recorder, turn.talk.question
+    done = tools.gate.answer(status, nearest=recorder.nearest(NEAREST), claims=recorder.claims)
+    text = said(status, failure, question.language) if failure else wording(done, question)
+    model = turn.app.model if recorder.usage.llm_calls else None
+    return Answered(turn.id, done, text, turn.system, model, recorder.usage, seconds, failure)
 
 
 def _scope(app: App, asked: Asked, catalogue: Sequence[Corpus]) -> tuple[str, ...]:
@@ -136,16 +110,3 @@ def _scope(app: App, asked: Asked, catalogue: Sequence[Corpus]) -> tuple[str, ..
             known = ", ".join(allowed) or "none yet: run `footnote ingest folder PATH --corpus NAME`"
             raise UnknownCorpus(f"There is no corpus “{name}” to read here.", hint=f"There are: {known}.")
     return tuple(name for name in allowed if not asked.corpora or name in asked.corpora)
-
-
-def _unexpected(error: Exception) -> Failure:
-    # A library's message may hold whole documents: its beginning says enough.
-    return Failure("internal", shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …"), "")
-
-
-def _too_slow(talk: Conversation, limits: Limits) -> Failure:
-    return Failure(
-        "too_slow",
-        say("too_slow", talk.question.language),
-        f"The limit is {limits.seconds:g} seconds: raise [limits] seconds, or ask again.",
-    )

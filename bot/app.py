@@ -8,19 +8,23 @@ import hashlib
 import json
 import shutil
 from collections.abc import AsyncIterator, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+from bot.lazy_model import LazyModel
 from bot.settings import Settings
-from bot.versions import VERSION
-from pipeline.kit import System
-from pipeline.systems import extractive
+from bot.versions import VERSION, prompts_digest, support_digest
+from pipeline.kit import Supports, System
+from pipeline.model import LLM
+from pipeline.supporting import Checker, verbatim
+from pipeline.systems import extractive, wikichat
 from storage.audit import AuditLog
 from storage.chroma import ChromaServer
 from storage.database import open_database
 from storage.dense import DenseIndex
+from storage.embedding.lazy_states import LazyStates
 from storage.embedding.opening import open_embedder
 from storage.lexical import LexicalIndex
 from storage.lock import hold
@@ -28,7 +32,7 @@ from storage.manifest import Manifest
 from storage.passages import PassageStore
 from storage.retrieving import Threads
 
-SYSTEMS: Mapping[str, System] = MappingProxyType({"extractive": extractive.answer})
+SYSTEMS: Mapping[str, System] = MappingProxyType({"wikichat": wikichat.answer, "extractive": extractive.answer})
 """Every system by the name that settings and `--system` use."""
 
 
@@ -49,17 +53,30 @@ class App:
     manifest: Manifest
     audit: AuditLog
     systems: Mapping[str, System] = field(default_factory=lambda: SYSTEMS)
+    supports: Supports = verbatim
+    """The local check that the gate holds every sentence to."""
+    llm: LLM | None = None
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """What a turn ran under, for its record: the code, the settings, and who embeds."""
-        digest = settings_digest(self.settings)
-        return {"version": VERSION, "settings": digest, "embedder": self.passages.embedder.name}
+        """What a turn ran under, for its record: code, settings, prompts, support check, and who embeds."""
+        return {
+            "version": VERSION,
+            "settings": settings_digest(self.settings),
+            "prompts": prompts_digest(),
+            "support": support_digest(),
+            "embedder": self.passages.embedder.name,
+        }
+
+    @property
+    def model(self) -> str | None:
+        """The names of the models that may be asked; None where none is configured."""
+        return self.settings.model.names or None
 
     @property
     def system(self) -> str:
         """The system that answers where nothing else is asked for."""
-        return self.settings.system or "extractive"
+        return self.settings.system or ("wikichat" if self.settings.model.configured else "extractive")
 
 
 @asynccontextmanager
@@ -83,16 +100,19 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
         HomeLocked: another process owns the home.
         StorageError: something there cannot be used; the message says what to do.
     """
-    with ExitStack() as stack:
+    async with AsyncExitStack() as stack:
         stack.enter_context(hold(settings.home))
         database = stack.enter_context(open_database(settings.database, home=settings.home))
         manifest = Manifest(database)
         if rebuilding:
             await asyncio.to_thread(_remove_indexes, settings.home)
-        store = await asyncio.to_thread(_store, settings, manifest, stack)
+        indexes = stack.enter_context(ExitStack())
+        store = await asyncio.to_thread(_store, settings, manifest, indexes)
         if not rebuilding:
             await store.check()
-        yield App(settings, store, manifest, AuditLog(database))
+        supports = Checker(LazyStates(settings.home, store.threads.states), settings.support.strictness or "normal")
+        llm = LazyModel(settings.model.plain(), stack) if settings.model.configured else None
+        yield App(settings, store, manifest, AuditLog(database), supports=supports, llm=llm)
 
 
 def _store(settings: Settings, manifest: Manifest, stack: ExitStack) -> PassageStore:

@@ -193,6 +193,7 @@ def _usage(usage: Usage) -> Document:
         "llm_rounds": usage.llm_rounds,
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
+        "cost": usage.cost,
     }
 
 

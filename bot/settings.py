@@ -10,9 +10,12 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
+from bot.model_settings import ModelValues
+from bot.values import Values, web_address
 from pipeline.kit import Limits
+from pipeline.model import Budget
 
 FILE_NAME = Path("footnote.toml")
 CORPUS_NAME = r"[a-zA-Z0-9](?:[a-zA-Z0-9._-]{0,58}[a-zA-Z0-9])?"
@@ -40,13 +43,6 @@ def _full_path(path: Path) -> Path:
     return expanded(path).absolute()
 
 
-def web_address(url: str) -> str:
-    """Return an address as it is. Raises `ValueError` unless it is empty or one of the web's."""
-    if url and not url.startswith(("http://", "https://")):
-        raise ValueError('must be empty or begin with "http://" or "https://"')
-    return url
-
-
 def _database_address(url: str) -> str:
     if url and not url.startswith("postgresql"):
         raise ValueError('must be empty (SQLite in home) or begin with "postgresql://"')
@@ -63,34 +59,51 @@ def _all_different(corpora: "tuple[CorpusSettings, ...]") -> "tuple[CorpusSettin
 FullPath = Annotated[Path, AfterValidator(_full_path)]
 
 
-class _Values(BaseModel):
-    """Frozen, and strict about names: a misspelt key is an error, not a default."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
-
-
-class LimitSettings(_Values):
+class LimitSettings(Values):
     """How much one turn may use."""
 
     seconds: float = Field(default=Limits().seconds, gt=0, le=3600)
+    calls: int = Field(default=Budget().calls, ge=1)
+    tokens: int = Field(default=Budget().tokens, ge=1)
     passages: int = Field(default=Limits().passages, ge=1, le=100)
     sentences: int = Field(default=Limits().sentences, ge=1, le=20)
+    turns: int = Field(default=Limits().turns, ge=1, le=100)
+    looked_up: int = Field(default=Limits().looked_up, ge=1, le=100)
+    evidence: int = Field(default=Limits().evidence, ge=1, le=100)
+    claims: int = Field(default=Limits().claims, ge=0, le=100)
+    refine: bool = Limits().refine
+
+    @property
+    def budget(self) -> Budget:
+        """What a turn may ask of a model."""
+        return Budget(self.calls, self.tokens, self.seconds)
+
+    def kit(self, *, student: bool) -> Limits:
+        """What a system is told of them."""
+        return Limits(**self.model_dump(exclude={"calls", "tokens"}), student=student)
 
 
-class EmbeddingSettings(_Values):
+class SupportSettings(Values):
+    """How sure the local check must be that passages say a sentence."""
+
+    strictness: Literal["", "loose", "normal", "strict"] = ""
+    """Empty: normal for answers, strict where somebody asks whether a claim is true."""
+
+
+class EmbeddingSettings(Values):
     """Which embedding function turns text into vectors, and its options."""
 
     function: str = Field(default="minilm", min_length=1)
     options: dict[str, Any] = Field(default_factory=dict)
 
 
-class ChromaSettings(_Values):
+class ChromaSettings(Values):
     """Where the vectors are: embedded in the home when `url` is empty."""
 
     url: Annotated[str, AfterValidator(web_address)] = ""
 
 
-class FolderSettings(_Values):
+class FolderSettings(Values):
     """A folder of documents that a corpus is read from."""
 
     type: Literal["folder"]
@@ -100,7 +113,7 @@ class FolderSettings(_Values):
     exclude: tuple[str, ...] = ()
 
 
-class WikipediaSettings(_Values):
+class WikipediaSettings(Values):
     """A dump of a Wikipedia, or of another wiki, that a corpus is read from."""
 
     type: Literal["wikipedia"]
@@ -112,7 +125,7 @@ SOURCES: Mapping[str, type[BaseModel]] = MappingProxyType({"folder": FolderSetti
 SourceSettings = FolderSettings | WikipediaSettings
 
 
-class CorpusSettings(_Values):
+class CorpusSettings(Values):
     """A named collection of documents, who may read it, and where it comes from."""
 
     name: Annotated[str, StringConstraints(pattern=f"^{CORPUS_NAME}$")]
@@ -121,14 +134,14 @@ class CorpusSettings(_Values):
     source: Annotated[SourceSettings, Field(discriminator="type")] | None = None
 
 
-class RankingSettings(_Values):
+class RankingSettings(Values):
     """How passages of several corpora are ranked among each other."""
 
     own_first: float = Field(default=2.5, ge=0, le=10)
     """How far the team's own passages are put before those of works of reference; 0 ranks all alike."""
 
 
-class Settings(_Values):
+class Settings(Values):
     """Everything that can be set."""
 
     timezone: Annotated[str, AfterValidator(_known_timezone)] = "UTC"
@@ -136,7 +149,9 @@ class Settings(_Values):
     database: Annotated[str, AfterValidator(_database_address), Field(repr=False)] = ""
     system: str = ""
     """Empty: by what is configured."""
+    model: ModelValues = ModelValues()
     limits: LimitSettings = LimitSettings()
+    support: SupportSettings = SupportSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     chroma: ChromaSettings = ChromaSettings()
     ranking: RankingSettings = RankingSettings()

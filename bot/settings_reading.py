@@ -19,6 +19,8 @@ from bot.settings_faults import PREFIX, Surroundings, plain_fault, unknown_key
 
 NOT_SETTINGS = frozenset({"config", "debug", "data"})
 """Variables that the command line and the tests read, not the settings."""
+SECRETS_OF_OWNERS = ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN")
+"""Variables of OpenAI's own client; each may also name a file, as `OPENAI_API_KEY_FILE`."""
 FROM_ORCHESTRATORS = re.compile(r"service_|port($|_)")
 """Kubernetes sets such variables for a service that is called `footnote`."""
 
@@ -53,7 +55,8 @@ def load(config: Path | None = None) -> Settings:
     _refuse_unknown(os.environ)
     values = {"home": str(path.parent / ".footnote"), **_anchored(_parsed(path, text), path.parent)}
     try:
-        return Settings(**dict(_Surrounding(**_merged(values, _from_named_files(os.environ)))))
+        settings = Settings(**dict(_Surrounding(**_merged(values, _from_named_files(os.environ)))))
+        return settings.model_copy(update={"model": settings.model.completed(_of_owners(os.environ))})
     except ValidationError as error:
         raise plain_fault(error.errors(), surroundings) from error
     except UnreadableVariable as error:
@@ -116,6 +119,13 @@ def _from_named_files(environment: Mapping[str, str]) -> dict[str, Any]:
             value = {key: value}
         values = _merged(values, value)
     return values
+
+
+def _of_owners(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return variables with the secrets that files hold, under the names that their owners use."""
+    files = {name: environment.get(f"{name}_FILE", "") for name in SECRETS_OF_OWNERS}
+    named = {name: path for name, path in files.items() if path and not environment.get(name)}
+    return {**environment, **{name: _secret(f"{name}_FILE", Path(path)) for name, path in named.items()}}
 
 
 def _secret(name: str, path: Path) -> str:

@@ -17,12 +17,13 @@ def opening(
     talk: Conversation,
     *,
     system: str,
+    model: str | None,
     corpora: Mapping[str, datetime | None],
     versions: Mapping[str, str],
 ) -> Mapping[str, Any]:
     """Return what is known before anything is answered: who asks what, what may be read, and what will answer.
 
-    `corpora` are those that may be read, each with its last refresh.
+    `model` names those that may be asked; `corpora` are those that may be read, each with its last refresh.
     """
     return {
         "asker": asker,
@@ -31,7 +32,7 @@ def opening(
         "language": talk.question.language,
         "earlier": [turn.text for turn in talk.earlier],
         "system": system,
-        "model": None,
+        "model": model,
         "corpora": corpora,
         **versions,
     }

@@ -12,13 +12,25 @@ from typing import Literal
 from pipeline.small_talk import small_talk
 from pipeline.types import Answer, AnsweredSentence, Status, Turn
 
-Occasion = Literal["abstained", "nearest", "greeting", "thanks", "farewell", "failed", "too_slow", "unrecorded"]
+Occasion = Literal["abstained", "nearest", "greeting", "thanks", "farewell", "failed", "unrecorded"]
 
 
 def say(occasion: Occasion, language: str) -> str:
     """Return the sentence for an occasion in a language (ISO 639-1), in English where there is none."""
     table = _table()
     return table.get(language, table["en"])[occasion]
+
+
+def apology(kind: str, language: str) -> str:
+    """Return the sentence for a turn that failed in a way of this kind; empty where there is none for it."""
+    table = _table()
+    return table.get(language, table["en"]).get(kind, "")
+
+
+def left_out(withheld: int, total: int, language: str) -> str:
+    """Say how many statements of an answer were left out because nothing confirmed them."""
+    table = _table()
+    return table.get(language, table["en"])["withheld"].format(withheld=withheld, total=total)
 
 
 @cache
@@ -31,7 +43,7 @@ def _table() -> Mapping[str, Mapping[str, str]]:
 def wording(answer: Answer, question: Turn) -> str:
     """Return the text of an answer: its sentences with footnote marks, or our own words for its status; pure."""
     if answer.status is Status.ANSWERED:
-        return "".join(map(_marked, answer.sentences)).strip()
+        return "".join(map(marked, answer.sentences)).strip()
     if answer.status is Status.CHATTED:
         kind = small_talk(question.text)
         return say(kind.value if kind else "greeting", question.language)
@@ -40,7 +52,8 @@ def wording(answer: Answer, question: Turn) -> str:
     return say("failed", question.language)
 
 
-def _marked(sentence: AnsweredSentence) -> str:
+def marked(sentence: AnsweredSentence) -> str:
+    """Return a sentence as it stands in an answer: after a blank or an empty line, with its note and footnote marks."""
     note = f"({sentence.note}) " if sentence.note else ""
     marks = "".join(f"[{number}]" for number in sentence.citations)
     before = "\n\n" if sentence.paragraph else " "

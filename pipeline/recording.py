@@ -54,11 +54,14 @@ class Recorder:
     def usage(self) -> Usage:
         """What the model calls noted so far took; rounds are the most of them that ran one after the other."""
         asked = [noted for noted in self._calls if noted.step.facts.get("attempts")]
+        facts = [noted.step.facts for noted in asked]
+        costs = [one["cost"] for one in facts if "cost" in one]
         return Usage(
             llm_calls=len(asked),
             llm_rounds=_rounds(asked),
-            prompt_tokens=sum(noted.step.facts.get("prompt_tokens", 0) for noted in asked),
-            completion_tokens=sum(noted.step.facts.get("completion_tokens", 0) for noted in asked),
+            prompt_tokens=sum(one.get("prompt_tokens", 0) for one in facts),
+            completion_tokens=sum(one.get("completion_tokens", 0) for one in facts),
+            cost=None if not costs or None in costs else sum(costs),
         )
 
     def tell(self, event: Event) -> None:

@@ -104,6 +104,8 @@ class Usage:
     llm_rounds: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cost: float | None = None
+    """In the price list's currency; None where a call has no price."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,12 @@ class Threads:
     write: Worker
     embed: Worker
     ingest: Worker
+    states: Worker
 
     @staticmethod
     def started(stack: ExitStack) -> "Threads":
         """Start the threads; they end with `stack`."""
-        names = {"read": 4, "write": 1, "embed": 2, "ingest": 1}
+        names = {"read": 4, "write": 1, "embed": 2, "ingest": 1, "states": 2}
         return Threads(**{name: stack.enter_context(Worker(f"index-{name}", threads=n)) for name, n in names.items()})
 
 

@@ -43,8 +43,9 @@ hypothesis.settings.load_profile("footnote")
 
 @pytest.fixture(autouse=True)
 def _nobodys_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Run as nobody in particular: no variables of Footnote's or of a proxy's, no footnote.toml nearby."""
+    """Run as nobody in particular: no variables of Footnote's, a model's or a proxy's, no footnote.toml nearby."""
     for name in list(os.environ):
-        if (name.startswith("FOOTNOTE_") and name != "FOOTNOTE_DATA") or name.lower().endswith("_proxy"):
+        ours = name.startswith(("FOOTNOTE_", "OPENAI_", "AZURE_OPENAI_")) and name != "FOOTNOTE_DATA"
+        if ours or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path_factory.mktemp("cwd"))

@@ -19,9 +19,9 @@ from bot.settings import (
     SettingsError,
     SourceSettings,
     WikipediaSettings,
-    web_address,
 )
 from bot.tables import counted
+from bot.values import web_address
 
 if TYPE_CHECKING:
     from bot.app import App

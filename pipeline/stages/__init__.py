@@ -4,3 +4,6 @@
 itself, and its claims; `verifying` claims against evidence; `writing` draft and refinement; `saying` through the gate;
 `together` runs several at once.
 """
+
+STAGES = ("query", "summarise", "generate", "split", "verify", "draft", "refine")
+"""The names by which stages ask a model, in their order; settings may give each a model of its own."""

@@ -1,0 +1,27 @@
+"""What every table of the settings is made of: frozen values, strict about names, quiet about secrets."""
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+
+class Values(BaseModel):
+    """Frozen, and strict about names: a misspelt key is an error, not a default."""
+
+    # Of a wrong value pydantic's own message shows the whole table, and a key may stand in it.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
+
+
+def web_address(url: str) -> str:
+    """Return an address as it is. Raises `ValueError` unless it is empty or one of the web's."""
+    if url and not url.startswith(("http://", "https://")):
+        raise ValueError('must be empty or begin with "http://" or "https://"')
+    return url
+
+
+def _none_if_empty(value: object) -> object:
+    return None if value == "" else value
+
+
+EMPTY_IS_NONE = BeforeValidator(_none_if_empty)
+"""TOML has no word for nothing: `""` says it."""
