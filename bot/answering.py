@@ -6,19 +6,20 @@ This is the only place that catches the error tree: whatever happens, the turn i
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from bot.access import readable
-from bot.app import App
+from bot.app import CHECKS, App
 from bot.failures import OURS, failed, said, unexpected
 from bot.kits import Tools, equipped
 from bot.turn_record import closing, opening
 from bot.turns import Answered, Asked, Failure
-from bot.wording import wording
+from bot.wording import verdict, wording
 from pipeline.errors import PipelineError
-from pipeline.types import Conversation, Event, Status, Turn
+from pipeline.kit import Supports, System
+from pipeline.types import Answer, Conversation, Event, Status, Turn
 from storage.errors import UnknownCorpus
 from storage.language.detect import detect
 from storage.types import Corpus, EntryKind, LogEntry
@@ -37,20 +38,40 @@ async def answer(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answe
         StorageError: the turn could not be put on record; nothing was answered.
         asyncio.CancelledError: the turn was cancelled; the record says so.
     """
+    return await _taken(app, asked, tell, Task("ask", app.systems, app.supports, wording))
+
+
+async def check(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+    """Check a claim as a question is answered; the verdict is the claim's in the answer, citations are its evidence.
+
+    Raises as `answer` does.
+    """
+    return await _taken(app, asked, tell, Task("check", CHECKS, app.examines, verdict))
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is done with what somebody wrote, and how its outcome is put into words."""
+
+    name: str
+    systems: Mapping[str, System]
+    supports: Supports
+    words: Callable[[Answer, Turn], str]
+
+
+async def _taken(app: App, asked: Asked, tell: Callable[[Event], None], task: Task) -> Answered:
     system = asked.system or app.system
-    if system not in app.systems:
-        known = ", ".join(sorted(app.systems))
+    if system not in task.systems:
+        known = ", ".join(sorted(task.systems))
         raise UnknownSystem(f"There is no system “{system}”.", hint=f"There are: {known}.")
     catalogue = await app.manifest.catalogue()
     scope = _scope(app, asked, catalogue)
-    now = datetime.now(app.settings.zone)
-    question = Turn("user", asked.text, at=now, language=detect(asked.text[:2_000]))
-    turn = _Turn(app, Conversation((*asked.earlier, question)), scope, system, secrets.token_hex(6), tell)
+    question = Turn("user", asked.text, at=datetime.now(app.settings.zone), language=detect(asked.text[:2_000]))
+    talk = Conversation((*asked.earlier, question))
+    turn = _Turn(app, task, talk, scope, system, secrets.token_hex(6), tell)
     read = {corpus.name: corpus.refreshed for corpus in catalogue if corpus.name in scope}
-    opened = opening(
-        asked.asker, asked.thread, turn.talk, system=system, model=app.model, corpora=read, versions=app.versions
-    )
-    await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, opened))
+    ran = {"task": task.name, "system": system, "model": app.model, **app.versions}
+    await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, opening(asked, talk, read, ran)))
     return await _run(turn)
 
 
@@ -65,6 +86,7 @@ class _Turn:
     """What one turn works with."""
 
     app: App
+    task: Task
     talk: Conversation
     scope: tuple[str, ...]
     system: str
@@ -74,12 +96,13 @@ class _Turn:
 
 async def _run(turn: _Turn) -> Answered:
     started = time.monotonic()
-    tools = equipped(turn.app, turn.talk, turn.scope, seed=turn.id, tell=turn.tell)
+    supports, system = turn.task.supports, turn.task.systems[turn.system]
+    tools = equipped(turn.app, turn.talk, turn.scope, seed=turn.id, tell=turn.tell, supports=supports)
     limits, language = tools.kit.limits, turn.talk.question.language
     status, failure = Status.CANCELLED, None
     try:
         async with asyncio.timeout(limits.seconds):
-            status = await turn.app.systems[turn.system](turn.talk, tools.kit)
+            status = await system(turn.talk, tools.kit)
     except OURS as error:
         late = time.monotonic() >= tools.deadline
         status, failure = failed(error, language, seconds=limits.seconds, late=late)
@@ -96,7 +119,7 @@ async def _run(turn: _Turn) -> Answered:
 def _answered(turn: _Turn, tools: Tools, status: Status, failure: Failure | None, seconds: float) -> Answered:
     recorder, question = tools.recorder, turn.talk.question
     done = tools.gate.answer(status, nearest=recorder.nearest(NEAREST), claims=recorder.claims)
-    text = said(status, failure, question.language) if failure else wording(done, question)
+    text = said(status, failure, question.language) if failure else turn.task.words(done, question)
     model = turn.app.model if recorder.usage.llm_calls else None
     return Answered(turn.id, done, text, turn.system, model, recorder.usage, seconds, failure)
 

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from bot.lazy_model import LazyModel
 from bot.settings import Settings
 from bot.versions import VERSION, prompts_digest, support_digest
+from pipeline import checking
 from pipeline.kit import Supports, System
 from pipeline.model import LLM
 from pipeline.supporting import Checker, verbatim
@@ -34,6 +35,8 @@ from storage.retrieving import Threads
 
 SYSTEMS: Mapping[str, System] = MappingProxyType({"wikichat": wikichat.answer, "extractive": extractive.answer})
 """Every system by the name that settings and `--system` use."""
+CHECKS: Mapping[str, System] = MappingProxyType({"wikichat": checking.by_model, "extractive": checking.by_rules})
+"""What checks a claim, by the name of the system that is of its kind."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class App:
     systems: Mapping[str, System] = field(default_factory=lambda: SYSTEMS)
     supports: Supports = verbatim
     """The local check that the gate holds every sentence to."""
+    examines: Supports = verbatim
+    """The local check of claims that somebody asks about."""
     llm: LLM | None = None
 
     @property
@@ -110,9 +115,16 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
         store = await asyncio.to_thread(_store, settings, manifest, indexes)
         if not rebuilding:
             await store.check()
-        supports = Checker(LazyStates(settings.home, store.threads.states), settings.support.strictness or "normal")
-        llm = LazyModel(settings.model.plain(), stack) if settings.model.configured else None
-        yield App(settings, store, manifest, AuditLog(database), supports=supports, llm=llm)
+        states, strictness = LazyStates(settings.home, store.threads.states), settings.support.strictness
+        yield App(
+            settings,
+            store,
+            manifest,
+            AuditLog(database),
+            supports=Checker(states, strictness or "normal"),
+            examines=Checker(states, strictness or "strict"),
+            llm=LazyModel(settings.model.plain(), stack) if settings.model.configured else None,
+        )
 
 
 def _store(settings: Settings, manifest: Manifest, stack: ExitStack) -> PassageStore:

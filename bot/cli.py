@@ -11,14 +11,14 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bot.commands import asking, auditing, chatting, indexes, ingesting, setting_up
+from bot.commands import asking, auditing, chatting, checking, indexes, ingesting, setting_up
 from bot.commands.frame import examples, invocation_of
 from bot.console import opened_output, told_plainly
 
 PLUGINS = "footnote.commands"
 """The entry-point group in which packages above `bot` offer commands of their own."""
 
-ORDER = ("init", "ingest", "corpora", "reindex", "search", "ask", "chat", "audit")
+ORDER = ("init", "ingest", "corpora", "reindex", "search", "ask", "check", "chat", "audit")
 
 
 class Commands(TyperGroup):
@@ -68,6 +68,9 @@ app.command(epilog=examples("footnote reindex"))(indexes.reindex)
 app.command(epilog=examples("footnote search 'parental leave' -k 5 --corpus handbook"))(asking.search)
 app.command(epilog=examples("footnote ask 'How many days of leave do I get?'", "footnote ask - --json < question.txt"))(
     asking.ask
+)
+app.command(epilog=examples("footnote check 'The office closes at six.'", "footnote check - --json < claim.txt"))(
+    checking.check
 )
 app.command(epilog=examples("footnote chat", "footnote chat --corpus handbook < questions.txt"))(chatting.chat)
 app.add_typer(auditing.app, name="audit")

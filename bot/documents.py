@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.record import status_of
 from bot.tables import counted
+from bot.wording import claim_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +31,22 @@ def failed(kind: str, message: str, hint: str) -> Document:
 def answered(done: Answered) -> Document:
     """Say what `ask` answered."""
     return _document(**_answered(done))
+
+
+def checked(done: Answered, claim: str) -> Document:
+    """Say what `check` found out about a claim."""
+    found = claim_of(done.answer)
+    return _document(
+        answer_id=done.answer_id,
+        claim=claim,
+        verdict=found.verdict.value if found else None,
+        reasoning=found.reasoning if found else "",
+        evidence=[
+            {"title": shown.title, "url": shown.url, "quote": shown.quote, "passage_id": shown.passage_id}
+            for shown in done.answer.citations
+        ],
+        **_ran(done),
+    )
 
 
 def chatted(turns: Iterable[Answered]) -> Document:
@@ -143,6 +160,12 @@ def _answered(done: Answered) -> Document:
         "status": done.answer.status.value,
         "text": done.text,
         **_substance(done.answer),
+        **_ran(done),
+    }
+
+
+def _ran(done: Answered) -> Document:
+    return {
         "system": done.system,
         "model": done.model,
         "usage": _usage(done.usage),
@@ -161,6 +184,7 @@ def _substance(answer: Answer) -> Document:
             {"title": hit.document.title, "url": hit.document.url, "passage_id": hit.passage.id}
             for hit in answer.nearest
         ],
+        "withheld": answer.withheld,
     }
 
 

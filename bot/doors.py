@@ -40,6 +40,14 @@ class Refresh(Protocol):
         ...
 
 
+class TakeTurn(Protocol):
+    """Takes up what somebody asks, and returns what came of it."""
+
+    def __call__(self, app: App, asked: Asked, tell: Callable[[Event], None]) -> Coroutine[Any, Any, Answered]:
+        """Do it; `tell` hears what happens meanwhile."""
+        ...
+
+
 class OpenFolder(Protocol):
     """Makes a source of a folder."""
 
@@ -78,6 +86,12 @@ async def _answer(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answ
     return await answer(app, asked, tell)
 
 
+async def _check(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+    from bot.answering import check
+
+    return await check(app, asked, tell)
+
+
 async def _refresh(
     source: Source, corpus: str, store: PassageStore, *, progress: Callable[[Progress], None]
 ) -> RefreshReport:
@@ -92,7 +106,8 @@ class Doors:
 
     open_app: OpenApp = _open_app
     open_records: Callable[[Settings], AbstractAsyncContextManager[Records]] = _open_records
-    answer: Callable[[App, Asked, Callable[[Event], None]], Coroutine[Any, Any, Answered]] = _answer
+    answer: TakeTurn = _answer
     open_folder: OpenFolder = _open_folder
     open_dump: Callable[[Path], Source] = _open_dump
     refresh: Refresh = _refresh
+    check: TakeTurn = _check

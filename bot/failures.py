@@ -7,6 +7,7 @@ from bot.wording import apology, say
 from pipeline.errors import (
     BudgetExceeded,
     ModelRefused,
+    NotAClaim,
     PipelineError,
     QuestionTooLong,
     QuestionWithoutWords,
@@ -16,7 +17,7 @@ from storage.errors import StorageError
 
 OURS = (TimeoutError, PipelineError, StorageError)
 """What a turn may end in without a fault of the code."""
-_REFUSALS = (BudgetExceeded, ModelRefused, QuestionTooLong, QuestionWithoutWords)
+_REFUSALS = (BudgetExceeded, ModelRefused, NotAClaim, QuestionTooLong, QuestionWithoutWords)
 TOO_SLOW = "too_slow"
 
 

@@ -21,6 +21,7 @@ from pipeline.types import Conversation, Event
 from storage.errors import StorageError
 from storage.types import Hit, SearchQuery
 
+
 @dataclass(frozen=True, slots=True)
 class Tools:
     """One turn's kit, and what is asked when it has ended: what was done, and what may be said."""
@@ -48,7 +49,7 @@ def equipped(
     *,
     seed: str,
     tell: Callable[[Event], None],
-    supports: Supports | None = None,
+    supports: Supports,
 ) -> Tools:
     """Return what a system works with to answer the last turn of a conversation; its time begins now.
 
@@ -58,7 +59,7 @@ def equipped(
         scope: The corpora that may be read.
         seed: Makes fences and samples the same again.
         tell: Hears what happens.
-        supports: The local check; the app's if it is not given.
+        supports: The local check.
     """
     limits = app.settings.limits.kit(student=app.settings.model.student)
     deadline = time.monotonic() + limits.seconds
@@ -67,7 +68,6 @@ def equipped(
     now = talk.question.at or datetime.now(app.settings.zone)
     spent = Spent(app.settings.limits.budget, deadline=deadline)
     model = _model(app, talk, recorder, spent, limits, now, random)
-    supports = supports or app.supports
     gate = Gate(found=recorder.found, supports=supports, tell=tell, verify=model.verify)
     kit = Kit(
         ask=model.ask,

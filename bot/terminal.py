@@ -34,7 +34,7 @@ def answer_view(done: Answered, *, language: str, zone: tzinfo) -> RenderableTyp
     """Show an answer with its sources, or what there is instead; `language` is the question's."""
     parts: list[RenderableType] = [_body(done)]
     if done.answer.citations:
-        parts += [Text(), *_blocks(source_view(citation, zone=zone) for citation in done.answer.citations)]
+        parts += [Text(), *blocks(source_view(citation, zone=zone) for citation in done.answer.citations)]
     if done.answer.status is Status.ABSTAINED and done.answer.nearest:
         parts += [Text(), Text(say("nearest", language)), *(_nearest(hit) for hit in done.answer.nearest)]
     return Constrain(Group(*parts), WIDTH)
@@ -54,14 +54,14 @@ def source_view(citation: Citation, *, zone: tzinfo, whole: bool = False) -> Ren
 
 def sources_view(citations: Sequence[Citation], *, zone: tzinfo) -> RenderableType:
     """Show sources with their whole passages."""
-    return Constrain(Group(*_blocks(source_view(citation, zone=zone, whole=True) for citation in citations)), WIDTH)
+    return Constrain(Group(*blocks(source_view(citation, zone=zone, whole=True) for citation in citations)), WIDTH)
 
 
 def hits_view(hits: Sequence[Hit]) -> RenderableType:
     """Show what a search found, best first."""
     if not hits:
         return Text("Nothing was found.")
-    return Constrain(Group(*_blocks(_hit(place, hit) for place, hit in enumerate(hits, start=1))), WIDTH)
+    return Constrain(Group(*blocks(_hit(place, hit) for place, hit in enumerate(hits, start=1))), WIDTH)
 
 
 def event_line(event: Event) -> str:
@@ -124,7 +124,7 @@ def _beside(mark: Text, content: RenderableType) -> Table:
     return grid
 
 
-def _blocks(views: Iterable[RenderableType]) -> Iterator[RenderableType]:
+def blocks(views: Iterable[RenderableType]) -> Iterator[RenderableType]:
     """Put an empty line between blocks."""
     for place, view in enumerate(views):
         if place:

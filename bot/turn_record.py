@@ -4,37 +4,28 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bot.access import Asker
-from bot.turns import Answered
+from bot.turns import Answered, Asked
 from pipeline.saying import Withheld
 from pipeline.types import Conversation
 from storage.types import EntryKind, Hit, LogEntry, Step
 
 
 def opening(
-    asker: Asker,
-    thread: str,
-    talk: Conversation,
-    *,
-    system: str,
-    model: str | None,
-    corpora: Mapping[str, datetime | None],
-    versions: Mapping[str, str],
+    asked: Asked, talk: Conversation, corpora: Mapping[str, datetime | None], ran: Mapping[str, str | None]
 ) -> Mapping[str, Any]:
     """Return what is known before anything is answered: who asks what, what may be read, and what will answer.
 
-    `model` names those that may be asked; `corpora` are those that may be read, each with its last refresh.
+    `corpora` are those that may be read, each with its last refresh; `ran` names the task, the system, the models that
+    may be asked, and the versions of everything.
     """
     return {
-        "asker": asker,
-        "thread": thread,
+        "asker": asked.asker,
+        "thread": asked.thread,
         "question": talk.question.text,
         "language": talk.question.language,
         "earlier": [turn.text for turn in talk.earlier],
-        "system": system,
-        "model": model,
         "corpora": corpora,
-        **versions,
+        **ran,
     }
 
 

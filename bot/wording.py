@@ -11,6 +11,7 @@ from typing import Literal
 
 from pipeline.small_talk import small_talk
 from pipeline.types import Answer, AnsweredSentence, Status, Turn
+from storage.types import CheckedClaim
 
 Occasion = Literal["abstained", "nearest", "greeting", "thanks", "farewell", "failed", "unrecorded"]
 
@@ -50,6 +51,17 @@ def wording(answer: Answer, question: Turn) -> str:
     if answer.status is Status.ABSTAINED:
         return say("abstained", question.language)
     return say("failed", question.language)
+
+
+def verdict(answer: Answer, question: Turn) -> str:
+    """Return the text of a check: the verdict and why; pure."""
+    found = claim_of(answer)
+    return f"{found.verdict}: {found.reasoning}" if found else say("failed", question.language)
+
+
+def claim_of(answer: Answer) -> CheckedClaim | None:
+    """Return the claim that somebody asked about, with its verdict; None in a turn that came to none."""
+    return next((checked for checked in answer.claims if checked.claim.origin == "user"), None)
 
 
 def marked(sentence: AnsweredSentence) -> str:

@@ -9,7 +9,8 @@ PipelineError                say it in one line, with what to do
 ├── PromptTooLong            the call does not fit the model's context window: ask again with less
 ├── BudgetExceeded           the turn's calls, tokens or seconds are used up
 ├── QuestionTooLong          refuse: longer than the limit, and no person wrote it
-└── QuestionWithoutWords     refuse: nothing in it can be looked up
+├── QuestionWithoutWords     refuse: nothing in it can be looked up
+└── NotAClaim                refuse: what is to be checked is no single statement
 """
 
 
@@ -39,6 +40,12 @@ class QuestionWithoutWords(PipelineError):
     """The question is empty, or has no letter and no digit in it."""
 
     kind = "question_without_words"
+
+
+class NotAClaim(PipelineError):
+    """What is to be checked is a question, several statements, nothing at all, or too long."""
+
+    kind = "not_a_claim"
 
 
 class ModelUnavailable(PipelineError):

@@ -43,7 +43,7 @@ def search(
 ) -> None:
     """Show the passages that fit a query best."""
     with command(context, as_json=as_json) as frame:
-        hits = asyncio.run(_search(frame, _query(_given(query)), corpora or [], count))
+        hits = asyncio.run(_search(frame, _query(given(query)), corpora or [], count))
         frame.output.give(documents.found(hits), terminal.hits_view(hits))
 
 
@@ -59,7 +59,7 @@ def ask(
     with command(context, as_json=as_json) as frame:
         from bot.turns import Asked
 
-        asked = Asked(_given(question), at_terminal(), corpora=tuple(corpora or ()), system=system)
+        asked = Asked(given(question), at_terminal(), corpora=tuple(corpora or ()), system=system)
         done = asyncio.run(_ask(frame, asked))
         if done.failure:
             raise Failed(fault_in(done.failure))
@@ -107,7 +107,8 @@ def _query(text: str) -> str:
     return text
 
 
-def _given(text: str) -> str:
+def given(text: str) -> str:
+    """Return what was typed, or what stdin holds where that is `-`."""
     return encodable(sys.stdin.read() if text == "-" else text).strip()
 
 

@@ -128,7 +128,13 @@ class House:
     def doors(self) -> Doors:
         """Return the doors into this house."""
         return Doors(
-            self._open_app, self._open_records, self._answer, self._open_folder, self._open_dump, self._refresh
+            self._open_app,
+            self._open_records,
+            self._answer,
+            self._open_folder,
+            self._open_dump,
+            self._refresh,
+            self._answer,
         )
 
     @asynccontextmanager

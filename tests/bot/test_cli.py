@@ -133,6 +133,7 @@ def test_ask_as_json_is_the_document_of_the_contract() -> None:
         ],
         "claims": [],
         "nearest": [],
+        "withheld": 0,
         "system": "extractive",
         "model": None,
         "usage": {"llm_calls": 0, "llm_rounds": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": None},

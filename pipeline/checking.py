@@ -1,0 +1,139 @@
+"""Fact-checking: one statement that somebody brings, held against what is found for it.
+
+Shaped as a system is: the verdict is told, and the sentences that it rests on are said through the gate, so that a
+check leaves the record that an answer leaves. `by_rules` needs no model; `by_model` asks one, and lets the rules of the
+local check overrule it where they know better.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pipeline.errors import NotAClaim
+from pipeline.findings import sentences_of
+from pipeline.kit import Kit
+from pipeline.parsing.verdict import Verification
+from pipeline.stages.verifying import passages_of, verification_of
+from pipeline.support.likeness import closest
+from pipeline.supporting import LONGEST
+from pipeline.types import CitedSentence, ClaimChecked, Conversation, Status, Support
+from storage.language.sentences import sentence_spans
+from storage.language.words import words
+from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Verdict
+
+CONSIDERED = 5
+"""How many of the passages found a claim is held against."""
+SHOWN = 3
+"""How many sentences are shown at most for a verdict."""
+_QUESTION_MARKS = "?？؟"
+_NOTHING = "nothing was found to hold it against"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A verdict, why, and the sentences that show it."""
+
+    verdict: Verdict
+    reasoning: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the local check says of a claim by some passages, and their sentences that come nearest to it."""
+
+    support: Support
+    nearest: tuple[Evidence, ...]
+
+
+Judge = Callable[[Conversation, Sequence[Hit], Kit], Awaitable[Judged]]
+
+
+async def by_rules(talk: Conversation, kit: Kit) -> Status:
+    """Check the conversation's last turn by the local check alone. Raises `NotAClaim` and `SearchUnavailable`."""
+    return await _check(talk, kit, _judged_by_rules)
+
+
+async def by_model(talk: Conversation, kit: Kit) -> Status:
+    """Check the conversation's last turn by the model's verification. Raises any `PipelineError`."""
+    return await _check(talk, kit, _judged_by_model)
+
+
+def refuse_unclaimed(text: str) -> None:
+    """Return if a text is one statement that can be checked. Raises `NotAClaim`, which says what it is instead."""
+    hint = "State one thing in one sentence."
+    if not words(text):
+        raise NotAClaim("There are no words in the claim.", hint=hint)
+    if len(text) > LONGEST:
+        raise NotAClaim(f"The claim has {len(text):,} characters; at most {LONGEST:,} are read.", hint=hint)
+    if text.rstrip("\"'”’» )")[-1] in _QUESTION_MARKS:
+        raise NotAClaim("That is a question, not a claim.", hint="State what you take for true, or use `footnote ask`.")
+    if (count := len(sentence_spans(text))) > 1:
+        raise NotAClaim(f"That is {count} sentences; one claim at a time is checked.", hint=hint)
+
+
+def judged(alone: Sequence[Held], together: Held) -> Judged:
+    """Decide by what single passages say, best first, and by what they say together. Pure."""
+    supporting = [held for held in alone if held.support.holds] or [together] * together.support.holds
+    against = [held for held in alone if held.support.contradicted]
+    if supporting:
+        otherwise = f"; yet another passage differs: {_why(against[0])}" if against else ""
+        return Judged(Verdict.SUPPORTS, _why(supporting[0]) + otherwise, _shown(supporting))
+    if against:
+        return Judged(Verdict.REFUTES, _why(against[0]), _shown(against))
+    return Judged(Verdict.NOT_ENOUGH_INFO, _why(together), together.nearest)
+
+
+def overruled(found: Verification, support: Support) -> Verification:
+    """Return what a model says, unless it takes for supported what the rules know to be missing or contradicted."""
+    if found.verdict is not Verdict.SUPPORTS or support.holds or support.appealable:
+        return found
+    verdict = Verdict.REFUTES if support.contradicted else Verdict.NOT_ENOUGH_INFO
+    reasons = "; ".join(support.reasons)
+    return replace(found, verdict=verdict, reasoning=f"The model takes it for supported; but {reasons}.")
+
+
+async def _check(talk: Conversation, kit: Kit, judge: Judge) -> Status:
+    claim = talk.question.text
+    refuse_unclaimed(claim)
+    hits = await kit.search(SearchQuery(claim), kit.limits.passages)
+    readable = [hit for hit in hits if sentences_of([hit])][:CONSIDERED]
+    verdict = await judge(talk, readable, kit) if readable else Judged(Verdict.NOT_ENOUGH_INFO, _NOTHING)
+    ids = tuple(passage.id for passage in passages_of(verdict.evidence))
+    kit.tell(ClaimChecked(CheckedClaim(Claim(claim, origin="user"), verdict.verdict, ids, verdict.reasoning)))
+    said = [await kit.say(CitedSentence(one.text, (one,))) for one in verdict.evidence]
+    return Status.ANSWERED if any(said) else Status.ABSTAINED
+
+
+async def _judged_by_rules(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judged:
+    claim = talk.question.text
+    alone = [await _held(claim, [hit], kit) for hit in hits]
+    return judged(alone, await _held(claim, hits, kit))
+
+
+async def _judged_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judged:
+    claim, sentences = talk.question.text, sentences_of(hits)
+    found = await verification_of(claim, sentences, talk, kit.ask, student=kit.limits.student)
+    named = tuple(sentences[number - 1] for number in found.sentences)
+    if found.verdict is Verdict.SUPPORTS:
+        found = overruled(found, await kit.supports(claim, named))
+    return Judged(found.verdict, found.reasoning, named[:SHOWN] or _nearest(claim, sentences))
+
+
+async def _held(claim: str, hits: Sequence[Hit], kit: Kit) -> Held:
+    sentences = sentences_of(hits)
+    return Held(await kit.supports(claim, sentences), _nearest(claim, sentences))
+
+
+def _nearest(claim: str, sentences: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return the few sentences that hold most of a claim's words."""
+    places = {one.text: one for one in reversed(sentences)}
+    return tuple(places[text] for text in closest(claim, [[one.text for one in sentences]]))
+
+
+def _why(held: Held) -> str:
+    return "; ".join(held.support.reasons)
+
+
+def _shown(held: Sequence[Held]) -> tuple[Evidence, ...]:
+    """Return the nearest sentence of each of several passages."""
+    return tuple(one.nearest[0] for one in held)[:SHOWN] if len(held) > 1 else held[0].nearest
