@@ -102,7 +102,14 @@ def _once(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    return without_addresses(_CONTROL.sub(" ", text), code=True)
+    """Return code without addresses and control sequences; where they are written as entities, as it would be read."""
+    read = _decoded(_decoded(text))
+    bare, bare_read = _without_control(text), _without_control(read)
+    return bare if bare_read == read else bare_read
+
+
+def _without_control(code: str) -> str:
+    return without_addresses(_CONTROL.sub(" ", code), code=True)
 
 
 def _prose(text: str) -> str:

@@ -38,6 +38,7 @@ TAKEN = [
     ("@bob said", "bob said"),
     (r"\u003c!here\u003e &lt;!here&gt; &amp;lt;!here&amp;gt; &#60;!here&#62; b", "b"),
     ("`\\u003c!here\\u003e &lt;@U1&gt; https://a.example`", "` `"),
+    ("`&#60;@U1&#62; &lt;&#33;here&gt; https&#58;//a.example &amp;#60;!here&amp;#62;`", "` `"),
     ("@every\u200bone ht\u2060tps://a.example b", "b"),
     ("ht<b></b>tps://a.example b", "b"),
     ("<<!here>!here> b", "< !here> b"),
