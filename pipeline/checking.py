@@ -72,8 +72,11 @@ def refuse_unclaimed(text: str) -> None:
 
 
 def judged(alone: Sequence[Held], together: Held) -> Judged:
-    """Decide by what single passages say, best first, and by what they say together. Pure."""
-    supporting = [held for held in alone if held.support.holds] or [together] * together.support.holds
+    """Decide by what single passages say, best first, and by what they say together. Pure.
+
+    Of several passages one may seem to support a claim by chance: only what they say together, too, is supported.
+    """
+    supporting = [held for held in alone if held.support.holds and together.support.holds]
     against = [held for held in alone if held.support.contradicted]
     if supporting:
         otherwise = f"; yet another passage differs: {_why(against[0])}" if against else ""
