@@ -19,7 +19,7 @@ from bot.turns import Answered, Asked, Failure
 from bot.wording import verdict, wording
 from pipeline.errors import PipelineError
 from pipeline.kit import Supports, System
-from pipeline.types import Answer, Conversation, Event, Status, Turn
+from pipeline.types import Answer, AnsweredSentence, Conversation, Event, Said, Status, Turn
 from storage.errors import UnknownCorpus
 from storage.language.detect import detect
 from storage.types import Corpus, EntryKind, LogEntry
@@ -96,8 +96,14 @@ class _Turn:
 
 async def _run(turn: _Turn) -> Answered:
     started = time.monotonic()
-    supports, system = turn.task.supports, turn.task.systems[turn.system]
-    tools = equipped(turn.app, turn.talk, turn.scope, seed=turn.id, tell=turn.tell, supports=supports)
+    system, spoken = turn.task.systems[turn.system], list[AnsweredSentence]()
+
+    def tell(event: Event) -> None:
+        if isinstance(event, Said):
+            spoken.append(event.sentence)
+        turn.tell(event)
+
+    tools = equipped(turn.app, turn.talk, turn.scope, seed=turn.id, tell=tell, supports=turn.task.supports)
     limits, language = tools.kit.limits, turn.talk.question.language
     status, failure = Status.CANCELLED, None
     try:
@@ -111,7 +117,7 @@ async def _run(turn: _Turn) -> Answered:
         raise
     finally:
         answered = _answered(turn, tools, status, failure, time.monotonic() - started)
-        closed = closing(answered, tools.recorder.steps, tools.gate.withheld)
+        closed = closing(answered, tools.recorder.steps, tools.gate.withheld, spoken)
         await asyncio.shield(turn.app.audit.append(*closed))
     return answered
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.turns import Answered, Asked
 from pipeline.saying import Withheld
-from pipeline.types import Conversation
+from pipeline.types import AnsweredSentence, Conversation
 from storage.types import EntryKind, Hit, LogEntry, Step
 
 
@@ -29,13 +29,20 @@ def opening(
     }
 
 
-def closing(answered: Answered, steps: Sequence[Step], withheld: Sequence[Withheld]) -> tuple[LogEntry, ...]:
-    """Return the turn's steps, and how it ended: all that was said, on what, and what was not let through."""
+def closing(
+    answered: Answered, steps: Sequence[Step], withheld: Sequence[Withheld], spoken: Sequence[AnsweredSentence]
+) -> tuple[LogEntry, ...]:
+    """Return the turn's steps, and how it ended: all that was said, on what, and what was not let through.
+
+    `spoken` are the sentences that were shown as they passed the gate. They are the answer's, but of a turn that broke
+    off, whose answer has none.
+    """
     answer = answered.answer
     body = {
         "status": answer.status,
         "text": answered.text,
         "sentences": answer.sentences,
+        "spoken": () if answer.sentences else spoken,
         "citations": answer.citations,
         "claims": answer.claims,
         "nearest": [_page(hit) for hit in answer.nearest],

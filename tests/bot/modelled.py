@@ -1,0 +1,86 @@
+"""A house with one page in it and a language model behind a strict server; what each stage says stands in the test."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bot.access import Asker
+from bot.app import App
+from bot.lazy_model import LazyModel
+from bot.model_settings import ModelValues
+from bot.settings import LimitSettings, Settings
+from bot.turns import Asked
+from ingest.refreshing import refresh
+from pipeline.model import Message, ModelCall
+from pipeline.prompting import Manner, prefix
+from storage.audit import AuditLog
+from tests.fake_model_rules import OPENAI
+from tests.fake_model_server import FakeModelServer, serve
+from tests.fake_model_wire import Ending, Fault, Reply, Request, wire
+from tests.fakes import PageSource
+from tests.pipeline.scripted import quoting
+from tests.pipeline.world import reads_alike
+from tests.storage.stores import opened
+
+KEY = OPENAI.key
+PAGES = {
+    "light": {"title": "Skarholm lighthouse", "": "Skarholm lighthouse was built in 1887. A keeper lives beside it."},
+    "pier": {"title": "Pier", "": "The pier of Skarholm is made of oak. In the storm of 1953 it was lost."},
+}
+_TEMPLATES = ("query", "summarise", "generate", "split", "verify", "draft", "feedback", "refine")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A streamed reply whose connection is closed after these words."""
+
+    text: str
+
+
+def stage_of(request: Request) -> str:
+    """Return the template that a request is made of, by the first sentence of its instruction."""
+    day = datetime.now(UTC).date()
+    begins = {prefix(template, Manner(), day)[0].text.split(". ")[0]: template for template in _TEMPLATES}
+    return begins[request.body["messages"][0]["content"].split(". ")[0]]
+
+
+def following(script: Mapping[str, Any]):
+    """Return the script of a server whose model says these lines, by template, and quotes where there is none."""
+    lines = {**quoting(), "feedback": quoting()["refine"], **script}
+
+    def answer(request: Request) -> Reply | Fault:
+        line = lines[stage_of(request)]
+        if isinstance(line, Cut):
+            return Fault((*wire(request, Reply(line.text))[:-2], Ending.CLOSE))
+        said = line(_call(request)) if callable(line) else line
+        return Reply(said) if isinstance(said, str) else said
+
+    return answer
+
+
+def _call(request: Request) -> ModelCall:
+    return ModelCall("", tuple(Message(one["role"], one["content"]) for one in request.body["messages"]))
+
+
+@asynccontextmanager
+async def modelled(
+    home: Path, script: Mapping[str, Any] | None = None, *, limits: LimitSettings | None = None, **changes: Any
+) -> AsyncIterator[tuple[App, FakeModelServer]]:
+    """Open the house; `changes` are of the model's settings."""
+    async with serve(following(script or {})) as server, AsyncExitStack() as stack:
+        with opened(home) as store:
+            await refresh(PageSource(PAGES), "handbook", store, progress=lambda _: None)
+            given = {"name": "small-model", "base_url": server.url, "api_key": KEY, "structured": "text", "retries": 0}
+            model = ModelValues(**given | changes)
+            settings = Settings(home=home, model=model, limits=limits or LimitSettings())
+            llm = LazyModel(model.plain(), stack)
+            app = App(settings, store, store.manifest, AuditLog(store.manifest._database), llm=llm)
+            yield replace(app, supports=reads_alike, examines=reads_alike), server
+
+
+def asking(text: str = "When was Skarholm lighthouse built?", **more: Any) -> Asked:
+    """Ask at the terminal."""
+    return Asked(text, Asker(platform="terminal", kind="terminal"), **more)

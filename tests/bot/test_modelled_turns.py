@@ -1,0 +1,217 @@
+"""Turns with a language model behind a server: answered, failed or cancelled, always on record, never with the key."""
+
+import asyncio
+import json
+
+import pytest
+
+from bot.answering import answer, check
+from bot.settings import LimitSettings
+from bot.wording import claim_of
+from pipeline.types import ClaimChecked, Drafting, Said, Status
+from storage.types import EntryKind, Verdict
+from storage.verifying import verify
+from tests.bot.modelled import KEY, Cut, asking, modelled, stage_of
+from tests.fake_model_wire import HANG, Reply, error
+
+SUPPORTED = "Reasoning: Sentence 1 says so.\nSentences: 1\nVerdict: SUPPORTS"
+REFUTED = "Reasoning: Sentence 1 says otherwise.\nSentences: 1\nVerdict: REFUTES"
+
+
+async def record(app):
+    """Return the entries of the only turn."""
+    ((opening, _),) = await app.audit.turns(10)
+    return await app.audit.turn(opening.turn_id)
+
+
+def everything(entries):
+    """Return all that is recorded as text."""
+    return json.dumps([entry.body for entry in entries], default=str, ensure_ascii=False)
+
+
+async def test_where_a_model_is_configured_its_seven_stages_answer(tmp_path):
+    """Said is what passages confirm; usage, claims, model and every call are in the answer and on record."""
+    script = {
+        "generate": "It was built in 1890. A keeper lives beside it.",
+        "split": "- Skarholm lighthouse was built in 1890. | none\n- A keeper lives beside Skarholm lighthouse. | none",
+        "verify": lambda call: (
+            REFUTED if "Claim: Skarholm lighthouse was built in 1890." in call.messages[-1].text else SUPPORTED
+        ),
+    }
+    events = []
+    async with modelled(tmp_path, script, prices={"small-model": {"prompt": 1, "completion": 2}}) as (app, server):
+        done = await answer(app, asking(), events.append)
+        entries = await record(app)
+
+    assert (done.answer.status, done.system, done.model) == (Status.ANSWERED, "wikichat", "small-model")
+    assert "Skarholm lighthouse was built in 1887. [1]" in done.text
+    assert "1890" not in done.text
+    assert done.usage.llm_calls == len(server.requests) >= 7
+    assert 0 < done.usage.llm_rounds < done.usage.llm_calls
+    assert done.usage.prompt_tokens > 0
+    assert done.usage.cost == pytest.approx((done.usage.prompt_tokens + 2 * done.usage.completion_tokens) / 1e6)
+    verdicts = {(one.claim.origin, one.verdict) for one in done.answer.claims}
+    assert verdicts >= {("model", Verdict.REFUTES), ("model", Verdict.SUPPORTS), ("retrieved", Verdict.SUPPORTS)}
+    assert {type(event) for event in events} >= {ClaimChecked, Drafting, Said}
+    opened, closed = entries[0].body, entries[-1].body
+    assert (opened["model"], closed["model"], closed["usage"]["llm_calls"]) == ("small-model",) * 2 + (
+        len(server.requests),
+    )
+    assert len({opened["prompts"], opened["support"], opened["settings"]}) == 3
+    steps = [entry.body for entry in entries if entry.kind is EntryKind.STEP]
+    assert sum("template" in step for step in steps) == len(server.requests)
+    assert verify(entries) == ()
+
+
+async def test_no_key_is_anywhere_in_what_is_kept_or_told(tmp_path):
+    """Not in the record, the answer, the settings' repr or digest, even where the server echoes it."""
+    async with modelled(tmp_path, {"query": error(401, f"Incorrect API key provided: {KEY}.")}) as (app, _):
+        done = await answer(app, asking(), lambda _: None)
+        entries = await record(app)
+
+    seen = everything(entries) + repr(done) + repr(app.settings) + str(app.settings.model_dump()) + repr(app.llm)
+    assert done.failure.kind == "model_unavailable"
+    assert KEY not in seen
+    assert KEY[-6:] not in seen
+
+
+@pytest.mark.parametrize(
+    ("fault", "asked", "status", "kind", "said"),
+    [
+        (
+            error(401, "No."),
+            "When was it built?",
+            Status.FAILED,
+            "model_unavailable",
+            "The language model cannot be reached.",
+        ),
+        (
+            error(503, "Busy."),
+            "Wann wurde der Leuchtturm gebaut und warum?",
+            Status.FAILED,
+            "model_unavailable",
+            "Das Sprachmodell ist nicht erreichbar.",
+        ),
+        (
+            Reply("what?", finish="stop"),
+            "When was it built?",
+            Status.FAILED,
+            "unreadable_reply",
+            "The language model’s reply could not be read.",
+        ),
+    ],
+)
+async def test_a_model_that_fails_ends_in_one_sentence_in_the_asker_s_language(
+    tmp_path, fault, asked, status, kind, said
+):
+    """What is technical is told apart, with what to do; the record holds the turn and why it failed."""
+    async with modelled(tmp_path, dict.fromkeys(("query", "summarise", "generate"), fault)) as (app, _):
+        done = await answer(app, asking(asked), lambda _: None)
+        closed = (await record(app))[-1].body
+
+    assert (done.answer.status, done.failure.kind, done.text) == (status, kind, said)
+    assert done.failure.message.startswith(said.rstrip("."))
+    assert (closed["status"], closed["failure"]["kind"], closed["text"]) == (status, kind, said)
+
+
+async def test_a_turn_whose_budget_is_used_up_is_refused_and_says_so(tmp_path):
+    """By calls, before the clock runs out."""
+    async with modelled(tmp_path, limits=LimitSettings(calls=2)) as (app, server):
+        done = await answer(app, asking(), lambda _: None)
+
+    assert (done.answer.status, done.failure.kind) == (Status.REFUSED, "budget_exceeded")
+    assert "more of the language model than one answer may" in done.text
+    assert "limits" in done.failure.hint
+    assert len(server.requests) == 2
+
+
+async def test_a_model_that_never_answers_ends_with_the_turn_s_time(tmp_path):
+    """Its connections are closed."""
+    async with modelled(tmp_path, {"query": HANG, "generate": HANG}, limits=LimitSettings(seconds=0.5)) as (
+        app,
+        server,
+    ):
+        done = await answer(app, asking(), lambda _: None)
+        await server.until(lambda it: it.disconnects == 2)
+
+    assert (done.answer.status, done.failure.kind, done.text) == (
+        Status.FAILED,
+        "too_slow",
+        "I could not answer in time.",
+    )
+
+
+async def test_cancelling_a_turn_stops_its_calls_at_once_and_the_record_says_so(tmp_path):
+    """With the calls that were under way."""
+    async with modelled(tmp_path, {"query": HANG, "generate": HANG}) as (app, server):
+        running = asyncio.create_task(answer(app, asking(), lambda _: None))
+        await server.until(lambda it: it.busy == 2)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await server.until(lambda it: it.disconnects == 2)
+        entries = await record(app)
+
+    assert entries[-1].body["status"] == "cancelled"
+    assert sum("template" in entry.body for entry in entries) == 2
+
+
+async def test_what_had_left_before_a_turn_failed_is_on_record(tmp_path):
+    """Sentences are shown as they pass: an answer that breaks off has said them all the same."""
+    draft = Cut("Skarholm lighthouse was built in 1887 [1]. A keeper lives beside it, " + "year after year, " * 9)
+    events = []
+    async with modelled(tmp_path, {"draft": draft}, limits=LimitSettings(refine=False)) as (app, _):
+        done = await answer(app, asking(), events.append)
+        closed = (await record(app))[-1].body
+
+    said = [event.sentence.text for event in events if isinstance(event, Said)]
+    assert said == ["Skarholm lighthouse was built in 1887."]
+    assert (done.answer.status, done.answer.sentences) == (Status.FAILED, ())
+    assert [sentence["text"] for sentence in closed["spoken"]] == said
+
+
+async def test_a_model_without_a_name_is_told_only_to_who_asks_it(tmp_path):
+    """Quoting works without; what to set is said."""
+    async with modelled(tmp_path, name="") as (app, server):
+        quoted = await answer(app, asking(system="extractive"), lambda _: None)
+        asked = await answer(app, asking(), lambda _: None)
+
+    assert quoted.failure is None
+    assert (asked.answer.status, asked.failure.kind) == (Status.FAILED, "model_unavailable")
+    assert "no name is set" in asked.failure.message
+    assert "OPENAI_MODEL" in asked.failure.hint
+    assert server.requests == []
+
+
+async def test_a_stage_asks_the_model_that_is_named_for_it(tmp_path):
+    """The record names both."""
+    async with modelled(tmp_path, stages={"query": "other-model"}) as (app, server):
+        done = await answer(app, asking(), lambda _: None)
+
+    models = {stage_of(request): request.body["model"] for request in server.requests}
+    assert models["query"] == "other-model"
+    assert models["draft"] == "small-model"
+    assert done.model == "small-model, other-model (query)"
+
+
+@pytest.mark.parametrize(
+    ("claim", "reply", "verdict"),
+    [
+        ("Skarholm lighthouse was built in 1887.", SUPPORTED, Verdict.SUPPORTS),
+        ("Skarholm lighthouse was built in 1890.", SUPPORTED, Verdict.NOT_ENOUGH_INFO),
+        ("Skarholm lighthouse was built in 1890.", REFUTED, Verdict.REFUTES),
+    ],
+)
+async def test_a_claim_is_checked_by_the_model_and_the_rules_have_the_last_word(tmp_path, claim, reply, verdict):
+    """It is a turn like any other: on record, with its evidence."""
+    async with modelled(tmp_path, {"verify": reply}) as (app, server):
+        done = await check(app, asking(claim), lambda _: None)
+        entries = await record(app)
+
+    found = claim_of(done.answer)
+    assert (found.verdict, found.claim.text) == (verdict, claim)
+    assert done.answer.citations[0].quote.startswith("Skarholm lighthouse was built in 1887.")
+    assert done.text.startswith(f"{verdict}: ")
+    assert [stage_of(request) for request in server.requests] == ["verify"]
+    assert (entries[0].body["task"], entries[-1].body["text"]) == ("check", done.text)
+    assert verify(entries) == ()
