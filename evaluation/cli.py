@@ -11,6 +11,7 @@ from evaluation.claims.alterations import alterations
 from evaluation.claims.command import claims
 from evaluation.claims.training import train
 from evaluation.crashes import crashes
+from evaluation.injection.command import injection
 from evaluation.retrieval import retrieval
 from evaluation.speed.dumps import dumps
 from evaluation.speed.embedding import embedding
@@ -28,6 +29,7 @@ app.command()(claims)
 app.command()(train)
 app.command()(retrieval)
 app.command()(crashes)
+app.command()(injection)
 speed.command()(dumps)
 speed.command()(embedding)
 speed.command()(search)
