@@ -11,6 +11,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
+from bot.model_settings import PriceValues, StageValues
 from bot.settings import CORPUS_NAME_RULE, READER_RULE, SOURCES, Settings, SettingsError
 
 PREFIX = "FOOTNOTE_"
@@ -20,6 +21,7 @@ Key = tuple[str | int, ...]
 _KINDS = {
     "int": "a whole number",
     "float": "a number",
+    "bool": "true or false",
     "string": "text in quotes",
     "tuple": "a list in [ ], or tables under [[ ]]",
     "path": "a path in quotes",
@@ -27,6 +29,11 @@ _KINDS = {
     "mapping": "a table of keys",
     "dict": "a table of keys",
 }
+_NAMED_TABLES: Mapping[Key, type[BaseModel]] = {("model", "stages"): StageValues, ("model", "prices"): PriceValues}
+"""Tables of tables whose names are the operator's own."""
+_DEPTH = 3
+"""Parts of a key above those of such a table's own."""
+_SECRETS = frozenset({"api_key", "azure_ad_token", "database"})
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
 _HEADER = re.compile(r"\s*(\[{1,2})\s*([\w.-]+)\s*\]")
 _SETTING = re.compile(r"\s*([\w.-]+)\s*=")
@@ -50,7 +57,7 @@ class Surroundings:
 def plain_fault(faults: Sequence[ErrorDetails], surroundings: Surroundings) -> SettingsError:
     """Put the first of pydantic's findings into plain words; a misspelt key comes before what is missing for it."""
     fault = min(faults, key=lambda fault: fault["type"] != "extra_forbidden")
-    key, siblings = _of_source(fault)
+    key, siblings = _place(fault)
     if fault["type"] == "extra_forbidden":
         return unknown_key(key, where=surroundings.where(key), siblings=siblings)
     missing = fault["type"] in {"missing", "union_tag_not_found"}
@@ -86,6 +93,15 @@ def written(key: Key) -> str:
     """Write a key as people do: `corpus[2].name`, counted from 1."""
     parts = [f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in key]
     return "".join(parts).removeprefix(".")
+
+
+def _place(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
+    """Return the key that a fault is in as it is written, and the keys beside it where they depend on what is set."""
+    table = next((table for table in _NAMED_TABLES if fault["loc"][:2] == table and len(fault["loc"]) > _DEPTH), ())
+    if table:
+        above = ".".join(map(str, fault["loc"][:-1]))
+        return fault["loc"], list(known_keys(_NAMED_TABLES[table], f"{above}."))
+    return _of_source(fault)
 
 
 def _of_source(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
@@ -141,16 +157,24 @@ def _wrong(fault: ErrorDetails) -> str:
         return "is missing"
     if kind == "value_error":
         return str(bounds["error"])
+    wanted = _wanted(fault, bounds)
+    if not wanted:
+        return f"is wrong: {fault['msg']}"
+    shown = bounds["tag"] if kind == "union_tag_invalid" else fault["input"]
+    return f"must be {wanted}" + ("" if fault["loc"][-1] in _SECRETS else f", not {_shown(shown)}")
+
+
+def _wanted(fault: ErrorDetails, bounds: Mapping[str, Any]) -> str:
+    """Say what would be right; nothing where we have no words for it."""
+    kind = fault["type"]
     if kind == "string_pattern_mismatch":
-        rule = READER_RULE if fault["loc"][-2:-1] == ("readers",) else CORPUS_NAME_RULE
-        return f"must be {rule}, not {_shown(fault['input'])}"
+        return READER_RULE if fault["loc"][-2:-1] == ("readers",) else CORPUS_NAME_RULE
     if kind == "union_tag_invalid":
-        return f"must be {bounds['expected_tags'].replace(', ', ' or ')}, not {_shown(bounds['tag'])}"
-    for bound, words in _BOUNDS.items():
-        if bound in bounds:
-            return f"must be {words} {bounds[bound]:g}, not {_shown(fault['input'])}"
-    wanted = _KINDS.get(kind.split("_")[0])
-    return f"must be {wanted}, not {_shown(fault['input'])}" if wanted else f"is wrong: {fault['msg']}"
+        return str(bounds["expected_tags"].replace(", ", " or "))
+    if kind == "literal_error":
+        return str(bounds["expected"])
+    bound = next((bound for bound in _BOUNDS if bound in bounds), "")
+    return f"{_BOUNDS[bound]} {bounds[bound]:g}" if bound else _KINDS.get(kind.split("_")[0], "")
 
 
 def _shown(value: Any) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
 
 from bot.settings import FILE_NAME, Settings, SettingsError, expanded
@@ -19,6 +19,8 @@ from bot.settings_faults import PREFIX, Surroundings, plain_fault, unknown_key
 
 NOT_SETTINGS = frozenset({"config", "debug", "data"})
 """Variables that the command line and the tests read, not the settings."""
+NAMES_FILE = "_file"
+"""How variables end that name a file which holds the value."""
 SECRETS_OF_OWNERS = ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN")
 """Variables of OpenAI's own client; each may also name a file, as `OPENAI_API_KEY_FILE`."""
 FROM_ORCHESTRATORS = re.compile(r"service_|port($|_)")
@@ -39,7 +41,10 @@ class _Surrounding(Settings, BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let the environment win over the file."""
+        """Let the environment win over the file; variables that name files are read by us."""
+        if isinstance(env_settings, EnvSettingsSource):
+            variables = env_settings.env_vars.items()
+            env_settings.env_vars = {name: value for name, value in variables if not name.lower().endswith(NAMES_FILE)}
         return env_settings, init_settings
 
 
@@ -112,10 +117,10 @@ def _from_named_files(environment: Mapping[str, str]) -> dict[str, Any]:
     """Read the values of variables such as `FOOTNOTE_DATABASE_FILE`, which name a file that holds a secret."""
     values: dict[str, Any] = {}
     for name in _ours(environment):
-        if not name.lower().endswith("_file") or not environment[name]:
+        if not name.lower().endswith(NAMES_FILE) or not environment[name]:
             continue
         value: Any = _secret(name, Path(environment[name]))
-        for key in reversed(name.lower().removeprefix(PREFIX.lower()).removesuffix("_file").split("__")):
+        for key in reversed(name.lower().removeprefix(PREFIX.lower()).removesuffix(NAMES_FILE).split("__")):
             value = {key: value}
         values = _merged(values, value)
     return values
@@ -143,7 +148,7 @@ def _merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
 
 def _refuse_unknown(environment: Mapping[str, str]) -> None:
     for name in _ours(environment):
-        key = name.lower().removeprefix(PREFIX.lower()).split("__")[0].removesuffix("_file")
+        key = name.lower().removeprefix(PREFIX.lower()).split("__")[0].removesuffix(NAMES_FILE)
         if not (key in Settings.model_fields or key in NOT_SETTINGS or FROM_ORCHESTRATORS.match(key)):
             raise unknown_key((key,), where=name)
 

@@ -1,0 +1,163 @@
+"""The settings of a model: from the file, from the variables of OpenAI's client, and never with a key in sight."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.app import settings_digest
+from bot.commands.setting_up import write_starter
+from bot.model_settings import ModelValues
+from bot.settings import LimitSettings, Settings, SettingsError
+from bot.settings_reading import load
+from pipeline.kit import Limits
+from pipeline.llm.settings import ModelSettings, Price, StageSettings
+from pipeline.model import Budget
+from pipeline.stages import STAGES
+
+KEY = "sk-hush-0123456789"
+OTHER = "sk-other-0123456789"
+
+
+def _load(text: str) -> Settings:
+    Path("footnote.toml").write_text(text, encoding="utf-8")
+    return load()
+
+
+def test_the_defaults_are_those_of_the_adapter_and_of_the_kit() -> None:
+    """Nobody has to say them twice."""
+    assert ModelValues().plain() == ModelSettings()
+    assert LimitSettings().kit(student=False) == Limits()
+    assert LimitSettings().budget == Budget()
+    assert not ModelValues().configured
+
+
+def test_everything_about_a_model_can_be_set() -> None:
+    """Stages by the name of their model, or by a table of what they ask differently."""
+    settings = _load(f"""
+        [model]
+        name = "m"
+        base_url = "http://localhost:8000/v1"
+        api_key = "{KEY}"
+        stages = {{ verify = "large", draft = {{ temperature = 0.5, max_tokens = 90 }} }}
+        temperature = ""
+        thinks = true
+        prices = {{ "m.1" = {{ prompt = 0.5, completion = 1.5 }} }}
+        student = true
+        """)
+    plain = settings.model.plain()
+
+    assert (plain.name, plain.base_url, plain.api_key.value) == ("m", "http://localhost:8000/v1", KEY)
+    assert plain.stages == {"verify": StageSettings("large"), "draft": StageSettings(temperature=0.5, max_tokens=90)}
+    assert (plain.temperature, plain.thinks) == (None, True)
+    assert plain.prices == {"m.1": Price(0.5, 1.5)}
+    assert settings.model.names == "m, large (verify)"
+    assert settings.limits.kit(student=settings.model.student).student
+
+
+@pytest.mark.parametrize(
+    ("variables", "configured"),
+    [
+        ({}, False),
+        ({"OPENAI_API_KEY": ""}, False),
+        ({"OPENAI_MODEL": "m"}, False),
+        ({"OPENAI_API_KEY": KEY}, True),
+        ({"OPENAI_BASE_URL": "http://localhost:1/v1", "OPENAI_MODEL": "m"}, True),
+        ({"FOOTNOTE_MODEL__API_KEY": KEY, "FOOTNOTE_MODEL__NAME": "m"}, True),
+    ],
+)
+def test_a_model_is_configured_by_a_key_or_an_address(
+    variables: dict[str, str], *, configured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under the names that OpenAI's client uses, or ours."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    assert load().model.configured is configured
+
+
+def test_the_file_wins_over_the_variables_of_the_client_and_ours_win_over_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Theirs fill in what is left open."""
+    monkeypatch.setenv("OPENAI_MODEL", "theirs")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://theirs:1/v1")
+    monkeypatch.setenv("FOOTNOTE_MODEL__BASE_URL", "http://ours:1/v1")
+    model = _load("[model]\nname = 'file'\nbase_url = 'http://file:1/v1'\n").model
+
+    assert (model.name, model.base_url) == ("file", "http://ours:1/v1")
+    assert model.api_key.get_secret_value() == KEY
+
+
+def test_azure_has_variables_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenAI's key is not sent there."""
+    monkeypatch.setenv("OPENAI_API_KEY", OTHER)
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://ours.openai.azure.com")
+    monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
+    plain = _load("[model]\napi = 'azure'\nname = 'deployment'\n").model.plain()
+
+    assert (plain.api_key.value, plain.base_url) == (KEY, "https://ours.openai.azure.com")
+    assert plain.api_version == "2024-10-21"
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY_FILE", "FOOTNOTE_MODEL__API_KEY_FILE"])
+def test_a_key_can_stand_in_a_file(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of its line is no part of it."""
+    Path("key").write_text(f"{KEY}\n", encoding="utf-8")
+    monkeypatch.setenv(variable, "key")
+
+    assert load().model.api_key.get_secret_value() == KEY
+
+
+def test_a_key_file_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not the absence of a model."""
+    monkeypatch.setenv("OPENAI_API_KEY_FILE", "missing")
+    with pytest.raises(SettingsError, match="missing that OPENAI_API_KEY_FILE names"):
+        load()
+
+
+def test_no_key_is_seen_in_settings_and_two_keys_make_no_two_digests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody learns from the record that a key was changed, or which it was."""
+    digests = set()
+    for key in (KEY, OTHER):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        settings = load()
+        seen = repr(settings) + str(settings.model_dump()) + settings.model_dump_json() + repr(settings.model.plain())
+        assert key not in seen
+        digests.add(settings_digest(settings))
+    monkeypatch.delenv("OPENAI_API_KEY")
+
+    assert len(digests) == 1
+    assert settings_digest(load()) not in digests
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("api = 'x'", "model.api must be 'openai' or 'azure', not \"x\"."),
+        ("thinks = 'maybe'", 'model.thinks must be true or false, not "maybe".'),
+        ("temperature = 9", "model.temperature must be at most 2, not 9."),
+        ("base_url = 'localhost'", 'model.base_url must be empty or begin with "http://"'),
+        ("stages = { verfy = 'm' }", "model.stages has no stage 'verfy'; there are: query, summarise,"),
+        ("stages = { verify = { nam = 'm' } }", "Did you mean `model.stages.verify.name`?"),
+        ("prices = { m = { prompt = 1 } }", "model.prices.m.completion is missing. Add it."),
+        ("prices = { m = { prompt = 1, completion = 1, cahced = 1 } }", "Did you mean `model.prices.m.cached`?"),
+        ("api_kee = 'sk-hush-0123456789'", "there is no setting `model.api_kee`. Did you mean `model.api_key`?"),
+        ("api_key = ['sk-hush-0123456789']", "model.api_key must be text in quotes."),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_plain_line_without_the_key(text: str, expected: str) -> None:
+    """Not in the error that it came from either, which `--debug` shows."""
+    with pytest.raises(SettingsError) as caught:
+        _load(f"[model]\n{text}\n")
+
+    assert expected in f"{caught.value} {caught.value.hint}"
+    assert KEY not in f"{caught.value} {caught.value.hint} {caught.value.__cause__}"
+
+
+def test_the_starter_file_names_every_stage() -> None:
+    """As they are."""
+    text = write_starter(Path("starter.toml")).read_text(encoding="utf-8")
+
+    assert f"# The stages: {', '.join(STAGES)}." in text
