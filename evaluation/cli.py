@@ -17,6 +17,7 @@ from evaluation.speed.dumps import dumps
 from evaluation.speed.embedding import embedding
 from evaluation.speed.search import search
 from evaluation.speed.wikipedia import wikipedia
+from evaluation.statements import statements
 
 app = typer.Typer(no_args_is_help=True, help="Measure how well and how fast it answers.")
 speed = typer.Typer(no_args_is_help=True, help="Measure speed and memory.")
@@ -29,6 +30,7 @@ app.command()(claims)
 app.command()(train)
 app.command()(retrieval)
 app.command()(crashes)
+app.command()(statements)
 app.command()(injection)
 speed.command()(dumps)
 speed.command()(embedding)

@@ -24,7 +24,7 @@ from evaluation.errors import EvaluationError
 from evaluation.fitting import Floats, folds
 from pipeline.support.scoring import OUTERMOST, WEIGHTS, Member, Scorer, to_json
 
-MEMBERS, HIDDEN, RIDGE, PACE, ROUNDS = 10, 8, 3.0, 0.003, 40
+MEMBERS, HIDDEN, RIDGE, PACE, ROUNDS = 10, 16, 3.0, 0.003, 40
 FOLDS = 5
 LOST = {"loose": 0.005, "normal": 0.02}
 """The share of supported claims that a level may lose, every set weighing the same; `strict` is the most accurate."""
