@@ -83,7 +83,8 @@ def judged(alone: Sequence[Held], together: Held) -> Judged:
         return Judged(Verdict.SUPPORTS, _why(supporting[0]) + otherwise, _shown(supporting))
     if against:
         return Judged(Verdict.REFUTES, _why(against[0]), _shown(against))
-    return Judged(Verdict.NOT_ENOUGH_INFO, _why(together), together.nearest)
+    scattered = "no single passage says all of it; together, " if together.support.holds else ""
+    return Judged(Verdict.NOT_ENOUGH_INFO, scattered + _why(together), together.nearest)
 
 
 def overruled(found: Verification, support: Support) -> Verification:

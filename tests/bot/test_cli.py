@@ -25,6 +25,7 @@ COMMANDS = [
     ["reindex"],
     ["search"],
     ["ask"],
+    ["check"],
     ["chat"],
     ["audit", "list"],
     ["audit", "show"],

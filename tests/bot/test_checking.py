@@ -1,0 +1,127 @@
+"""`footnote check`: what it asks of the house, what it prints, and that it works on the real one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli import app
+from bot.commands.frame import Invocation
+from pipeline.types import Answer, AnsweredSentence, Status
+from storage.types import CheckedClaim, Claim, Verdict
+from tests.bot.house import House, answered, citation
+
+HANDBOOK = str(Path(__file__).parents[2] / "examples" / "handbook")
+CLAIM = "The quay opens at eight."
+
+
+def found(verdict: Verdict = Verdict.REFUTES, reasoning: str = "says “eight”; the passage says “seven”") -> Any:
+    """Return what a check comes back with."""
+    checked = CheckedClaim(Claim(CLAIM, origin="user"), verdict, ("p1",), reasoning)
+    said = Answer(
+        Status.ANSWERED, (AnsweredSentence("The quay opens at seven.", (1,)),), (citation(),), claims=(checked,)
+    )
+    return answered(answer=said, text=f"{verdict}: {reasoning}")
+
+
+def run(*arguments: str, house: House | None = None, typed: str = "") -> Result:
+    """Run a command, in a house if there is one."""
+    invocation = Invocation(doors=house.doors()) if house else None
+    return CliRunner().invoke(app, arguments, obj=invocation, input=typed, prog_name="footnote")
+
+
+def test_a_verdict_is_shown_with_why_and_its_evidence() -> None:
+    """The claim is asked as the machine's owner, of the corpora and the system that are named."""
+    house = House(answer=found())
+    result = run("check", CLAIM, "--corpus", "handbook", "--system", "extractive", house=house)
+
+    assert result.exit_code == 0
+    assert [line.rstrip() for line in result.stdout.splitlines()] == [
+        "REFUTES  The quay opens at eight.",
+        "says “eight”; the passage says “seven”",
+        "",
+        "[1] Harbour › Hours · 2026-03-01",
+        "    https://example.com/harbour.md",
+        "    “The quay opens at seven.”",
+    ]
+    (asked,) = house.asked
+    assert (asked.text, asked.corpora, asked.system) == (CLAIM, ("handbook",), "extractive")
+
+
+def test_as_json_it_is_the_document_of_the_contract() -> None:
+    """With what it took besides."""
+    document = json.loads(run("check", "-", "--json", house=House(answer=found()), typed=f"{CLAIM}\n").stdout)
+
+    assert document == {
+        "schema": 1,
+        "answer_id": "abc123",
+        "claim": CLAIM,
+        "verdict": "REFUTES",
+        "reasoning": "says “eight”; the passage says “seven”",
+        "evidence": [
+            {
+                "title": "Harbour",
+                "url": "https://example.com/harbour.md",
+                "quote": "The quay opens at seven.",
+                "passage_id": "p1",
+            }
+        ],
+        "system": "extractive",
+        "model": None,
+        "usage": {"llm_calls": 0, "llm_rounds": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": None},
+        "seconds": 0.25,
+    }
+
+
+def test_nothing_that_a_model_reasons_commands_the_terminal() -> None:
+    """It is one line of plain text."""
+    evil = found(reasoning="\x1b[2Jx\n\x1b]0;owned\x07")
+
+    assert not set(run("check", CLAIM, house=House(answer=evil)).stdout) & {"\x1b", "\x07"}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Read the example handbook in, once."""
+    folder = tmp_path_factory.mktemp("home")
+    environment = {"FOOTNOTE_HOME": str(folder)}
+    arguments = ["ingest", "folder", HANDBOOK, "--corpus", "handbook", "--json"]
+    assert CliRunner().invoke(app, arguments, env=environment).exit_code == 0
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict", "quote"),
+    [
+        ("Ebbline costs 95 euros a month.", "SUPPORTS", "Ebbline costs 95 euros a month"),
+        ("Ebbline costs 65 euros a month.", "REFUTES", "Ebbline costs 95 euros a month"),
+        ("Ebbline was praised by the king of Norway.", "NOT ENOUGH INFO", ""),
+        ("Der Zuschuss zum Deutschlandticket beträgt 50 Euro im Monat.", "REFUTES", "beträgt 30 Euro im Monat"),
+    ],
+)
+def test_without_a_model_the_local_check_judges(
+    claim: str, verdict: str, quote: str, home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the real house; the turn is on record and verifies."""
+    monkeypatch.setenv("FOOTNOTE_HOME", home)
+    document = json.loads(run("check", claim, "--json").stdout)
+
+    assert (document["claim"], document["verdict"]) == (claim, verdict)
+    assert quote in "".join(shown["quote"] for shown in document["evidence"])
+    assert document["reasoning"]
+    shown = json.loads(run("audit", "show", document["answer_id"], "--json").stdout)
+    assert shown["entries"][0]["body"]["task"] == "check"
+    assert json.loads(run("audit", "verify", "--json").stdout)["findings"] == []
+
+
+@pytest.mark.parametrize("claim", ["", "Is it?", "It is. It was."])
+def test_what_is_no_claim_is_one_plain_line(claim: str, home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And exit status 1."""
+    monkeypatch.setenv("FOOTNOTE_HOME", home)
+    result = run("check", claim, "--json")
+
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["error"]["kind"] == "not_a_claim"
+    assert result.stderr.count("\n") == 1

@@ -1,0 +1,159 @@
+"""Fact-checking: what is decided of a claim, by rules and by a model that the rules may overrule."""
+
+import pytest
+
+from pipeline.checking import Held, by_model, by_rules, judged, overruled, refuse_unclaimed
+from pipeline.errors import ModelUnavailable, NotAClaim, SearchUnavailable
+from pipeline.findings import sentences_of
+from pipeline.kit import Limits
+from pipeline.parsing.verdict import Verification
+from pipeline.supporting import LONGEST
+from pipeline.types import ClaimChecked, Status, Support
+from storage.types import CheckedClaim, Verdict
+from tests.pipeline.scripted import ScriptedLLM
+from tests.pipeline.world import Shelf, Stage, Told, hit, question, reads_alike
+
+LIGHT = hit("Skarholm lighthouse was built in 1887. A keeper lives beside it.", key="light.md", title="Skarholm light")
+PIER = hit("The pier of Skarholm is made of oak.", key="pier.md", title="Pier")
+SHELF = Shelf([LIGHT, PIER])
+HOLDS = Support(0.9, holds=True, reasons=("the passages say it",))
+DOUBTFUL = Support(0.2, holds=False, reasons=("too little of it",), appealable=True)
+ABSENT = Support(0.2, holds=False, reasons=("no passage mentions it",))
+CONTRADICTED = Support(0.2, holds=False, reasons=("says 2; the passage says 3",), contradicted=True)
+
+
+def held(support: Support, found=LIGHT) -> Held:
+    return Held(support, sentences_of([found])[:1])
+
+
+async def check(claim, system=by_rules, llm=None, supports=reads_alike, shelf=SHELF) -> tuple[Told, CheckedClaim]:
+    """Check a claim; return what was told, and the claim with its verdict."""
+    stage = Stage(shelf, question(claim), Limits(), llm, supports)
+    told = stage.told(await system(question(claim), stage.kit))
+    (checked,) = [event.checked for event in told.events if isinstance(event, ClaimChecked)]
+    return told, checked
+
+
+@pytest.mark.parametrize(
+    ("alone", "together", "verdict", "reasoning"),
+    [
+        ([HOLDS, DOUBTFUL], HOLDS, Verdict.SUPPORTS, "the passages say it"),
+        ([DOUBTFUL, HOLDS], HOLDS, Verdict.SUPPORTS, "the passages say it"),
+        ([HOLDS, DOUBTFUL], DOUBTFUL, Verdict.NOT_ENOUGH_INFO, "too little of it"),
+        (
+            [DOUBTFUL, DOUBTFUL],
+            HOLDS,
+            Verdict.NOT_ENOUGH_INFO,
+            "no single passage says all of it; together, the passages say it",
+        ),
+        ([ABSENT, CONTRADICTED], ABSENT, Verdict.REFUTES, "says 2; the passage says 3"),
+        ([ABSENT], ABSENT, Verdict.NOT_ENOUGH_INFO, "no passage mentions it"),
+        (
+            [HOLDS, CONTRADICTED],
+            HOLDS,
+            Verdict.SUPPORTS,
+            "the passages say it; yet another passage differs: says 2; the passage says 3",
+        ),
+    ],
+)
+def test_what_passages_say_alone_and_together_makes_a_verdict(alone, together, verdict, reasoning):
+    """A chance likeness of one of several is not enough; a contradiction counts where nothing supports."""
+    found = judged([held(support) for support in alone], held(together))
+
+    assert (found.verdict, found.reasoning) == (verdict, reasoning)
+    assert found.evidence
+
+
+@pytest.mark.parametrize(
+    ("said", "support", "verdict"),
+    [
+        (Verdict.SUPPORTS, HOLDS, Verdict.SUPPORTS),
+        (Verdict.SUPPORTS, DOUBTFUL, Verdict.SUPPORTS),
+        (Verdict.SUPPORTS, ABSENT, Verdict.NOT_ENOUGH_INFO),
+        (Verdict.SUPPORTS, CONTRADICTED, Verdict.REFUTES),
+        (Verdict.REFUTES, HOLDS, Verdict.REFUTES),
+        (Verdict.NOT_ENOUGH_INFO, HOLDS, Verdict.NOT_ENOUGH_INFO),
+    ],
+)
+def test_rules_overrule_a_model_only_where_it_takes_for_supported_what_they_know_is_not(said, support, verdict):
+    """On meaning the model knows better."""
+    assert overruled(Verification(said, (1,), "Because."), support).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "no words"),
+        ("?! 🎉", "no words"),
+        ("Was it built in 1887?", "a question"),
+        ("Wurde er 1887 gebaut? »", "a question"),
+        ("它建于1887年吗？", "a question"),
+        ("It was built in 1887. It is made of oak.", "2 sentences"),
+        ("word " * LONGEST, "characters"),
+    ],
+)
+def test_what_is_no_single_statement_is_refused_with_what_to_do(text, expected):
+    """Before anything is looked up."""
+    with pytest.raises(NotAClaim, match=expected) as caught:
+        refuse_unclaimed(text)
+
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["Dr. Hagen lives in St. Olav at No. 5 since 1990.", "它建于1887年。", "the pier is oak", "E = mc² is his."]
+)
+def test_one_statement_is_taken_in_any_form(text):
+    """Abbreviations end no sentence, and a full stop is not needed."""
+    refuse_unclaimed(text)
+
+
+async def test_a_claim_that_passages_say_is_supported_and_its_evidence_is_quoted():
+    """Through the gate, so that it is on record as an answer is."""
+    told, checked = await check("Skarholm lighthouse was built in 1887.")
+
+    assert (checked.verdict, checked.claim.origin) == (Verdict.SUPPORTS, "user")
+    assert checked.evidence == (LIGHT.passage.id,)
+    assert told.answer.status is Status.ANSWERED
+    assert [one.quote for one in told.answer.citations] == ["Skarholm lighthouse was built in 1887."]
+
+
+async def test_of_what_nothing_is_found_for_too_little_is_known():
+    """That is said, with no evidence."""
+    told, checked = await check("Kangaroos sleep standing.")
+
+    assert (checked.verdict, checked.reasoning) == (Verdict.NOT_ENOUGH_INFO, "nothing was found to hold it against")
+    assert (told.answer.status, told.answer.citations) == (Status.ABSTAINED, ())
+
+
+async def test_a_claim_is_put_to_the_model_with_the_numbered_sentences_of_what_was_found():
+    """Its verdict and reasoning are told, with the sentences it names."""
+    reply = "Reasoning: It says oak.\nSentences: 3\nVerdict: REFUTES"
+    llm = ScriptedLLM({"verify": reply})
+    told, checked = await check("Skarholm lighthouse has a pier of stone.", by_model, llm)
+
+    assert (checked.verdict, checked.reasoning) == (Verdict.REFUTES, "It says oak.")
+    assert [one.quote for one in told.answer.citations] == ["The pier of Skarholm is made of oak."]
+    assert "Claim: Skarholm lighthouse has a pier of stone." in llm.asked("verify")
+
+
+async def test_a_model_cannot_make_true_what_no_passage_mentions():
+    """A number that is not there."""
+    reply = "Reasoning: Sure.\nSentences: 1\nVerdict: SUPPORTS"
+    _, checked = await check("Skarholm lighthouse was built in 1999.", by_model, ScriptedLLM({"verify": reply}))
+
+    assert checked.verdict is Verdict.NOT_ENOUGH_INFO
+    assert "a number is not in its passages" in checked.reasoning
+
+
+async def test_an_outage_is_no_verdict():
+    """Neither of the search nor of the model."""
+
+    class Broken(Shelf):
+        async def search(self, *_):
+            raise SearchUnavailable("The index is gone.")
+
+    with pytest.raises(SearchUnavailable):
+        await check("The pier is made of oak.", shelf=Broken([]))
+    with pytest.raises(ModelUnavailable):
+        await check("The pier is made of oak.", by_model, ScriptedLLM({"verify": ModelUnavailable("gone")}))
