@@ -11,14 +11,14 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bot.commands import asking, auditing, chatting, checking, indexes, ingesting, setting_up
+from bot.commands import asking, auditing, chatting, checking, doctoring, indexes, ingesting, setting_up
 from bot.commands.frame import examples, invocation_of
 from bot.console import opened_output, told_plainly
 
 PLUGINS = "footnote.commands"
 """The entry-point group in which packages above `bot` offer commands of their own."""
 
-ORDER = ("init", "ingest", "corpora", "reindex", "search", "ask", "check", "chat", "audit")
+ORDER = ("init", "doctor", "ingest", "corpora", "reindex", "search", "ask", "check", "chat", "audit")
 
 
 class Commands(TyperGroup):
@@ -62,6 +62,9 @@ app = typer.Typer(
     ),
 )
 app.command(epilog=examples("footnote init"))(setting_up.init)
+app.command(epilog=examples("footnote doctor", "footnote doctor --model", "footnote doctor --model --stage verify"))(
+    doctoring.doctor
+)
 app.add_typer(ingesting.app, name="ingest")
 app.command(epilog=examples("footnote corpora"))(indexes.corpora)
 app.command(epilog=examples("footnote reindex"))(indexes.reindex)

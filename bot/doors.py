@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from bot.turns import Answered, Asked
     from ingest.refreshing import Progress, RefreshReport
     from ingest.types import Source
+    from pipeline.llm.settings import ModelSettings
+    from pipeline.model import LLM
     from pipeline.types import Event
     from storage.passages import PassageStore
 
@@ -80,6 +82,12 @@ def _open_dump(dump: Path) -> Source:
     return WikipediaDump(dump)
 
 
+def _open_model(settings: ModelSettings) -> AbstractAsyncContextManager[LLM]:
+    from pipeline.llm.opening import open_model
+
+    return open_model(settings)
+
+
 async def _answer(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answered:
     from bot.answering import answer
 
@@ -111,3 +119,4 @@ class Doors:
     open_dump: Callable[[Path], Source] = _open_dump
     refresh: Refresh = _refresh
     check: TakeTurn = _check
+    open_model: Callable[[ModelSettings], AbstractAsyncContextManager[LLM]] = _open_model

@@ -1,0 +1,180 @@
+"""Asks a model the gold cases, kind after kind, several at once, and keeps what came of each.
+
+What is kept stands in `Examination` while it grows, so that whoever stops it has what was measured so far.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+
+from bot.doctoring.cases import Case
+from bot.doctoring.judging import Judgement
+from bot.doctoring.kinds import Kind
+from pipeline.asking import Prompter
+from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, PipelineError, UnreadableReply
+from pipeline.llm.counting import prompt_tokens, tokens
+from pipeline.model import LLM, ModelCall, ModelReply, Piece, Spent
+from pipeline.stages.together import each
+from storage.types import Step
+
+GIVE_UP = 6
+"""After so many cases of a kind in a row that the model gave no reply to, no more of the kind are asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the model as it was noted."""
+
+    seconds: float
+    error: str = ""
+    """The kind of error it ended in; empty for a reply that could be read."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    sent_tokens: int = 0
+    """About how many tokens were sent, by our own count."""
+    written_tokens: int = 0
+    """About how many tokens the visible reply has, by our own count."""
+    estimated: bool = False
+    cost: float | None = None
+    cut: bool = False
+    """Whether the reply ended at its limit of tokens."""
+    tries: int = 1
+    thought: bool = False
+    schema: bool = False
+    """Whether JSON was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a case."""
+
+    case: str
+    calls: tuple[Call, ...]
+    judgement: Judgement | None = None
+    """None where no reply could be read."""
+    fault: PipelineError | None = None
+    """Why no reply came at all; None where one came, readable or not."""
+
+
+@dataclass(slots=True)
+class Examination:
+    """What was measured of one way to ask a model, so far."""
+
+    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
+    """By kind."""
+    cut_short: dict[str, PipelineError] = field(default_factory=dict)
+    """Why some kinds were not examined to their end."""
+
+    @property
+    def fault(self) -> PipelineError | None:
+        """Why nothing was measured; None if anything was."""
+        ended = [outcome for outcomes in self.outcomes.values() for outcome in outcomes]
+        return ended[0].fault if ended and all(outcome.fault for outcome in ended) else None
+
+
+class Examiner:
+    """Examines one model that is asked in one way."""
+
+    def __init__(self, llm: LLM, spent: Spent, *, now: datetime, student: bool, at_once: int) -> None:
+        """Take the model, what may be spent in all, the day of the cases, and how many calls run at once."""
+        self.found = Examination()
+        self._llm = llm
+        self._spent = spent
+        self._now = now
+        self._student = student
+        self._at_once = at_once
+
+    async def examine(self, kind: Kind, cases: tuple[Case, ...], tell: Callable[[], None]) -> None:
+        """Ask all cases of a kind; fewer where the model gives no reply any more, or the budget is used up."""
+        if self._is_over():
+            return
+        self.found.outcomes[kind.name] = []
+        left = iter(cases)
+        await each(self._work(kind, left, tell) for _ in range(self._at_once))
+
+    async def _work(self, kind: Kind, left: Iterator[Case], tell: Callable[[], None]) -> None:
+        for case in left:
+            outcome = await self._outcome(kind, case)
+            if isinstance(outcome.fault, BudgetExceeded):
+                self.found.cut_short[kind.name] = _used_up(self._spent)
+                return
+            self.found.outcomes[kind.name].append(outcome)
+            tell()
+            if outcome.fault and self._is_hopeless(kind):
+                self.found.cut_short[kind.name] = outcome.fault
+            if kind.name in self.found.cut_short:
+                return
+
+    async def _outcome(self, kind: Kind, case: Case) -> Outcome:
+        calls: list[Call] = []
+        counted = _Counted(self._llm)
+        prompter = Prompter(
+            counted,
+            self._spent,
+            note=lambda step, _: calls.append(_call(step, counted.sent)),
+            now=self._now,
+            random=Random(case.name),  # noqa: S311 - it draws fences, and a case is asked alike each time
+            student=self._student,
+        )
+        try:
+            value = await kind.asked(case, prompter, student=self._student)
+        except UnreadableReply:
+            return Outcome(case.name, tuple(calls))
+        except PipelineError as error:
+            return Outcome(case.name, tuple(calls), fault=error)
+        return Outcome(case.name, tuple(calls), kind.judge(case, value))
+
+    def _is_hopeless(self, kind: Kind) -> bool:
+        last = [outcome.fault for outcome in self.found.outcomes[kind.name][-GIVE_UP:]]
+        dead = (isinstance(one, ModelUnavailable) and not isinstance(one, ModelRefused) for one in last)
+        return len(last) == GIVE_UP and all(dead)
+
+    def _is_over(self) -> bool:
+        """Return whether nothing more can come of it: the budget is used up, or no kind got a single reply."""
+        spent = any(isinstance(fault, BudgetExceeded) for fault in self.found.cut_short.values())
+        return spent or (self.found.fault is not None and bool(self.found.cut_short))
+
+
+def _used_up(spent: Spent) -> BudgetExceeded:
+    return BudgetExceeded(f"the {spent.budget.tokens:,} tokens that this may use are used up", hint="raise --tokens")
+
+
+class _Counted:
+    """A model whose calls are counted by our own estimate, to be held against what the server counts."""
+
+    def __init__(self, llm: LLM) -> None:
+        self._llm = llm
+        self.sent = 0
+
+    def structured(self, stage: str) -> bool:
+        """See `pipeline.model.LLM`."""
+        return self._llm.structured(stage)
+
+    async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
+        """See `pipeline.model.LLM`."""
+        self.sent = prompt_tokens(call)
+        return await self._llm.complete(call, spent)
+
+    def stream(self, call: ModelCall, spent: Spent) -> AsyncIterator[Piece | ModelReply]:
+        """See `pipeline.model.LLM`."""
+        self.sent = prompt_tokens(call)
+        return self._llm.stream(call, spent)
+
+
+def _call(step: Step, sent: int) -> Call:
+    noted = step.facts
+    return Call(
+        step.milliseconds / 1000,
+        noted.get("error", "").partition(":")[0],
+        noted.get("prompt_tokens", 0),
+        noted.get("completion_tokens", 0),
+        sent,
+        tokens(noted.get("reply", "")),
+        noted.get("estimated", False),
+        noted.get("cost"),
+        noted.get("finish") == "length",
+        noted.get("attempts", 1),
+        bool(noted.get("reasoning")),
+        noted["format"] == "schema",
+    )

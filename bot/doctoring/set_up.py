@@ -1,0 +1,42 @@
+"""What is set up, by what can be known without asking anybody: the home, what is indexed, the model that is set."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from bot.app import Records
+from bot.settings import Settings
+from bot.tables import counted
+
+
+async def found(
+    settings: Settings, open_records: Callable[[Settings], AbstractAsyncContextManager[Records]]
+) -> dict[str, Any]:
+    """Return what is set up, as JSON. Raises `StorageError` where the database cannot be used."""
+    corpora = 0, 0
+    if settings.database or settings.home.exists():
+        async with open_records(settings) as records:
+            infos = await records.manifest.corpora()
+            corpora = len(infos), sum(info.passages for info in infos)
+    model = {"name": settings.model.names, "server": settings.model.plain().server}
+    return {
+        "schema": 1,
+        "home": str(settings.home),
+        "corpora": corpora[0],
+        "passages": corpora[1],
+        "model": model if settings.model.configured else None,
+    }
+
+
+def view(facts: dict[str, Any]) -> RenderableType:
+    """Show it, and what to do next."""
+    nothing = "nothing; `footnote ingest folder PATH --corpus NAME` reads a folder in"
+    indexed = f"{counted(facts['passages'], 'passage')} of {facts['corpora']} corpora" if facts["passages"] else nothing
+    model = "none; answers are quoted from the documents"
+    if facts["model"]:
+        model = f"{facts['model']['name']} at {facts['model']['server']}; `footnote doctor --model` tries it"
+    lines = ("Settings: can be read", f"Home:     {facts['home']}", f"Indexed:  {indexed}", f"Model:    {model}")
+    return Group(*map(Text, lines))
