@@ -56,6 +56,9 @@ class Calendar:
     """Names and abbreviations that may stand beside a day or a year."""
     doubtful_months: frozenset[str]
     """Months that are also verbs, planets or given names."""
+    verbs: frozenset[str]
+    """Months that are months only with a capital, or where a text has none."""
+    ordinal_days: Mapping[str, int]
     weekdays: Mapping[str, int]
     decades: Mapping[str, int]
     centuries: frozenset[str]
@@ -76,18 +79,22 @@ def calendar() -> Calendar:
     sets = {
         key: frozenset(data[key].split())
         for key in (
-            "doubtful_months", "centuries", "century_first", "before_christ", "after_christ", "month_leads",
+            "doubtful_months", "verbs", "centuries", "century_first", "before_christ", "after_christ", "month_leads",
             "year_leads", "joints",
         )
     }  # fmt: skip
     months, weekdays = _numbered(data["months"]), _numbered(data["weekdays"])
+    ordinal_days = _numbered(data["ordinal_days"])
     beside = {**_numbered(data["short_months"]), **months}
     return Calendar(
         months=months,
         short_months=beside,
+        ordinal_days=ordinal_days,
         weekdays=weekdays,
         decades=data["decades"],
-        leads=frozenset({*beside, *weekdays, *data["decades"], *sets["centuries"], *sets["after_christ"]}),
+        leads=frozenset(
+            {*beside, *weekdays, *ordinal_days, *data["decades"], *sets["centuries"], *sets["after_christ"]}
+        ),
         **sets,
     )
 

@@ -11,7 +11,7 @@ from pipeline.support.known_names import forms, is_people, known_names, root
 from pipeline.support.names import Name, names
 from pipeline.support.numbers import Number
 from pipeline.support.polarity import scopes
-from pipeline.support.reading import Reading, without_possessive
+from pipeline.support.reading import Reading, is_row, without_possessive
 from pipeline.support.roles import may_turn
 from pipeline.support.units import same_kind, same_unit
 
@@ -74,7 +74,12 @@ def date_instead(alignment: Alignment, date: Date, *, elsewhere: bool) -> str:
 
 
 def name_instead(alignment: Alignment, name: Name, *, elsewhere: bool) -> str:
-    """Return the name that the source has in a name's place, where it shares no word with it."""
+    """Return the name that the source has in a name's place, where it shares no word with it.
+
+    In the row of a table the order of values says nothing, and its labels are none (see `tables`).
+    """
+    if is_row(alignment.source.text.text):
+        return ""
     place = _place(alignment, name, elsewhere=elsewhere, phrase=True)
     ours, theirs = alignment.sentence, alignment.source
     if place is None or not place.tight or _is_list(alignment, place):
@@ -133,7 +138,7 @@ def _is_list(alignment: Alignment, place: Gap) -> bool:
 def _instead(
     alignment: Alignment, said: T, given: Sequence[T], conflict: Callable[[T, T], bool], *, elsewhere: bool
 ) -> str:
-    place = _place(alignment, said, elsewhere=elsewhere)
+    place = None if elsewhere and is_row(alignment.source.text.text) else _place(alignment, said, elsewhere=elsewhere)
     if place is None or (elsewhere and not place.tight) or not _is_anchored(alignment, said):
         return ""
     start, end = place.given

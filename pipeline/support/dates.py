@@ -38,6 +38,8 @@ def _read(text: Tokens, place: int, known: Calendar) -> list[Date]:
     if low[0].isdecimal() or is_han_numeral(low):
         readers = (_in_digits, _chinese, _day_first, years_at)
         return next(filter(None, (reader(text, place, known) for reader in readers)), [])
+    if low in known.ordinal_days:
+        return _day_of(text, place, known)
     if low in known.short_months:
         return _month_first(text, place, known)
     if low in known.centuries:
@@ -130,13 +132,28 @@ def _day_first(text: Tokens, place: int, known: Calendar) -> list[Date]:
             beyond = end
     month_at = _skip(text, beyond, known.joints)
     month = known.short_months.get(text.at(month_at))
-    if month is None:
+    if month is None or _is_verb(text, month_at, known):
         return []
     year, last = _year_after(text, month_at + 1, known)
     return [
         Date(text.said(start, last if start == days[-1][1] else stop), start, last, year, month, number)
         for number, start, stop in days
     ]
+
+
+def _day_of(text: Tokens, place: int, known: Calendar) -> list[Date]:
+    """Read the first of May, with a year or without."""
+    month_at = place + 2
+    month = known.short_months.get(text.at(month_at)) if text.at(place + 1) == "of" else None
+    if month is None or _is_verb(text, month_at, known):
+        return []
+    year, last = _year_after(text, month_at + 1, known)
+    return [Date(text.said(place, last), place, last, year, month, known.ordinal_days[text.low[place]])]
+
+
+def _is_verb(text: Tokens, place: int, known: Calendar) -> bool:
+    """Whether a word is a month only by its letters: "children under 16 may enter"."""
+    return text.low[place] in known.verbs and text.words[place].islower() and not text.text.islower()
 
 
 def _day(text: Tokens, place: int) -> tuple[int | None, int]:
@@ -150,6 +167,8 @@ def _day(text: Tokens, place: int) -> tuple[int | None, int]:
 
 def _month_first(text: Tokens, place: int, known: Calendar) -> list[Date]:
     """Read May 3, 1990; May 3-5; May 1990; May."""
+    if _is_verb(text, place, known):
+        return []
     month = known.short_months[text.low[place]]
     at = place + 1 + (text.at(place + 1) == "." and text.glued(place + 1))
     day, end = _day(text, at)

@@ -124,6 +124,15 @@ def counts_name(facts: Facts, number: Number, sentence: Reading) -> bool:
     )
 
 
+def counts_list(number: Number, sentence: Reading) -> bool:
+    """Whether a number only counts what the sentence lists: "three islands: Vik, Lundey and Skarholm"."""
+    low = sentence.text.low
+    if ":" not in low[number.last :] or number.ordinal or number.units:
+        return False
+    listed = " ".join(low[low.index(":", number.last) + 1 :]).replace(", and ", " , ").replace(" and ", " , ")
+    return float(len([item for item in listed.strip(" .!").split(" , ") if item])) in number.values
+
+
 def _said_otherwise(part: PassageReading, number: Number) -> bool:
     """Whether words say the number: "twice", "both"; or a year or a share does."""
     hints = numerals(part.sentences[0].language if part.sentences else "en").hints

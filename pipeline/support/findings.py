@@ -6,13 +6,15 @@ from enum import StrEnum
 
 from pipeline.support.aligning import Alignment, align
 from pipeline.support.comparing import CLOSE, date_instead, meant_by, name_instead, number_instead, unit_instead
-from pipeline.support.facts import Facts, counts_name, equal_quantities, gather, says_date, says_number
+from pipeline.support.exceptions import exceptional
+from pipeline.support.facts import Facts, counts_list, counts_name, equal_quantities, gather, says_date, says_number
 from pipeline.support.names import Name, names
 from pipeline.support.naming import says_name
 from pipeline.support.numbers import Number
 from pipeline.support.polarity import denials
 from pipeline.support.reading import Reading, language_among, language_of, read_sentence
 from pipeline.support.roles import exchanged
+from pipeline.support.tables import joined_rows
 from pipeline.support.units import same_kind, same_unit
 
 
@@ -73,6 +75,7 @@ def findings(sentence: str, passages: Sequence[str], *, context: Sequence[str] =
         *_dates(read, facts, alignment),
         *_names(read, facts, alignment),
         *_denials(alignment),
+        *_misplaced(facts, alignment),
     )
 
 
@@ -103,13 +106,18 @@ def _meant(alignment: Alignment, name: Name, facts: Facts) -> str:
 def _numbers(sentence: Reading, facts: Facts, alignment: Alignment | None) -> Iterator[Finding]:
     for number in sentence.numbers:
         claim = _is_claim(number)
-        found = not claim or says_number(facts, number) or counts_name(facts, number, sentence)
+        found = not claim or says_number(facts, number) or _counts(facts, number, sentence)
         instead = number_instead(alignment, number, elsewhere=found) if alignment else ""
         other = _other_unit(number, facts, alignment) if found and number.units else ""
         if other and not instead:
             yield Finding(Kind.UNIT, number.said, Outcome.CONTRADICTED, other)
         elif claim or instead:
             yield _finding(Kind.NUMBER, number.said, instead, found=found)
+
+
+def _counts(facts: Facts, number: Number, sentence: Reading) -> bool:
+    """Whether a number need not be said, as it only numbers a name or counts what the sentence lists."""
+    return counts_name(facts, number, sentence) or counts_list(number, sentence)
 
 
 def _denials(alignment: Alignment | None) -> Iterator[Finding]:
@@ -120,6 +128,13 @@ def _denials(alignment: Alignment | None) -> Iterator[Finding]:
         turned = exchanged(alignment)
         if turned:
             yield Finding(Kind.NAME, turned[0], Outcome.CONTRADICTED, turned[1])
+
+
+def _misplaced(facts: Facts, alignment: Alignment | None) -> Iterator[Finding]:
+    """Yield what the passages say, but of something else."""
+    if alignment:
+        told = ((Kind.NAME, joined_rows(alignment, facts)), (Kind.NUMBER, exceptional(alignment, facts)))
+        yield from (Finding(kind, one[0], Outcome.CONTRADICTED, one[1]) for kind, one in told if one)
 
 
 def _finding(kind: Kind, said: str, instead: str, *, found: bool) -> Finding:

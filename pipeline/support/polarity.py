@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any
 
 from pipeline.support.aligning import Alignment
+from pipeline.support.clauses import clauses
 from pipeline.support.reading import Reading
 from pipeline.support.tokens import function_words, is_mark, stem
 
@@ -62,18 +63,35 @@ def scopes(reading: Reading) -> Scopes:
 
 
 def _denied(alignment: Alignment, ours: Scopes, theirs: Scopes) -> Iterator[Difference]:
+    here, there = clauses(alignment.sentence), clauses(alignment.source)
+    if here.inverts(there):
+        return
     forward = dict(alignment.pairs)
     backward = {other: place for place, other in alignment.pairs}
     for place, reached in ours.reached.items():
         found = [forward[one] for one in reached if one in forward]
+        if any((one in here.hedged) != (forward[one] in there.hedged) for one in reached if one in forward):
+            continue
         if reached and len(found) == len(reached) and ours.denies(reached[0]) != theirs.denies(found[0]):
             yield Difference(_around(alignment.sentence, place, reached), _plainly(alignment.source, found[0]))
             return
     for place, reached in theirs.reached.items():
-        here = backward.get(reached[0]) if reached else None
-        if here is not None and ours.denies(here) != theirs.denies(reached[0]):
-            yield Difference(_plainly(alignment.sentence, here), _around(alignment.source, place, reached))
+        denied = backward.get(reached[0]) if reached else None
+        if denied is None or (reached[0] in there.hedged) != (denied in here.hedged) or _tells_exception(alignment):
+            continue
+        if ours.denies(denied) != theirs.denies(reached[0]):
+            yield Difference(_plainly(alignment.sentence, denied), _around(alignment.source, place, reached))
             return
+
+
+def _tells_exception(alignment: Alignment) -> bool:
+    """Whether a sentence has a word of substance that the source has only in an exception or a condition."""
+    ours, theirs = alignment.sentence, alignment.source
+    hedged = clauses(theirs).excepted | clauses(theirs).conditional
+    if clauses(ours).excepted or clauses(ours).conditional:
+        return False
+    plain = {theirs.stems[at] for at in range(len(theirs.text)) if at not in hedged}
+    return any(theirs.stems[at] in ours.content and theirs.stems[at] not in plain for at in hedged)
 
 
 def _is_idiom(reading: Reading, place: int, known: "_Words") -> bool:

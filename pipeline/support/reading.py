@@ -4,7 +4,8 @@ What was read is kept for the next question about it: the passages of a turn are
 answer.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,6 +19,8 @@ from storage.language.words import stop_words
 
 _TELLING = 200
 """Characters of a passage that tell its language."""
+_ROW = re.compile(r"\s*[^:;\n]{1,60}: [^;\n]*(?:; [^:;\n]{1,60}: [^;\n]*)+")
+_LINE = re.compile(r"[^\n]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +77,7 @@ def read_passage(text: str, language: str = "") -> PassageReading:
 
 @lru_cache(maxsize=1024)
 def _read_in(text: str, language: str) -> PassageReading:
-    read = tuple(read_sentence(text[start:end], language) for start, end in sentence_spans(text))
+    read = tuple(read_sentence(text[start:end], language) for start, end in _spans(text))
     return PassageReading(
         sentences=read,
         words=frozenset(map(without_possessive, {low for sentence in read for low in sentence.text.low})),
@@ -92,6 +95,20 @@ def _read_in(text: str, language: str) -> PassageReading:
         numbers=tuple(number for sentence in read for number in sentence.numbers),
         joined=" ".join(["", *(low for sentence in read for low in sentence.text.low), ""]),
     )
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each sentence of a passage; each row of a table is one."""
+    for start, end in sentence_spans(text):
+        if "\n" in text[start:end] and is_row(text[start:end].partition("\n")[0]):
+            yield from (line.span() for line in _LINE.finditer(text, start, end))
+        else:
+            yield start, end
+
+
+def is_row(text: str) -> bool:
+    """Whether a line is a row of a table, each value behind its column's label: "Label: value; Label: value"."""
+    return bool(_ROW.fullmatch(text))
 
 
 @lru_cache(maxsize=4096)

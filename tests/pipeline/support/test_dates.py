@@ -174,3 +174,19 @@ def test_a_date_bears_out_what_is_no_more_precise(source: str, claim: str, cover
     (given_date,), (said_date,) = dates(tokens(source)), dates(tokens(claim))
 
     assert covers(given_date, said_date) is covered
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Children under 16 may not enter.", []),
+        ("The ferry sailed on 16 May.", ["16 May"]),
+        ("open until 16 may", ["16 may"]),
+        ("Of the 12 march past only three.", []),
+        ("It is due on the first of January 1990.", ["first of January 1990"]),
+        ("The twelfth of May is a holiday.", ["twelfth of May"]),
+        ("It was the first of many, and the second May was wet.", []),
+    ],
+)
+def test_may_is_a_month_by_its_capital_and_days_have_words(text: str, said: list[str]) -> None:
+    assert [one.said for one in dates(tokens(text)) if one.day] == said

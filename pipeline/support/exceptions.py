@@ -1,0 +1,90 @@
+"""Numbers of a rule and of its exception, exchanged: "27 days, except in Hamburg, where it is 30".
+
+The exception's number may be said only with a word of what is excepted, and of that no number of the rule.
+"""
+
+from collections.abc import Iterable
+
+from pipeline.support.aligning import Alignment
+from pipeline.support.clauses import clauses, exception_of
+from pipeline.support.facts import Facts, same_number
+from pipeline.support.numbers import Number
+from pipeline.support.polarity import scopes
+from pipeline.support.reading import Reading
+from pipeline.support.units import same_unit
+
+_LEADS = frozenset({"every", "each", "per"})
+_VAGUE = frozenset({
+    "there", "then", "that", "those", "this", "these", "such", "some", "sometimes", "certain", "otherwise", "elsewhere",
+    "instead", "than", "usual", "usually", "normal", "normally", "standard", "more", "additional", "additionally",
+    "extra", "exception", "exceptions", "special", "depending", "case", "cases", "former", "latter", "most", "both",
+})  # fmt: skip
+"""Words by which a sentence may mean the exception, or compare it with the rule."""
+
+
+def exceptional(alignment: Alignment, facts: Facts) -> tuple[str, str] | None:
+    """Return a number of a sentence that the source says of something else, and the words that say so."""
+    return _dropped_count(alignment) or _exchanged(alignment, facts)
+
+
+def _exchanged(alignment: Alignment, facts: Facts) -> tuple[str, str] | None:
+    ours, theirs = alignment.sentence, alignment.source
+    stretch = exception_of(theirs)
+    if not stretch or not _VAGUE.isdisjoint(ours.text.low) or clauses(ours).hedged or scopes(ours).reached:
+        return None
+    start, end = stretch
+    rule = [number for number in theirs.numbers if number.last < start]
+    tail = [number for number in theirs.numbers if number.first >= end]
+    before = {theirs.stems[at] for at in range(start - 1)}
+    head = {theirs.stems[at] for at in range(start, end)} & theirs.content - before
+    named = head & (ours.content | facts.context.stems)
+    others = [number for source in facts.sentences if source is not theirs for number in source.numbers]
+    wrong, right = (rule, tail) if named else (tail, rule)
+    if not head or (named and not _is_named(theirs, stretch, ours)) or not tail:
+        return None
+    told = None if _among(ours, right) else _only_among(alignment, wrong, [*right, *others])
+    if told is None or (named and not any(_same_measure(alignment, told, number) for number in right)):
+        return None
+    return ours.text.said(told.first, max(told.last, told.first + 2)), theirs.text.said(start - 1, end)
+
+
+def _is_named(theirs: Reading, stretch: tuple[int, int], ours: Reading) -> bool:
+    """Whether a sentence has a name of what is excepted."""
+    return any(at in theirs.capitals and theirs.stems[at] in ours.content for at in range(*stretch))
+
+
+def _among(ours: Reading, numbers: Iterable[Number]) -> bool:
+    return any(same_number(known, number) for known in numbers for number in ours.numbers)
+
+
+def _only_among(alignment: Alignment, numbers: Iterable[Number], others: Iterable[Number]) -> Number | None:
+    """Return the number of a sentence that is, of the same thing, among some of the source's and not among others."""
+    known, rest = list(numbers), list(others)
+    for number in alignment.sentence.numbers:
+        there = [one for one in known if same_number(one, number) and _same_measure(alignment, number, one)]
+        if there and not any(same_number(one, number) for one in rest):
+            return number
+    return None
+
+
+def _same_measure(alignment: Alignment, said: Number, given: Number) -> bool:
+    """Whether a number of the sentence and one of the source have one unit, or count the same."""
+    if said.units or given.units:
+        return same_unit(said.units, given.units)
+    ours, theirs = alignment.sentence, alignment.source
+    if max(said.last - len(ours.text), given.last - len(theirs.text)) >= 0:
+        return False
+    return bool(ours.stems[said.last]) and ours.stems[said.last] == theirs.stems[given.last]
+
+
+def _dropped_count(alignment: Alignment) -> tuple[str, str] | None:
+    """Return "every year" where the source has "every five years"."""
+    ours, theirs = alignment.sentence, alignment.source
+    for number in theirs.numbers:
+        unit = theirs.stems[number.last - 1]
+        if not number.units or number.values == (1.0,) or theirs.text.at(number.first - 1) not in _LEADS:
+            continue
+        for at in range(len(ours.text) - 1):
+            if ours.text.low[at] in _LEADS and ours.stems[at + 1] == unit and not _among(ours, [number]):
+                return ours.text.said(at, at + 2), theirs.text.said(number.first - 1, number.last)
+    return None

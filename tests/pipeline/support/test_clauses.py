@@ -1,0 +1,59 @@
+"""Exceptions, conditions and contrasts: a negation inside them denies nothing of the whole."""
+
+import pytest
+
+from pipeline.support.clauses import clauses
+from pipeline.support.findings import Outcome, findings
+from pipeline.support.reading import read_sentence
+
+
+def contradicted(sentence: str, passage: str) -> bool:
+    """Whether anything in a passage contradicts a sentence."""
+    return any(one.outcome is Outcome.CONTRADICTED for one in findings(sentence, [passage]))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("The fee is only paid back when the key is here.", "The fee is not paid back, unless the key is here."),
+        ("Bicycles are not carried unless the deck is empty.", "Bicycles are only carried when the deck is empty."),
+        (
+            "If the pilot does not answer within an hour, the trip counts as cancelled.",
+            "The pilot answers within an hour. A trip without an answer counts as cancelled.",
+        ),
+        (
+            "Letters are sent to the harbour office rather than to the captain.",
+            "Letters are sent to the harbour office, never to the captain.",
+        ),
+        (
+            "You may fish from the ferry, though not in the harbour.",
+            "You may fish from the ferry, except in the harbour.",
+        ),
+        ("Sealed lamps may be carried.", "Lamps may not be carried, except sealed ones."),
+        ("The crew may swim on Sundays.", "The crew may not swim, except on Sundays."),
+    ],
+)
+def test_an_exception_said_in_another_way_is_no_denial(sentence: str, passage: str) -> None:
+    assert not contradicted(sentence, passage)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        ("Lamps may be carried.", "Lamps may not be carried, except sealed ones."),
+        ("The deposit is paid back.", "The deposit is not paid back, unless the key is returned."),
+        ("If the bell rings, the gate does not open.", "If the bell rings, the gate opens."),
+        ("If the bell does not ring, the gate opens.", "If the bell rings, the gate opens."),
+        ("The gate is only opened at noon.", "The gate is not only opened at noon, but never opened before."),
+    ],
+)
+def test_what_holds_without_the_exception_is_denied(sentence: str, passage: str) -> None:
+    assert contradicted(sentence, passage) is ("not only" not in passage)
+
+
+def test_stretches_end_at_a_mark_or_a_relative_word() -> None:
+    reading = read_sentence("It sails daily, except in March, where ice lies, unless the ice melts.", "en")
+    found = clauses(reading)
+
+    assert [reading.text.low[at] for at in sorted(found.excepted)] == ["in", "march", "the", "ice", "melts"]
+    assert [reading.text.low[at] for at in sorted(found.conditional)] == ["the", "ice", "melts"]

@@ -1,0 +1,56 @@
+"""Numbers of rules and of their exceptions: told apart where a sentence gives one to the other."""
+
+import pytest
+
+from pipeline.support.findings import Outcome, findings
+
+ROOMS = (
+    "A room costs 80 crowns a night, except in Lundey and Vik, where it costs 120 crowns. Supper is served at eight. "
+    "Lamps are cleaned every three weeks, except the great one, which is cleaned every 2 days."
+)
+
+
+def contradicted(sentence: str, passage: str = ROOMS, context: tuple[str, ...] = ()) -> list[str]:
+    """Return the reasons of all contradictions."""
+    told = findings(sentence, [passage], context=context)
+    return [one.reason for one in told if one.outcome is Outcome.CONTRADICTED]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Rooms cost 80 crowns a night.",
+        "In Lundey and Vik a room costs 120 crowns a night.",
+        "Rooms cost 80 crowns, or 120 crowns in Vik.",
+        "Rooms cost between 80 and 120 crowns a night, depending on the island.",
+        "In Vik rooms cost more than the usual 80 crowns.",
+        "The great lamp is cleaned every 2 days.",
+        "The lamps are cleaned every three weeks.",
+    ],
+)
+def test_the_numbers_of_rule_and_exception_in_their_places_stand(sentence: str) -> None:
+    assert contradicted(sentence) == []
+
+
+def test_the_number_of_an_exception_is_not_that_of_the_rule() -> None:
+    reason = "says “120 crowns”; the passage says “except in Lundey and Vik”"
+
+    assert reason in contradicted("A room costs 120 crowns a night.")
+    assert reason not in contradicted("A room costs 120 crowns a night.", context=("Lundey", "Prices"))
+
+
+def test_the_number_of_the_rule_is_not_that_of_an_exception() -> None:
+    assert contradicted("In Lundey a room costs 80 crowns a night.")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "denied"),
+    [
+        ("You get one more lamp for every year on the island.", True),
+        ("You get one more lamp for every five years on the island.", False),
+        ("You get one more lamp after 5 years, for each 5 years on the island.", False),
+        ("You get one more lamp for a number of years on the island.", False),
+    ],
+)
+def test_every_year_is_not_every_five_years(sentence: str, denied: bool) -> None:  # noqa: FBT001 - a table's column
+    assert bool(contradicted(sentence, "You get one more lamp for every five years on the island.")) is denied

@@ -1,0 +1,68 @@
+"""Sentences about rows of tables: what stands in one row, and what was joined from two."""
+
+import pytest
+
+from pipeline.support.findings import Outcome, findings
+
+KEEPERS = (
+    "Post: Head keeper; Name: Runa Falk; Island: Skarholm; Ask about: Lamps, lenses\n"
+    "Post: Boatswain; Name: Teo Marsh; Island: Lundey; Ask about: Boats, lost oars\n"
+    "Post: Cook; Name: Ada Quist; Island: Skarholm; Ask about: Supper"
+)
+FARES = (
+    "Distance: Up to 10 km; Fare: 4 crowns; Open: 7:30 to 18:30\n"
+    "Distance: Up to 25 km; Fare: 9 crowns; Open: 8:00 to 18:00\n"
+    "Distance: More than 25 km; Fare: 15 crowns; Open: 9:00 to 12:00"
+)
+
+
+def against(sentence: str, *passages: str) -> list[str]:
+    """Return the reasons that speak against a sentence."""
+    told = findings(sentence, passages)
+    return [one.reason for one in told if one.outcome in {Outcome.ABSENT, Outcome.CONTRADICTED}]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Teo Marsh is the boatswain and lives on Lundey.",
+        "On Skarholm, Runa Falk is the one to ask about lenses.",
+        "If an oar is lost, ask Marsh on Lundey.",
+        "Skarholm has two people: Runa Falk and Ada Quist.",
+        "The islands have three people: Runa Falk, Teo Marsh and Ada Quist.",
+        "Lamps are Runa Falk's business, while Teo Marsh sees to boats.",
+        "Ada Quist does not look after boats.",
+    ],
+)
+def test_cells_of_one_row_and_lists_of_rows_stand(sentence: str) -> None:
+    assert against(sentence, KEEPERS) == []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("Ask Runa Falk about lost oars.", "says “Boats, lost oars”; the passage says “Lamps, lenses”"),
+        ("The cook Ada Quist is on Lundey.", "says “Lundey”; the passage says “Skarholm”"),
+    ],
+)
+def test_cells_of_two_rows_are_not_joined(sentence: str, reason: str) -> None:
+    assert reason in against(sentence, KEEPERS)
+
+
+def test_numbers_of_two_rows_are_not_joined() -> None:
+    assert against("The fare is 9 crowns for up to 10 km.", FARES)
+    assert against("A fare of 4 crowns holds from 8:00 to 18:00.", FARES)
+    assert not against("The fare is 9 crowns for up to 25 km.", FARES)
+    assert not against("The fare is 15 crowns for more than 25 km.", FARES)
+
+
+def test_rows_of_a_table_cut_in_two_are_one_table() -> None:
+    first, _, rest = KEEPERS.partition("\n")
+
+    assert against("Ask Runa Falk about lost oars.", first, rest)
+
+
+def test_what_prose_says_of_two_cells_stands() -> None:
+    prose = "Runa Falk has put the lost oars of Lundey behind her door."
+
+    assert not against("Runa Falk put the lost oars behind her door.", KEEPERS, prose)
