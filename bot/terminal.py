@@ -14,15 +14,15 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.sanitizing import linkable, one_line, safe
-from bot.tables import counted
-from bot.wording import say
-from pipeline.types import Event, FoundPassages, Searching, Status
+from bot.wording import left_out, say
+from pipeline.types import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime, tzinfo
 
     from bot.turns import Answered
+    from pipeline.types import AnsweredSentence
     from storage.types import Citation, Hit
 
 WIDTH = 100
@@ -32,12 +32,22 @@ MARK = "cyan"
 
 def answer_view(done: Answered, *, language: str, zone: tzinfo) -> RenderableType:
     """Show an answer with its sources, or what there is instead; `language` is the question's."""
-    parts: list[RenderableType] = [_body(done)]
-    if done.answer.citations:
-        parts += [Text(), *blocks(source_view(citation, zone=zone) for citation in done.answer.citations)]
-    if done.answer.status is Status.ABSTAINED and done.answer.nearest:
-        parts += [Text(), Text(say("nearest", language)), *(_nearest(hit) for hit in done.answer.nearest)]
-    return Constrain(Group(*parts), WIDTH)
+    beneath = _beneath(done, language, zone)
+    return Constrain(Group(styled(done.text, done.answer.sentences), *beneath), WIDTH)
+
+
+def beneath_view(done: Answered, *, language: str, zone: tzinfo) -> RenderableType:
+    """Show what stands beneath an answer whose sentences were shown as they came."""
+    return Constrain(Group(*_beneath(done, language, zone)), WIDTH)
+
+
+def styled(text: str, sentences: Sequence[AnsweredSentence]) -> Text:
+    """Return the text of sentences with their notes and footnote marks told apart from what they say."""
+    body = Text(safe(text))
+    body.highlight_words([f"({one_line(said.note)})" for said in sentences if said.note], style="dim")
+    marks = {f"[{number}]" for said in sentences for number in said.citations}
+    body.highlight_words(sorted(marks), style=MARK)
+    return body
 
 
 def source_view(citation: Citation, *, zone: tzinfo, whole: bool = False) -> RenderableType:
@@ -64,15 +74,12 @@ def hits_view(hits: Sequence[Hit]) -> RenderableType:
     return Constrain(Group(*blocks(_hit(place, hit) for place, hit in enumerate(hits, start=1))), WIDTH)
 
 
-def event_line(event: Event) -> str:
-    """Say in a line what is happening, while somebody waits."""
-    match event:
-        case Searching(query=query):
-            return f"Searching “{one_line(query)[:60]}” …"
-        case FoundPassages(hits=hits):
-            return f"Reading {counted(len(hits), 'passage')} …"
-        case _:
-            return "Writing …"
+def blocks(views: Iterable[RenderableType]) -> Iterator[RenderableType]:
+    """Put an empty line between blocks."""
+    for place, view in enumerate(views):
+        if place:
+            yield Text()
+        yield view
 
 
 def day(moment: datetime | None, zone: tzinfo) -> str:
@@ -80,12 +87,16 @@ def day(moment: datetime | None, zone: tzinfo) -> str:
     return moment.astimezone(zone).date().isoformat() if moment else ""
 
 
-def _body(done: Answered) -> Text:
-    body = Text(safe(done.text))
-    if done.answer.citations:
-        body.highlight_words([f"({one_line(said.note)})" for said in done.answer.sentences if said.note], style="dim")
-        body.highlight_words([f"[{citation.number}]" for citation in done.answer.citations], style=MARK)
-    return body
+def _beneath(done: Answered, language: str, zone: tzinfo) -> list[RenderableType]:
+    answer, parts = done.answer, list[RenderableType]()
+    if answer.sentences and answer.withheld:
+        total = len(answer.sentences) + answer.withheld
+        parts += [Text(), Text(left_out(answer.withheld, total, language), style="dim")]
+    if answer.citations:
+        parts += [Text(), *blocks(source_view(citation, zone=zone) for citation in answer.citations)]
+    if answer.status is Status.ABSTAINED and answer.nearest:
+        parts += [Text(), Text(say("nearest", language)), *(_nearest(hit) for hit in answer.nearest)]
+    return parts
 
 
 def _title(title: str, section: str, *after: str) -> Text:
@@ -122,11 +133,3 @@ def _beside(mark: Text, content: RenderableType) -> Table:
     grid.add_column(overflow="fold")
     grid.add_row(mark, content)
     return grid
-
-
-def blocks(views: Iterable[RenderableType]) -> Iterator[RenderableType]:
-    """Put an empty line between blocks."""
-    for place, view in enumerate(views):
-        if place:
-            yield Text()
-        yield view

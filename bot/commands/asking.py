@@ -3,30 +3,28 @@
 import asyncio
 import getpass
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
 from bot import documents, terminal
 from bot.access import Asker
 from bot.commands.frame import AsJson, Frame, command
-from bot.console import Failed, Fault, Output, fault_in
+from bot.console import Failed, Fault, fault_in
 from bot.sanitizing import encodable
+from bot.watching import watching
 from pipeline.types import Status
 
 if TYPE_CHECKING:
     from bot.app import App
     from bot.turns import Answered, Asked
-    from pipeline.types import Event
     from storage.types import Hit
 
 Corpora = Annotated[
     list[str] | None, typer.Option("--corpus", help="Look in this corpus alone; may be given several times.")
 ]
-System = Annotated[str, typer.Option("--system", help="The system that answers, such as extractive.")]
+System = Annotated[str, typer.Option("--system", help="The system that answers: wikichat or extractive; else as set.")]
 
 NOTHING = Fault(
     "unknown_corpus", "Nothing is ingested yet.", "`footnote ingest folder PATH --corpus NAME` reads a folder in."
@@ -81,16 +79,6 @@ def language_of(text: str) -> str:
     from storage.language.detect import detect
 
     return detect(text[:2_000])
-
-
-@contextmanager
-def watching(output: Output) -> "Iterator[Callable[[Event], None]]":
-    """Show what happens within while somebody waits at a terminal."""
-    if output.as_json or not output.err.is_terminal:
-        yield lambda _event: None
-        return
-    with output.err.status("") as status:
-        yield lambda event: status.update(Text(terminal.event_line(event)))
 
 
 def _query(text: str) -> str:

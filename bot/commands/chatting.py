@@ -13,10 +13,12 @@ from rich.text import Text
 
 from bot import documents, terminal
 from bot.chat import HELP, Ways, converse
-from bot.commands.asking import Corpora, System, at_terminal, language_of, watching
+from bot.commands.asking import Corpora, System, at_terminal, language_of
 from bot.commands.frame import AsJson, Frame, command
 from bot.console import Output
+from bot.flowing import Flow
 from bot.sanitizing import encodable, one_line
+from bot.watching import watching
 
 if TYPE_CHECKING:
     from bot.app import App
@@ -50,21 +52,34 @@ def _ways(frame: Frame, runner: asyncio.Runner, app: "App", corpora: tuple[str, 
     from bot.turns import Asked
 
     output, zone, thread = frame.output, frame.settings.zone, secrets.token_hex(6)
+    last = Flow(output.out)
 
     def ask(question: str, said: "tuple[Turn, ...]") -> "Answered":
+        nonlocal last
+        last = Flow(output.out)
         asked = Asked(question, at_terminal(), thread=thread, earlier=said, corpora=corpora, system=system)
-        with watching(output) as tell:
-            return runner.run(frame.doors.answer(app, asked, tell))
+        try:
+            with watching(output, last.say if _flows(output) else None) as tell:
+                return runner.run(frame.doors.answer(app, asked, tell))
+        finally:
+            last.close()
 
     def show(question: str, done: "Answered") -> None:
-        if not output.as_json:
-            output.view(terminal.answer_view(done, language=language_of(question), zone=zone), Text())
+        if output.as_json:
+            return
+        view = terminal.beneath_view if last.begun else terminal.answer_view
+        output.view(view(done, language=language_of(question), zone=zone), Text())
 
     def show_sources(done: "Answered") -> None:
         if not output.as_json:
             output.view(terminal.sources_view(done.answer.citations, zone=zone), Text())
 
     return Ways(_reader(output), ask, show, show_sources, output.note)
+
+
+def _flows(output: Output) -> bool:
+    """Return whether sentences are shown as they come: where somebody looks on, not into a pipe."""
+    return output.out.is_terminal and not output.as_json
 
 
 def _reader(output: Output) -> Callable[[], str | None]:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 
-from bot.terminal import answer_view, day, event_line, hits_view, sources_view
-from pipeline.types import Answer, AnsweredSentence, FoundPassages, Said, Searching, Status
+from bot.terminal import answer_view, day, hits_view, sources_view
+from pipeline.types import Answer, AnsweredSentence, Status
 from tests.bot.house import DAY, abstained, answered, citation, hit
 
 
@@ -133,8 +133,12 @@ def test_days_are_told_in_the_time_zone_of_the_settings() -> None:
     assert day(None, UTC) == ""
 
 
-def test_what_happens_is_told_in_a_line() -> None:
-    """While somebody waits."""
-    events = [Searching("a\nb"), FoundPassages("a", (hit(),)), Said(AnsweredSentence("x", (1,)))]
+def test_what_was_left_out_is_counted_in_the_language_of_the_question() -> None:
+    """Beneath the answer, in our own words."""
+    said = replace(answered().answer, withheld=2)
+    lines = [_plain(answer_view(answered(answer=said), language=name, zone=UTC)) for name in ("en", "de", "ja", "")]
 
-    assert [event_line(event) for event in events] == ["Searching “a b” …", "Reading 1 passage …", "Writing …"]
+    assert "Left out, because not confirmed: 2 of 3 statements." in lines[0]
+    assert "Weggelassen, weil nicht bestätigt: 2 von 3 Aussagen." in lines[1]
+    assert "3 件中 2 件" in lines[2]
+    assert lines[3] == lines[0]
