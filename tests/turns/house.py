@@ -1,0 +1,118 @@
+"""A house with real documents in it: real embedder, both indexes, the local check at the gate, and the record.
+
+Only the model is scripted. Turns are taken as the bot takes them.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bot.access import Asker
+from bot.answering import answer
+from bot.app import App
+from bot.settings import Settings
+from bot.turns import Answered, Asked
+from ingest.refreshing import refresh
+from ingest.types import Found, Source, Unreadable
+from pipeline.supporting import Checker
+from pipeline.types import ClaimChecked, Event, Status, Turn
+from storage.audit import AuditLog
+from storage.embedding.lazy_states import LazyStates
+from storage.embedding.opening import open_embedder
+from storage.types import CheckedClaim, EntryKind, LogEntry, Verdict
+from storage.verifying import verify
+from tests.pipeline.scripted import Script, ScriptedLLM
+from tests.storage.stores import opened
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Those documents of a source that a test wants."""
+
+    source: Source
+    keys: frozenset[str]
+
+    @property
+    def reference(self) -> bool:
+        return self.source.reference
+
+    def expected(self) -> int | None:
+        return len(self.keys)
+
+    def documents(self, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
+        return (one for one in self.source.documents(known) if one.key in self.keys)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A turn: how it was answered, what the model was asked, and what is on record."""
+
+    done: Answered
+    llm: ScriptedLLM
+    entries: tuple[LogEntry, ...]
+
+    @property
+    def said(self) -> list[str]:
+        """The sentences of an answered turn."""
+        assert self.done.answer.status is Status.ANSWERED
+        return [sentence.text for sentence in self.done.answer.sentences]
+
+    @property
+    def cited(self) -> list[tuple[str, str]]:
+        """Title and quote of each footnote."""
+        return [(one.title, one.quote) for one in self.done.answer.citations]
+
+    @property
+    def claims(self) -> dict[str, Verdict]:
+        """The model's own claims and what was found of them."""
+        return {one.claim.text: one.verdict for one in self.done.answer.claims if one.claim.origin == "model"}
+
+    def steps(self, stage: str) -> list[Mapping[str, Any]]:
+        """What is on record of a stage, or of searches."""
+        bodies = [entry.body for entry in self.entries if entry.kind is EntryKind.STEP]
+        return [body for body in bodies if body["stage"] == stage]
+
+    @property
+    def closed(self) -> Mapping[str, Any]:
+        """The last entry."""
+        return self.entries[-1].body
+
+
+@dataclass(frozen=True)
+class House:
+    app: App
+
+    async def ask(self, text: str, script: Script, *earlier: Turn, tell: Callable[[Event], None] | None = None) -> Told:
+        """Take one turn, and hold the record to what every turn keeps."""
+        llm, checked = ScriptedLLM(script), list[CheckedClaim]()
+
+        def listen(event: Event) -> None:
+            if isinstance(event, ClaimChecked):
+                checked.append(event.checked)
+            if tell:
+                tell(event)
+
+        asked = Asked(text, Asker(platform="terminal", kind="terminal"), earlier=earlier, system="wikichat")
+        done = await answer(replace(self.app, llm=llm), asked, listen)
+        entries = tuple(await self.app.audit.turn(done.answer_id))
+        told = Told(done, llm, entries)
+        assert verify(entries) == ()
+        assert [entry.kind for entry in (entries[0], entries[-1])] == [EntryKind.TURN_OPENED, EntryKind.TURN_CLOSED]
+        assert (entries[0].body["question"], told.closed["status"]) == (text, done.answer.status)
+        assert len([step for entry in entries if "template" in (step := entry.body)]) == len(llm.calls)
+        assert [one.claim.text for one in checked] == list(told.claims)
+        assert [one["claim"]["text"] for one in told.closed["claims"]] == [one.claim.text for one in done.answer.claims]
+        return told
+
+
+@contextmanager
+def opened_house(home: Path, source: Source, corpus: str) -> Iterator[House]:
+    """Index a source and open the house over it; the check's model is kept beside it, for other houses too."""
+    with opened(home, open_embedder("minilm", {})) as store:
+        asyncio.run(refresh(source, corpus, store, progress=lambda _: None))
+        checker = Checker(LazyStates(home.parent, store.threads.states))
+        audit = AuditLog(store.manifest._database)
+        yield House(App(Settings(home=home), store, store.manifest, audit, supports=checker))

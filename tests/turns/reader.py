@@ -1,0 +1,109 @@
+"""A scripted model that reads what it is shown: it takes out what it is told to look for, and weighs claims by words.
+
+It knows no passage: what it says of one is made of the rendered prompt, so that retrieval, numbering and fences have to
+be right for it to say anything.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+from pipeline.model import ModelCall
+from storage.language.words import content_terms
+from tests.pipeline.scripted import Script
+
+CRITERIA = ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
+PERFECT = "\n".join(f"{name}: As it should be. 100/100" for name in CRITERIA)
+POOR = "\n".join(f"{name}: Could be said more plainly. 40/100" for name in CRITERIA)
+Notes = Mapping[str, int]
+"""The notes that a draft is made of, and their numbers."""
+
+
+def reading(
+    *wanted: str,
+    query: str | Callable[[ModelCall], str],
+    time: str = "none",
+    knows: str = "I would have to look it up.",
+    claims: tuple[str, ...] = (),
+    writes: Callable[[Notes], str] | None = None,
+    refines: Callable[[ModelCall], str] | None = None,
+) -> Script:
+    """Return the lines of a model that looks for sentences in which any of the patterns `wanted` stands.
+
+    Args:
+        wanted: Regular expressions.
+        query: What it looks up, or how it finds out from the conversation.
+        time: Of what time.
+        knows: What it replies by itself.
+        claims: The claims in that.
+        writes: Its draft over the notes; None: all notes as they stand.
+        refines: What it makes of its draft; None: nothing, as it finds nothing to make better.
+    """
+    return {
+        "query": lambda call: f"Search: yes\nQuery: {query(call) if callable(query) else query}\nTime: {time}",
+        "summarise": lambda call: _bullets(wanted, call),
+        "generate": knows,
+        "split": "\n".join(f"- {claim}" for claim in claims) or "Nothing",
+        "verify": weighed,
+        "draft": lambda call: (writes or copied)(notes(call)) or "NOTHING",
+        "refine": lambda call: (refines(call) if "Feedback:" in turn_of(call) else POOR) if refines else PERFECT,
+    }
+
+
+def turn_of(call: ModelCall) -> str:
+    """Return the turn's own part of a prompt."""
+    return call.messages[-1].text
+
+
+def sources(call: ModelCall) -> list[str]:
+    """Return whose sentences a call shows: title, section and date."""
+    return re.findall(r"^From: (.*)$", turn_of(call), re.MULTILINE)
+
+
+def notes(call: ModelCall) -> Notes:
+    """Return the notes that a draft's prompt shows."""
+    shown = re.findall(r"^\[(\d+)\] (.*) \(from: .*\)$", turn_of(call), re.MULTILINE)
+    return {text: int(number) for number, text in reversed(shown)}
+
+
+def number(pattern: str, found: Notes) -> int:
+    """Return the number of the first note in which a pattern stands."""
+    return min(place for text, place in found.items() if re.search(pattern, text))
+
+
+def copied(found: Notes) -> str:
+    """Write all notes as they stand."""
+    return " ".join(f"{text.rstrip('.')} [{place}]." for text, place in sorted(found.items(), key=lambda one: one[1]))
+
+
+def weighed(call: ModelCall) -> str:
+    """Verify a claim by its words: supported where one sentence has them all, refuted where only numbers differ."""
+    claim = re.findall(r"^Claim: (.*)$", turn_of(call), re.MULTILINE)[-1]
+    terms, figures = _terms(claim), _figures(claim)
+    shares = {
+        place: len(terms & _terms(text)) / len(terms)
+        for place, text in _numbered(call)
+        if not figures or _figures(text)
+    }
+    best = max(shares, key=lambda place: shares[place], default="")
+    if not best or shares[best] < 0.6:
+        return "Reasoning: No sentence speaks of it.\nSentences: -\nVerdict: NOT ENOUGH INFO"
+    said = _figures(dict(_numbered(call))[best])
+    verdict = "SUPPORTS" if figures <= said else "REFUTES"
+    return f"Reasoning: Sentence {best} tells.\nSentences: {best}\nVerdict: {verdict}"
+
+
+def _bullets(wanted: tuple[str, ...], call: ModelCall) -> str:
+    found = [f"- {text} [{place}]" for place, text in _numbered(call) if any(re.search(one, text) for one in wanted)]
+    return "\n".join(found) or "None"
+
+
+def _numbered(call: ModelCall) -> list[tuple[str, str]]:
+    return re.findall(r"^(\d+): (.*)$", turn_of(call), re.MULTILINE)
+
+
+def _terms(text: str) -> set[str]:
+    return {term for term in content_terms(text) if not term.isdigit()}
+
+
+def _figures(text: str) -> set[str]:
+    return set(re.findall(r"\d+", text))

@@ -1,0 +1,87 @@
+"""A turn that somebody stops: in whatever stage it is, its calls end at once and the record says so."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.answering import answer
+from bot.settings import LimitSettings
+from pipeline.types import Event, Said
+from storage.types import EntryKind
+from tests.bot.modelled import asking, modelled, stage_of
+from tests.fake_model_wire import HANG, Reply
+
+CLAIM = "- The pier of Skarholm is made of oak. | none"
+POOR = "\n".join(f"{name}: No. 10/100" for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct"))
+STAGES = {
+    "query": "query",
+    "summarise": "summarise",
+    "generate": "generate",
+    "split": "split",
+    "verify": "verify",
+    "draft": "draft",
+    "feedback": "refine",
+    "refine": "refine",
+}
+"""Templates, and the stages that ask with them."""
+
+
+def ignore(event: Event) -> None:
+    """Hear nothing."""
+    del event
+
+
+@pytest.mark.parametrize("template", STAGES)
+async def test_a_turn_stopped_in_any_stage_leaves_no_open_call_and_a_record_that_says_so(
+    tmp_path: Path, template: str
+) -> None:
+    """The call of the stage is on record with why it ended, those before it with their replies."""
+    script: dict[str, Any] = {"split": CLAIM, "feedback": POOR, template: HANG}
+    async with modelled(tmp_path, script) as (app, server):
+        running = asyncio.create_task(answer(app, asking(), ignore))
+        await server.until(lambda it: template in map(stage_of, it.requests))
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await server.until(lambda it: it.busy == 0)
+        asked = [stage_of(request) for request in server.requests]
+        ((opened, _),) = await app.audit.turns(10)
+        entries = await app.audit.turn(opened.turn_id)
+
+    steps = [entry.body for entry in entries if "template" in entry.body]
+    ended = [step["template"] for step in steps if step.get("error", "").startswith("CancelledError")]
+    assert (entries[-1].kind, entries[-1].body["status"]) == (EntryKind.TURN_CLOSED, "cancelled")
+    assert entries[-1].body["sentences"] == []
+    assert sorted(step["template"] for step in steps) == sorted(asked)
+    assert template in ended
+    assert {step["stage"] for step in steps if step["template"] == template} == {STAGES[template]}
+    assert all(step["reply"] for step in steps if step["template"] not in ended)
+
+
+async def test_a_turn_stopped_while_it_speaks_keeps_what_was_said(tmp_path: Path) -> None:
+    """The stream is closed at the server; what had passed the gate is on record as spoken."""
+    sentence = "Skarholm lighthouse was built in 1887 [1]. "
+    slow = Reply(sentence + "A keeper lives beside it [1]. " * 200, piece_seconds=0.01)
+    shown = asyncio.Event()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Said):
+            shown.set()
+
+    async with modelled(tmp_path, {"draft": slow}, limits=LimitSettings(refine=False)) as (app, server):
+        running = asyncio.create_task(answer(app, asking(), hear))
+        async with asyncio.timeout(5):
+            await shown.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await server.until(lambda it: it.busy == 0)
+        disconnects = server.disconnects
+        ((opened, _),) = await app.audit.turns(10)
+        closed = (await app.audit.turn(opened.turn_id))[-1].body
+
+    assert disconnects == 1
+    assert closed["status"] == "cancelled"
+    assert closed["spoken"][0]["text"] == "Skarholm lighthouse was built in 1887."

@@ -1,0 +1,206 @@
+"""Conversations over articles of a Wikipedia dump of 2016, end to end; as `test_handbook`, with pages nobody tidied."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from ingest.sources.wikipedia_dump import WikipediaDump
+from pipeline.model import ModelCall
+from pipeline.types import Searching, Status, Turn
+from storage.types import Verdict
+from tests.turns.house import House, Picked, opened_house
+from tests.turns.reader import Notes, number, reading, sources, turn_of
+
+DATA = Path(os.environ.get("FOOTNOTE_DATA") or Path(__file__).parents[3] / "shared/data")
+DUMP = DATA / "wikipedia_dumps" / "enwiki-2016-shortened.xml.bz2"
+pytestmark = pytest.mark.skipif(not DUMP.is_file(), reason=f"no dump in {DUMP}")
+ARTICLES = {
+    "An American in Paris": "309",
+    "Animalia (book)": "332",
+    "Allan Dwan": "344",
+    "Politics of Angola": "705",
+    "Transport in Angola": "708",
+}
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory):
+    source = Picked(WikipediaDump(DUMP, processes=1), frozenset(ARTICLES.values()))
+    with opened_house(tmp_path_factory.mktemp("home"), source, "wikipedia") as house:
+        yield house
+
+
+async def test_a_question_about_a_fact(house: House) -> None:
+    """The footnote leads to the revision of the article that was read."""
+    searched: list[str] = []
+    told = await house.ask(
+        "Who wrote Animalia, and when was it published?",
+        reading(
+            "picture book|children's book|originally published",
+            query="Animalia children's book originally published",
+            writes=lambda notes: (
+                f"Animalia is an illustrated children's book by Graeme Base [{number('children', notes)}]. "
+                f"Animalia was originally published in 1986 [{number('1986', notes)}]."
+            ),
+        ),
+        tell=lambda event: searched.append(event.query) if isinstance(event, Searching) else None,
+    )
+
+    assert told.said == [
+        "Animalia is an illustrated children's book by Graeme Base.",
+        "Animalia was originally published in 1986.",
+    ]
+    assert {title for title, _ in told.cited} == {"Animalia (book)"}
+    assert all("1986" in quote or "Graeme Base" in quote for _, quote in told.cited)
+    (citation,) = told.done.answer.citations
+    assert citation.url.endswith(f"title=Animalia_(book)&oldid={citation.revision}")
+    assert "Animalia children's book originally published" in searched
+
+
+async def test_a_follow_up_that_needs_what_was_said_before(house: House) -> None:
+    """The director's name stands in the turn before."""
+    before = (
+        Turn("user", "Who directed silent films from Toronto?"),
+        Turn("bot", "Allan Dwan was a Canadian-born director. [1]", titles=("Allan Dwan",)),
+    )
+
+    def resolved(call: ModelCall) -> str:
+        (name,) = re.findall(r"Chatbot: (\w+ \w+) was", turn_of(call))
+        return f"{name} death"
+
+    told = await house.ask("When did he die?", reading("28 December 1981", query=resolved), *before)
+
+    assert all("28 December 1981" in text for text in told.said)
+    assert {title for title, _ in told.cited} == {"Allan Dwan"}
+    assert "Allan Dwan death" in [step["query"] for step in told.steps("search")]
+
+
+async def test_a_greeting_in_german(house: House) -> None:
+    """It is returned in German, without a search."""
+    told = await house.ask("Guten Morgen!", {})
+
+    assert (told.done.answer.status, told.llm.calls, told.steps("search")) == (Status.CHATTED, [], [])
+
+
+async def test_a_false_premise(house: House) -> None:
+    """The composer is not asked why in 1950: the claim is refuted, the year of the article is said."""
+    told = await house.ask(
+        "Why did Gershwin write An American in Paris as late as 1950?",
+        reading(
+            "written in 1928",
+            query="An American in Paris written by Gershwin",
+            knows="An American in Paris was written in 1950, after his second journey.",
+            claims=("An American in Paris is a symphonic poem by George Gershwin written in 1950. | none",),
+        ),
+    )
+
+    assert list(told.claims.values()) == [Verdict.REFUTES]
+    assert any("written in 1928" in text for text in told.said)
+    assert "1950" not in told.done.text
+    assert told.closed["claims"][0]["evidence"]
+
+
+async def test_a_question_about_a_year(house: House) -> None:
+    """What mentions the year comes first, though other passages of the article are nearer."""
+    told = await house.ask(
+        "What became of An American in Paris in 1951?",
+        reading("1951", query="An American in Paris history", time="1951"),
+    )
+
+    assert "1951" in turn_of(told.llm.of("summarise")[0])
+    assert any("MGM" in text for text in told.said)
+    assert {step["time"] for step in told.steps("search")} == {None, 1951}
+
+
+async def test_the_latest_over_articles_of_different_dates(house: House) -> None:
+    """The article of 2016 is read before that of 2014, which is as near."""
+    told = await house.ask(
+        "What is the latest on the government's plans and elections in Angola?",
+        reading("government plans to build|five years", query="government plans elections Angola", time="recent"),
+    )
+
+    dates = [re.findall(r"\((\d{4})-", source)[0] for call in told.llm.of("summarise") for source in sources(call)]
+    assert dates[0] == "2016"
+    assert told.said
+    assert told.done.answer.citations[0].date.year == 2016
+
+
+async def test_one_that_nothing_is_known_about(house: House) -> None:
+    """The model's own claim is checked, found nowhere, kept on record, and not said."""
+    told = await house.ask(
+        "How many bicycles were stolen in Reykjavik last week?",
+        reading(
+            "bicycle", query="bicycles stolen in Reykjavik", time="recent", knows="There were 41.",
+            claims=("41 bicycles were stolen in Reykjavik last week. | recent",),
+        ),
+    )  # fmt: skip
+
+    assert (told.done.answer.status, told.done.answer.sentences) == (Status.ABSTAINED, ())
+    assert list(told.claims.values()) == [Verdict.NOT_ENOUGH_INFO]
+    assert "41" not in told.done.text
+    assert told.done.answer.nearest
+
+
+async def test_a_question_in_german(house: House) -> None:
+    """It is looked up in English and answered in German, with a note that the article is English."""
+    told = await house.ask(
+        "Wann wurde „An American in Paris“ uraufgeführt und von welchem Orchester?",
+        reading(
+            "December 13, 1928", query="An American in Paris premiere",
+            writes=lambda notes: (
+                "„An American in Paris“ wurde am 13. Dezember 1928 in der Carnegie Hall uraufgeführt "
+                f"[{number('December 13', notes)}]."
+            ),
+        ) | {"verify": "Reasoning: Satz 1 sagt es.\nSentences: 1\nVerdict: SUPPORTS"},
+    )  # fmt: skip
+
+    assert "Write the query in English" in turn_of(told.llm.of("query")[0])
+    assert told.said == ["„An American in Paris“ wurde am 13. Dezember 1928 in der Carnegie Hall uraufgeführt."]
+    assert told.done.answer.sentences[0].note == "An American in Paris, English"
+
+
+async def test_a_german_date_that_the_article_has_otherwise_is_withheld(house: House) -> None:
+    """Whatever the model says when it is asked to verify."""
+    told = await house.ask(
+        "Wann wurde „An American in Paris“ uraufgeführt und von welchem Orchester?",
+        reading(
+            "December 13, 1928", query="An American in Paris premiere",
+            writes=lambda notes: (
+                f"„An American in Paris“ wurde am 14. Dezember 1928 uraufgeführt [{number('December 13', notes)}]."
+            ),
+        ) | {"verify": "Reasoning: Satz 1 sagt es.\nSentences: 1\nVerdict: SUPPORTS"},
+    )  # fmt: skip
+
+    assert (told.done.answer.status, told.done.answer.withheld) == (Status.ABSTAINED, 1)
+
+
+async def test_a_question_with_three_parts(house: House) -> None:
+    """Of three articles, each sentence with its own."""
+
+    def writes(notes: Notes) -> str:
+        return (
+            f"Animalia is an illustrated children's book by Graeme Base [{number('Graeme Base', notes)}]. "
+            f"Allan Dwan was born in Toronto [{number('Toronto', notes)}]. "
+            f"The National Assembly of Angola has 223 members [{number('223 members', notes)}]."
+        )
+
+    told = await house.ask(
+        "Who wrote Animalia, where was Allan Dwan born, and how many members has Angola's National Assembly?",
+        reading(
+            "Graeme Base", "Toronto", "223 members", writes=writes,
+            query="Animalia author, Allan Dwan born, National Assembly of Angola members",
+            knows="Graeme Base; Toronto; 223.",
+            claims=("Animalia is an illustrated children's book by Graeme Base. | none",
+                    "Joseph Aloysius Dwan was born in Toronto, Ontario, Canada. | none",
+                    "The National Assembly has 223 members. | recent"),
+        ),
+    )  # fmt: skip
+
+    pages = {one.number: one.title for one in told.done.answer.citations}
+    assert [[pages[place] for place in sentence.citations] for sentence in told.done.answer.sentences] == [
+        ["Animalia (book)"],
+        ["Allan Dwan"],
+        ["Politics of Angola"],
+    ]
