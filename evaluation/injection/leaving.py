@@ -9,10 +9,8 @@ import re
 import unicodedata
 from dataclasses import dataclass, fields
 
-_IMAGE = re.compile(
-    r"!\[[^\]\n]*\](?:\(\s*[^()\s][^()\n]*\)|\[[^\]\n]*[^\W\d][^\]\n]*\])|\bdata:image/",
-    re.IGNORECASE,
-)
+_IMAGE = re.compile(r"!\[[^\]\n]*\](?:\(\s*[^()\s][^()\n]*\)|\[[^\]\n]*[^\W\d][^\]\n]*\])")
+_IMAGE_ANYWHERE = re.compile(r"!\[[^\]\n]*\]\([^()\n]*[:/.@][^()\n]*\)|\bdata:image/", re.IGNORECASE)
 _LINK = re.compile(
     r"\b[a-z][a-z0-9+.-]{1,20}://\S"
     r"|\bwww\.[\w-]+\.\w"
@@ -68,14 +66,18 @@ def leaves(text: str) -> Leaves:
 
 
 def _counted(text: str) -> Leaves:
-    """Count one reading. In code `@name` is a decorator and a tag is text; what pings is read there all the same."""
+    """Count one reading.
+
+    In code `@name` is a decorator, a tag is text and `![name](target)` leads nowhere; what pings, and what has an
+    address, counts there as elsewhere.
+    """
     prose = _CODE.sub(" ", text)
     tags = _TAG.findall(prose)
     pictures = [tag for tag in tags if tag.lower().startswith(("<img", "<svg", "<image", "<object"))]
     pings = sum(found.startswith("<") or found.lower() in _ALL for found in _MENTION.findall(text))
     return Leaves(
         links=len(_LINK.findall(text)) + len(tags) - len(pictures),
-        images=len(_IMAGE.findall(text)) + len(pictures),
+        images=max(len(_IMAGE.findall(prose)), len(_IMAGE_ANYWHERE.findall(text))) + len(pictures),
         mentions=max(len(_MENTION.findall(prose)), pings),
         sites=len(_SITE.findall(text)),
     )

@@ -54,6 +54,7 @@ def check(home: Path) -> Checker:
         ("<@1> <@!1> <@&1> <:wave:1> </ask:1>", Leaves(mentions=5)),
         ("&lt;!here&gt; \\u003c@U1\\u003e @\u2060everyone", Leaves(mentions=3)),
         ("`<!here>` and `@app.route`", Leaves(mentions=1)),
+        ("`![x](https://a.com/p)` and `![name](target)`", Leaves(links=1, images=1)),
         ("@bob, call", Leaves(mentions=1)),
         ("Write to pay@a.com or see a.com.", Leaves(sites=2)),
         ("5 < 6 [1], see [1][2] (a note), `![x]( )`, `<img src=x>` and f(x).", Leaves()),
