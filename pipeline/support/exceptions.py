@@ -13,6 +13,10 @@ from pipeline.support.polarity import scopes
 from pipeline.support.reading import Reading
 from pipeline.support.units import same_unit
 
+_ALMOST_ALL = 0.8
+"""The share of a sentence's words of substance that a rule must have, to be all that it says."""
+_INCLUDING = frozenset({"includ", "even", "also", "peopl", "everybodi", "everyon", "well"})
+"""Stems by which a sentence takes in what is excepted."""
 _LEADS = frozenset({"every", "each", "per"})
 _VAGUE = frozenset({
     "there", "then", "that", "those", "this", "these", "such", "some", "sometimes", "certain", "otherwise", "elsewhere",
@@ -24,7 +28,7 @@ _VAGUE = frozenset({
 
 def exceptional(alignment: Alignment, facts: Facts) -> tuple[str, str] | None:
     """Return a number of a sentence that the source says of something else, and the words that say so."""
-    return _dropped_count(alignment) or _exchanged(alignment, facts)
+    return _dropped_count(alignment) or _exchanged(alignment, facts) or _included(alignment)
 
 
 def _exchanged(alignment: Alignment, facts: Facts) -> tuple[str, str] | None:
@@ -46,6 +50,26 @@ def _exchanged(alignment: Alignment, facts: Facts) -> tuple[str, str] | None:
     if told is None or (named and not any(_same_measure(alignment, told, number) for number in right)):
         return None
     return ours.text.said(told.first, max(told.last, told.first + 2)), theirs.text.said(start - 1, end)
+
+
+def _included(alignment: Alignment) -> tuple[str, str] | None:
+    """Return what is excepted where a sentence says the rule, its numbers among it, of that very thing."""
+    ours, theirs = alignment.sentence, alignment.source
+    stretch = exception_of(theirs)
+    if not stretch or not _VAGUE.isdisjoint(ours.text.low) or clauses(ours).hedged or clauses(ours).limited:
+        return None
+    start, end = stretch
+    rule = {theirs.stems[at] for at in range(start - 1)} & theirs.content
+    head = {theirs.stems[at] for at in range(start, end)} & theirs.content - rule
+    tail = {theirs.stems[at] for at in range(end, len(theirs.text))} & theirs.content - rule
+    said = ours.content - head - _INCLUDING
+    numbers = [number for number in theirs.numbers if number.last < start]
+    if not head or not head <= ours.content or said & tail or scopes(ours).reached or scopes(theirs).reached:
+        return None
+    if (numbers and not _among(ours, numbers)) or len(said & rule) < max(2, _ALMOST_ALL * len(said)):
+        return None
+    at = next(at for at in range(len(ours.text)) if ours.stems[at] in head)
+    return ours.text.said(at, at + 1), theirs.text.said(start - 1, end)
 
 
 def _is_named(theirs: Reading, stretch: tuple[int, int], ours: Reading) -> bool:

@@ -21,6 +21,9 @@ _REACH = 6
 """How many words of substance a negation reaches."""
 _UNTIL = 8
 """Tokens between a negation and an "until" that takes it back."""
+_FEWEST, _NEARLY_ALL = 2, 0.7
+"""Words that a negation must reach, and the share of the sentence that the source must have, in whatever order."""
+_PLAIN = frozenset({"not", "never", "cannot"})
 _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "mis")
 _LEAST_STEM = 4
 
@@ -70,10 +73,19 @@ def _denied(alignment: Alignment, ours: Scopes, theirs: Scopes) -> Iterator[Diff
     backward = {other: place for place, other in alignment.pairs}
     for place, reached in ours.reached.items():
         found = [forward[one] for one in reached if one in forward]
-        if any((one in here.hedged) != (forward[one] in there.hedged) for one in reached if one in forward):
-            continue
-        if reached and len(found) == len(reached) and ours.denies(reached[0]) != theirs.denies(found[0]):
+        apart = any((one in here.hedged) != (forward[one] in there.hedged) for one in reached if one in forward)
+        if (
+            not apart
+            and not _tells_exception(alignment)
+            and reached
+            and len(found) == len(reached)
+            and ours.denies(reached[0]) != theirs.denies(found[0])
+        ):
             yield Difference(_around(alignment.sentence, place, reached), _plainly(alignment.source, found[0]))
+            return
+        turned = None if theirs.reached else _reordered(alignment, place, reached)
+        if turned is not None:
+            yield Difference(_around(alignment.sentence, place, reached), _plainly(alignment.source, turned))
             return
     for place, reached in theirs.reached.items():
         denied = backward.get(reached[0]) if reached else None
@@ -82,6 +94,30 @@ def _denied(alignment: Alignment, ours: Scopes, theirs: Scopes) -> Iterator[Diff
         if ours.denies(denied) != theirs.denies(reached[0]):
             yield Difference(_plainly(alignment.sentence, denied), _around(alignment.source, place, reached))
             return
+
+
+def _reordered(alignment: Alignment, place: int, reached: tuple[int, ...]) -> int | None:
+    """Return where the source says, in another order, what a negation reaches; None where that is not sure.
+
+    A word or two may be new, but no name and no number. What the source excepts it must say of the exception itself.
+    """
+    ours, theirs, there = alignment.sentence, alignment.source, clauses(alignment.source)
+    found = [theirs.places[ours.stems[at]] for at in reached if ours.stems[at] in theirs.places]
+    new = [at for at in reached if ours.stems[at] not in theirs.places]
+    if ours.text.low[place] not in _PLAIN and not ours.text.low[place].endswith("n't"):
+        return None
+    if len(found) < max(_FEWEST, 2 * len(new)) or reached[0] in new or alignment.coverage < _NEARLY_ALL:
+        return None
+    if clauses(ours).hedged or clauses(ours).limited or any(at in ours.capitals or _numbered(ours, at) for at in new):
+        return None
+    if {number.bound for number in ours.numbers} != {number.bound for number in theirs.numbers}:
+        return None
+    set_apart = _tells_exception(alignment) or any(at in there.hedged for at in found)
+    return None if set_apart and found[0] < max(there.hedged) else found[0]
+
+
+def _numbered(reading: Reading, place: int) -> bool:
+    return any(number.first <= place < number.last for number in reading.numbers)
 
 
 def _tells_exception(alignment: Alignment) -> bool:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise, product
 
 from pipeline.support.aligning import Alignment
 from pipeline.support.calendar import covers
@@ -32,6 +33,8 @@ class Cell:
 
 
 Row = tuple[Cell, ...]
+Span = tuple[int, int]
+_JOINS = frozenset({",", ";", "and", "but", "while"})
 
 
 def joined_rows(alignment: Alignment, facts: Facts) -> tuple[str, str] | None:
@@ -49,7 +52,7 @@ def joined_rows(alignment: Alignment, facts: Facts) -> tuple[str, str] | None:
     table = [_cells(row) for row in rows]
     columns = [_mentions(sentence, [row[at] for row in table]) for at in range(len(labels))]
     several = any(len({table[row][at].said for row in rows}) > 1 for at, rows in enumerate(columns))
-    return None if several else _apart(table, columns)
+    return None if several else _apart(table, columns) or _exchanged_columns(sentence, table, columns)
 
 
 def _apart(table: Sequence[Row], columns: Sequence[frozenset[int]]) -> tuple[str, str] | None:
@@ -60,6 +63,45 @@ def _apart(table: Sequence[Row], columns: Sequence[frozenset[int]]) -> tuple[str
             if rows.isdisjoint(others):
                 return table[min(others)][at].said, table[min(rows)][at].said
     return None
+
+
+def _exchanged_columns(
+    sentence: Reading, table: Sequence[Row], columns: Sequence[frozenset[int]]
+) -> tuple[str, str] | None:
+    """Return a number that a sentence says by the label of another number of its row, and the label that it has."""
+    told = [rows for rows in columns if rows]
+    rows = frozenset.intersection(*told) if told else frozenset()
+    numbered = [cell for cell in table[min(rows)] if any(item.numbers for item in cell.items)] if len(rows) == 1 else []
+    for (first, last), one, other in product(_parts(sentence), numbered, numbered):
+        stems = set(sentence.stems[first:last])
+        if (
+            one is other
+            or _says_number(sentence, (first, last), other)
+            or not _says_number(sentence, (first, last), one)
+        ):
+            continue
+        own, others = _label_stems(one), _label_stems(other)
+        if others - own and others - own <= stems and not (own - others) <= stems:
+            return one.said, f"{one.label}: {one.said}"
+    return None
+
+
+def _parts(sentence: Reading) -> Iterator[Span]:
+    """Yield the parts of a sentence that "and" or a mark sets apart."""
+    low = sentence.text.low
+    ends = [at for at, word in enumerate(low) if word in _JOINS]
+    for start, end in pairwise([-1, *ends, len(low)]):
+        yield start + 1, end
+
+
+def _says_number(sentence: Reading, part: Span, cell: Cell) -> bool:
+    """Whether a part of a sentence has a number of a cell, and no other number."""
+    within = [number for number in sentence.numbers if part[0] <= number.first < part[1]]
+    return len(within) == 1 and any(_same_quantity(one, within[0]) for item in cell.items for one in item.numbers)
+
+
+def _label_stems(cell: Cell) -> frozenset[str]:
+    return frozenset(key for key in read_sentence(cell.label, "en").stems if key)
 
 
 def _mentions(sentence: Reading, column: Sequence[Cell]) -> frozenset[int]:

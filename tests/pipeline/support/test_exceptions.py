@@ -54,3 +54,22 @@ def test_the_number_of_the_rule_is_not_that_of_an_exception() -> None:
 )
 def test_every_year_is_not_every_five_years(sentence: str, denied: bool) -> None:  # noqa: FBT001 - a table's column
     assert bool(contradicted(sentence, "You get one more lamp for every five years on the island.")) is denied
+
+
+CABINS = "Guests may use the sauna up to three times a week, except in the annex, where the stove is broken."
+
+
+@pytest.mark.parametrize(
+    ("sentence", "denied"),
+    [
+        ("Guests may use the sauna three times a week, including people in the annex.", True),
+        ("In the annex, guests may use the sauna up to three times a week.", True),
+        ("Guests may use the sauna up to three times a week.", False),
+        ("Guests in the annex may not use the sauna.", False),
+        ("Guests may use the sauna up to three times a week; the annex has a broken stove.", False),
+        ("Only guests in the annex may not use the sauna three times a week.", False),
+        ("Guests and the annex have a sauna.", False),
+    ],
+)
+def test_the_rule_is_not_said_of_what_is_excepted(sentence: str, denied: bool) -> None:  # noqa: FBT001 - a table's column
+    assert bool(contradicted(sentence, CABINS)) is denied

@@ -26,6 +26,12 @@ def denied(sentence: str, passage: str) -> list[Kind]:
         ("The harbour lies in the north of the island.", "The harbour lies in the south of the island."),
         ("Their match was won in the rain.", "Their match was lost in the rain."),
         ("The story is unknown to sailors.", "The story is known to sailors."),
+        ("Supper is not part of the price of a cabin.", "Supper is part of the price."),
+        ("Lamps are never allowed on deck.", "Below it is dark, but on deck lamps are allowed."),
+        (
+            "Lamps are never allowed on decks longer than nine metres.",
+            "Ropes are tarred, except on decks of more than nine metres, where lamps are allowed.",
+        ),
         ("Smoking is not forbidden on the ferry.", "Smoking is forbidden on the ferry."),
         ("Die Fähre fährt nicht am Sonntag, sagt der Kapitän.", "Die Fähre fährt am Sonntag, sagt der Kapitän."),
         ("Le bateau ne part pas le dimanche, dit-on.", "Le bateau part le dimanche, dit-on sur le port."),
@@ -65,6 +71,9 @@ def test_opposites_that_compare_are_told_as_such(sentence: str, passage: str) ->
         ("The ferry is no barge.", "The ferry is not a barge."),
         ("The ferry sailed after the parade.", "The parade began before the ferry sailed."),
         ("It is not a Danish ferry.", "It is a Swedish ferry."),
+        ("Lamps are not allowed in Vik.", "Lamps are allowed on all islands, except in Vik."),
+        ("Lamps are not allowed on decks under nine metres.", "On decks of more than nine metres lamps are allowed."),
+        ("The ban on lamps and ropes was old.", "Old lamps and ropes were on deck."),
         ("It was No. 5 on the list.", "It was number 5 on the list."),
     ],
 )

@@ -66,3 +66,19 @@ def test_what_prose_says_of_two_cells_stands() -> None:
     prose = "Runa Falk has put the lost oars of Lundey behind her door."
 
     assert not against("Runa Falk put the lost oars behind her door.", KEEPERS, prose)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "wrong"),
+    [
+        ("In Vik the guild pays 9 crowns and you pay at least 4 crowns.", False),
+        ("In Vik you pay at least 9 crowns, and the guild pays 4 crowns.", True),
+        ("In Vik they pay 9 crowns, you 4.", False),
+    ],
+)
+def test_a_number_of_a_row_is_said_by_its_own_label(sentence: str, wrong: bool) -> None:  # noqa: FBT001 - a table's column
+    row = "Island: Vik; The guild pays: 9 crowns; You pay at least: 4 crowns"
+
+    assert (
+        bool(against(sentence, f"{row}\nIsland: Lundey; The guild pays: 7 crowns; You pay at least: 3 crowns")) is wrong
+    )
