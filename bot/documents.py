@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bot.record import status_of
-from bot.tables import counted
 from bot.wording import claim_of
 
 if TYPE_CHECKING:
@@ -13,11 +11,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from bot.console import Fault
-    from bot.record import Listed, Verified
     from bot.turns import Answered
     from ingest.refreshing import RefreshReport
     from pipeline.types import Answer, Usage
-    from storage.types import CheckedClaim, Citation, CorpusInfo, Hit, LogEntry
+    from storage.types import CheckedClaim, Citation, CorpusInfo, Hit
 
 SCHEMA = 1
 Document = dict[str, Any]
@@ -25,18 +22,18 @@ Document = dict[str, Any]
 
 def failed(kind: str, message: str, hint: str) -> Document:
     """Say that a command failed, and why."""
-    return _document(error=_error(kind, message, hint))
+    return document(error=error(kind, message, hint))
 
 
 def answered(done: Answered) -> Document:
     """Say what `ask` answered."""
-    return _document(**_answered(done))
+    return document(**_answered(done))
 
 
 def checked(done: Answered, claim: str) -> Document:
     """Say what `check` found out about a claim."""
     found = claim_of(done.answer)
-    return _document(
+    return document(
         answer_id=done.answer_id,
         claim=claim,
         verdict=found.verdict.value if found else None,
@@ -51,38 +48,38 @@ def checked(done: Answered, claim: str) -> Document:
 
 def chatted(turns: Iterable[Answered]) -> Document:
     """Say what `chat` answered, turn by turn."""
-    return _document(answers=[_answered(turn) for turn in turns])
+    return document(answers=[_answered(turn) for turn in turns])
 
 
 def found(hits: Iterable[Hit]) -> Document:
     """Say what `search` found, best first."""
-    return _document(hits=[_hit(hit) for hit in hits])
+    return document(hits=[_hit(hit) for hit in hits])
 
 
 def ingested(report: RefreshReport) -> Document:
     """Say what `ingest` of one source did."""
-    return _document(**_report(report))
+    return document(**_report(report))
 
 
 def all_ingested(reports: Iterable[RefreshReport], faults: Mapping[str, Fault]) -> Document:
     """Say what `ingest all` did; with an error where a corpus could not be brought up to date."""
-    done = _document(corpora=[_report(report) for report in reports])
+    done = document(corpora=[_report(report) for report in reports])
     if not faults:
         return done
     told = "; ".join(f"{corpus}: {fault.message}" for corpus, fault in faults.items())
     first = next(iter(faults.values()))
-    return done | {"error": _error(first.kind, told, first.hint)}
+    return done | {"error": error(first.kind, told, first.hint)}
 
 
 def indexed(corpora: Iterable[CorpusInfo], readers: Mapping[str, Sequence[str]]) -> Document:
     """Say what `corpora` lists."""
-    return _document(
+    return document(
         corpora=[
             {
                 "name": corpus.name,
                 "documents": corpus.documents,
                 "passages": corpus.passages,
-                "refreshed": _moment(corpus.refreshed),
+                "refreshed": moment(corpus.refreshed),
                 "failures": corpus.failures,
                 "readers": list(readers.get(corpus.name, ())),
             }
@@ -93,64 +90,21 @@ def indexed(corpora: Iterable[CorpusInfo], readers: Mapping[str, Sequence[str]])
 
 def reindexed(passages: int, seconds: float) -> Document:
     """Say what `reindex` did."""
-    return _document(passages=passages, seconds=round(seconds, 3))
+    return document(passages=passages, seconds=round(seconds, 3))
 
 
 def written(path: str) -> Document:
     """Say where `init` wrote."""
-    return _document(path=path)
+    return document(path=path)
 
 
-def turns(listed: Iterable[Listed]) -> Document:
-    """Say what `audit list` lists, newest first."""
-    return _document(turns=[_turn(opened, closed) for opened, closed in listed])
-
-
-def turn(entries: Iterable[LogEntry]) -> Document:
-    """Say what `audit show` shows: the entries of one turn, oldest first."""
-    listed = list(entries)
-    return _document(
-        answer_id=listed[0].turn_id,
-        entries=[
-            {"seq": entry.seq, "at": _moment(entry.at), "kind": entry.kind.value, "body": entry.body}
-            for entry in listed
-        ],
-    )
-
-
-def verified(checked: Verified) -> Document:
-    """Say what `audit verify` checked; with an error where something is wrong."""
-    done = _document(
-        answers=checked.answers,
-        sentences=checked.sentences,
-        citations=checked.citations,
-        findings=[{"answer_id": finding.turn_id, "what": finding.what} for finding in checked.findings],
-    )
-    return done | {"error": broken_record(checked)} if checked.findings else done
-
-
-def broken_record(checked: Verified) -> Document:
-    """Say that the record contradicts itself."""
-    message = f"The record has {counted(len(checked.findings), 'fault')}."
-    return _error("record_broken", message, "`footnote audit show ID` shows an answer; restore a backup of the home.")
-
-
-def _error(kind: str, message: str, hint: str) -> Document:
+def error(kind: str, message: str, hint: str) -> Document:
+    """Return what a document says of a failure."""
     return {"kind": kind, "message": message, "hint": hint}
 
 
-def _turn(opened: LogEntry, closed: LogEntry | None) -> Document:
-    return {
-        "answer_id": opened.turn_id,
-        "at": _moment(opened.at),
-        "question": opened.body.get("question", ""),
-        "system": opened.body.get("system", ""),
-        "status": status_of(closed),
-        "seconds": closed.body.get("seconds") if closed else None,
-    }
-
-
-def _document(**content: Any) -> Document:
+def document(**content: Any) -> Document:
+    """Return a document of these keys, with the version of their meaning."""
     return {"schema": SCHEMA, **content}
 
 
@@ -196,7 +150,7 @@ def _citation(citation: Citation) -> Document:
         "section": citation.section,
         "url": citation.url,
         "revision": citation.revision,
-        "date": _moment(citation.date),
+        "date": moment(citation.date),
         "quote": citation.quote,
         "passage_id": citation.passage_id,
     }
@@ -249,5 +203,6 @@ def _report(report: RefreshReport) -> Document:
     }
 
 
-def _moment(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment else None
+def moment(at: datetime | None) -> str | None:
+    """Return a moment as ISO 8601."""
+    return at.isoformat() if at else None

@@ -13,8 +13,11 @@ from rich.console import Group, RenderableType
 from rich.constrain import Constrain
 from rich.text import Text
 
+from bot.facts_view import fact_lines
+from bot.outcome_view import claim_lines, usage_line, withheld_lines
 from bot.record import status_of
 from bot.sanitizing import one_line, safe
+from bot.step_view import step_lines
 from bot.tables import counted, moment, table
 from bot.terminal import WIDTH, sources_view
 from storage.types import Citation, EntryKind, LogEntry
@@ -37,9 +40,9 @@ def turns_view(turns: Sequence[Listed], zone: tzinfo) -> RenderableType:
     return rows
 
 
-def turn_view(entries: Sequence[LogEntry], zone: tzinfo) -> RenderableType:
-    """Show all that is recorded of one turn, in order."""
-    lines = [line for entry in entries for line in _entry_lines(entry, zone)]
+def turn_view(entries: Sequence[LogEntry], zone: tzinfo, *, full: bool = False) -> RenderableType:
+    """Show all that is recorded of one turn, in order; replies of a model in `full`, or their beginning."""
+    lines = [line for entry in entries for line in _entry_lines(entry, zone, full=full)]
     return Constrain(Group(*lines), WIDTH)
 
 
@@ -50,44 +53,30 @@ def verified_view(checked: Verified) -> RenderableType:
     kinds = ((checked.answers, "answer"), (checked.sentences, "sentence"), (checked.citations, "source"))
     counts = f"Checked: {', '.join(counted(number, noun) for number, noun in kinds)}."
     if not checked.findings:
-        return Group(Text(counts), Text("Every sentence stands in the passage that it cites."))
+        return Group(Text(counts), Text("Every sentence cites a source, and every quote stands in its passage."))
     return Group(Text(counts), *(Text(f"{finding.turn_id}: {one_line(finding.what)}") for finding in checked.findings))
 
 
-def _entry_lines(entry: LogEntry, zone: tzinfo) -> list[RenderableType]:
+def _entry_lines(entry: LogEntry, zone: tzinfo, *, full: bool) -> list[RenderableType]:
     heading = Text.assemble((entry.kind.value.replace("_", " "), "bold"), (f" · {moment(entry.at, zone)}", "dim"))
     if entry.kind is EntryKind.STEP:
-        return [_step_line(entry.body)]
+        return step_lines(entry.body, full=full)
     if entry.kind is EntryKind.TURN_CLOSED:
         return [Text(), heading, *_closed_lines(entry.body, zone)]
-    return [heading, *_fact_lines(entry.body)]
-
-
-def _step_line(body: Mapping[str, Any]) -> Text:
-    outcome = f"error: {body['error']}" if "error" in body else counted(len(body.get("hits", ())), "hit")
-    said = f"{body.get('stage', '')} “{body.get('query', '')}”: {outcome}, {body.get('milliseconds', 0):.0f} ms"
-    return Text(one_line(said))
+    return [heading, *fact_lines(entry.body), Text()]
 
 
 def _closed_lines(body: Mapping[str, Any], zone: tzinfo) -> list[RenderableType]:
-    shown = ("status", "system", "model", "seconds", "withheld", "failure")
-    facts = _fact_lines({name: body[name] for name in shown if body.get(name)})
+    shown = ("status", "system", "model", "seconds", "failure")
+    facts = {name: body[name] for name in shown if body.get(name)}
+    usage = usage_line(body.get("usage") or {})
     citations = [_citation(citation) for citation in body.get("citations", ())]
-    return [*facts, Text(), Text(safe(str(body.get("text", "")))), Text(), sources_view(citations, zone=zone)]
+    text = [Text(), Text(safe(str(body["text"])))] if body.get("text") else []
+    sources = [Text(), sources_view(citations, zone=zone)] if citations else []
+    asked = fact_lines({"usage": usage} if usage else {})
+    return [*fact_lines(facts), *asked, *claim_lines(body), *withheld_lines(body), *text, *sources]
 
 
 def _citation(body: Mapping[str, Any]) -> Citation:
     facts = {field.name: body.get(field.name, "") for field in fields(Citation)}
     return Citation(**facts | {"date": datetime.fromisoformat(facts["date"]) if facts["date"] else None})
-
-
-def _fact_lines(body: Mapping[str, Any]) -> list[RenderableType]:
-    return [
-        Text(f"  {name}: {one_line(_plain(value))}") for name, value in body.items() if value not in (None, "", [], {})
-    ]
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_plain(inner)}" for name, inner in value.items() if inner not in (None, ""))
-    return ", ".join(map(_plain, value)) if isinstance(value, list) else str(value)

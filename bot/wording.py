@@ -50,13 +50,13 @@ def wording(answer: Answer, question: Turn) -> str:
         return say(kind.value if kind else "greeting", question.language)
     if answer.status is Status.ABSTAINED:
         return say("abstained", question.language)
-    return say("failed", question.language)
+    return "" if answer.status is Status.CANCELLED else say("failed", question.language)
 
 
 def verdict(answer: Answer, question: Turn) -> str:
     """Return the text of a check: the verdict and why; pure."""
     found = claim_of(answer)
-    return f"{found.verdict}: {found.reasoning}" if found else say("failed", question.language)
+    return f"{found.verdict}: {found.reasoning}" if found else wording(answer, question)
 
 
 def claim_of(answer: Answer) -> CheckedClaim | None:

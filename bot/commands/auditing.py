@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot import documents, record, record_view
+from bot import record, record_documents, record_view
 from bot.commands.frame import AsJson, Frame, command, examples
 from bot.console import Failed, Fault
 
@@ -32,30 +32,35 @@ def turns(
     """List the last questions, newest first."""
     with command(context, as_json=as_json) as frame:
         last = asyncio.run(_last(frame, count))
-        frame.output.give(documents.turns(last), record_view.turns_view(last, frame.settings.zone))
+        frame.output.give(record_documents.turns(last), record_view.turns_view(last, frame.settings.zone))
 
 
-@app.command(epilog=examples("footnote audit show 3f9a1c02b7de", "footnote audit show 3f9a"))
+@app.command(epilog=examples("footnote audit show 3f9a1c02b7de", "footnote audit show 3f9a --full"))
 def show(
     context: typer.Context,
     answer_id: Annotated[str, typer.Argument(metavar="ID", help="An answer's id, or its first characters.")],
     *,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show whole replies of a model, and all that it was given.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show all that is recorded of one answer: the question, each search, each sentence, each source as it was."""
+    """Show the story of one answer: the question, each search and call, each claim, each sentence, each source."""
     with command(context, as_json=as_json) as frame:
         entries = asyncio.run(_turn(frame, answer_id))
-        frame.output.give(documents.turn(entries), record_view.turn_view(entries, frame.settings.zone))
+        frame.output.give(
+            record_documents.turn(entries), record_view.turn_view(entries, frame.settings.zone, full=full)
+        )
 
 
 @app.command(epilog=examples("footnote audit verify"))
 def verify(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """Check that every sentence ever said stands verbatim in the passage that it cites."""
+    """Check that every sentence ever said cites a source, and that every quote stands word for word in its passage."""
     with command(context, as_json=as_json) as frame:
         checked = asyncio.run(_verified(frame))
-        frame.output.give(documents.verified(checked), record_view.verified_view(checked))
+        frame.output.give(record_documents.verified(checked), record_view.verified_view(checked))
         if checked.findings:
-            frame.output.note(f"footnote: {documents.broken_record(checked)['message']}")
+            frame.output.note(f"footnote: {record_documents.broken_record(checked)['message']}")
             raise typer.Exit(1)
 
 

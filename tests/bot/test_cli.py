@@ -448,7 +448,7 @@ def test_audit_show_shows_a_turn_by_the_beginning_of_its_id() -> None:
 
     for expected in (
         "When does the quay open?",
-        "search “quay”: 1 hit, 3 ms",
+        "search · 3 ms\n  “quay”: 1 passage\n",
         "[1] Harbour › Hours",
         "closes at nine.",
     ):
@@ -471,7 +471,7 @@ def test_audit_verify_counts_what_it_checked() -> None:
 
     assert result.exit_code == 0
     assert document(result) == {"answers": 1, "sentences": 1, "citations": 1, "findings": []}
-    assert "Every sentence stands in the passage that it cites." in run("audit", "verify").stdout
+    assert "Every sentence cites a source, and every quote stands in its passage." in run("audit", "verify").stdout
 
 
 def test_audit_verify_fails_where_the_record_contradicts_itself() -> None:
