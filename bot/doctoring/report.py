@@ -53,33 +53,26 @@ def _measured(found: Measured) -> Sequence[RenderableType]:
     title = [] if found.way == AS_SET else [Text(f"Asked as {found.way}:")]
     stopped = [Text(f"{kind} was cut short: {one_line(why)}") for kind, why in found.cut_short.items()]
     verdicts = found.figures.get("verify", Figures()).verdicts
-    return [*title, _figures(found.figures), *stopped, Text(), *([_verdicts(verdicts), Text()] if verdicts else [])]
+    tables = [_replies(found.figures), _calls(found.figures), *([_verdicts(verdicts)] if verdicts else [])]
+    return [*title, *(part for one in tables for part in (one, Text())), *stopped, *([Text()] if stopped else [])]
 
 
-def _figures(found: Mapping[str, Figures]) -> RenderableType:
-    rows = table(
-        *("Kind", "Cases", "1st try", "Readable", "Right", "Cited right", "Median", "95 %", "Read", "Written", "Cost"),
-        numbers=range(1, 11),
-    )
+def _replies(found: Mapping[str, Figures]) -> RenderableType:
+    rows = table("Replies", "Cases", "1st try", "Readable", "Right", "Cited right", numbers=range(1, 6))
     for kind, one in found.items():
-        rows.add_row(kind, *_row(one))
+        shares = (percent(count, one.cases) for count in (one.first, one.readable, one.right))
+        rows.add_row(kind, f"{one.cases}", *shares, percent(one.valid, one.cited))
     return rows
 
 
-def _row(one: Figures) -> Sequence[str]:
-    about = "~" if one.estimated else ""
-    return (
-        f"{one.cases}",
-        percent(one.first, one.cases),
-        percent(one.readable, one.cases),
-        percent(one.right, one.cases),
-        percent(one.valid, one.cited),
-        f"{one.seconds:.1f} s",
-        f"{one.slow_seconds:.1f} s",
-        f"{about}{one.prompt_tokens:,}",
-        f"{about}{one.completion_tokens:,}",
-        NO_FIGURE if one.cost is None else f"{one.cost:.4f}",
-    )
+def _calls(found: Mapping[str, Figures]) -> RenderableType:
+    rows = table("Calls", "Number", "Median", "95 %", "Read", "Written", "Cost", numbers=range(1, 7))
+    for kind, one in found.items():
+        about = "~" if one.estimated else ""
+        tokens = (f"{about}{count:,}" for count in (one.prompt_tokens, one.completion_tokens))
+        seconds = (f"{value:.1f} s" for value in (one.seconds, one.slow_seconds))
+        rows.add_row(kind, f"{one.calls}", *seconds, *tokens, NO_FIGURE if one.cost is None else f"{one.cost:.4f}")
+    return rows
 
 
 def _verdicts(found: Mapping[tuple[Verdict, Verdict], int]) -> RenderableType:

@@ -33,7 +33,8 @@ def lines(advice: Iterable[Advice], stages: Mapping[str, StageSettings]) -> tupl
 
 def _own(stages: Mapping[str, StageSettings]) -> dict[str, dict[str, Any]]:
     every = {stage: asdict(own) for stage, own in stages.items()}
-    return {stage: {key: value for key, value in own.items() if value is not None} for stage, own in every.items()}
+    plain = {stage: {key: value for key, value in own.items() if value is not None} for stage, own in every.items()}
+    return {stage: own for stage, own in plain.items() if own}
 
 
 def _table(name: str, values: Mapping[str, Any]) -> Iterable[str]:

@@ -18,6 +18,7 @@ from tests.bot.house import House, abstained, answered, hit, logged, refused
 
 COMMANDS = [
     ["init"],
+    ["doctor"],
     ["ingest", "folder"],
     ["ingest", "wikipedia"],
     ["ingest", "all"],

@@ -4,6 +4,7 @@ from collections import Counter
 
 from bot.doctoring.advice.facts import STRONGER, Advice, Facts, stage_of
 from bot.doctoring.figures import Figures
+from bot.tables import counted
 from storage.types import Verdict
 
 ACCURATE = 0.8
@@ -23,9 +24,9 @@ def failures(facts: Facts) -> Advice | None:
     if not faults:
         return None
     (message, hint), often = Counter((str(fault), fault.hint) for fault in faults).most_common(1)[0]
-    count = f"{len(faults)} cases got no reply" + (f", {often} of them because" if often < len(faults) else ":")
+    who = f", {often} of them because" if often < len(faults) else ":"
     do = f" {hint[:1].upper()}{hint[1:].rstrip('.')}." if hint else ""
-    return Advice(f"{count} {message.rstrip('.')}.{do}")
+    return Advice(f"{counted(len(faults), 'case')} got no reply{who} {message.rstrip('.')}.{do}")
 
 
 def verdicts(facts: Facts) -> Advice | None:
@@ -35,17 +36,11 @@ def verdicts(facts: Facts) -> Advice | None:
         return None
     given = sum(found.values())
     right = sum(often for (expected, said), often in found.items() if expected is said)
-    unsupported = sum(often for (expected, _), often in found.items() if expected is not Verdict.SUPPORTS)
-    misled = sum(
-        often
-        for (expected, said), often in found.items()
-        if said is Verdict.SUPPORTS and expected is not Verdict.SUPPORTS
-    )
+    others = {pair: often for pair, often in found.items() if pair[0] is not Verdict.SUPPORTS}
+    unsupported, misled = sum(others.values()), sum(n for (_, said), n in others.items() if said is Verdict.SUPPORTS)
     if right >= ACCURATE * given and misled <= MISLED * unsupported:
         return None
-    why = (
-        f"{right} of {given} verdicts are right, and {misled} of {unsupported} claims are called supported that are not"
-    )
+    why = f"{right} of {given} verdicts are right; of {unsupported} claims without support it lets {misled} through"
     return Advice(f"{why}: let a stronger model verify.", {"model.stages.verify.name": STRONGER})
 
 

@@ -1,0 +1,186 @@
+"""Scripted models that know the gold cases: each replies as its case expects, or in a way that a test gives."""
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.doctoring.cases import Case, read
+from bot.doctoring.kinds import KINDS, Kind
+from pipeline.llm.settings import ModelSettings
+from pipeline.model import LLM, ModelCall, ModelReply, Piece, Spent
+
+NOW = datetime(2026, 8, 1, 12, tzinfo=UTC)
+BY_KIND = {kind.name: kind for kind in KINDS}
+_KEYS: dict[str, Callable[[Case], list[str]]] = {
+    "query": lambda case: [turn.text for turn in case.facts["talk"].turns],
+    "generate": lambda case: [turn.text for turn in case.facts["talk"].turns],
+    "summarise": lambda case: [f"Query: {case.facts['query']}", _line(case.facts["sentences"][0].text)],
+    "split": lambda case: [case.facts["reply_text"]],
+    "verify": lambda case: [f"Claim: {case.facts['claim']}"],
+    "draft": lambda case: [case.facts["talk"].question.text, case.facts["findings"][0].text],
+    "feedback": lambda case: [case.facts["draft"]],
+    "refine": lambda case: [case.facts["draft"]],
+}
+
+_BEGIN = {
+    "query": "You prepare the replies",
+    "summarise": "You read a passage",
+    "generate": "You are a friendly",
+    "split": "You read a conversation",
+    "verify": "You check a claim",
+    "draft": "You write the replies",
+    "feedback": "You criticise",
+    "refine": "You revise",
+}
+
+Speak = Callable[[Kind, Case, ModelCall], "str | Exception | ModelReply"]
+
+
+def cases(kind: Kind) -> tuple[Case, ...]:
+    """Return the cases of a kind that have a right reply."""
+    return tuple(case for case in read(kind.file, NOW.date()) if kind.name != "refine" or case.expected)
+
+
+def asked(messages: Sequence[str]) -> tuple[Kind, Case]:
+    """Return which case the messages of a call are of, by its instruction and by what stands in its turn."""
+    said = "\n".join(messages[1:])
+    kind = next(BY_KIND[name] for name, begin in _BEGIN.items() if messages[0].startswith(begin))
+    known = [case for case in cases(kind) if all(key in said for key in _KEYS[kind.name](case))]
+    return kind, max(known, key=lambda case: sum(map(len, _KEYS[kind.name](case))))
+
+
+def right(kind: Kind, case: Case, *, schema: bool, student: bool = False) -> str:
+    """Return a right reply to a case, derived from what it expects."""
+    if kind.name == "generate":
+        return "I would say so, but I am not sure."
+    if kind.name in {"draft", "refine"}:
+        return case.reply
+    said = _OBJECTS[kind.name](case)
+    if student:
+        said.pop("reasoning", None)
+    return json.dumps(said, ensure_ascii=False) if schema else _TEXTS[kind.name](said)
+
+
+def perfect(kind: Kind, case: Case, call: ModelCall) -> str:
+    """Say what is right."""
+    student = kind.name == "verify" and "step by step" not in call.messages[0].text
+    return right(kind, case, schema=call.schema is not None, student=student)
+
+
+@dataclass
+class GoldLLM:
+    """A model that knows which case it is asked, and replies as it is told."""
+
+    speak: Speak = perfect
+    schemas: bool = False
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    """The kind and the case of each call."""
+    stopped_after: int | None = None
+    """After how many calls somebody presses Ctrl-C; no call returns then."""
+    stopped: bool = False
+    running: int = 0
+    most: int = 0
+    """How many calls ran at once at most."""
+
+    def structured(self, stage: str) -> bool:
+        del stage
+        return self.schemas
+
+    async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
+        spent.calls += 1
+        kind, case = asked([message.text for message in call.messages])
+        self.calls.append((kind.name, case.name))
+        place = len(self.calls)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(0)
+        if self.stopped_after is not None and place > self.stopped_after:
+            await self._stop()
+        self.running -= 1
+        said = self.speak(kind, case, call)
+        if isinstance(said, Exception):
+            raise said
+        counts: dict[str, Any] = {"prompt_tokens": 1_000, "completion_tokens": 10, "cost": 0.002}
+        return said if isinstance(said, ModelReply) else ModelReply(said, "scripted", **counts)
+
+    async def _stop(self) -> None:
+        if not self.stopped:
+            self.stopped = True
+            signal.raise_signal(signal.SIGINT)
+        await asyncio.Event().wait()
+
+    async def stream(self, call: ModelCall, spent: Spent) -> AsyncIterator[Piece | ModelReply]:
+        reply = await self.complete(call, spent)
+        yield Piece(reply.text)
+        yield reply
+
+
+def opens(*llms: GoldLLM) -> Callable[[ModelSettings], AbstractAsyncContextManager[LLM]]:
+    """Return a way to open models that opens one of these after the other, and the last for ever."""
+    left = list(llms)
+
+    @asynccontextmanager
+    async def open_model(settings: ModelSettings) -> AsyncIterator[LLM]:
+        del settings
+        yield left.pop(0) if len(left) > 1 else left[0]
+
+    return open_model
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _query(case: Case) -> dict[str, Any]:
+    expected = case.expected
+    if not expected["search"]:
+        return {"search": False, "query": "", "time": "none"}
+    words = " ".join(term.split("|")[0] for term in expected["terms"])
+    return {"search": True, "query": words, "time": expected["time"].replace("any", "none")}
+
+
+def _verdict(case: Case) -> dict[str, Any]:
+    verdict, sentences = case.expected["verdict"], case.expected["sentences"]
+    return {"reasoning": "So it is written.", "sentences": sentences, "verdict": verdict}
+
+
+_OBJECTS: dict[str, Callable[[Case], dict[str, Any]]] = {
+    "query": _query,
+    "summarise": lambda case: {
+        "bullets": [
+            {"text": _line(case.facts["sentences"][number - 1].text), "sentences": [number]}
+            for number in case.expected["must"]
+        ]
+    },
+    "split": lambda case: {
+        "claims": [{"text": fact["text"], "time": fact.get("time", "none")} for fact in case.expected["claims"]]
+    },
+    "verify": _verdict,
+    "feedback": lambda case: {
+        point.criterion.replace("-", "_").replace(" ", "_"): {"remark": point.remark, "score": point.score}
+        for point in case.facts["feedback"].points
+    },
+}
+_TEXTS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "query": lambda said: (
+        f"Search: yes\nQuery: {said['query']}\nTime: {said['time']}" if said["search"] else "Search: no"
+    ),
+    "summarise": lambda said: (
+        "\n".join(f"- {one['text']} [{one['sentences'][0]}]" for one in said["bullets"]) or "None"
+    ),
+    "split": lambda said: "\n".join(f"- {one['text']} | {one['time']}" for one in said["claims"]) or "Nothing",
+    "verify": lambda said: (
+        (f"Reasoning: {said['reasoning']}\n" if "reasoning" in said else "")
+        + f"Sentences: {', '.join(map(str, said['sentences'])) or '-'}\nVerdict: {said['verdict']}"
+    ),
+    "feedback": lambda said: "\n".join(
+        f"{name}: {said[name.lower().replace('-', '_').replace(' ', '_')]['remark']} "
+        f"{said[name.lower().replace('-', '_').replace(' ', '_')]['score']}/100"
+        for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
+    ),
+}

@@ -1,0 +1,124 @@
+"""The gold cases: well formed, unlike each other and the prompts' examples, and passed by the replies they expect."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from bot.doctoring.cases import FOLDER, Case, read
+from bot.doctoring.kinds import KINDS, Kind, kinds
+from pipeline.forms import Form
+from pipeline.prompting import FOLDER as PROMPTS
+from pipeline.prompting import Manner
+from pipeline.stages import STAGES
+from storage.types import Verdict
+from tests.bot.doctoring.gold import BY_KIND, NOW, cases, right
+
+FILES = sorted({kind.file for kind in KINDS})
+EVERY = [pytest.param(kind, case, id=f"{kind.name}: {case.name}") for kind in KINDS for case in cases(kind)]
+
+
+def test_every_stage_has_cases() -> None:
+    """About thirty of each kind."""
+    assert {kind.stage for kind in KINDS} == set(STAGES)
+    assert sorted(path.stem for path in FOLDER.glob("*.json")) == FILES
+    assert all(len(read(file, NOW.date())) >= 30 for file in FILES)
+
+
+def test_ten_claims_of_each_verdict() -> None:
+    """So that saying one thing always is right in a third."""
+    assert set(Counter(case.expected["verdict"] for case in cases(BY_KIND["verify"])).values()) == {10}
+    assert len(Verdict) == 3
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_no_case_is_there_twice(file: str) -> None:
+    """By its name, and by what is asked."""
+    found = read(file, NOW.date())
+
+    assert len({case.name for case in found}) == len(found)
+    assert len({str(sorted(case.facts.items(), key=lambda fact: fact[0])) for case in found}) == len(found)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_no_case_is_an_example_of_the_prompts(file: str) -> None:
+    """No text of a case stands in an example, nor does a name of the examples' inventions."""
+    shown = "\n".join(path.read_text(encoding="utf-8") for path in PROMPTS.glob("*.json"))
+    text = (FOLDER / f"{file}.json").read_text(encoding="utf-8")
+
+    assert not [one for one in _texts(json.loads(text)) if len(one) > 25 and one in shown]
+    for name in ("Kestrel", "Ellery", "Tereshkova", "Larkspur", "Skarholm", "Bodensee", "Falk", "Skardal", "Lovelace"):
+        assert name not in text
+
+
+@pytest.mark.parametrize(("kind", "case"), EVERY)
+def test_the_expected_reply_is_read_and_right(kind: Kind, case: Case) -> None:
+    """In the text format and as JSON, reasoned and not."""
+    for student in (False, True):
+        reader = kind.reader(case, Manner(student=student))
+        if isinstance(reader, Form):
+            said = reader.from_text(right(kind, case, schema=False, student=student))
+            assert kind.judge(case, said).wrong == ""
+            if kind.structured:
+                given = json.loads(right(kind, case, schema=True, student=student))
+                assert kind.judge(case, reader.from_json(given)).wrong == ""
+        else:
+            said = (*reader.feed(right(kind, case, schema=False)), *reader.close())
+            assert kind.judge(case, said).wrong == ""
+
+
+@pytest.mark.parametrize(("kind", "case"), [one for one in EVERY if one.values[0].name in {"summarise", "verify"}])
+def test_expected_numbers_are_of_sentences_that_are_there(kind: Kind, case: Case) -> None:
+    """As the splitter numbers them, and each in one list only."""
+    del kind
+    there, expected = range(1, len(case.facts["sentences"]) + 1), case.expected
+    named = [*expected.get("must", expected.get("sentences", ())), *expected["may"]]
+
+    assert len(set(named)) == len(named)
+    assert set(named) <= set(there)
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind.name in {"draft", "refine"}], ids=lambda kind: kind.name
+)
+def test_expected_notes_are_there(kind: Kind) -> None:
+    """By their numbers."""
+    for case in cases(kind):
+        count = len(case.facts["findings"]) if kind.name == "draft" else 3
+        assert set(case.expected["must"]) | set(case.expected["may"]) <= set(range(1, count + 1)), case.name
+
+
+@pytest.mark.parametrize(
+    ("file", "keys"),
+    [
+        ("query", [{"search"}, {"search", "time", "terms"}]),
+        ("summarise", [{"must", "may"}]),
+        ("split", [{"claims", "avoid"}]),
+        ("verify", [{"verdict", "sentences", "may"}]),
+        ("draft", [{"must", "may", "has", "avoid"}]),
+        ("refine", [{"must", "may", "has", "avoid"}]),
+    ],
+)
+def test_every_case_expects_what_its_judge_reads(file: str, keys: list[set[str]]) -> None:
+    """And nothing else."""
+    assert all(case.expected is None or set(case.expected) in keys for case in read(file, NOW.date()))
+
+
+def test_dates_follow_the_day() -> None:
+    """None is left to be filled in."""
+    for kind in KINDS:
+        assert not [case.name for case in read(kind.file, NOW.date()) if "{year" in str(case) or "{date" in str(case)]
+
+
+def test_a_student_is_asked_no_refinement() -> None:
+    """All else it is asked."""
+    assert {kind.name for kind in KINDS} - {kind.name for kind in kinds(student=True)} == {"feedback", "refine"}
+    assert [kind.name for kind in kinds(student=False, stages=("refine", "verify"))] == ["verify", "feedback", "refine"]
+
+
+def _texts(found: Any) -> list[str]:
+    if isinstance(found, str):
+        return [found]
+    values = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    return [text for value in values for text in _texts(value)]

@@ -1,0 +1,132 @@
+"""`footnote doctor` at the command line: what it prints, and how it fails."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli import app
+from bot.commands.frame import Invocation
+from pipeline.errors import ModelUnavailable
+from tests.bot.doctoring.gold import GoldLLM, opens
+from tests.bot.house import House
+
+MODEL = '[model]\nname = "gold"\nbase_url = "http://127.0.0.1:1/v1"\n'
+
+
+def run(*arguments: str, llm: GoldLLM | None = None, settings: str = MODEL) -> Result:
+    """Run the command on a model."""
+    Path("footnote.toml").write_text(settings, encoding="utf-8")
+    doors = replace(House().doors(), open_model=opens(llm or GoldLLM()))
+    return CliRunner().invoke(app, ("doctor", *arguments), obj=Invocation(doors=doors), prog_name="footnote")
+
+
+def test_a_report_is_a_table_and_what_follows() -> None:
+    """For people."""
+    result = run("--model", "--limit", "2")
+
+    assert result.exit_code == 0
+    assert "gold at 127.0.0.1:1, 8 calls at once" in result.stdout
+    for kind in ("query", "summarise", "generate", "split", "verify", "draft", "feedback", "refine"):
+        assert f"\n{kind} " in result.stdout
+    assert "called NOT ENOUGH INFO" in result.stdout
+    assert "By these an answer takes about " in result.stdout
+    assert "These settings suit this model: there is nothing to change." in result.stdout
+    assert "doctor: begun" in result.stderr
+
+
+def test_a_report_as_json_holds_all_figures() -> None:
+    """And nothing else is on stdout."""
+    document = json.loads(run("--model", "--stage", "verify", "--json").stdout)
+    (way,) = document["ways"]
+    verify = way["kinds"]["verify"]
+
+    assert document["schema"] == 1
+    assert (document["model"], document["server"]) == ("gold", "127.0.0.1:1")
+    assert (document["advice"], document["settings"], document["turn_seconds"]) == ([], [], None)
+    assert (way["way"], way["offered"], way["cut_short"]) == ("as set", True, {})
+    assert (verify["cases"], verify["right"], verify["prompt_tokens"]) == (30, 30, 30_000)
+    assert {"expected": "REFUTES", "given": "REFUTES", "count": 10} in verify["verdicts"]
+    assert set(verify["seconds"]) == {"median", "p95"}
+
+
+def test_advice_ends_in_the_lines_to_write() -> None:
+    """Of the settings file."""
+    result = run("--model", "--stage", "verify", llm=GoldLLM(_agreeing))
+
+    assert "1. 10 of 30 verdicts are right;" in result.stdout
+    assert '    [model]\n    stages = { verify = { name = "NAME OF A STRONGER MODEL" } }' in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "status", "said"),
+    [
+        ("", ["--model"], 1, "No model is configured"),
+        (f"{MODEL}student = true", ["--model", "--stage", "refine"], 1, "refines nothing"),
+        (MODEL, ["--model", "--stage", "revise"], 2, "There is no stage 'revise'; there are: query"),
+        (MODEL, ["--model", "--limit", "0"], 2, "--limit"),
+    ],
+)
+def test_what_cannot_be_examined_is_said(settings: str, arguments: list[str], status: int, said: str) -> None:
+    """In one line that says what to do, with nothing on stdout."""
+    result = run(*arguments, settings=settings)
+
+    assert (result.exit_code, result.stdout) == (status, "")
+    assert said in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_a_model_that_gives_no_reply_is_told_in_one_line() -> None:
+    """It exits with 1; with `--json` the line is a document."""
+    gone = ModelUnavailable("the model server does not accept the key (401)", hint="check api_key of the model")
+    result = run("--model", llm=GoldLLM(lambda *_: gone))
+    document = json.loads(run("--model", "--json", llm=GoldLLM(lambda *_: gone)).stdout)
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.splitlines()[-1] == (
+        "footnote: the model server does not accept the key (401) — check api_key of the model"
+    )
+    assert document["error"]["kind"] == "model_unavailable"
+
+
+@pytest.mark.parametrize("first", [0, 20])
+def test_ctrl_c_prints_what_was_measured_so_far(first: int) -> None:
+    """If anything was."""
+    result = run("--model", "--stage", "split", "--json", llm=GoldLLM(stopped_after=first))
+
+    assert result.exit_code == 130
+    assert "stopped" in result.stderr
+    if not first:
+        assert result.stdout == ""
+    else:
+        split = json.loads(result.stdout)["ways"][0]["kinds"]["split"]
+        assert (split["cases"], split["right"]) == (20, 20)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [(MODEL, "gold at 127.0.0.1:1; `footnote doctor --model` tries it"), ("", "none; answers are")],
+)
+def test_without_model_it_says_what_is_set_up(settings: str, said: str) -> None:
+    """Home, what is indexed, and the model; nothing is asked of anybody."""
+    Path(".footnote").mkdir()
+    result = run(settings=settings)
+
+    assert result.exit_code == 0
+    assert "12 passages of 1 corpora" in result.stdout
+    assert said in result.stdout
+
+
+def test_what_is_set_up_as_json() -> None:
+    """Nothing is opened where there is no home yet."""
+    document = json.loads(run("--json").stdout)
+
+    assert document.pop("home").endswith(".footnote")
+    model = {"name": "gold", "server": "127.0.0.1:1"}
+    assert document == {"schema": 1, "corpora": 0, "passages": 0, "model": model}
+
+
+def _agreeing(*_: Any) -> str:
+    return "Reasoning: Sure.\nSentences: 1\nVerdict: SUPPORTS"

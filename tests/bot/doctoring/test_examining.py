@@ -1,0 +1,283 @@
+"""Examining scripted models: a perfect one, and those that break format, agree with everything, fail and are slow."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.doctoring.advice.facts import Advice
+from bot.doctoring.examining import GIVE_UP
+from bot.doctoring.figures import Figures
+from bot.doctoring.report import Report
+from bot.doctoring.running import Findings, Wanted, plan, report, run
+from bot.model_settings import ModelValues
+from bot.settings import Settings
+from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable
+from pipeline.llm.opening import open_model
+from pipeline.llm.settings import ModelSettings
+from pipeline.model import ModelCall, ModelReply
+from storage.types import Verdict
+from tests.bot.doctoring.gold import BY_KIND, NOW, GoldLLM, asked, cases, opens, perfect, right
+from tests.fake_model_rules import OPENAI, VLLM, Profile
+from tests.fake_model_server import serve
+from tests.fake_model_wire import HANG, Reply, Request
+
+S, R, N = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
+
+
+async def examined(*llms: GoldLLM, settings: Settings | None = None, tokens: int = 10**9, **wanted: Any) -> Findings:
+    """Examine models, one for each way."""
+    found, chosen = Findings(), settings or Settings(model=ModelValues(name="gold", base_url="http://127.0.0.1:1"))
+    asked_for = plan(Wanted(**wanted), chosen, NOW)
+    await run(asked_for, opens(*llms), tokens=tokens, now=NOW, tell=_silent, findings=found)
+    return found
+
+
+def told(found: Findings, **model: Any) -> Report:
+    """Return the report of what was found."""
+    return report(found, Settings(model=ModelValues(name="gold", base_url="http://127.0.0.1:1", **model)))
+
+
+def figures(found: Findings, way: int = 0) -> dict[str, Figures]:
+    """Return the figures by kind."""
+    return dict(told(found).facts.measured[way].figures)
+
+
+@pytest.mark.parametrize("schemas", [False, True])
+@pytest.mark.parametrize("student", [False, True])
+async def test_a_perfect_model_needs_no_advice(*, schemas: bool, student: bool) -> None:
+    """All is in format at the first try, all is right, and every case was asked once."""
+    llm = GoldLLM(schemas=schemas)
+    model = ModelValues(name="gold", base_url="http://127.0.0.1:1", student=student)
+    found = await examined(llm, settings=Settings(model=model))
+
+    for kind, one in figures(found).items():
+        count = len(cases(BY_KIND[kind]))
+        assert (one.cases, one.first, one.readable, one.right, one.calls) == (count,) * 5, (kind, one.wrong)
+        assert one.valid == one.cited
+        assert one.prompt_tokens == 1_000 * count
+        assert one.cost == pytest.approx(0.002 * count)
+        assert one.schema == (count if schemas and BY_KIND[kind].structured else 0)
+    assert figures(found)["verify"].verdicts == {(S, S): 10, (R, R): 10, (N, N): 10}
+    assert ("refine" in figures(found)) is not student
+    assert told(found).advice == ()
+    assert len(set(llm.calls)) == len(llm.calls)
+
+
+async def test_calls_run_at_once_up_to_the_limit() -> None:
+    """And no more."""
+    llm = GoldLLM()
+    await examined(llm, stages=("query",))
+
+    assert llm.most == 8
+
+
+async def test_stages_and_cases_can_be_limited() -> None:
+    """A stage may have two kinds of calls."""
+    found = await examined(GoldLLM(), stages=("refine", "draft"), limit=3)
+
+    assert {kind: one.cases for kind, one in figures(found).items()} == {"draft": 3, "feedback": 3, "refine": 3}
+
+
+async def test_a_format_kept_at_the_second_try_counts_as_that() -> None:
+    """Every case takes two calls."""
+
+    def speak(kind: Any, case: Any, call: ModelCall) -> str:
+        again = call.messages[-1].text.startswith("This reply cannot be read")
+        return perfect(kind, case, call) if again else "Let me think about that."
+
+    found = figures(await examined(GoldLLM(speak), stages=("split", "verify", "draft")))
+
+    for one in found.values():
+        assert (one.cases, one.first, one.readable, one.right, one.calls) == (30, 0, 30, 30, 60)
+
+
+async def test_a_format_that_is_never_kept_is_told() -> None:
+    """With what to do about it: it is no failure of the server's."""
+    found = await examined(GoldLLM(lambda *_: "I would rather talk about the weather."), stages=("query", "verify"))
+    one = figures(found)["verify"]
+
+    assert (one.cases, one.readable, one.right, one.calls, one.faults) == (30, 0, 0, 60, ())
+    assert found.fault is None
+    assert any("--compare" in advice.why for advice in told(found).advice)
+
+
+async def test_a_model_that_supports_everything_is_found_out() -> None:
+    """A third of its verdicts is right, and every claim that is not supported is called so."""
+
+    def speak(kind: Any, case: Any, call: ModelCall) -> str:
+        if kind.name != "verify":
+            return perfect(kind, case, call)
+        return "Reasoning: Sure.\nSentences: 1\nVerdict: SUPPORTS"
+
+    found = await examined(GoldLLM(speak))
+    verify = figures(found)["verify"]
+
+    assert verify.verdicts == {(S, S): 10, (R, S): 10, (N, S): 10}
+    assert (verify.readable, verify.right) == (30, 10)
+    assert told(found).advice == (
+        Advice(
+            "10 of 30 verdicts are right; of 20 claims without support it lets 20 through: "
+            "let a stronger model verify.",
+            {"model.stages.verify.name": "NAME OF A STRONGER MODEL"},
+        ),
+    )
+    assert told(found).lines == ("[model]", 'stages = { verify = { name = "NAME OF A STRONGER MODEL" } }')
+
+
+async def test_a_model_that_never_replies_is_given_up_soon() -> None:
+    """Why is told by the first case; no other kind is tried."""
+    gone = ModelUnavailable("the server does not accept the key", hint="check api_key")
+    llm = GoldLLM(lambda *_: gone)
+    found = await examined(llm)
+
+    assert found.fault is gone
+    assert not found.anything
+    assert GIVE_UP <= len(llm.calls) <= GIVE_UP + 8
+    assert {kind for kind, _ in llm.calls} == {"query"}
+
+
+async def test_a_stage_whose_model_is_missing_does_not_stop_the_others() -> None:
+    """It is cut short and says why."""
+    gone = ModelUnavailable("it does not know the model 'typo'", hint="check name")
+    found = await examined(GoldLLM(lambda kind, *rest: gone if kind.name == "split" else perfect(kind, *rest)))
+    shown = told(found)
+
+    assert shown.facts.measured[0].cut_short == {"split": str(gone)}
+    assert figures(found)["verify"].right == 30
+    assert "it does not know the model 'typo'. Check name." in shown.advice[0].why
+
+
+async def test_refusals_are_counted_and_do_not_stop_a_stage() -> None:
+    """Some models decline to read what an order stands in."""
+
+    def speak(kind: Any, case: Any, call: ModelCall) -> str | Exception:
+        return ModelRefused("the model declined to reply") if "order" in case.name else perfect(kind, case, call)
+
+    one = figures(await examined(GoldLLM(speak), stages=("verify",)))["verify"]
+
+    assert (one.cases, len(one.faults), one.right) == (28, 2, 28)
+
+
+async def test_a_budget_that_is_used_up_ends_it_all() -> None:
+    """What was measured stays, and no case counts as failed."""
+    llm = GoldLLM()
+    llm.speak = lambda *given: BudgetExceeded("used up") if len(llm.calls) > 40 else perfect(*given)
+    model = ModelValues(name="gold", base_url="http://127.0.0.1:1", max_concurrency=1)
+    found = await examined(llm, tokens=40_000, settings=Settings(model=model))
+    shown = told(found)
+
+    assert shown.facts.measured[0].cut_short == {"summarise": "the 40,000 tokens that this may use are used up"}
+    assert figures(found)["query"].right == 31
+    assert figures(found)["summarise"].cases == 40 - 31
+    assert figures(found)["summarise"].faults == ()
+    assert "split" not in figures(found)
+
+
+async def test_thoughts_and_cut_replies_show() -> None:
+    """With the settings that follow."""
+
+    def speak(kind: Any, case: Any, _: ModelCall) -> ModelReply:
+        text = right(kind, case, schema=False)
+        return ModelReply(text, "m", "Hm.", "length", prompt_tokens=900, completion_tokens=500)
+
+    found = await examined(GoldLLM(speak), stages=("split",))
+
+    assert figures(found)["split"].cut == figures(found)["split"].thought == 30
+    changes = {key: value for advice in told(found).advice for key, value in advice.changes.items()}
+    assert changes == {"model.thinks": True, "model.thinking_tokens": 8_192}
+
+
+async def test_every_way_of_asking_can_be_compared() -> None:
+    """Free text is asked once; a student is asked for all but refinement; the best way is advised."""
+
+    def as_json(kind: Any, case: Any, call: ModelCall) -> str:
+        return perfect(kind, case, call) if call.schema or not kind.structured else "Sure!"
+
+    text, json, schema, student = GoldLLM(as_json), GoldLLM(schemas=True), GoldLLM(schemas=True), GoldLLM()
+    found = await examined(text, json, schema, student, compare=True)
+    shown = told(found, structured="text")
+
+    assert [one.way for one in shown.facts.measured] == ["text", "json", "schema", "student"]
+    assert set(figures(found, 1)) == {"query", "summarise", "split", "verify", "feedback"}
+    assert set(figures(found, 3)) == {"query", "summarise", "generate", "split", "verify", "draft"}
+    assert shown.facts.measured[0].readable == 0
+    assert shown.lines == ("[model]", 'structured = "schema"')
+    assert told(found).lines == ()
+
+
+def http(request: Request) -> Reply:
+    """Reply to a call over HTTP as its case expects."""
+    texts = [message["content"] for message in request.body["messages"]]
+    kind, case = asked(texts)
+    return Reply(right(kind, case, schema="response_format" in request.body))
+
+
+@pytest.mark.parametrize(("profile", "schema"), [(OPENAI, 2), (replace(VLLM, formats=("text",)), 0)])
+async def test_a_whole_server_is_examined(profile: Profile, schema: int) -> None:
+    """With its own counts of tokens; by a schema where it keeps one."""
+    async with serve(http, profile) as server:
+        found = await _over_http(server.url, profile, stages=("query", "verify", "draft"), limit=2)
+
+    for kind, one in figures(found).items():
+        assert (one.readable, one.right, one.shortened) == (2, 2, 0)
+        assert one.schema == (schema if BY_KIND[kind].structured else 0)
+        assert one.seconds > 0
+        assert not one.estimated
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"api_key": "sk-wrong-key-0000"}, "does not accept the key"),
+        ({"name": "no-such-model"}, "does not know the model 'no-such-model'"),
+        ({"base_url": "http://127.0.0.1:9/v1", "retries": 0}, "cannot be reached"),
+    ],
+)
+async def test_what_is_wrong_with_the_settings_is_said_in_one_line(changes: dict[str, Any], said: str) -> None:
+    """With what to do, and without the key."""
+    async with serve(http, OPENAI) as server:
+        found = await _over_http(server.url, OPENAI, **changes)
+
+    assert isinstance(found.fault, ModelUnavailable)
+    assert said in str(found.fault)
+    assert found.fault.hint
+    assert "wrong-key" not in str(found.fault)
+
+
+async def test_a_server_that_is_silent_for_too_long_wants_more_time() -> None:
+    """The hint of the adapter's own error is what tells so."""
+    calls = 0
+
+    def script(request: Request) -> Any:
+        nonlocal calls
+        calls += 1
+        return http(request) if calls <= 2 else HANG
+
+    async with serve(script, OPENAI) as server:
+        found = await _over_http(
+            server.url, OPENAI, stages=("verify",), limit=4, timeout_seconds=0.5, max_concurrency=2
+        )
+    (measured,) = told(found).facts.measured
+    changes = [advice.changes for advice in told(found, timeout_seconds=0.5).advice]
+
+    assert measured.figures["verify"].right == 2
+    assert len(measured.figures["verify"].faults) == 2
+    assert {"model.timeout_seconds": 1.0, "model.first_token_seconds": 120, "model.idle_seconds": 40} in changes
+
+
+async def _over_http(url: str, profile: Profile, **wanted: Any) -> Findings:
+    limits = {name: wanted.pop(name) for name in ("stages", "limit") if name in wanted}
+    given = {"name": profile.models[0], "base_url": url, "api_key": profile.key, **wanted}
+    settings, found = Settings(model=ModelValues(**given)), Findings()
+
+    def opened(model: ModelSettings) -> Any:
+        return open_model(model, sleep=lambda _: asyncio.sleep(0))
+
+    await run(plan(Wanted(**limits), settings, NOW), opened, tokens=10**9, now=NOW, tell=_silent, findings=found)
+    return found
+
+
+def _silent(done: int, total: int | None, beside: str = "") -> None:
+    del done, total, beside

@@ -1,0 +1,120 @@
+"""Figures, against values counted by hand."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.doctoring.examining import Call, Outcome
+from bot.doctoring.figures import Figures, figures, turn_seconds, within
+from bot.doctoring.judging import Judgement
+from pipeline.errors import ModelUnavailable
+from storage.types import Verdict
+
+S, N = Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO
+DEAD = ModelUnavailable("gone", hint="wait")
+
+
+def call(seconds: float = 1.0, error: str = "", **facts: object) -> Call:
+    """Return a call as it was noted."""
+    return Call(seconds, error, **({"prompt_tokens": 1_000, "completion_tokens": 20, "written_tokens": 20} | facts))
+
+
+OUTCOMES = [
+    Outcome("right at once", (call(1, cost=0.5),), Judgement("", 2, 1, (S, S))),
+    Outcome(
+        "wrong, at the second try",
+        (call(2, "UnreadableReply", cut=True, completion_tokens=300, written_tokens=300), call(3, cost=0.25)),
+        Judgement("bad", 2, 2, (N, S)),
+    ),
+    Outcome("never readable", (call(4, "UnreadableReply"), call(5, "UnreadableReply"))),
+    Outcome("no reply", (call(60, "ModelUnavailable", prompt_tokens=0, completion_tokens=0, tries=5),), fault=DEAD),
+    Outcome(
+        "trimmed, and without a schema",
+        (call(0.1, "SchemaNotOffered"), call(0.1, "PromptTooLong", sent_tokens=4_000), call(6, tries=2, schema=True)),
+        Judgement("", 0, 0, (N, N)),
+    ),
+]
+
+
+def test_figures_are_as_counted_by_hand() -> None:
+    """Shares are of cases that a reply came to, seconds and tokens of calls that the server took."""
+    assert figures(OUTCOMES) == Figures(
+        cases=4,
+        first=2,
+        readable=3,
+        right=2,
+        cited=4,
+        valid=3,
+        verdicts={(S, S): 1, (N, S): 1, (N, N): 1},
+        wrong={"wrong, at the second try": "bad"},
+        faults=(DEAD,),
+        calls=7,
+        seconds=4,
+        slow_seconds=60,
+        prompt_tokens=6_000,
+        completion_tokens=400,
+        estimated=False,
+        cost=0.75,
+        longest_prompt=1_000,
+        longest_sent=4_000,
+        longest_reply=300,
+        cut=1,
+        retried=2,
+        thought=0,
+        trimmed=1,
+        shortened=0,
+        schema=1,
+    )
+
+
+def test_nothing_has_figures_too() -> None:
+    """All of them zero."""
+    assert figures([]) == Figures()
+    assert Figures().share(0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("noted", "thought", "shortened"),
+    [
+        (call(thought=True), 1, 0),
+        (call(completion_tokens=400, written_tokens=20), 1, 0),
+        (call(completion_tokens=400, written_tokens=20, estimated=True), 0, 0),
+        (call(completion_tokens=80, written_tokens=20), 0, 0),
+        (call(sent_tokens=2_100), 0, 1),
+        (call(sent_tokens=1_300), 0, 0),
+        (call(sent_tokens=2_100, estimated=True), 0, 0),
+    ],
+)
+def test_what_a_server_keeps_to_itself_shows_in_its_counts(noted: Call, thought: int, shortened: int) -> None:
+    """Thoughts that are paid and not shown; prompts that were not read to their end. Estimates show nothing."""
+    found = figures([Outcome("a case", (noted,), Judgement())])
+
+    assert (found.thought, found.shortened) == (thought, shortened)
+
+
+@given(st.lists(st.floats(0, 100), min_size=1), st.floats(0.01, 1))
+def test_a_share_of_the_values_is_within(values: list[float], share: float) -> None:
+    """And the next lower value would not do."""
+    found = within(values, share)
+
+    assert sum(value <= found for value in values) >= share * len(values) - 1e-9
+    assert sum(value < found for value in values) < share * len(values) + 1e-9
+
+
+def test_a_turn_counts_once_what_runs_at_once() -> None:
+    """Query and summaries beside reply, claims and verdicts; then draft, feedback and refinement."""
+    seconds = {
+        "query": 1,
+        "summarise": 2,
+        "generate": 3,
+        "split": 1,
+        "verify": 2,
+        "draft": 4,
+        "feedback": 1,
+        "refine": 5,
+    }
+    found = {kind: Figures(calls=1, seconds=value) for kind, value in seconds.items()}
+
+    assert turn_seconds(found) == 6 + 4 + 1 + 5
+    assert turn_seconds({kind: one for kind, one in found.items() if kind not in {"feedback", "refine"}}) == 10
+    assert turn_seconds({kind: one for kind, one in found.items() if kind != "split"}) is None
