@@ -66,6 +66,8 @@ def exception_of(reading: Reading) -> tuple[int, int] | None:
 def _stretches(reading: Reading, phrase: tuple[str, ...]) -> list[tuple[int, int]]:
     """Return what follows each place of a phrase, up to the next mark or relative word."""
     low = reading.text.low
+    if phrase[0] not in low:
+        return []
     starts = [at for at, word in enumerate(low) if word == phrase[0] and low[at : at + len(phrase)] == phrase]
     return [(at + len(phrase), _end(reading, at + len(phrase))) for at in starts]
 

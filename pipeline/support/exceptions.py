@@ -3,7 +3,7 @@
 The exception's number may be said only with a word of what is excepted, and of that no number of the rule.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pipeline.support.aligning import Alignment
 from pipeline.support.clauses import clauses, exception_of
@@ -11,8 +11,11 @@ from pipeline.support.facts import Facts, same_number
 from pipeline.support.numbers import Number
 from pipeline.support.polarity import scopes
 from pipeline.support.reading import Reading
+from pipeline.support.tokens import is_mark
 from pipeline.support.units import same_unit
 
+Said = tuple[Reading, Number]
+"""A number, and the sentence of a passage that has it."""
 _ALMOST_ALL = 0.8
 """The share of a sentence's words of substance that a rule must have, to be all that it says."""
 _INCLUDING = frozenset({"includ", "even", "also", "peopl", "everybodi", "everyon", "well"})
@@ -37,17 +40,17 @@ def _exchanged(alignment: Alignment, facts: Facts) -> tuple[str, str] | None:
     if not stretch or not _VAGUE.isdisjoint(ours.text.low) or clauses(ours).hedged or scopes(ours).reached:
         return None
     start, end = stretch
-    rule = [number for number in theirs.numbers if number.last < start]
-    tail = [number for number in theirs.numbers if number.first >= end]
+    rule = [(theirs, number) for number in theirs.numbers if number.last < start]
+    tail = [(theirs, number) for number in theirs.numbers if number.first >= end]
     before = {theirs.stems[at] for at in range(start - 1)}
     head = {theirs.stems[at] for at in range(start, end)} & theirs.content - before
     named = head & (ours.content | facts.context.stems)
-    others = [number for source in facts.sentences if source is not theirs for number in source.numbers]
+    others = [(source, number) for source in facts.sentences if source is not theirs for number in source.numbers]
     wrong, right = (rule, tail) if named else (tail, rule)
     if not head or (named and not _is_named(theirs, stretch, ours)) or not tail:
         return None
-    told = None if _among(ours, right) else _only_among(alignment, wrong, [*right, *others])
-    if told is None or (named and not any(_same_measure(alignment, told, number) for number in right)):
+    told = None if _among(ours, [number for _, number in right]) else _only_among(ours, wrong, [*right, *others])
+    if told is None or (named and not any(_same_measure(ours, told, one) for one in right)):
         return None
     return ours.text.said(told.first, max(told.last, told.first + 2)), theirs.text.said(start - 1, end)
 
@@ -81,21 +84,25 @@ def _among(ours: Reading, numbers: Iterable[Number]) -> bool:
     return any(same_number(known, number) for known in numbers for number in ours.numbers)
 
 
-def _only_among(alignment: Alignment, numbers: Iterable[Number], others: Iterable[Number]) -> Number | None:
+def _only_among(ours: Reading, wrong: Sequence[Said], others: Sequence[Said]) -> Number | None:
     """Return the number of a sentence that is, of the same thing, among some of the source's and not among others."""
-    known, rest = list(numbers), list(others)
-    for number in alignment.sentence.numbers:
-        there = [one for one in known if same_number(one, number) and _same_measure(alignment, number, one)]
-        if there and not any(same_number(one, number) for one in rest):
-            return number
-    return None
+
+    def says(number: Number, known: Sequence[Said]) -> bool:
+        return any(same_number(one[1], number) and _same_measure(ours, number, one) for one in known)
+
+    return next((number for number in ours.numbers if says(number, wrong) and not says(number, others)), None)
 
 
-def _same_measure(alignment: Alignment, said: Number, given: Number) -> bool:
-    """Whether a number of the sentence and one of the source have one unit, or count the same."""
+def _same_measure(ours: Reading, said: Number, known: Said) -> bool:
+    """Whether a number of the sentence and one of the source have one unit, or count the same.
+
+    A number that ends its clause has the unit that was said before: "it lasts six months, theirs lasts three".
+    """
+    theirs, given = known
+    if said.units and not given.units:
+        return is_mark(theirs.text.at(given.last))
     if said.units or given.units:
         return same_unit(said.units, given.units)
-    ours, theirs = alignment.sentence, alignment.source
     if max(said.last - len(ours.text), given.last - len(theirs.text)) >= 0:
         return False
     return bool(ours.stems[said.last]) and ours.stems[said.last] == theirs.stems[given.last]

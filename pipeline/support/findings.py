@@ -13,7 +13,7 @@ from pipeline.support.naming import says_name
 from pipeline.support.numbers import Number
 from pipeline.support.polarity import denials
 from pipeline.support.reading import Reading, language_among, language_of, read_sentence
-from pipeline.support.roles import exchanged
+from pipeline.support.roles import exchanged, misdescribed
 from pipeline.support.tables import joined_rows
 from pipeline.support.units import same_kind, same_unit
 
@@ -133,7 +133,11 @@ def _denials(alignment: Alignment | None) -> Iterator[Finding]:
 def _misplaced(facts: Facts, alignment: Alignment | None) -> Iterator[Finding]:
     """Yield what the passages say, but of something else."""
     if alignment:
-        told = ((Kind.NAME, joined_rows(alignment, facts)), (Kind.NUMBER, exceptional(alignment, facts)))
+        told = (
+            (Kind.NAME, joined_rows(alignment, facts)),
+            (Kind.NAME, misdescribed(alignment)),
+            (Kind.NUMBER, exceptional(alignment, facts)),
+        )
         yield from (Finding(kind, one[0], Outcome.CONTRADICTED, one[1]) for kind, one in told if one)
 
 

@@ -100,10 +100,13 @@ def _read_in(text: str, language: str) -> PassageReading:
 def _spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each sentence of a passage; each row of a table is one."""
     for start, end in sentence_spans(text):
-        if "\n" in text[start:end] and is_row(text[start:end].partition("\n")[0]):
-            yield from (line.span() for line in _LINE.finditer(text, start, end))
-        else:
-            yield start, end
+        lines = [line.span() for line in _LINE.finditer(text, start, end)] if "; " in text[start:end] else []
+        rows = [line for line in lines if is_row(text[slice(*line)])]
+        if rows and rows[0][0] > start:
+            yield start, rows[0][0] - 1
+        yield from rows or [(start, end)]
+        if rows and rows[-1][1] < end:
+            yield rows[-1][1] + 1, end
 
 
 def is_row(text: str) -> bool:

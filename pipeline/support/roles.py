@@ -17,6 +17,7 @@ _LEAST_COVERAGE = 0.8
 _MOST_NAMES = 10
 _MOST_BETWEEN = 8
 """Tokens between two names, beyond which they stand in no relation."""
+_ARTICLES = frozenset({"a", "an", "the"})
 _TURNING = frozenset({
     "by", "of", "from", "to", "in", "into", "on", "at", "for", "with", "than", "as", "under", "over", "against",
     "that", "which", "who", "whom", "'s",
@@ -39,6 +40,36 @@ def exchanged(alignment: Alignment) -> tuple[str, str] | None:
             if turned:
                 return ours.text.said(one.first, two.last), theirs.text.said(*turned)
     return None
+
+
+def misdescribed(alignment: Alignment) -> tuple[str, str] | None:
+    """Return how a sentence describes a name behind a comma, and the name that its source describes so.
+
+    "Ebb, a pilot" is none of "Tolliver, a clockmaker, and Ebb, a pilot"; "Ebb, a clockmaker" is one.
+    """
+    theirs = _described(alignment.source)
+    for name, words, said in _described(alignment.sentence):
+        same = [(other, there) for other, known, there in theirs if words <= known]
+        named = any(not set(name.parts).isdisjoint(other.parts) for other, _ in same)
+        other = any(not set(name.parts).isdisjoint(other.parts) for other, _, _ in theirs)
+        if same and other and not named:
+            return said, same[0][1]
+    return None
+
+
+def _described(reading: Reading) -> list[tuple[Name, frozenset[str], str]]:
+    """Return each name with the words of substance that stand behind it between commas, and all of that as text."""
+    found = []
+    low = reading.text.low
+    for name in names(reading)[:_MOST_NAMES]:
+        start = name.last + 1
+        if low[name.last : start] != (",",) or reading.text.at(start) not in _ARTICLES:
+            continue
+        end = next((at for at in range(start, len(low)) if low[at] in {",", ";", "."}), len(low))
+        words = frozenset(reading.stems[start + 1 : end]) & reading.content
+        if words and end - start <= _MOST_BETWEEN:
+            found.append((name, words, reading.text.said(name.first, end)))
+    return found
 
 
 def _turned(ours: Reading, one: Span, two: Span, theirs: Reading, pairs: Sequence[tuple[Span, Span]]) -> Span | None:

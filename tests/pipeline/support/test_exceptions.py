@@ -73,3 +73,17 @@ CABINS = "Guests may use the sauna up to three times a week, except in the annex
 )
 def test_the_rule_is_not_said_of_what_is_excepted(sentence: str, denied: bool) -> None:  # noqa: FBT001 - a table's column
     assert bool(contradicted(sentence, CABINS)) is denied
+
+
+@pytest.mark.parametrize(
+    ("sentence", "denied"),
+    [
+        ("A ticket lasts six months.", False),
+        ("A ticket lasts three months.", True),
+        ("For pilots a ticket lasts three months.", False),
+    ],
+)
+def test_a_number_at_the_end_has_the_unit_of_the_rule(sentence: str, denied: bool) -> None:  # noqa: FBT001 - a table's column
+    passage = "A ticket lasts six months, except for pilots, for whom it lasts three. There are three ferries."
+
+    assert bool(contradicted(sentence, passage)) is denied

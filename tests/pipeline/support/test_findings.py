@@ -104,6 +104,21 @@ def test_who_did_it_to_whom_is_told_apart(sentence: str, contradicted: bool) -> 
     assert any(one.outcome is Outcome.CONTRADICTED for one in found(sentence, UNION)) is contradicted
 
 
+@pytest.mark.parametrize(
+    ("sentence", "contradicted"),
+    [
+        ("Vold, a glazier, opened the yard in 1901.", True),
+        ("Anna Berg, a glazier, opened the yard with Erik Vold.", False),
+        ("Vold, a pilot, opened the yard in 1901.", False),
+        ("Erik Vold, an old pilot, opened the yard.", False),
+    ],
+)
+def test_who_is_described_so_is_told_apart(sentence: str, contradicted: bool) -> None:  # noqa: FBT001 - a table's column
+    passage = "Anna Berg, a glazier, and Erik Vold, a harbour pilot, opened the yard in 1901."
+
+    assert any(one.outcome is Outcome.CONTRADICTED for one in found(sentence, passage)) is contradicted
+
+
 def test_a_day_and_a_month_of_another_date_do_not_make_a_date() -> None:
     """The passage has 3 May, 12 June, 1951 and 2003, but never 3 May 2003."""
     assert [one.said for one in found("Mara Lindqvist died on 3 May 2003.", kind=Kind.DATE)] == ["3 May 2003"]

@@ -82,3 +82,7 @@ def test_a_number_of_a_row_is_said_by_its_own_label(sentence: str, wrong: bool) 
     assert (
         bool(against(sentence, f"{row}\nIsland: Lundey; The guild pays: 7 crowns; You pay at least: 3 crowns")) is wrong
     )
+
+
+def test_rows_below_a_line_of_prose_are_rows() -> None:
+    assert against("Ask Runa Falk about lost oars.", f"These are the people to ask:\n{KEEPERS}\nAll others are guests.")
