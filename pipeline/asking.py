@@ -10,7 +10,7 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
-from pipeline.errors import PromptTooLong, SchemaNotOffered, UnreadableReply
+from pipeline.errors import BudgetExceeded, PromptTooLong, SchemaNotOffered, UnreadableReply
 from pipeline.forms import Form, Splitter, T
 from pipeline.model import LLM, Message, ModelCall, ModelReply, Spent
 from pipeline.parsing.reading import LONGEST, json_object
@@ -104,7 +104,7 @@ class Prompter:
             outcome = _replied(reply)
             return _read(reply, form, structured=call.schema is not None)
         except BaseException as error:
-            outcome.setdefault("attempts", int(not isinstance(error, SchemaNotOffered)))
+            outcome.setdefault("attempts", _attempts(error, self._spent))
             outcome["error"] = _said(error)
             raise
         finally:
@@ -124,6 +124,7 @@ class Prompter:
             for value in _closed(splitter, "".join(pieces), outcome):
                 yield value
         except BaseException as error:
+            outcome.setdefault("attempts", _attempts(error, self._spent))
             outcome["error"] = _said(error)
             raise
         finally:
@@ -219,6 +220,12 @@ def _step(call: ModelCall, template: str, load: Load, outcome: Mapping[str, Any]
         "examples": load.examples,
     }
     return Step(call.stage, {**asked, **outcome}, (time.perf_counter() - began) * 1000)
+
+
+def _attempts(error: BaseException, spent: Spent) -> int:
+    """Return 0 for a call that was refused before it was sent, 1 for one that failed or was cut short."""
+    late = spent.deadline is not None and time.monotonic() >= spent.deadline
+    return int(not isinstance(error, SchemaNotOffered) and (late or not isinstance(error, BudgetExceeded)))
 
 
 def _said(error: BaseException) -> str:

@@ -105,6 +105,23 @@ async def test_a_server_that_keeps_none_after_all_is_asked_for_text() -> None:
     assert recorder.usage.llm_calls == 1
 
 
+@pytest.mark.parametrize(("deadline", "counted"), [(None, 0), (0.0, 1)])
+async def test_a_call_that_the_budget_refuses_is_on_record_and_does_not_count(
+    deadline: float | None, counted: int
+) -> None:
+    """Whole or streamed; but one that was under way when the turn's time ran out was made."""
+    recorder = Recorder(Shelf([]).search, tell=lambda _: None)
+    llm, spent = ScriptedLLM({"stage": BudgetExceeded("used up")}), Spent(deadline=deadline)
+    asked = Prompter(llm, spent, note=recorder.note, now=NOW, random=Random(1))
+
+    with pytest.raises(BudgetExceeded):
+        await ask(asked)
+    with pytest.raises(BudgetExceeded):
+        await anext(asked.stream("query", DraftSplitter(1), stage="stage", talk=TALK, reading=""))
+    assert [one["error"] for one in facts(recorder)] == ["BudgetExceeded: used up"] * 2
+    assert recorder.usage.llm_calls == 2 * counted
+
+
 async def test_a_reply_that_cannot_be_read_is_asked_for_once_more() -> None:
     """The model is shown what it said and told what was wrong with it; both calls are on record."""
     asked, llm, recorder = prompter(["Well, let me see.", READABLE])
