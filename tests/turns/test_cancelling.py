@@ -1,6 +1,7 @@
 """A turn that somebody stops: in whatever stage it is, its calls end at once and the record says so."""
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def ignore(event: Event) -> None:
 async def test_a_turn_stopped_in_any_stage_leaves_no_open_call_and_a_record_that_says_so(
     tmp_path: Path, template: str
 ) -> None:
-    """The call of the stage is on record with why it ended, those before it with their replies."""
+    """Every call is on record, those under way with why they ended, those before them with their replies."""
     script: dict[str, Any] = {"split": CLAIM, "feedback": POOR, template: HANG}
     async with modelled(tmp_path, script) as (app, server):
         running = asyncio.create_task(answer(app, asking(), ignore))
@@ -54,7 +55,7 @@ async def test_a_turn_stopped_in_any_stage_leaves_no_open_call_and_a_record_that
     ended = [step["template"] for step in steps if step.get("error", "").startswith("CancelledError")]
     assert (entries[-1].kind, entries[-1].body["status"]) == (EntryKind.TURN_CLOSED, "cancelled")
     assert entries[-1].body["sentences"] == []
-    assert sorted(step["template"] for step in steps) == sorted(asked)
+    assert Counter(asked) <= Counter(step["template"] for step in steps)
     assert template in ended
     assert {step["stage"] for step in steps if step["template"] == template} == {STAGES[template]}
     assert all(step["reply"] for step in steps if step["template"] not in ended)
