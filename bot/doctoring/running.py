@@ -103,7 +103,7 @@ async def run(
             examiner = Examiner(llm, spent, now=now, student=way.student, at_once=way.settings.max_concurrency)
             findings.ways.append((way, examiner.found))
             for kind in way.kinds:
-                await examiner.examine(kind, asked.cases[kind.name], partial(count, kind.name))
+                await examiner.examine(kind, asked.cases[kind.name], partial(count, f"{kind.name} {way.name}"))
 
 
 def report(findings: Findings, settings: Settings) -> Report:

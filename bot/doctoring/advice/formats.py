@@ -37,7 +37,8 @@ def reply_format(facts: Facts) -> Advice | None:
     if best.way == AS_SET or not best.offered or _wanted_as_student(facts):
         return None
     by_itself = "schema" if any(one.way == "schema" for one in offered) else "text"
-    if best.way == (by_itself if facts.settings.structured == "auto" else facts.settings.structured):
+    now = by_itself if facts.settings.structured == "auto" else facts.settings.structured
+    if any(one.way == now and not _clearly_better(best, one) for one in offered):
         return None
     shares = ", ".join(f"{one.way} {_percent(one)}" for one in offered)
     return Advice(
@@ -98,6 +99,10 @@ def cut_replies(facts: Facts) -> Advice | None:
 def _wanted_as_student(facts: Facts) -> bool:
     advice = as_student(facts)
     return bool(advice and advice.changes["model.student"])
+
+
+def _clearly_better(one: Measured, other: Measured) -> bool:
+    return max(one.readable - other.readable, one.right - other.right) >= CLEARLY
 
 
 def _percent(found: Measured) -> str:

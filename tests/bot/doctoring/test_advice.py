@@ -69,6 +69,8 @@ def test_right_replies_decide_between_formats_that_are_kept_alike() -> None:
     text, json = way("text", right=20), way("json", kinds=STRUCTURED, right=28)
 
     assert facts(text, json).best.way == "json"
+    assert changed(formats.reply_format(facts(text, json))) == {"model.structured": "json"}
+    assert formats.reply_format(facts(way("text", right=27), json)) is None
     assert facts(way("text"), way("json", kinds=STRUCTURED)).best.way == "json"
     assert formats.reply_format(facts(way("text"), way("schema", kinds=STRUCTURED))) is None
 
