@@ -1,0 +1,136 @@
+"""The commands on the real house, with a model behind a strict server on HTTP that quotes what it is shown."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli import app
+from tests.bot.modelled import KEY, following
+from tests.fake_model_server import FakeModelServer, serve
+from tests.fake_model_wire import error
+
+PAGES = {
+    "light.md": "# Skarholm lighthouse\n\nSkarholm lighthouse was built in 1887. A keeper lives beside it.\n",
+    "wacht.md": "# Die Wache\n\nDie Wache von Skarholm beginnt um sechs Uhr und endet um zehn Uhr am Abend.\n",
+}
+CLAIMS = {
+    "generate": "It was built in 1890.",
+    "split": "- Skarholm lighthouse was built in 1890. | none",
+    "verify": "Reasoning: Sentence 1 says 1887.\nSentences: 1\nVerdict: REFUTES",
+}
+
+
+@contextmanager
+def served(script: dict[str, Any]) -> Iterator[FakeModelServer]:
+    """Serve from a thread: commands run loops of their own."""
+    loop, server = asyncio.new_event_loop(), serve(following(script))
+    thread = threading.Thread(target=loop.run_forever, name="model server")
+    thread.start()
+    try:
+        yield asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
+    finally:
+        asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def run(*arguments: str, typed: str = "") -> Result:
+    """Run a command."""
+    return CliRunner().invoke(app, arguments, input=typed, prog_name="footnote")
+
+
+def told(*arguments: str, status: int = 0, typed: str = "") -> dict[str, Any]:
+    """Run a command and return its document."""
+    result = run(*arguments, "--json", typed=typed)
+    assert result.exit_code == status, result.output
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+@pytest.fixture(autouse=True)
+def _house(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read two pages in; the model is set by the variables that its owner uses."""
+    for name, text in PAGES.items():
+        path = here / "pages" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    told("ingest", "folder", "pages", "--corpus", "pages")
+    settings = '[model]\nstructured = "text"\nretries = 0\nprices = { small-model = { prompt = 1, completion = 2 } }\n'
+    (here / "footnote.toml").write_text(settings, encoding="utf-8")
+    monkeypatch.setenv("OPENAI_MODEL", "small-model")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+def test_ask_answers_with_the_model_and_says_what_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claims and their verdicts, usage and cost; a page in another language is said to be so; the record holds all."""
+    with served(CLAIMS) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        document = told("ask", "When was Skarholm lighthouse built?")
+        calls = len(server.requests)
+
+    assert (document["status"], document["system"], document["model"]) == ("answered", "wikichat", "small-model")
+    assert "Skarholm lighthouse was built in 1887. [1]" in document["text"]
+    assert "1890" not in document["text"]
+    assert {
+        "text": "Skarholm lighthouse was built in 1890.",
+        "origin": "model",
+        "verdict": "REFUTES",
+    }.items() <= document["claims"][0].items()
+    assert document["claims"][0]["evidence"]
+    assert (document["usage"]["llm_calls"], document["withheld"]) == (calls, 0)
+    assert document["usage"]["cost"] > 0
+    foreign = [sentence["note"] for sentence in document["sentences"] if "Wache" in sentence["text"]]
+    assert foreign == ["Die Wache, Deutsch"]
+    assert "(Die Wache, Deutsch) Die Wache von Skarholm" in document["text"]
+    story = run("audit", "show", document["answer_id"]).stdout
+    assert "draft · small-model" in story
+    assert "REFUTES (model) Skarholm lighthouse was built in 1890." in story
+    assert told("audit", "verify")["findings"] == []
+
+
+def test_check_asks_the_model_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By rules alone nothing is sent."""
+    claim = "Skarholm lighthouse was built in 1890."
+    with served(CLAIMS) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        asked = told("check", claim)
+        sent = len(server.requests)
+        ruled = told("check", claim, "--system", "extractive")
+        assert (sent, len(server.requests)) == (1, 1)
+
+    assert (asked["verdict"], asked["reasoning"], asked["model"]) == ("REFUTES", "Sentence 1 says 1887.", "small-model")
+    assert (ruled["verdict"], ruled["model"], ruled["usage"]["llm_calls"]) == ("REFUTES", None, 0)
+    assert ruled["evidence"][0]["quote"] == "Skarholm lighthouse was built in 1887."
+
+
+def test_chat_keeps_on_after_a_turn_in_which_the_model_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failure is one line; quoting goes on."""
+    with served({"query": error(401, f"Incorrect API key provided: {KEY}.")}) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        result = run("chat", typed="When was Skarholm lighthouse built?\nhello\n")
+
+    assert result.exit_code == 0
+    assert "The language model cannot be reached: the model server at 127.0.0.1" in result.stderr
+    assert "check api_key of the model, or OPENAI_API_KEY" in result.stderr
+    assert KEY not in result.output
+    assert "Ask me something" in result.stdout
+
+
+def test_a_model_without_a_name_is_a_plain_line_that_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And only for who asks it."""
+    monkeypatch.delenv("OPENAI_MODEL")
+    error = told("ask", "When was Skarholm lighthouse built?", status=1)["error"]
+
+    assert error["kind"] == "model_unavailable"
+    assert "no name is set" in error["message"]
+    assert "OPENAI_MODEL" in error["hint"]
+    assert told("ask", "When was Skarholm lighthouse built?", "--system", "extractive")["status"] == "answered"
+    assert told("search", "lighthouse")["hits"]
