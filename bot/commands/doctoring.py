@@ -43,6 +43,8 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Say what is set up; with --model, how well the model does each stage, and which settings suit it."""
+    if (stages or compare) and not model:
+        raise typer.BadParameter("To try stages or ways of asking, say --model.")
     with command(context, as_json=as_json) as frame:
         from bot.doctoring import running, set_up
 

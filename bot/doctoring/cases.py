@@ -11,7 +11,7 @@ from typing import Any
 
 from pipeline.examples import Example, examples
 
-FOLDER = Path(__file__).parent / "cases"
+FOLDER = Path(__file__).parent / "gold"
 
 
 @dataclass(frozen=True, slots=True)

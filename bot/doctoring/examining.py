@@ -69,8 +69,8 @@ class Examination:
     @property
     def fault(self) -> PipelineError | None:
         """Why nothing was measured; None if anything was."""
-        ended = [outcome for outcomes in self.outcomes.values() for outcome in outcomes]
-        return ended[0].fault if ended and all(outcome.fault for outcome in ended) else None
+        ended = [outcome.fault for outcomes in self.outcomes.values() for outcome in outcomes]
+        return next(iter((*ended, *self.cut_short.values())), None) if all(ended) else None
 
 
 class Examiner:
@@ -165,16 +165,16 @@ class _Counted:
 def _call(step: Step, sent: int) -> Call:
     noted = step.facts
     return Call(
-        step.milliseconds / 1000,
-        noted.get("error", "").partition(":")[0],
-        noted.get("prompt_tokens", 0),
-        noted.get("completion_tokens", 0),
-        sent,
-        tokens(noted.get("reply", "")),
-        noted.get("estimated", False),
-        noted.get("cost"),
-        noted.get("finish") == "length",
-        noted.get("attempts", 1),
-        bool(noted.get("reasoning")),
-        noted["format"] == "schema",
+        seconds=step.milliseconds / 1000,
+        error=noted.get("error", "").partition(":")[0],
+        prompt_tokens=noted.get("prompt_tokens", 0),
+        completion_tokens=noted.get("completion_tokens", 0),
+        sent_tokens=sent,
+        written_tokens=tokens(noted.get("reply", "")),
+        estimated=noted.get("estimated", False),
+        cost=noted.get("cost"),
+        cut=noted.get("finish") == "length",
+        tries=noted.get("attempts", 1),
+        thought=bool(noted.get("reasoning")),
+        schema=noted["format"] == "schema",
     )

@@ -84,7 +84,7 @@ def _verdicts(found: Mapping[tuple[Verdict, Verdict], int]) -> RenderableType:
 
 def _advice(report: Report) -> Sequence[RenderableType]:
     if not report.advice:
-        return [Text("These settings suit this model: there is nothing to change.")]
+        return [Text("By these figures the settings suit the model: there is nothing to change.")]
     said = [Text(f"{number}. {one_line(one.why)}") for number, one in enumerate(report.advice, start=1)]
     if not report.lines:
         return said

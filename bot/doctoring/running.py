@@ -58,7 +58,7 @@ class Findings:
     @property
     def fault(self) -> PipelineError | None:
         """Why nothing was measured, by what was tried last; None if anything was."""
-        faults = [found.fault for _, found in self.ways if any(found.outcomes.values())]
+        faults = [found.fault for _, found in self.ways if found.outcomes]
         return faults[-1] if all(faults) and faults else None
 
     @property

@@ -10,7 +10,7 @@ from pipeline.llm.settings import ModelSettings
 from pipeline.stages import STAGES
 
 STRONGER = "NAME OF A STRONGER MODEL"
-"""Which one that is the operator knows."""
+"""Only the operator knows which one that is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def test_a_report_is_a_table_and_what_follows() -> None:
         assert f"\n{kind} " in result.stdout
     assert "called NOT ENOUGH INFO" in result.stdout
     assert "By these an answer takes about " in result.stdout
-    assert "These settings suit this model: there is nothing to change." in result.stdout
+    assert "By these figures the settings suit the model: there is nothing to change." in result.stdout
     assert "doctor: begun" in result.stderr
 
 
@@ -68,6 +68,8 @@ def test_advice_ends_in_the_lines_to_write() -> None:
         (f"{MODEL}student = true", ["--model", "--stage", "refine"], 1, "refines nothing"),
         (MODEL, ["--model", "--stage", "revise"], 2, "There is no stage 'revise'; there are: query"),
         (MODEL, ["--model", "--limit", "0"], 2, "--limit"),
+        (MODEL, ["--compare"], 2, "say --model"),
+        (MODEL, ["--stage", "verify"], 2, "say --model"),
     ],
 )
 def test_what_cannot_be_examined_is_said(settings: str, arguments: list[str], status: int, said: str) -> None:

@@ -175,6 +175,16 @@ async def test_a_budget_that_is_used_up_ends_it_all() -> None:
     assert "split" not in figures(found)
 
 
+async def test_a_budget_too_small_for_any_case_is_an_error() -> None:
+    """It says which option to raise."""
+    found = await examined(GoldLLM(lambda *_: BudgetExceeded("used up")), tokens=10)
+
+    assert str(found.fault) == "the 10 tokens that this may use are used up"
+    assert found.fault
+    assert found.fault.hint == "raise --tokens"
+    assert not found.anything
+
+
 async def test_thoughts_and_cut_replies_show() -> None:
     """With the settings that follow."""
 
