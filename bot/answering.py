@@ -97,12 +97,7 @@ class _Turn:
 async def _run(turn: _Turn) -> Answered:
     started = time.monotonic()
     system, spoken = turn.task.systems[turn.system], list[AnsweredSentence]()
-
-    def tell(event: Event) -> None:
-        if isinstance(event, Said):
-            spoken.append(event.sentence)
-        turn.tell(event)
-
+    tell = _noting(turn.tell, spoken)
     tools = equipped(turn.app, turn.talk, turn.scope, seed=turn.id, tell=tell, supports=turn.task.supports)
     limits, language = tools.kit.limits, turn.talk.question.language
     status, failure = Status.CANCELLED, None
@@ -120,6 +115,17 @@ async def _run(turn: _Turn) -> Answered:
         closed = closing(answered, tools.recorder.steps, tools.gate.withheld, spoken)
         await asyncio.shield(turn.app.audit.append(*closed))
     return answered
+
+
+def _noting(tell: Callable[[Event], None], spoken: list[AnsweredSentence]) -> Callable[[Event], None]:
+    """Pass events on, and note the sentences that are shown before the answer is whole."""
+
+    def told(event: Event) -> None:
+        if isinstance(event, Said):
+            spoken.append(event.sentence)
+        tell(event)
+
+    return told
 
 
 def _answered(turn: _Turn, tools: Tools, status: Status, failure: Failure | None, seconds: float) -> Answered:
