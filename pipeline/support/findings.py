@@ -11,6 +11,7 @@ from pipeline.support.facts import Facts, counts_list, counts_name, equal_quanti
 from pipeline.support.names import Name, names
 from pipeline.support.naming import says_name
 from pipeline.support.numbers import Number
+from pipeline.support.parallel import exchanged_values
 from pipeline.support.polarity import denials
 from pipeline.support.reading import Reading, language_among, language_of, read_sentence
 from pipeline.support.roles import exchanged, misdescribed
@@ -133,10 +134,13 @@ def _denials(alignment: Alignment | None) -> Iterator[Finding]:
 def _misplaced(facts: Facts, alignment: Alignment | None) -> Iterator[Finding]:
     """Yield what the passages say, but of something else."""
     if alignment:
+        swapped = exchanged_values(alignment)
+        dated = swapped and any(date.said == swapped[0] for date in alignment.sentence.dates)
         told = (
             (Kind.NAME, joined_rows(alignment, facts)),
             (Kind.NAME, misdescribed(alignment)),
             (Kind.NUMBER, exceptional(alignment, facts)),
+            (Kind.DATE if dated else Kind.NUMBER, swapped),
         )
         yield from (Finding(kind, one[0], Outcome.CONTRADICTED, one[1]) for kind, one in told if one)
 

@@ -20,7 +20,7 @@ from pipeline.support.tokens import function_words, is_mark, stem
 _REACH = 6
 """How many words of substance a negation reaches."""
 _UNTIL = 8
-"""Tokens between a negation and an "until" that takes it back."""
+"""Tokens between a negation and an "until" that takes it back, or a "than" that makes it a bound."""
 _FEWEST, _NEARLY_ALL = 2, 0.7
 """Words that a negation must reach, and the share of the sentence that the source must have, in whatever order."""
 _PLAIN = frozenset({"not", "never", "cannot"})
@@ -73,6 +73,8 @@ def _denied(alignment: Alignment, ours: Scopes, theirs: Scopes) -> Iterator[Diff
     backward = {other: place for place, other in alignment.pairs}
     for place, reached in ours.reached.items():
         found = [forward[one] for one in reached if one in forward]
+        if _bounds(alignment.sentence, place) and "than" not in alignment.source.text.low:
+            continue
         apart = any((one in here.hedged) != (forward[one] in there.hedged) for one in reached if one in forward)
         if (
             not apart
@@ -89,11 +91,18 @@ def _denied(alignment: Alignment, ours: Scopes, theirs: Scopes) -> Iterator[Diff
             return
     for place, reached in theirs.reached.items():
         denied = backward.get(reached[0]) if reached else None
+        if _bounds(alignment.source, place) and "than" not in alignment.sentence.text.low:
+            continue
         if denied is None or (reached[0] in there.hedged) != (denied in here.hedged) or _tells_exception(alignment):
             continue
         if ours.denies(denied) != theirs.denies(reached[0]):
             yield Difference(_plainly(alignment.sentence, denied), _around(alignment.source, place, reached))
             return
+
+
+def _bounds(reading: Reading, place: int) -> bool:
+    """Whether a negation turns a comparison into a bound: "not take more than 200" is "take at most 200"."""
+    return "than" in reading.text.low[place : place + _UNTIL]
 
 
 def _reordered(alignment: Alignment, place: int, reached: tuple[int, ...]) -> int | None:

@@ -71,6 +71,10 @@ def test_opposites_that_compare_are_told_as_such(sentence: str, passage: str) ->
         ("The ferry is no barge.", "The ferry is not a barge."),
         ("The ferry sailed after the parade.", "The parade began before the ferry sailed."),
         ("It is not a Danish ferry.", "It is a Swedish ferry."),
+        (
+            "Sailors should take at most 20 lamps.",
+            "Old hands take many, but sailors should not take more than 20 lamps.",
+        ),
         ("Lamps are not allowed in Vik.", "Lamps are allowed on all islands, except in Vik."),
         ("Lamps are not allowed on decks under nine metres.", "On decks of more than nine metres lamps are allowed."),
         ("The ban on lamps and ropes was old.", "Old lamps and ropes were on deck."),

@@ -1,0 +1,27 @@
+"""Values of clauses that follow one pattern: each belongs to its own clause."""
+
+import pytest
+
+from pipeline.support.findings import Outcome, findings
+
+VIK = (
+    "Vik gained a harbour in 1904, became a market town under the abbey in 1918 and a parish on 17 June 1944. "
+    "The ketch weighs 12 tonnes, the old barge weighs 30 tonnes, and the cutter 9 tonnes."
+)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "wrong"),
+    [
+        ("Vik became a parish in 1918.", True),
+        ("Vik became a parish in June 1944.", False),
+        ("In 1918 Vik became a market town.", False),
+        ("Vik gained its harbour in 1904.", False),
+        ("Vik was a market town by 1918 and is now a parish.", False),
+        ("The old barge weighs 12 tonnes.", True),
+        ("The old barge weighs 30 tonnes.", False),
+        ("The ketch of 12 tonnes is lighter than the old barge.", False),
+    ],
+)
+def test_a_value_stays_with_the_words_of_its_clause(sentence: str, wrong: bool) -> None:  # noqa: FBT001 - a table's column
+    assert any(one.outcome is Outcome.CONTRADICTED for one in findings(sentence, [VIK])) is wrong
