@@ -26,7 +26,7 @@ $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.lock
 ## make install  the environment alone: .venv/bin/footnote
 install: $(VENV)/run.stamp
 
-## make demo     install, read in the example handbook, answer one question, then chat (in a terminal)
+## make demo     install, read in the example handbook, answer one question, replay a turn with a model, then chat (in a terminal)
 demo: $(VENV)/run.stamp
 	@$(BIN)/python -m examples.demo
 

@@ -1,6 +1,7 @@
-"""`make demo`: reads the example handbook in, asks one question and, in a terminal, goes on as a chat.
+"""`make demo`: reads the example handbook in, asks one question, replays a turn with a model, and goes on as a chat.
 
 It types the commands that anyone would type, with settings of its own (`demo.toml`), so that nothing of yours changes.
+Of a model it asks nothing: the turn is a scripted one, and where a model is configured it only tells how to ask it.
 """
 
 import os
@@ -14,7 +15,10 @@ from rich.console import Console
 from rich.text import Text
 
 from bot.cli import app
+from bot.console import opened_output, told_plainly
 from bot.progress import spell
+from bot.settings_reading import load
+from examples import scripted_turn
 
 SETTINGS = Path(__file__).with_name("demo.toml")
 QUESTION = "What is the meal allowance on business trips?"
@@ -24,15 +28,31 @@ NEXT = "May I bring my dog to the office?"
 def main(*, talk: bool) -> int:
     """Run the demonstration, ending in a chat if `talk`, and return its exit status."""
     for name in [name for name in os.environ if name.upper().startswith("FOOTNOTE_")]:
-        del os.environ[name]  # settings of one's own do not belong in a demonstration
+        if not name.upper().startswith("FOOTNOTE_MODEL"):  # whether there is a model must be told as it is
+            del os.environ[name]  # other settings of one's own do not belong in a demonstration
     screen, started = Console(highlight=False), time.monotonic()
-    for command in (["ingest", "all"], ["ask", QUESTION]):
+    for command in (["ingest", "all"], ["ask", "--system", "extractive", QUESTION]):
         if status := _run(screen, command):
             return status
+    _show_model(screen)
+    screen.print()
     took = spell(time.monotonic() - started)
-    happened = f"The example handbook was read in, and a question was answered from it, in {took}."
+    happened = f"The example handbook was read in, and questions were answered from it, in {took}."
     screen.print(Text(f"{happened} Try next: {_typed(['ask', NEXT])}"), soft_wrap=True)
     return _run(screen, ["chat"]) if talk else 0
+
+
+def _show_model(screen: Console) -> None:
+    """Show what a model is for: with a scripted one, or, where one is configured, by telling how to ask that."""
+    output = opened_output(as_json=False, debug=False)
+    with told_plainly(output):
+        settings = load(SETTINGS)
+        if not settings.model.configured:
+            scripted_turn.show(output, settings)
+            return
+    named = f"A model is configured ({settings.model.names})" if settings.model.names else "A model is configured"
+    how = f"and was asked nothing so far. This asks it, as any question in `chat` does: {_typed(['ask', QUESTION])}"
+    screen.print(Text(f"{named} {how}"), soft_wrap=True)
 
 
 def _run(screen: Console, command: Sequence[str]) -> int:

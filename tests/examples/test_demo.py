@@ -1,24 +1,111 @@
 """The demonstration, as `make demo` runs it where nobody can type."""
 
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from bot.app import open_records
+from bot.settings_reading import load
+from examples.scripted_model import CLAIMS, LABEL, REFUTED, SUPPORTED, UNKNOWN
+from storage.types import Verdict
+from storage.verifying import verify
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
+PAGE = Path("examples", "handbook", "operations", "travel-2026.md")
 
 
-def test_the_demonstration_answers_from_the_handbook_and_ends(tmp_path: Path) -> None:
-    """It shows what it typed, two dated sources that disagree, the newer first, and what to try next."""
-    shutil.copytree(EXAMPLES, tmp_path / "examples")
+def _run(folder: Path, **variables: str) -> str:
+    """Run the demonstration in a folder and return what it prints."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "AZURE_"))}
     command = [sys.executable, "-m", "examples.demo"]
     done = subprocess.run(
-        command, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
+        command,
+        cwd=folder,
+        env=environment | variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
-
     assert done.returncode == 0, done.stderr
-    newer, older = (done.stdout.index(text) for text in ("45 euros a day. [1]", "38 euros a day. [2]"))
+    return done.stdout
+
+
+def _copied(folder: Path) -> Path:
+    shutil.copytree(EXAMPLES, folder / "examples")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Run it once, where no model is configured; return what it prints, and where."""
+    folder = _copied(tmp_path_factory.mktemp("demo"))
+    return _run(folder), folder
+
+
+def test_the_demonstration_answers_from_the_handbook_and_ends(shown: tuple[str, Path]) -> None:
+    """It shows what it typed, two dated sources that disagree, the newer first, and what to try next."""
+    printed, folder = shown
+
+    newer, older = (printed.index(text) for text in ("45 euros a day. [1]", "38 euros a day. [2]"))
     assert newer < older
-    assert "ingest all" in done.stdout
-    assert "Try next: " in done.stdout.splitlines()[-1]
-    assert (tmp_path / ".demo" / "footnote.db").exists()
+    assert "ingest all" in printed
+    assert "Try next: " in printed.splitlines()[-1]
+    assert (folder / ".demo" / "footnote.db").exists()
+
+
+def test_every_part_of_the_scripted_turn_says_what_it_is(shown: tuple[str, Path]) -> None:
+    """What happens, the answer, the claims and the calls stand each under the label, and each call is labelled."""
+    printed, _ = shown
+    events, answer, claims, calls = printed.split(f"[{LABEL}]")[1:]
+
+    assert "Drafting from 3 findings" in events
+    assert "[1] Travel rules 2026 › Hotels" in answer
+    assert all(verdict in claims for verdict in ("SUPPORTS (model)", "REFUTES (model)", "NOT ENOUGH INFO (model)"))
+    assert calls.count(LABEL) == calls.count("tokens") == 12
+
+
+async def test_the_scripted_turn_says_what_is_supported_alone(shown: tuple[str, Path]) -> None:
+    """On record are a supported, a refuted and an unknown claim, and only the supported one is in the answer."""
+    async with open_records(load(shown[1] / "examples" / "demo.toml")) as records:
+        turns = await records.audit.turns(2)
+        entries = await records.audit.turn(turns[0][0].turn_id)
+    closed = entries[-1].body
+    claimed = {one["claim"]["text"]: one["verdict"] for one in closed["claims"] if one["claim"]["origin"] == "model"}
+    said = [one["text"] for one in closed["sentences"]]
+
+    assert claimed == {SUPPORTED: "SUPPORTS", REFUTED: "REFUTES", UNKNOWN: "NOT ENOUGH INFO"}
+    assert {one.verdict for one in CLAIMS.values()} == set(Verdict)
+    assert SUPPORTED in said
+    assert len(said) == 2
+    assert not any("120" in text or "oyalty" in text for text in said)
+    assert (entries[0].body["model"], closed["model"], closed["system"]) == (LABEL, LABEL, "wikichat")
+    assert verify(entries) == ()
+
+
+def test_a_changed_handbook_is_told_in_a_line(tmp_path: Path) -> None:
+    """What is scripted for the handbook as it is would be wrong of another, so neither answer nor claims are shown."""
+    page = _copied(tmp_path) / PAGE
+    page.write_text(page.read_text(encoding="utf-8").replace("140 euros", "150 euros"), encoding="utf-8")
+
+    printed = _run(tmp_path)
+
+    assert "Left out: the handbook is not the one that this was written for" in printed
+    assert printed.count(LABEL) == 1
+    assert "REFUTES" not in printed
+
+
+def test_a_model_that_is_configured_is_not_asked(tmp_path: Path) -> None:
+    """It is told how to ask it, and nothing is scripted; at its address there is nobody."""
+    variables = {"OPENAI_API_KEY": "k", "OPENAI_MODEL": "some-model", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+
+    printed = _run(_copied(tmp_path), **variables)
+
+    assert "A model is configured (some-model) and was asked nothing so far." in printed
+    assert "45 euros a day. [1]" in printed
+    assert LABEL not in printed

@@ -1,0 +1,139 @@
+"""A stand-in for a language model: for one question over the example handbook it says what is written here.
+
+It reads a prompt only to find the numbers of the sentences that it cites. Where they are not there somebody has edited
+the handbook, and it says nothing rather than something wrong.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from pipeline.model import ModelCall, ModelReply, Piece, Spent
+from storage.types import Verdict
+
+LABEL = "scripted model: no key configured"
+"""Its name as well, so that the record says of every call who replied."""
+QUESTION = "What may I spend on a night away on a business trip?"
+
+HOTEL = "A hotel may cost up to 140 euros a night, except in Bergen and Oslo, where the limit is 190 euros."
+BREAKFAST = "Breakfast is part of the price."
+FRIENDS = "Private rooms with friends or family are welcome: you receive 30 euros a night to spend on your hosts."
+"""Three sentences of the handbook."""
+
+
+class HandbookChanged(Exception):
+    """What is written here does not fit what was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What it replies when it is to verify a claim."""
+
+    verdict: Verdict
+    reasoning: str
+    by: str = ""
+    """The sentence that settles it."""
+    silent_on: str = ""
+    """The word that no sentence has, where none settles it."""
+
+
+SUPPORTED = "For a private room with friends or family you receive 30 euros a night to spend on your hosts."
+REFUTED = "A hotel on a business trip may cost up to 120 euros a night."
+UNKNOWN = "Loyalty points of hotels belong to the traveller."
+CLAIMS: Mapping[str, Judged] = MappingProxyType({
+    SUPPORTED: Judged(Verdict.SUPPORTS, "A sentence gives the same sum for the same rooms.", by=FRIENDS),
+    REFUTED: Judged(Verdict.REFUTES, "The limit is 140 euros, and 190 in Bergen and Oslo, not 120.", by=HOTEL),
+    UNKNOWN: Judged(Verdict.NOT_ENOUGH_INFO, "No sentence speaks of loyalty points.", silent_on="oyalty"),
+})  # fmt: skip
+"""What it claims without having looked anything up."""
+
+
+class ScriptedModel:
+    """An `LLM` (see `pipeline.model`) that is asked, and replies, in the text format."""
+
+    def structured(self, stage: str) -> bool:
+        """Say that no call may carry a schema."""
+        del stage
+        return False
+
+    async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
+        """Return what is written for the stage. Raises `HandbookChanged`."""
+        spent.calls += 1
+        await asyncio.sleep(0)  # as a model far away does, it lets others ask meanwhile
+        return ModelReply(_REPLIES[call.stage](call.messages[-1].text), LABEL)
+
+    async def stream(self, call: ModelCall, spent: Spent) -> AsyncIterator[Piece | ModelReply]:
+        """Give the same word by word. Raises `HandbookChanged`."""
+        reply = await self.complete(call, spent)
+        for word in re.findall(r"\S+\s*", reply.text):
+            yield Piece(word)
+        yield reply
+
+
+def _query(_: str) -> str:
+    return "Search: yes\nQuery: cost of a hotel a night on business trips\nTime: recent"
+
+
+def _summary(prompt: str) -> str:
+    found = [f"- {text} [{number}]" for text in (HOTEL, BREAKFAST) if (number := _number(text, prompt))]
+    return "\n".join(found) or "None"
+
+
+def _generated(_: str) -> str:
+    return " ".join(CLAIMS)
+
+
+def _claims(_: str) -> str:
+    return "\n".join(f"- {claim} | recent" for claim in CLAIMS)
+
+
+def _verdict(prompt: str) -> str:
+    sentences, _, claim = prompt.rpartition("Claim: ")
+    if claim not in CLAIMS:
+        raise HandbookChanged(f"no verdict is written for “{claim}”")
+    judged = CLAIMS[claim]
+    if judged.silent_on and judged.silent_on in sentences:
+        raise HandbookChanged(f"something is found about “{claim}”")
+    number = _cited(judged.by, prompt) if judged.by else "-"
+    return f"Reasoning: {judged.reasoning}\nSentences: {number}\nVerdict: {judged.verdict}"
+
+
+def _draft(prompt: str) -> str:
+    return " ".join(f"{text[:-1]} [{_cited(text, prompt)}]." for text in (HOTEL, BREAKFAST, SUPPORTED))
+
+
+def _refined(prompt: str) -> str:
+    """Criticise the draft, and then leave out of it what was criticised."""
+    if "Feedback:" not in prompt:
+        return (
+            "Relevant: Nobody asked for breakfast. 70/100\nNatural: It reads well. 100/100\n"
+            "Non-repetitive: Nothing is said twice. 100/100\nTemporally correct: It speaks of today. 100/100"
+        )
+    draft = next(line for line in prompt.splitlines() if line.startswith(HOTEL[:-1]))
+    return re.sub(rf"{BREAKFAST[:-1]} \[\d+\]\. ", "", draft)
+
+
+_REPLIES: Mapping[str, Callable[[str], str]] = MappingProxyType({
+    "query": _query,
+    "summarise": _summary,
+    "generate": _generated,
+    "split": _claims,
+    "verify": _verdict,
+    "draft": _draft,
+    "refine": _refined,
+})  # fmt: skip
+
+
+def _cited(text: str, prompt: str) -> str:
+    number = _number(text, prompt)
+    if not number:
+        raise HandbookChanged(f"it was not found to say “{text}”")
+    return number
+
+
+def _number(text: str, prompt: str) -> str:
+    """Return the number of a sentence (`3: …`) or of a note (`[3] …`); nothing if it is not there."""
+    found = re.search(rf"^\[?(\d+)[\]:] {re.escape(text)}", prompt, re.MULTILINE)
+    return found[1] if found else ""
