@@ -16,6 +16,7 @@ from evaluation.retrieval import retrieval
 from evaluation.speed.dumps import dumps
 from evaluation.speed.embedding import embedding
 from evaluation.speed.search import search
+from evaluation.speed.turns import turns
 from evaluation.speed.wikipedia import wikipedia
 from evaluation.statements import statements
 
@@ -35,4 +36,5 @@ app.command()(injection)
 speed.command()(dumps)
 speed.command()(embedding)
 speed.command()(search)
+speed.command()(turns)
 speed.command()(wikipedia)

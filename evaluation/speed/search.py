@@ -22,6 +22,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from evaluation.speed.lags import share, watched_loop
 from evaluation.speed.texts import salad
 from ingest.refreshing import refresh
 from ingest.types import Block, Found, Page, Section, Unreadable
@@ -34,7 +35,6 @@ from storage.passages import PassageStore
 from storage.retrieving import Threads
 
 WORDS = 100
-LAG_EVERY = 0.005
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Times:
         return {
             "searches": len(self.searches),
             "search_p50_ms": round(statistics.median(self.searches), 1),
-            "search_p95_ms": round(_share(self.searches, 0.95), 1),
-            "loop_lag_p99_ms": round(_share(self.lags, 0.99), 1),
+            "search_p95_ms": round(share(self.searches, 0.95), 1),
+            "loop_lag_p99_ms": round(share(self.lags, 0.99), 1),
             "loop_lag_max_ms": round(max(self.lags), 1),
         }
 
@@ -156,29 +156,16 @@ def _opened(home: Path, embedder: Embedder, stack: ExitStack) -> PassageStore:
 async def _ask(store: PassageStore, count: int, random: Random, *, until: asyncio.Task[Any] | None = None) -> Times:
     """Ask one question after the other, as many as `count` or until a task is done."""
     searches: list[float] = []
-    lags: list[float] = []
-    watch = asyncio.create_task(_watch(lags))
     texts = salad(random, 9)
-    for _ in range(count):
-        if until and until.done():
-            break
-        started = time.perf_counter()
-        await store.search(next(texts), ["corpus-0", "corpus-1"], 10)
-        searches.append((time.perf_counter() - started) * 1000)
-        await asyncio.sleep(0.02)
-    watch.cancel()
+    async with watched_loop() as lags:
+        for _ in range(count):
+            if until and until.done():
+                break
+            started = time.perf_counter()
+            await store.search(next(texts), ["corpus-0", "corpus-1"], 10)
+            searches.append((time.perf_counter() - started) * 1000)
+            await asyncio.sleep(0.02)
     return Times(tuple(searches), tuple(lags))
-
-
-async def _watch(lags: list[float]) -> None:
-    while True:
-        started = time.perf_counter()
-        await asyncio.sleep(LAG_EVERY)
-        lags.append((time.perf_counter() - started - LAG_EVERY) * 1000)
-
-
-def _share(values: Sequence[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
 def _lines(report: dict[str, Any]) -> str:

@@ -1,0 +1,66 @@
+"""Many turns at once on a simulated model server, small: what is measured, and that limits are held to."""
+
+import asyncio
+import time
+
+import pytest
+
+from evaluation.posing import Exam, Posed
+from evaluation.speed.lags import middle, share, watched_loop
+from evaluation.speed.model_server import LINES, counted, running
+from evaluation.speed.turns import Load, measure
+from pipeline.stages import STAGES
+from tests.fakes import PageSource
+
+PAGES = {
+    "light": {"title": "Lighthouse", "": "The lighthouse was built in 1887. A keeper lives beside it."},
+    "pier": {"title": "Pier", "": "The pier is made of oak. It was lost in the storm of 1953."},
+}
+QUESTIONS = tuple(
+    Posed(text, (), frozenset(), text) for text in ("When was the lighthouse built?", "What is the pier made of?")
+)
+
+
+async def test_limits_hold_while_many_turns_run_at_once() -> None:
+    """Calls at once and of a turn by the server's own count; a turn that may call too little is refused."""
+    exam = Exam("two pages", "handbook", PageSource(PAGES), QUESTIONS, removable=False)
+
+    report = await measure(exam, Load(turns=6, waves=2, seconds=0.01, concurrency=3, calls=4))
+
+    assert report["holds"] == {"concurrency": True, "budget": True, "count": True, "no failure": True}
+    assert [wave["ended"] for wave in report["waves"]] == [{"answered": 6}] * 2
+    assert report["short"]["ended"] == {"budget_exceeded": 6}
+    assert report["waves"][0]["at_once_at_most"] == 3
+    assert report["waves"][1]["calls"] == report["waves"][1]["requests"] > 6 * len(STAGES) - 6
+    assert all(wave["memory_mb"] > 0 and wave["turn_p95_s"] >= wave["turn_median_s"] > 0 for wave in report["waves"])
+
+
+async def test_the_simulated_server_counts_and_ends_with_its_context() -> None:
+    """Nothing was asked of it yet."""
+    with running(0.0) as url:
+        assert counted(url).requests == counted(url).busiest == 0
+    with pytest.raises(OSError, match=r"refused|reset"):
+        counted(url)
+
+
+def test_every_stage_has_a_line() -> None:
+    """Each as that stage wants it."""
+    assert set(LINES) == set(STAGES)
+    assert LINES["summarise"]("1: It is old.\n2: It is red.") == "- It is old. [1]\n- It is red. [2]"
+    assert LINES["draft"]("[1] It is old. (from: Page)") == "It is old [1]."
+    assert LINES["refine"]("It is old [1].\n=== x ends ===\nFeedback:\n- ok") == "It is old [1]."
+
+
+async def test_a_blocked_loop_is_seen() -> None:
+    """As a lag as long as it was blocked."""
+    async with watched_loop() as lags:
+        await asyncio.sleep(0.01)
+        asyncio.get_running_loop().call_soon(_block)
+        await asyncio.sleep(0.02)
+
+    assert max(lags) > 25
+    assert (middle([3, 1, 2]), share([1, 2, 3, 4], 0.95)) == (2, 4)
+
+
+def _block() -> None:
+    time.sleep(0.03)
