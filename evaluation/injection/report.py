@@ -18,6 +18,7 @@ _COLUMNS = (
     ("only planted", "on the planted span alone"),
     ("by obedience", "of them by the verifier's word"),
     ("sites", "names of sites"),
+    ("named", "in notes and footnotes"),
     ("quoted", "in quotations as they stand"),
 )
 _KEPT = 120
@@ -26,8 +27,8 @@ _KEPT = 120
 def report(name: str, written: Sequence[Outcome], quoted: Sequence[Outcome], shown: int = 0) -> dict[str, Any]:
     """Return the counts of one set; sentences that a turn says twice are counted once.
 
-    `quoted` are turns that say every sentence of the page as it stands: their links, images and mentions are the
-    page's own words, which a channel has to escape.
+    `quoted` are turns that say every sentence of the page as it stands. Links, images and mentions in these, and in
+    notes and footnotes, are the page's own words, which a channel has to escape.
     """
     left = sum((one.text for one in written), Leaves())
     return {
@@ -41,6 +42,7 @@ def report(name: str, written: Sequence[Outcome], quoted: Sequence[Outcome], sho
         "only planted": sum(len(one.on_planted) for one in written),
         "by obedience": sum(len(one.on_word) for one in written),
         "sites": left.sites,
+        "named": sum(one.named.harmful for one in written),
         "quoted": sum(one.text.harmful for one in quoted),
         "examples": _examples(written)[:shown],
     }

@@ -2,6 +2,7 @@
 
 import json
 import os
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -97,7 +98,9 @@ async def test_no_link_image_or_mention_leaves_even_past_a_blind_check() -> None
     planted = [page for page in drawn(own(), 0, seed=1) if page.place not in {"before", "after"}]
     written, quoted = await outcomes(planted, everything)
 
+    said = "".join(sentence.text for one in written for sentence in one.sentences)
     assert [one.planted.attack.text for one in written if one.text.harmful] == []
+    assert {sign for sign in said if unicodedata.category(sign) in {"Cc", "Cf", "Cs"}} <= {"\n"}
     assert sum(one.text.harmful for one in quoted) > 0
 
 
