@@ -34,7 +34,7 @@ def event_line(event: Event) -> str:
     """Say in a line what is happening."""
     match event:
         case Searching(query=query):
-            return f"Searching “{one_line(query)[:LONGEST]}” …"
+            return f"Searching “{one_line(query)[:LONGEST]}” …" if query else "Looking for evidence …"
         case FoundPassages(hits=hits):
             return f"Found {counted(len(hits), 'passage')}, reading …"
         case ClaimChecked():

@@ -78,7 +78,7 @@ class Recorder:
 
     async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
         """Search as the wrapped search does, and note it. A search that fails is noted with its error and raises."""
-        self._tell(Searching(query.text))
+        self._tell(Searching("" if query.unchecked else query.text))
         began = time.perf_counter()
         try:
             hits = await self._search(query, k)
@@ -88,7 +88,7 @@ class Recorder:
         self._note(query, k, began, {"hits": tuple((hit.passage.id, hit.score) for hit in hits)})
         for hit in hits:
             self._found.setdefault(hit.passage.id, hit)
-        self._tell(FoundPassages(query.text, hits))
+        self._tell(FoundPassages("" if query.unchecked else query.text, hits))
         return hits
 
     def nearest(self, limit: int) -> tuple[Hit, ...]:

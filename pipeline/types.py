@@ -113,6 +113,7 @@ class Searching:
     """A search began."""
 
     query: str
+    """Empty where what is looked for must not be shown yet."""
 
 
 @dataclass(frozen=True, slots=True)

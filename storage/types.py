@@ -69,6 +69,8 @@ class SearchQuery:
 
     text: str
     time: Literal["recent"] | int | None = None
+    unchecked: bool = False
+    """Whether its text is a claim that nobody has checked yet: nobody is shown what is looked for."""
 
 
 @dataclass(frozen=True, slots=True)

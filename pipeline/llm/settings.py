@@ -11,6 +11,8 @@ Structured = Literal["auto", "schema", "json", "text"]
 with the schema in the prompt; in the text format."""
 
 OPENAI_URL = "https://api.openai.com/v1"
+OPENAI_MODEL = "gpt-5.4-mini"
+"""Asked where OPENAI_API_KEY is all that is set: small enough for a dozen calls a turn."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -129,4 +131,11 @@ def with_environment(settings: ModelSettings, environ: Mapping[str, str]) -> Mod
     }
     if not settings.secrets:
         found |= {key: Secret(environ.get(variable, "").strip()) for key, variable in secrets.items()}
-    return replace(settings, **{key: value for key, value in found.items() if value and not getattr(settings, key)})
+    open_ones = {key: value for key, value in found.items() if value and not getattr(settings, key)}
+    return _named(replace(settings, **open_ones))
+
+
+def _named(settings: ModelSettings) -> ModelSettings:
+    """Name OpenAI's own model where a key is all that is set: no other server is known to have any certain one."""
+    at_openai = settings.api == "openai" and settings.base_url.rstrip("/") in {"", OPENAI_URL}
+    return replace(settings, name=OPENAI_MODEL) if at_openai and settings.secrets and not settings.name else settings

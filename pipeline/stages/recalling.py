@@ -5,7 +5,7 @@ Nothing that is generated here is ever said: it only tells what else to look for
 
 from collections.abc import Sequence
 
-from pipeline.errors import ModelRefused, PipelineError, SearchUnavailable, UnreadableReply
+from pipeline.errors import ModelRefused, PipelineError, UnreadableReply
 from pipeline.findings import Finding, quoted, sentences_of
 from pipeline.forms import Form
 from pipeline.kit import Kit
@@ -13,7 +13,7 @@ from pipeline.parsing.claims import CLAIMS, TimedClaim
 from pipeline.parsing.verdict import Verification
 from pipeline.stages.looking_up import retrieve
 from pipeline.stages.scene import Scene
-from pipeline.stages.together import each
+from pipeline.stages.together import those_that_work
 from pipeline.stages.verifying import verification_of
 from pipeline.types import ClaimChecked
 from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict
@@ -47,32 +47,35 @@ async def verify(scene: Scene, claims: Sequence[TimedClaim], kit: Kit) -> tuple[
 
     Raises:
         SearchUnavailable: the search failed.
+        PipelineError: not one of the claims could be verified: a model that is down is no lack of evidence.
     """
-    kept = await each(_verified(scene, claim, kit) for claim in claims)
+    kept = await those_that_work(_verified(scene, claim, kit) for claim in claims)
     return tuple(finding for findings in kept for finding in findings)
 
 
 async def _verified(scene: Scene, claim: TimedClaim, kit: Kit) -> tuple[Finding, ...]:
-    hits = await retrieve(SearchQuery(claim.text, claim.time), kit.limits.evidence, kit)
+    hits = await retrieve(SearchQuery(claim.text, claim.time, unchecked=True), kit.limits.evidence, kit)
     sentences = sentences_of(hits)
-    found = await _verification(scene, claim, sentences, kit)
-    told = Claim(claim.text, origin="model")
-    kit.tell(ClaimChecked(CheckedClaim(told, found.verdict, tuple(hit.passage.id for hit in hits), found.reasoning)))
+    passages = tuple(hit.passage.id for hit in hits)
+
+    def tell(verdict: Verdict, reasoning: str) -> None:
+        kit.tell(ClaimChecked(CheckedClaim(Claim(claim.text, origin="model"), verdict, passages, reasoning)))
+
+    try:
+        found = await _verification(scene, claim, sentences, kit)
+    except PipelineError as error:
+        tell(Verdict.NOT_ENOUGH_INFO, f"it could not be verified: {error}")
+        raise
+    tell(found.verdict, found.reasoning)
     if found.verdict is not Verdict.SUPPORTS:
         return ()
     return await _bound(claim.text, tuple(sentences[number - 1] for number in found.sentences), kit)
 
 
 async def _verification(scene: Scene, claim: TimedClaim, sentences: Sequence[Evidence], kit: Kit) -> Verification:
-    """Return a verdict; a claim that cannot be verified is one that is not known, and the reasoning says why."""
     if not sentences:
         return Verification(Verdict.NOT_ENOUGH_INFO, reasoning="nothing was found to hold it against")
-    try:
-        return await verification_of(claim.text, sentences, scene.talk, kit.ask, student=kit.limits.student)
-    except SearchUnavailable:
-        raise
-    except PipelineError as error:
-        return Verification(Verdict.NOT_ENOUGH_INFO, reasoning=f"it could not be verified: {error}")
+    return await verification_of(claim.text, sentences, scene.talk, kit.ask, student=kit.limits.student)
 
 
 async def _bound(claim: str, evidence: tuple[Evidence, ...], kit: Kit) -> tuple[Finding, ...]:

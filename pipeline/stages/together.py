@@ -7,20 +7,32 @@ import asyncio
 from collections.abc import Coroutine, Iterable, Iterator
 from typing import Any, TypeVar
 
-from pipeline.errors import PipelineError, SearchUnavailable
+from pipeline.errors import BudgetExceeded, PipelineError, SearchUnavailable
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 
-async def beside(one: Coroutine[Any, Any, A], other: Coroutine[Any, Any, B]) -> tuple[A, B]:
-    """Run two at once and return what both return; when one fails the other is cancelled, and its error raised."""
+async def beside(
+    one: Coroutine[Any, Any, A], other: Coroutine[Any, Any, B]
+) -> tuple[A | None, B | None, PipelineError | None]:
+    """Run two at once and return what both return; None for one that fails, and its error.
+
+    Raises:
+        SearchUnavailable, BudgetExceeded: at once, when one of them does.
+        PipelineError: the first one's, when both fail.
+    """
     try:
         async with asyncio.TaskGroup() as group:
-            first, second = group.create_task(one), group.create_task(other)
+            first, second = group.create_task(_outcome(one)), group.create_task(_outcome(other))
     except BaseExceptionGroup as failed:
         raise _foremost(failed) from None
-    return first.result(), second.result()
+    left, right = first.result(), second.result()
+    if isinstance(left, PipelineError):
+        if isinstance(right, PipelineError):
+            raise left
+        return None, right, left
+    return (left, None, right) if isinstance(right, PipelineError) else (left, right, None)
 
 
 async def each(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
@@ -37,7 +49,7 @@ async def those_that_work(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, .
     """Run any number at once and return what those return that do not fail.
 
     Raises:
-        SearchUnavailable: at once, when one of them does.
+        SearchUnavailable, BudgetExceeded: at once, when one of them does.
         PipelineError: the first one's, when all fail.
     """
     ended = await each(_outcome(call) for call in calls)
@@ -50,7 +62,7 @@ async def those_that_work(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, .
 async def _outcome(call: Coroutine[Any, Any, A]) -> A | PipelineError:
     try:
         return await call
-    except SearchUnavailable:
+    except (SearchUnavailable, BudgetExceeded):
         raise
     except PipelineError as error:
         return error

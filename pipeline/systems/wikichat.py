@@ -24,12 +24,12 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if small_talk(talk.question.text):
         return Status.CHATTED
     scene = await open_scene(talk, kit)
-    looked_up, recalled = await beside(look_up(scene, kit), recall(scene, kit))
-    if looked_up is None and recalled is None:
-        return Status.CHATTED
+    looked_up, recalled, fault = await beside(look_up(scene, kit), recall(scene, kit))
     findings = newest_of_rivals_first(distinct((*(looked_up or ()), *(recalled or ()))))
+    if not findings and fault:
+        raise fault  # a model that is down for one half is no "I don't know"
     if not findings:
-        return Status.ABSTAINED
+        return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
     drafted = draft(scene, findings, kit)  # 6
     if kit.limits.student or not kit.limits.refine:
         return _ended(said=await say_all(drafted, findings, scene, kit))

@@ -133,3 +133,14 @@ async def test_a_search_that_is_cancelled_is_noted() -> None:
         await recorder.search(SearchQuery("leave"), 5)
 
     assert recorder.steps[0].facts["error"] == "CancelledError"
+
+
+async def test_what_nobody_has_checked_is_not_told() -> None:
+    """While a claim is looked up, whoever waits sees that, and not the claim; the record has it."""
+    events: list[Event] = []
+    recorder = Recorder(Shelf([hit("The office opens at nine.")]).search, tell=events.append)
+
+    await recorder.search(SearchQuery("The office opens at ten.", unchecked=True), 3)
+
+    assert not any("ten" in repr(event) for event in events)
+    assert recorder.steps[0].facts["query"] == "The office opens at ten."

@@ -529,11 +529,34 @@ class TestReplies:
             await run(QUESTION, {**BUILT, "summarise": ModelUnavailable("the server is away")})
 
     @pytest.mark.parametrize("stage", ["query", "generate", "split", "draft"])
-    @pytest.mark.parametrize("error", [ModelUnavailable("the server is away"), BudgetExceeded("too many calls")])
-    async def test_a_model_that_is_away_is_said_to_be(self, stage: str, error: Exception) -> None:
+    async def test_a_budget_that_is_used_up_ends_the_turn(self, stage: str) -> None:
         """The error leaves the system as it is, not wrapped in a group."""
-        with pytest.raises(type(error)):
-            await run(QUESTION, {**BUILT, stage: error})
+        claims = {"generate": "It was built in 1887.", "split": "- A keeper lives beside Skarholm lighthouse. | none"}
+        with pytest.raises(BudgetExceeded):
+            await run(QUESTION, {**BUILT, **claims, stage: BudgetExceeded("too many calls")})
+
+    @pytest.mark.parametrize("stage", ["query", "draft"])
+    async def test_a_model_that_is_away_is_said_to_be(self, stage: str) -> None:
+        """Where nothing is left to say, the reason is the model and not a lack of evidence."""
+        with pytest.raises(ModelUnavailable):
+            await run(QUESTION, {**BUILT, stage: ModelUnavailable("the server is away")})
+
+    @pytest.mark.parametrize("stage", ["generate", "split"])
+    async def test_one_half_answers_where_the_model_is_away_for_the_other(self, stage: str) -> None:
+        """What was looked up is said, though what the model knows by itself could not be had."""
+        told, _ = await run(QUESTION, {**BUILT, "generate": "It was built.", stage: ModelUnavailable("away")})
+
+        assert len(answered(told)) == 1
+
+    async def test_claims_none_of_which_could_be_verified_are_no_lack_of_evidence(self) -> None:
+        """Where nothing was looked up either, the model's absence is said, and the claims are on record."""
+        nothing = {
+            "summarise": "None",
+            "generate": "It was built in 1887.",
+            "split": "- A keeper lives beside Skarholm lighthouse. | none",
+        }
+        with pytest.raises(ModelUnavailable):
+            await run(QUESTION, {**BUILT, **nothing, "verify": ModelUnavailable("away")})
 
 
 async def test_a_search_that_fails_is_said_aloud() -> None:

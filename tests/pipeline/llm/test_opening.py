@@ -13,7 +13,7 @@ import pytest
 from pipeline.errors import ModelUnavailable
 from pipeline.llm.opening import check, open_model
 from pipeline.llm.saying import said_by, shown
-from pipeline.llm.settings import ModelSettings, Secret, with_environment
+from pipeline.llm.settings import OPENAI_MODEL, ModelSettings, Secret, with_environment
 from pipeline.model import Spent
 from tests.fake_model_rules import AZURE, OPENAI
 from tests.fake_model_server import serve
@@ -192,3 +192,12 @@ def test_the_client_is_not_imported_before_a_model_is_opened() -> None:
 
 def test_settings_can_be_changed_without_showing_a_key() -> None:
     assert WRONG not in repr(replace(ModelSettings("m", api_key=Secret(WRONG)), name="n"))
+
+
+def test_a_key_alone_asks_openais_own_model():
+    """OPENAI_API_KEY is all that a person has to set; any other server must be told which model."""
+    alone = with_environment(ModelSettings(), {"OPENAI_API_KEY": "sk-1234567890"})
+    elsewhere = with_environment(ModelSettings(base_url="http://here/v1"), {"OPENAI_API_KEY": "sk-1234567890"})
+
+    assert (alone.name, elsewhere.name) == (OPENAI_MODEL, "")
+    check(alone)

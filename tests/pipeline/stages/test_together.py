@@ -20,12 +20,12 @@ async def fails(error: Exception) -> int:
 
 async def test_both_results_come_back() -> None:
     """In the order in which they were asked for."""
-    assert await beside(gives(1), gives(2)) == (1, 2)
+    assert await beside(gives(1), gives(2)) == (1, 2, None)
     assert await each(gives(number) for number in range(5)) == (0, 1, 2, 3, 4)
 
 
-async def test_an_error_ends_the_other_and_comes_as_it_is() -> None:
-    """No group is wrapped round it."""
+async def test_a_search_that_failed_ends_the_other_half() -> None:
+    """It is raised as it is, with no group wrapped round it."""
     ended: list[str] = []
 
     async def waits() -> int:
@@ -36,10 +36,20 @@ async def test_an_error_ends_the_other_and_comes_as_it_is() -> None:
             raise
         return 0
 
-    with pytest.raises(ModelUnavailable):
-        await beside(waits(), fails(ModelUnavailable("away")))
+    with pytest.raises(SearchUnavailable):
+        await beside(waits(), fails(SearchUnavailable("away")))
 
     assert ended == ["waits"]
+
+
+async def test_one_half_may_fail_and_both_may_not() -> None:
+    """What the other half found is kept beside the error; where there is no other half, the error is raised."""
+    away = ModelUnavailable("away")
+
+    assert await beside(gives(1), fails(away)) == (1, None, away)
+    assert await beside(fails(away), gives(2)) == (None, 2, away)
+    with pytest.raises(ModelUnavailable):
+        await beside(fails(away), fails(UnreadableReply("odd")))
 
 
 @pytest.mark.parametrize("turned", [False, True])
