@@ -10,7 +10,7 @@ from functools import lru_cache
 from storage.language.words import content_terms, count_words, terms
 
 MOST_SENTENCES = 3
-MOST_WORDS = 70
+MOST_WORDS = 45
 """What of the passages is read word by word: the sentences that cover most of the sentence, within so many words."""
 
 _I_OR_YOU = re.compile(r"\b(?:i|my|me|we|our|you|your)\b", re.IGNORECASE)

@@ -34,20 +34,26 @@ def minilm_graph(weights: Path) -> bytes:
     graph = _Graph(weights)
     *_, last = graph.states()
     pooled = graph.pooled(last)
+    unseen = helper.make_tensor_value_info("unseen", TensorProto.FLOAT, ["texts", 1, 1, "tokens"])
     shares = helper.make_tensor_value_info("shares", TensorProto.FLOAT, ["texts", 1, "tokens"])
     vectors = helper.make_tensor_value_info(pooled, TensorProto.FLOAT, ["texts", 1, WIDTH])
-    return bytes(graph.model([shares], [vectors]).SerializeToString())
+    return bytes(graph.model([unseen, shares], [vectors]).SerializeToString())
 
 
 def states_model(weights: Path, layers: Sequence[int]) -> Any:
     """The ONNX model that gives what single tokens are after some of the layers, 0 being the table of words.
 
-    Inputs: `ids` and `unseen` as above. Outputs: one a layer, float32 (texts * tokens, WIDTH), in the order asked for.
+    Several texts go through it as one row, which streams the weights once. Inputs: `ids` int32 (1, tokens);
+    `positions` int32 (tokens), each token's place in its own text; `unseen` float32 (1, 1, tokens, tokens), `UNSEEN`
+    where a token must not see another, as it stands in another text. Outputs: one a layer, float32 (tokens, WIDTH), in
+    the order asked for.
     """
     graph = _Graph(weights)
-    states = graph.states()
+    states = graph.states(packed=True)
     outputs = [helper.make_tensor_value_info(states[layer], TensorProto.FLOAT, ["flat", WIDTH]) for layer in layers]
-    return graph.model([], outputs)
+    positions = helper.make_tensor_value_info("positions", TensorProto.INT32, ["tokens"])
+    unseen = helper.make_tensor_value_info("unseen", TensorProto.FLOAT, [1, 1, "tokens", "tokens"])
+    return graph.model([positions, unseen], outputs)
 
 
 class _Graph:
@@ -72,19 +78,25 @@ class _Graph:
         heads = self._constant("heads", [HEADS, WIDTH // HEADS])
         self._by_head = self._node("Concat", [size, heads], "by_head", axis=0)
 
-    def states(self) -> list[str]:
+    def states(self, *, packed: bool = False) -> list[str]:
         """What the tokens are at the table of words, and after each layer."""
-        found = [self.embedded()]
+        found = [self.embedded(packed=packed)]
         for layer in range(LAYERS):
             found.append(self.layer(f"encoder.layer.{layer}.", found[-1]))
         return found
 
-    def embedded(self) -> str:
-        """The sum of what stands in the tables for word, position and kind of text, which is always the first."""
+    def embedded(self, *, packed: bool) -> str:
+        """The sum of what stands in the tables for word, position and kind of text, which is always the first.
+
+        A token's position is its place in the row, or where rows are packed what the input `positions` says.
+        """
         table = "embeddings.{}_embeddings.weight".format
         words = self._node("Gather", [self._weight(table("word")), "ids"], "words")
-        positions = [self._weight(table("position")), self._zero, self._tokens]
-        places = self._node("Slice", positions, "places")
+        positions = self._weight(table("position"))
+        if packed:
+            places = self._node("Gather", [positions, "positions"], "places")
+        else:
+            places = self._node("Slice", [positions, self._zero, self._tokens], "places")
         kind = self._node("Slice", [self._weight(table("token_type")), self._zero, self._one], "kind")
         rest = self._node("Add", [places, kind], "places.kind")
         total = self._node("Add", [words, rest], "embedded")
@@ -102,12 +114,9 @@ class _Graph:
         return self._node("MatMul", ["shares", self._node("Reshape", [states, self._by_text], "pooling")], "vectors")
 
     def model(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-        """The finished model: it reads `ids`, `unseen` and what else is given."""
+        """The finished model: it reads `ids` and what else is given."""
         ids = helper.make_tensor_value_info("ids", TensorProto.INT32, ["texts", "tokens"])
-        unseen = helper.make_tensor_value_info("unseen", TensorProto.FLOAT, ["texts", 1, 1, "tokens"])
-        graph = helper.make_graph(
-            self._nodes, "minilm", [ids, unseen, *inputs], list(outputs), initializer=self._initializers
-        )
+        graph = helper.make_graph(self._nodes, "minilm", [ids, *inputs], list(outputs), initializer=self._initializers)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
 
     def _attention(self, name: str, states: str) -> str:

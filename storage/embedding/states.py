@@ -8,8 +8,6 @@ made from the packaged weights once, in a second or two, and kept in the home as
 import logging
 import os
 import tempfile
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,17 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from storage.embedding.minilm import open_tokenizer
-from storage.embedding.minilm_graph import states_model
+from storage.embedding.minilm_graph import UNSEEN, states_model
 from storage.embedding.weights import SHA256, TOKENIZER, WEIGHTS, check_model, packaged_model
 from storage.errors import EmbeddingUnavailable
 
 LAYERS = (0, 3, 6)
 """The table of words, half way up, and the top: from what a word is to what it means where it stands."""
-REMEMBERED = 128
-"""Texts whose states are kept: the sentences of a turn's passages are compared with one sentence after another."""
-MOST_TOKENS = 80
-"""What is read of each text: a long sentence, its few special tokens included."""
-FILE = f"minilm-states-int8-{SHA256[WEIGHTS][:12]}-{'-'.join(map(str, LAYERS))}.onnx"
+MOST_TOKENS = 64
+"""What is read of each text: a long sentence, its two special tokens included."""
+FILE = f"minilm-states-int8-{SHA256[WEIGHTS][:12]}-{'-'.join(map(str, LAYERS))}-packed.onnx"
 
 Floats = NDArray[np.float32]
 
@@ -71,28 +67,21 @@ class StateReader:
     def __init__(self, session: Any, tokenizer: Any) -> None:
         self._session = session
         self._tokenizer = tokenizer
-        self._kept: OrderedDict[str, TokenStates] = OrderedDict()
-        self._alone = threading.Lock()
 
     def read(self, texts: Sequence[str]) -> tuple[TokenStates, ...]:
         """Return the states of each text, in their order. Blocks until all are computed, on one core."""
-        with self._alone:
-            found = {text: self._kept[text] for text in texts if text in self._kept}
-        found |= {text: self._run(text) for text in dict.fromkeys(texts) if text not in found}
-        with self._alone:
-            for text in dict.fromkeys(texts):
-                self._kept[text] = found[text]
-                self._kept.move_to_end(text)
-            while len(self._kept) > REMEMBERED:
-                self._kept.popitem(last=False)
-        return tuple(found[text] for text in texts)
-
-    def _run(self, text: str) -> TokenStates:
-        """Read one text alone: with others its states would depend on theirs, and padding would cost a quarter more."""
-        clean = text.encode(errors="replace").decode()  # the tokenizer wants UTF-8
-        ids = np.array([self._tokenizer.encode(clean).ids], np.int32)
-        unseen = np.zeros((1, 1, 1, ids.shape[1]), np.float32)
-        return _of_one_text(ids[0], self._session.run(None, {"ids": ids, "unseen": unseen}))
+        rows = [self._tokenizer.encode(text.encode(errors="replace").decode()).ids for text in texts]  # UTF-8 it wants
+        lengths = [len(row) for row in rows]
+        ids = np.array([[token for row in rows for token in row]], np.int32)
+        positions = np.concatenate([np.arange(length, dtype=np.int32) for length in lengths])
+        of_text = np.repeat(np.arange(len(rows)), lengths)
+        unseen = np.where(of_text[:, np.newaxis] == of_text, 0, UNSEEN).astype(np.float32)[np.newaxis, np.newaxis]
+        layers = self._session.run(None, {"ids": ids, "positions": positions, "unseen": unseen})
+        ends = np.cumsum(lengths)
+        return tuple(
+            _of_one_text(ids[0, end - length : end], [layer[end - length : end] for layer in layers])
+            for end, length in zip(ends, lengths, strict=True)
+        )
 
 
 def _of_one_text(ids: NDArray[np.int32], layers: Sequence[Floats]) -> TokenStates:
