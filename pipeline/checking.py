@@ -17,7 +17,7 @@ from pipeline.support.likeness import closest
 from pipeline.supporting import LONGEST
 from pipeline.types import CitedSentence, ClaimChecked, Conversation, Status, Support
 from storage.language.sentences import sentence_spans
-from storage.language.words import words
+from storage.language.words import content_terms, words
 from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Verdict
 
 CONSIDERED = 5
@@ -43,6 +43,8 @@ class Held:
 
     support: Support
     nearest: tuple[Evidence, ...]
+    coverage: float = 1.0
+    """The share of the claim's words in the first of them and in its page's title."""
 
 
 Judge = Callable[[Conversation, Sequence[Hit], Kit], Awaitable[Judged]]
@@ -74,9 +76,11 @@ def refuse_unclaimed(text: str) -> None:
 def judged(alone: Sequence[Held], together: Held) -> Judged:
     """Decide by what single passages say, best first, and by what they say together. Pure.
 
-    Of several passages one may seem to support a claim by chance: only what they say together, too, is supported.
+    Of several passages one may seem to support a claim by chance: only what they say together, too, is supported, and
+    only where no passage that says more of the claim has something else in the place of a part of it.
     """
-    supporting = [held for held in alone if held.support.holds and together.support.holds]
+    holding = [place for place, held in enumerate(alone) if held.support.holds and together.support.holds]
+    supporting = [alone[place] for place in holding if not _outdone(alone, place)]
     against = [held for held in alone if held.support.contradicted]
     if supporting:
         otherwise = f"; yet another passage differs: {_why(against[0])}" if against else ""
@@ -85,6 +89,15 @@ def judged(alone: Sequence[Held], together: Held) -> Judged:
         return Judged(Verdict.REFUTES, _why(against[0]), _shown(against))
     scattered = "no single passage says all of it; together, " if together.support.holds else ""
     return Judged(Verdict.NOT_ENOUGH_INFO, scattered + _why(together), together.nearest)
+
+
+def _outdone(alone: Sequence[Held], place: int) -> bool:
+    """Return whether a passage found before has as much of the claim but lacks a detail, or any contradicts more."""
+    own = alone[place].coverage
+    before = any(
+        held.coverage >= own and not held.support.holds and not held.support.appealable for held in alone[:place]
+    )
+    return before or any(held.coverage > own and held.support.contradicted for held in alone)
 
 
 def overruled(found: Verification, support: Support) -> Verification:
@@ -125,7 +138,14 @@ async def _judged_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) ->
 
 async def _held(claim: str, hits: Sequence[Hit], kit: Kit) -> Held:
     sentences = sentences_of(hits)
-    return Held(await kit.supports(claim, sentences), _nearest(claim, sentences))
+    nearest = _nearest(claim, sentences)
+    return Held(await kit.supports(claim, sentences), nearest, _coverage(claim, nearest))
+
+
+def _coverage(claim: str, nearest: Sequence[Evidence]) -> float:
+    wanted = set(content_terms(claim))
+    said = {term for one in nearest[:1] for term in content_terms(f"{one.document.title} {one.text}")}
+    return len(wanted & said) / len(wanted) if wanted else 0.0
 
 
 def _nearest(claim: str, sentences: Sequence[Evidence]) -> tuple[Evidence, ...]:

@@ -22,8 +22,8 @@ ABSENT = Support(0.2, holds=False, reasons=("no passage mentions it",))
 CONTRADICTED = Support(0.2, holds=False, reasons=("says 2; the passage says 3",), contradicted=True)
 
 
-def held(support: Support, found=LIGHT) -> Held:
-    return Held(support, sentences_of([found])[:1])
+def held(support: Support, found=LIGHT, coverage=1.0) -> Held:
+    return Held(support, sentences_of([found])[:1], coverage)
 
 
 async def check(claim, system=by_rules, llm=None, supports=reads_alike, shelf=SHELF) -> tuple[Told, CheckedClaim]:
@@ -62,6 +62,24 @@ def test_what_passages_say_alone_and_together_makes_a_verdict(alone, together, v
 
     assert (found.verdict, found.reasoning) == (verdict, reasoning)
     assert found.evidence
+
+
+@pytest.mark.parametrize(
+    ("alone", "verdict"),
+    [
+        ([(ABSENT, 0.8), (HOLDS, 0.8)], Verdict.NOT_ENOUGH_INFO),
+        ([(ABSENT, 0.5), (HOLDS, 0.8)], Verdict.SUPPORTS),
+        ([(HOLDS, 0.8), (ABSENT, 1.0)], Verdict.SUPPORTS),
+        ([(HOLDS, 0.5), (CONTRADICTED, 0.8)], Verdict.REFUTES),
+        ([(CONTRADICTED, 0.5), (HOLDS, 0.8)], Verdict.SUPPORTS),
+        ([(DOUBTFUL, 1.0), (HOLDS, 0.8)], Verdict.SUPPORTS),
+    ],
+)
+def test_a_passage_that_says_more_of_a_claim_outdoes_one_that_seems_to_say_it(alone, verdict):
+    """Born in 1819, says no page; but one about that year has all the names."""
+    found = judged([held(support, coverage=coverage) for support, coverage in alone], held(HOLDS))
+
+    assert found.verdict is verdict
 
 
 @pytest.mark.parametrize(
