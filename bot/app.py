@@ -115,14 +115,15 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
         store = await asyncio.to_thread(_store, settings, manifest, indexes)
         if not rebuilding:
             await store.check()
-        states, strictness = LazyStates(settings.home, store.threads.states), settings.support.strictness
+        states = LazyStates(settings.home, store.threads.states)
+        strictness, names = settings.support.strictness, settings.support.names
         yield App(
             settings,
             store,
             manifest,
             AuditLog(database),
-            supports=Checker(states, strictness or "normal"),
-            examines=Checker(states, strictness or "strict"),
+            supports=Checker(states, strictness or "normal", names),
+            examines=Checker(states, strictness or "strict", names),
             llm=LazyModel(settings.model.plain(), stack) if settings.model.configured else None,
         )
 

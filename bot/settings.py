@@ -88,6 +88,8 @@ class SupportSettings(Values):
 
     strictness: Literal["", "loose", "normal", "strict"] = ""
     """Empty: normal for answers, strict where somebody asks whether a claim is true."""
+    names: tuple[str, ...] = ()
+    """Names that every page may be taken to speak of, such as the company's own."""
 
 
 class EmbeddingSettings(Values):

@@ -32,6 +32,8 @@ class Checker:
 
     read: Read
     strictness: Strictness = "normal"
+    names: tuple[str, ...] = ()
+    """Names that every page may be taken to speak of: the team's own, which its own pages seldom say."""
     scorer: Scorer = field(default_factory=trained)
 
     async def __call__(self, sentence: str, evidence: Sequence[Evidence]) -> Support:
@@ -46,7 +48,7 @@ class Checker:
         verbatim = stands_verbatim(sentence, passages)
         if verbatim:
             return Support(1.0, holds=True, reasons=(f"stands verbatim in passage {verbatim}",))
-        found = await examined(sentence, evidence, self.read)
+        found = await examined(sentence, evidence, self.read, names=self.names)
         return decided(found, self.scorer.score(found.signs), self.scorer.thresholds[self.strictness])
 
 
@@ -65,10 +67,14 @@ class Examined:
         return tuple(one for one in self.found if one.outcome in {Outcome.ABSENT, Outcome.CONTRADICTED})
 
 
-async def examined(sentence: str, evidence: Sequence[Evidence], read: Read) -> Examined:
-    """Look a sentence up in the passages of its evidence, by rule, by words and by meaning."""
+async def examined(sentence: str, evidence: Sequence[Evidence], read: Read, *, names: Sequence[str] = ()) -> Examined:
+    """Look a sentence up in the passages of its evidence, by rule, by words and by meaning.
+
+    `names` count as said, besides the titles and other names of the passages' pages.
+    """
     passages = tuple({piece.passage.id: piece.passage for piece in evidence}.values())
     named = tuple(dict.fromkeys(name for piece in evidence for name in _names(piece) if name))
+    named += tuple(names)
     found = findings(sentence, [passage.text for passage in passages], context=named)
     said = [[passage.text[start:end] for start, end in quotable_spans(passage)] for passage in passages]
     nearest = closest(sentence, said)

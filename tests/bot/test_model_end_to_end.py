@@ -127,6 +127,7 @@ def test_chat_keeps_on_after_a_turn_in_which_the_model_failed(monkeypatch: pytes
 def test_a_model_without_a_name_is_a_plain_line_that_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """And only for who asks it."""
     monkeypatch.delenv("OPENAI_MODEL")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
     error = told("ask", "When was Skarholm lighthouse built?", status=1)["error"]
 
     assert error["kind"] == "model_unavailable"

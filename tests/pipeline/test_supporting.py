@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.support.scoring import trained
+from pipeline.support.states import Read
 from pipeline.supporting import LONGEST, Checker, stands_verbatim, verbatim
+from storage.embedding.states import TokenStates, open_states
 from storage.types import Document, Evidence, Kind, Passage
-from tests.pipeline.support.words_as_states import read
+from tests.pipeline.support import words_as_states
 from tests.pipeline.world import hit
 
 OFFICE = hit("The office opens at nine. Nobody knows\nwhether it closes at six.\n\nDogs:\n- Rex\n- Bello").passage
@@ -29,6 +31,17 @@ WHOLE = [
     "Bello",
     "Grade: 9; Leave: 28 days",
 ]
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
+    """The model of words that the check was trained with."""
+    reader = open_states(tmp_path_factory.mktemp("home"))
+
+    async def states(texts: Sequence[str]) -> Sequence[TokenStates]:
+        return reader.read(texts)
+
+    return states
 
 
 def evidence(*passages: Passage, title: str = "Page") -> tuple[Evidence, ...]:
@@ -74,7 +87,7 @@ async def test_anything_else_is_not_verbatim(sentence: str, passages: Sequence[P
         "Halvard led the mill since 1952.",
     ],
 )
-async def test_what_the_passage_says_in_other_words_holds(sentence: str) -> None:
+async def test_what_the_passage_says_in_other_words_holds(read: Read, sentence: str) -> None:
     """Sentences made of the passage's own facts are let through."""
     support = await Checker(read)(sentence, evidence(MILL))
 
@@ -91,7 +104,7 @@ async def test_what_the_passage_says_in_other_words_holds(sentence: str) -> None
         ("The mill employed 340 people in Bergen.", "Bergen"),
     ],
 )
-async def test_a_detail_that_is_not_there_decides_by_itself(sentence: str, said: str) -> None:
+async def test_a_detail_that_is_not_there_decides_by_itself(read: Read, sentence: str, said: str) -> None:
     """A number, date or name that the passages lack drops a sentence however alike it is, and no model may say else."""
     support = await Checker(read)(sentence, evidence(MILL))
 
@@ -99,7 +112,7 @@ async def test_a_detail_that_is_not_there_decides_by_itself(sentence: str, said:
     assert said in support.reasons[0]
 
 
-async def test_a_contradiction_is_told_from_a_lack() -> None:
+async def test_a_contradiction_is_told_from_a_lack(read: Read) -> None:
     """Where the passage has another value in its place, the reason shows both."""
     support = await Checker(read)("Ingrid Solberg founded the paper mill in Lauvik in 1931.", evidence(MILL))
 
@@ -107,7 +120,7 @@ async def test_a_contradiction_is_told_from_a_lack() -> None:
     assert "1921" in support.reasons[0]
 
 
-async def test_what_has_little_to_do_with_the_passage_may_be_appealed() -> None:
+async def test_what_has_little_to_do_with_the_passage_may_be_appealed(read: Read) -> None:
     """A sentence that fails on meaning alone says how far it was from enough, and what came nearest."""
     support = await Checker(read)("Whales sing to their young beneath frozen seas.", evidence(MILL))
 
@@ -115,7 +128,7 @@ async def test_what_has_little_to_do_with_the_passage_may_be_appealed() -> None:
     assert "needed" in support.reasons[0]
 
 
-async def test_the_title_of_a_page_names_whom_it_is_about() -> None:
+async def test_the_title_of_a_page_names_whom_it_is_about(read: Read) -> None:
     """A passage that says "she" supports a sentence with the name that its page has."""
     passage = hit("She founded the mill in 1921 and led it for 31 years.", key="solberg.md").passage
     sentence = "Ingrid Solberg founded the mill in 1921."
@@ -125,7 +138,15 @@ async def test_the_title_of_a_page_names_whom_it_is_about() -> None:
     assert not other.holds
 
 
-async def test_passages_are_read_together() -> None:
+async def test_the_teams_own_name_counts_as_said(read: Read) -> None:
+    """A handbook seldom names its company; whoever sets the name may say it."""
+    sentence = "At Brattvik Paper the mill closed in May 1987 after a fire."
+
+    assert (await Checker(read, names=("Brattvik Paper",))(sentence, evidence(MILL))).holds
+    assert not (await Checker(read)(sentence, evidence(MILL))).holds
+
+
+async def test_passages_are_read_together(read: Read) -> None:
     """A sentence may take one detail from one passage and another from the next."""
     one = hit("Ingrid Solberg founded the paper mill in Lauvik.", key="a").passage
     two = hit("The paper mill in Lauvik was founded in 1921.", key="b").passage
@@ -135,7 +156,7 @@ async def test_passages_are_read_together() -> None:
     assert not (await Checker(read)(sentence, evidence(one))).holds
 
 
-async def test_stricter_levels_ask_for_more() -> None:
+async def test_stricter_levels_ask_for_more(read: Read) -> None:
     """What a level lets through, looser ones let through too."""
     thresholds = trained().thresholds
 
@@ -158,7 +179,7 @@ async def test_unreadable_sentences_are_refused_before_anything_is_read() -> Non
 async def test_any_text_can_be_judged(sentence: str, texts: list[str]) -> None:
     """No sentence and no passage breaks the check; the score is a share, and what is dropped has a reason."""
     passages = [replace(OFFICE, id=str(place), text=text) for place, text in enumerate(texts)]
-    support = await Checker(read)(sentence, evidence(*passages))
+    support = await Checker(words_as_states.read)(sentence, evidence(*passages))
 
     assert 0 <= support.score <= 1
     assert support.holds or support.reasons
