@@ -51,7 +51,7 @@ def statements(
 ) -> None:
     """Check true and altered statements against the documents they are about, without a model.
 
-    Example: footnote evaluate statements evaluation/questions/enwiki_2016_statements.json
+    Example: footnote evaluate statements evaluation/facts/enwiki_2016_statements.json
     """
     corpus, source, told = read(file)
     found = asyncio.run(_checked(corpus, source, told, home or Path(".footnote-statements")))
