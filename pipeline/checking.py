@@ -16,14 +16,17 @@ from pipeline.stages.verifying import passages_of, verification_of
 from pipeline.support.likeness import closest
 from pipeline.supporting import LONGEST
 from pipeline.types import CitedSentence, ClaimChecked, Conversation, Status, Support
+from storage.language.scripts import is_unspaced
 from storage.language.sentences import sentence_spans
-from storage.language.words import content_terms, words
+from storage.language.words import content_terms, content_words, words
 from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Verdict
 
 CONSIDERED = 5
 """How many of the passages found a claim is held against."""
 SHOWN = 3
 """How many sentences are shown at most for a verdict."""
+_TELLING = 2
+"""How many words a statement has at least that tell something: what it is about, and what it says of that."""
 _QUESTION_MARKS = "?？؟"
 _NOTHING = "nothing was found to hold it against"
 
@@ -71,6 +74,17 @@ def refuse_unclaimed(text: str) -> None:
         raise NotAClaim("That is a question, not a claim.", hint="State what you take for true, or use `footnote ask`.")
     if (count := len(sentence_spans(text))) > 1:
         raise NotAClaim(f"That is {count} sentences; one claim at a time is checked.", hint=hint)
+    if not _states(text):
+        raise NotAClaim("That says nothing of anything yet.", hint="State what you take for true, in a whole sentence.")
+
+
+def _states(text: str) -> bool:
+    """Return whether a text has two content words, four characters without spaces, or a name and another word."""
+    found = words(text)
+    telling = [word for word in content_words(text) if not is_unspaced(word[0])]
+    unspaced = sum(len(word) for word in found if is_unspaced(word[0]))
+    named = any(word[0].isupper() for word in telling)
+    return len(telling) + unspaced // 2 >= _TELLING or (named and len(found) > 1)
 
 
 def judged(alone: Sequence[Held], together: Held) -> Judged:

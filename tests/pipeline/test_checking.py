@@ -108,6 +108,11 @@ def test_rules_overrule_a_model_only_where_it_takes_for_supported_what_they_know
         ("它建于1887年吗？", "a question"),
         ("It was built in 1887. It is made of oak.", "2 sentences"),
         ("word " * LONGEST, "characters"),
+        ("45", "says nothing"),
+        ("Bergen", "says nothing"),
+        ("the nights", "says nothing"),
+        ("ab.", "says nothing"),
+        ("卑尔根", "says nothing"),
     ],
 )
 def test_what_is_no_single_statement_is_refused_with_what_to_do(text, expected):
@@ -119,7 +124,14 @@ def test_what_is_no_single_statement_is_refused_with_what_to_do(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["Dr. Hagen lives in St. Olav at No. 5 since 1990.", "它建于1887年。", "the pier is oak", "E = mc² is his."]
+    "text",
+    [
+        "Dr. Hagen lives in St. Olav at No. 5 since 1990.",
+        "它建于1887年。",
+        "the pier is oak",
+        "E = mc² is his.",
+        "She was Norwegian.",
+    ],
 )
 def test_one_statement_is_taken_in_any_form(text):
     """Abbreviations end no sentence, and a full stop is not needed."""
