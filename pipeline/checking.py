@@ -5,6 +5,7 @@ check leaves the record that an answer leaves. `by_rules` needs no model; `by_mo
 local check overrule it where they know better.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -28,6 +29,7 @@ SHOWN = 3
 _TELLING = 2
 """How many words a statement has at least that tell something: what it is about, and what it says of that."""
 _QUESTION_MARKS = "?？؟"
+_QUOTED = re.compile("“([^“”]+)”")
 _NOTHING = "nothing was found to hold it against"
 
 
@@ -97,8 +99,7 @@ def judged(alone: Sequence[Held], together: Held) -> Judged:
     supporting = [alone[place] for place in holding if not _outdone(alone, place)]
     against = [held for held in alone if held.support.contradicted]
     if supporting:
-        otherwise = f"; yet another passage differs: {_why(against[0])}" if against else ""
-        return Judged(Verdict.SUPPORTS, _why(supporting[0]) + otherwise, _shown(supporting))
+        return _despite(Judged(Verdict.SUPPORTS, _why(supporting[0]), _shown(supporting)), against)
     if against:
         return Judged(Verdict.REFUTES, _why(against[0]), _shown(against))
     scattered = "no single passage says all of it; together, " if together.support.holds else ""
@@ -112,6 +113,22 @@ def _outdone(alone: Sequence[Held], place: int) -> bool:
         held.coverage >= own and not held.support.holds and not held.support.appealable for held in alone[:place]
     )
     return before or any(held.coverage > own and held.support.contradicted for held in alone)
+
+
+def _despite(found: Judged, against: Sequence[Held]) -> Judged:
+    """Return a verdict that names the first passage which says otherwise, if any does, and shows its sentence last."""
+    if not against:
+        return found
+    other = _differing(against[0])
+    reasoning = f"{found.reasoning}; yet a passage of “{other.document.title}” differs: {_why(against[0])}"
+    shown = [one for one in found.evidence if one != other][: SHOWN - 1]
+    return replace(found, reasoning=reasoning, evidence=(*shown, other))
+
+
+def _differing(held: Held) -> Evidence:
+    """Return the sentence, of those nearest, that has what the reasons quote of the passage last; else the nearest."""
+    quoted = [quote for reason in held.support.reasons for quote in _QUOTED.findall(reason)[-1:]]
+    return next((one for one in held.nearest if any(quote in one.text for quote in quoted)), held.nearest[0])
 
 
 def overruled(found: Verification, support: Support) -> Verification:

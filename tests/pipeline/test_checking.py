@@ -52,7 +52,7 @@ async def check(claim, system=by_rules, llm=None, supports=reads_alike, shelf=SH
             [HOLDS, CONTRADICTED],
             HOLDS,
             Verdict.SUPPORTS,
-            "the passages say it; yet another passage differs: says 2; the passage says 3",
+            "the passages say it; yet a passage of “Skarholm light” differs: says 2; the passage says 3",
         ),
     ],
 )
@@ -80,6 +80,18 @@ def test_a_passage_that_says_more_of_a_claim_outdoes_one_that_seems_to_say_it(al
     found = judged([held(support, coverage=coverage) for support, coverage in alone], held(HOLDS))
 
     assert found.verdict is verdict
+
+
+def test_a_passage_that_differs_from_a_supported_claim_is_named_and_shown():
+    """By the sentence that has the other value, even where another comes nearer."""
+    prices = hit("Tickets are sold at the pier. A ticket costs 38 euros.", key="prices.md", title="Prices")
+    other = Support(0.2, holds=False, reasons=("says “45 euros”; the passage says “38 euros”",), contradicted=True)
+
+    found = judged([held(HOLDS), Held(other, sentences_of([prices]))], held(HOLDS))
+
+    assert "a passage of “Prices” differs: says “45 euros”" in found.reasoning
+    assert [one.text for one in found.evidence][-1] == "A ticket costs 38 euros."
+    assert found.evidence[0].document.title == "Skarholm light"
 
 
 @pytest.mark.parametrize(
