@@ -41,6 +41,7 @@ FORMS: Mapping[str, Form] = MappingProxyType({
 })  # fmt: skip
 """Every form by the name that `--form` takes; a file has the first form whose fields its first row has."""
 
+_BLANK = b" \t\r\n\xef\xbb\xbf"
 _SPLIT = frozenset({"topic", "annotations"})
 
 
@@ -70,6 +71,8 @@ def read_claims(path: Path, form: str = "") -> tuple[LabelledClaim, ...]:
         raise UnreadableClaims(f"No form is called {form!r}.", hint=f"There are {', '.join(FORMS)}.")
     if not path.exists():
         raise UnreadableClaims(f"There is no file {path}.")
+    if _is_empty(path):
+        raise UnreadableClaims(f"{path} is empty.", hint="Put claims into it, one row each, or name another file.")
     chosen = form or _told(path)
     if not chosen:
         forms = "; ".join(f"{known.says}: {', '.join(sorted(known.fields))}" for known in FORMS.values())
@@ -113,6 +116,15 @@ def linked(claims: Sequence[LabelledClaim]) -> tuple[LabelledClaim, ...]:
         for shared in (claim.claim, *claim.evidence):
             leaders[leader(claim.family, shared)] = leader(claim.family, claim.group)
     return tuple(replace(claim, group=": ".join(leader(claim.family, claim.group))) for claim in claims)
+
+
+def _is_empty(path: Path) -> bool:
+    """Return whether a file has nothing but white space; one that cannot be read is left to its reader."""
+    try:
+        with path.open("rb") as file:
+            return all(not line.strip(_BLANK) for line in file)
+    except OSError:
+        return False
 
 
 def _told(path: Path) -> str:

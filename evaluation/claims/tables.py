@@ -8,11 +8,15 @@ from evaluation.claims.report import LOST
 
 _SHARES = [f"{share:.0%}" for share in LOST]
 _LONGEST = 240
+_IN_SAMPLE = (
+    "The weights of local were made from the public sets, so its figures on them are in-sample; "
+    "`footnote evaluate train` prints the held-out ones."
+)
 
 
 def tables(reports: Sequence[Mapping[str, Any]]) -> str:
-    """Return all tables: accuracy, what is caught at which loss, and confusion of those that decide."""
-    parts = [_accuracy(reports), _caught(reports), _confusion(reports)]
+    """Return all tables: accuracy, what is caught at which loss, and confusion of those that decide; then the notes."""
+    parts = [_accuracy(reports), _caught(reports) if _measurable(reports) else [], _confusion(reports), _notes(reports)]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
@@ -89,6 +93,25 @@ def _confusion(reports: Sequence[Mapping[str, Any]]) -> list[str]:
     return ["Labels and verdicts", "", *_markdown(names, rows)] if rows else []
 
 
+def _notes(reports: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what the figures do not tell: sets with claims of one kind alone, and that `local` has seen the sets."""
+    few = [
+        f"{found['source']}: too few claims to measure; most figures need supported ones and others."
+        for found in reports[0]["sources"]
+        if not _has_both(found)
+    ]
+    return [*few, *([_IN_SAMPLE] if any(each["verifier"] == "local" for each in reports) else [])]
+
+
+def _measurable(reports: Sequence[Mapping[str, Any]]) -> bool:
+    return any(map(_has_both, reports[0]["sources"]))
+
+
+def _has_both(found: Mapping[str, Any]) -> bool:
+    """Return whether a set has claims that are supported and others; most measures mean nothing otherwise."""
+    return bool(0 < found["supported"] < found["claims"])
+
+
 def _by_source(reports: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield each source's reports together, then the means."""
     for place, _ in enumerate(reports[0]["sources"]):
@@ -107,7 +130,7 @@ def _counts(found: Mapping[str, Any]) -> tuple[str, ...]:
 def _number(found: Any, *path: str, digits: int = 3) -> str:
     for name in path:
         found = (found or {}).get(name)
-    return "" if found is None else f"{found:.{digits}f}"
+    return "–" if found is None else f"{found:.{digits}f}"
 
 
 def _markdown(names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

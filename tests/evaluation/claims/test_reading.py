@@ -308,7 +308,7 @@ def test_a_malformed_row_is_told_with_its_line(tmp_path: Path, content: str, com
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("content", ["", "no table", '{"question": "x"}', "a,b\n1,2", "[1, 2]", "\n\n"])
+@pytest.mark.parametrize("content", ["no table", '{"question": "x"}', "a,b\n1,2", "[1, 2]"])
 def test_an_unknown_form_is_told_with_those_that_are_known(tmp_path: Path, content: str) -> None:
     """The hint lists every form."""
     path = tmp_path / "odd.txt"
@@ -332,6 +332,16 @@ def test_bytes_that_are_no_text_and_files_that_are_not_there_are_told(tmp_path: 
     with pytest.raises(UnreadableClaims, match="No form") as error:
         read_claims(path, "foem")
     assert "fm2" in error.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "\n \n", "\ufeff"])
+@pytest.mark.parametrize("form", ["", "plain"])
+def test_an_empty_file_is_called_empty(tmp_path: Path, text: str, form: str) -> None:
+    """Whether its form is named or not."""
+    with pytest.raises(UnreadableClaims, match="is empty") as caught:
+        read_claims(lines(tmp_path / "none.jsonl", text), form)
+
+    assert caught.value.hint
 
 
 def test_a_form_can_be_named(tmp_path: Path) -> None:

@@ -105,6 +105,16 @@ def test_tables_show_every_set_and_verifier() -> None:
     assert "mean" not in alone
 
 
+def test_below_the_tables_stands_what_the_figures_do_not_tell() -> None:
+    """A set of one kind of claims is not measured, and `local` has seen the public sets."""
+    assert "b/two: too few claims to measure" in tables([report("x", SCORING)])
+    assert "too few" not in tables([report("x", DECIDING)])
+    assert "Share of unsupported" not in tables([report("x", SCORING[:1])])
+    assert "|  |" not in tables([report("x", SCORING[:1])])
+    assert "in-sample" not in tables([report("x", DECIDING)])
+    assert tables([report("x", DECIDING), report("local", DECIDING)]).endswith("prints the held-out ones.")
+
+
 def test_examples_are_told_with_their_reasons() -> None:
     """A paragraph for either kind."""
     printed = examples("x", blind(DECIDING, 1))
