@@ -1,8 +1,9 @@
 """A language model's reply as sentences, each with the numbers of the evidence it cites; whole or as it arrives.
 
 A mark belongs to the sentence it stands in or behind; one that stands alone, on its own line or below a table or code,
-to what was said before. Fenced code is one sentence, verbatim, and so is each row of a table. The lead-in of a list,
-headings and code are sentences like others: what cites nothing is for the gate to withhold.
+to what was said before. Where a line begins with a mark, those between its sentences belong to the ones that follow, up
+to a sentence that has marks inside. Fenced code is one sentence, verbatim, and so is each row of a table. The lead-in
+of a list, headings and code are sentences like others: what cites nothing is for the gate to withhold.
 """
 
 import re
@@ -66,6 +67,10 @@ class Splitter:
         self._table = Table()
         self._held: Marked | None = None
         """The last sentence: marks that stand alone may still follow."""
+        self._fronted: bool | None = None
+        """Whether marks stand before their sentences in this line; None at its beginning."""
+        self._ahead: tuple[int, ...] = ()
+        """Numbers for the sentence that follows."""
         self._paragraph = False
         self._first = True
 
@@ -86,10 +91,11 @@ class Splitter:
             yield from self._ended_table()
         match event:
             case Prose(text):
-                yield from self._given(self._cutter.feed(text))
+                yield from self._running(self._cutter.feed(text))
             case Ended():
-                yield from self._given(self._cutter.close())
-                self._paragraph = True
+                yield from self._running(self._cutter.close())
+                self._cites(self._ahead)
+                self._fronted, self._ahead, self._paragraph = None, (), True
             case Row(line):
                 yield from self._rows(self._table.row(line))
             case Code(text):
@@ -104,14 +110,27 @@ class Splitter:
             yield from self._given([row])
             self._paragraph = True
 
+    def _running(self, raw: Iterable[str]) -> Iterator[Marked]:
+        """Say sentences of running text, whose marks may stand before them."""
+        for sentence in raw:
+            front, body, behind = _parted(sentence, self._count)
+            if self._fronted is not False and body:
+                inside = said(body, self._count)[1]
+                self._fronted = (self._fronted or bool(front.strip())) and not inside
+            if not (self._fronted and body and behind[:1].isspace()):
+                yield from self._given([sentence])
+                continue
+            yield from self._given([front + body])
+            self._ahead = said(behind, self._count)[1]
+
     def _given(self, raw: Iterable[str]) -> Iterator[Marked]:
         for sentence in raw:
             text, numbers = said(sentence, self._count)
             if _WORD.search(masked(sentence, self._count)):
-                yield from self._said(text, numbers)
-            elif self._held:
-                together = dict.fromkeys(self._held.numbers + numbers)
-                self._held = replace(self._held, numbers=tuple(together))
+                ahead, self._ahead = self._ahead, ()
+                yield from self._said(text, tuple(dict.fromkeys(ahead + numbers)))
+            else:
+                self._cites(numbers)
 
     def _said(self, text: str, numbers: tuple[int, ...]) -> Iterator[Marked]:
         # Before looking whether anything is left: marks that follow a link that was taken out are not the sentence's.
@@ -120,10 +139,23 @@ class Splitter:
             self._held = Marked(text, numbers, paragraph=self._paragraph and not self._first)
             self._paragraph = self._first = False
 
+    def _cites(self, numbers: tuple[int, ...]) -> None:
+        """Add what marks that stand alone name to the last sentence."""
+        if self._held:
+            self._held = replace(self._held, numbers=tuple(dict.fromkeys(self._held.numbers + numbers)))
+
     def _released(self) -> Iterator[Marked]:
         if self._held:
             yield self._held
         self._held = None
+
+
+def _parted(raw: str, count: int) -> tuple[str, str, str]:
+    """Return the marks before a sentence, the sentence, and the marks behind its end; joined they are `raw`."""
+    text = masked(raw, count)
+    end = len(text.rstrip())
+    start = min(len(text) - len(text.lstrip()), end)
+    return raw[:start], raw[start:end], raw[end:]
 
 
 def said(raw: str, count: int) -> tuple[str, tuple[int, ...]]:

@@ -28,6 +28,18 @@ CITED: list[tuple[str, Said]] = [
     ("It opened. https://a.example [1]\n[2]", [("It opened.", ())]),
     ("[1]", []),
 ]
+FRONTED: list[tuple[str, Said]] = [
+    ("[1] The mill closed. [2] It burned down.", [("The mill closed.", (1,)), ("It burned down.", (2,))]),
+    ("- [1][2] It closed. It burned. [3] It rose.", [("It closed.", (1, 2)), ("It burned.", ()), ("It rose.", (3,))]),
+    (
+        "It opened. [1]\n[2] It closed. [3] It burned.",
+        [("It opened.", (1,)), ("It closed.", (2,)), ("It burned.", (3,))],
+    ),
+    ("[1] It closed. [2]", [("It closed.", (1, 2))]),
+    ("[1] It closed.[2] It burned.", [("It closed.", (1, 2)), ("It burned.", ())]),
+    ("[1] It closed [2]. [3] It burned. [1]", [("It closed.", (1, 2, 3)), ("It burned.", (1,))]),
+    ("[1] It closed. [2] It burned.\n\nIt rose. [3]", [("It closed.", (1,)), ("It burned.", (2,)), ("It rose.", (3,))]),
+]
 SPLIT: list[tuple[str, list[str]]] = [
     (
         "Dr. Ito of the U.S. met J. R. Lund, e.g. in No. 5 [1]. He left.",
@@ -90,6 +102,12 @@ def test_a_mark_belongs_to_the_sentence_it_stands_in_or_behind(reply: str, expec
     assert said(reply) == expected
 
 
+@pytest.mark.parametrize(("reply", "expected"), FRONTED)
+def test_in_a_line_that_begins_with_a_mark_marks_belong_to_what_follows(reply: str, expected: Said) -> None:
+    """Not those at its end, nor those that stand directly behind a stop or a sentence with marks inside."""
+    assert said(reply) == expected
+
+
 @pytest.mark.parametrize(("reply", "expected"), SPLIT)
 def test_sentences_end_where_they_end_in_every_script(reply: str, expected: list[str]) -> None:
     """Not at abbreviations, numbers, inside quotations, code, mathematics or links."""
@@ -147,8 +165,22 @@ def test_numbers_become_the_evidence_that_was_offered_under_them() -> None:
     assert cited.paragraph
 
 
-CUES = ("[1]", "[2]", "[1, 2]", ". ", ". [1] ", "\n\n", "```\n", "- ", "1. ", "**", "www.a.example", "word " * 30)
-WRITTEN = [piece for reply, _ in [*CITED, *SPLIT, *LINES, *PLAIN] for piece in re.findall(r"\w+|\W", reply)]
+CUES = (
+    "\n[1] A. [2] B. ",
+    "[1]",
+    "[2]",
+    "[1, 2]",
+    ". ",
+    ". [1] ",
+    "\n\n",
+    "```\n",
+    "- ",
+    "1. ",
+    "**",
+    "www.a.example",
+    "word " * 30,
+)
+WRITTEN = [piece for reply, _ in [*CITED, *FRONTED, *SPLIT, *LINES, *PLAIN] for piece in re.findall(r"\w+|\W", reply)]
 PIECES = st.sampled_from([*WRITTEN, *CUES, *'..!?[](){}<>|`*_~$#"“”\\ \n\r\t'])
 REPLIES = st.one_of(st.lists(PIECES, max_size=80).map("".join), st.text(max_size=200))
 
