@@ -66,7 +66,7 @@ def says_number(facts: Facts, number: Number) -> bool:
 
 def same_number(known: Number, number: Number) -> bool:
     """Whether a number of the passages makes one of the sentence true."""
-    if any(value in known.values for value in number.values):
+    if any(value in known.values for value in (*number.values, *number.halves)):
         return True
     if number.units and known.units and equal_quantities(known, number):
         return True

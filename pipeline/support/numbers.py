@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import cache
 
 from pipeline.support.calendar import Date
+from pipeline.support.clocks import CLOCK, clock_at, clock_words, full_hour, half_later, hour_meant
 from pipeline.support.counting import digits_at, words_at
 from pipeline.support.numerals import Numerals, han, is_han_numeral, numerals, roman
 from pipeline.support.tokens import Tokens
@@ -53,7 +54,10 @@ _BOUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as it is said, its tokens, and what it may mean. `units` are what its unit may be: mass or money."""
+    """A number as it is said, its tokens, and what it may mean. `units` are what its unit may be: mass or money.
+
+    `halves` is what a time of day may mean, too, if the passages tell the half of the day: 9:15 is 9:15 pm there.
+    """
 
     said: str
     first: int
@@ -62,13 +66,14 @@ class Number:
     ordinal: bool = False
     bound: Bound = Bound.EXACTLY
     units: tuple[Unit, ...] = ()
+    halves: tuple[float, ...] = ()
 
 
 def numbers(text: Tokens, taken: Iterable[Date] = (), language: str = "en") -> tuple[Number, ...]:
     """Return the numbers of a text in order, "one" among them, without those of its dates."""
     skipped = {place for date in taken for place in range(date.first, date.last)}
     known = numerals(language)
-    leads, words = known.leads, text.words
+    leads, words = known.leads | clock_words(), text.words
     places = [
         place
         for place, low in enumerate(text.low)
@@ -87,6 +92,10 @@ def numbers(text: Tokens, taken: Iterable[Date] = (), language: str = "en") -> t
 def _read(text: Tokens, place: int, known: Numerals, language: str) -> Number | None:
     """Read the number that begins at a token, if there is one."""
     low = text.low[place]
+    clock = clock_at(text, place, known.cardinals, language)
+    if clock:
+        said, bound = text.said(place, clock.last), _bound(text, place, clock.last)
+        return Number(said, place, clock.last, (clock.value,), bound=bound, units=CLOCK, halves=clock.halves)
     if low[0].isdecimal():
         return _digits(text, place, known, language)
     if low in known.cardinals or low in known.ordinals or low in known.fractions:
@@ -167,10 +176,13 @@ def _by_words() -> dict[str, Bound]:
 
 
 def _with_unit(text: Tokens, number: Number) -> Number:
-    if number.ordinal:
+    if number.ordinal or number.units:
         return number
     units, last = units_at(text, number.first, number.last)
-    return replace(number, units=units, said=text.said(number.first, last), last=last) if units else number
+    if units:
+        return replace(number, units=units, said=text.said(number.first, last), last=last)
+    meant = hour_meant(text, number.first, number.last, number.values[0])
+    return replace(number, values=(*number.values, *meant))
 
 
 def _with_shared_unit(text: Tokens, number: Number, following: Sequence[Number]) -> Number:
@@ -178,4 +190,7 @@ def _with_shared_unit(text: Tokens, number: Number, following: Sequence[Number])
     if number.units or number.ordinal or not following or not following[0].units:
         return number
     joined = following[0].first == number.last + 1 and text.at(number.last) in _RANGE
+    if joined and following[0].units == CLOCK:
+        meant = full_hour(number.values[0])
+        return replace(number, values=(*number.values, *meant, *map(half_later, meant)))
     return replace(number, units=following[0].units) if joined else number
