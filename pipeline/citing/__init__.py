@@ -3,7 +3,8 @@
 `numbering` numbers what was said; the rest reads replies, in the order of its use: `lines` tells paragraphs, items,
 rows and code apart (`bullets` knows list markers, `tables` rows), `cutting` finds sentence ends, `cleaning` takes out
 links, images and mentions (`addresses` knows what links), `styling` takes out emphasis, `marks` finds citation marks,
-`verbatim` keeps code and mathematics out of all of that, and `replies` puts them together.
+`parts` those that cannot just go, `verbatim` keeps code and mathematics out of all of that, and `replies` puts them
+together.
 """
 
 from pipeline.citing.cleaning import cleaned

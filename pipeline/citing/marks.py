@@ -5,7 +5,8 @@ In square brackets of any script, or raised digits behind a word or a stop. Whic
 - Numbers and ranges of them, with or without a word such as `source`, are a mark. Numbers outside 1..count are
   inventions and name nothing; the mark goes all the same.
 - A number of four digits or more is a year or the like, and 0 beside other numbers is an interval: both are text.
-- So is an index (`a[1] = 5`), and every number in round brackets, which running text has too many of.
+- So is an index (`a[1] = 5`), what an array or a vector in the midst of a sentence holds, and every number in round
+  brackets, which running text has too many of.
 - Raised digits behind a short word or a measure (`km²`, `10⁵`) are text.
 
 Code and mathematics are taken out beforehand (see `verbatim`).
@@ -41,6 +42,9 @@ _MAY_BEGIN = re.compile(r"\\?[\[【［〔]|[⁰¹²³⁴-⁹]")
 _NUMBER = re.compile(r"\d+")
 _RANGE = re.compile(rf"(\d+)\s?{_DASH}\s?[\^#№]?\s?(\d+)|(\d+)", re.IGNORECASE)
 _INDEX = re.compile(r"\s{0,3}[-+*/]?=(?!=)")
+_HOLDS = re.compile(r"\b(?:array|vector|tuple|matrix|interval)s?\s\Z", re.IGNORECASE)
+_LONGEST_HOLDER = 12
+_GOES_ON = re.compile(r",?\s+[a-z]")
 _GAP = re.compile(rf"\s*(?:[,;،、&]\s*|(?:{_AND})\s+)?", re.IGNORECASE)
 _TO = re.compile(rf"\s?{_DASH}\s?", re.IGNORECASE)
 _LEAD = re.compile(r"[(（]\s?(?:(?:see also|see|cf\.?|vgl\.|siehe|sources?:?|refs?\.?:?)\s)?\s?\Z", re.IGNORECASE)
@@ -119,6 +123,9 @@ def _named(found: re.Match[str], count: int) -> tuple[int, ...] | None:
         return None
     before = found.string[found.start() - 1 : found.start()]
     if (before.isalnum() or before == "_") and _INDEX.match(found.string, found.end()):
+        return None
+    held = _HOLDS.search(found.string[max(0, found.start() - _LONGEST_HOLDER) : found.start()])
+    if held and _GOES_ON.match(found.string, found.end()):
         return None
     return tuple(number for item in _RANGE.finditer(found["numbers"]) for number in _expanded(item, count))
 

@@ -4,6 +4,7 @@ A mark belongs to the sentence it stands in or behind; one that stands alone, on
 to what was said before. Where a line begins with a mark, those between its sentences belong to the ones that follow, up
 to a sentence that has marks inside. Fenced code is one sentence, verbatim, and so is each row of a table. The lead-in
 of a list, headings and code are sentences like others: what cites nothing is for the gate to withhold.
+A sentence that its marks or addresses leave maimed (`as found in [1] and later`) cites nothing.
 """
 
 import re
@@ -14,6 +15,7 @@ from pipeline.citing.cleaning import cleaned
 from pipeline.citing.cutting import Cutter, masked
 from pipeline.citing.lines import Code, Ended, Event, Lines, Prose, Row
 from pipeline.citing.marks import unmarked
+from pipeline.citing.parts import eased, is_maimed
 from pipeline.citing.styling import unescaped, unstyled
 from pipeline.citing.tables import Table
 from pipeline.citing.verbatim import put_back, set_aside
@@ -129,6 +131,10 @@ class Splitter:
             if _WORD.search(masked(sentence, self._count)):
                 ahead, self._ahead = self._ahead, ()
                 yield from self._said(text, tuple(dict.fromkeys(ahead + numbers)))
+                if _loses_a_part(sentence, self._count) and self._held:
+                    # Let go at once, so that no mark behind it makes it cite anything.
+                    yield replace(self._held, numbers=())
+                    self._held = None
             else:
                 self._cites(numbers)
 
@@ -150,6 +156,11 @@ class Splitter:
         self._held = None
 
 
+def _loses_a_part(raw: str, count: int) -> bool:
+    prose, _ = set_aside(" ".join(raw.split()))
+    return is_maimed(eased(unstyled(prose), count), count)
+
+
 def _parted(raw: str, count: int) -> tuple[str, str, str]:
     """Return the marks before a sentence, the sentence, and the marks behind its end; joined they are `raw`."""
     text = masked(raw, count)
@@ -164,7 +175,7 @@ def said(raw: str, count: int) -> tuple[str, tuple[int, ...]]:
     for _ in range(_PASSES):
         before = text
         prose, kept = set_aside(" ".join(cleaned(text).split()))
-        prose, named = unmarked(unstyled(prose), count)
+        prose, named = unmarked(eased(unstyled(prose), count), count)
         numbers.update(dict.fromkeys(named))
         text = put_back(prose, kept)
         if text == before:
