@@ -63,6 +63,17 @@ def exception_of(reading: Reading) -> tuple[int, int] | None:
     return next((stretch for stretch in found if stretch[0] > 1 + reading.text.words[0][0].isupper()), None)
 
 
+def clause_around(reading: Reading, first: int, last: int) -> frozenset[str]:
+    """Return the stems between the marks around a value's tokens; of one said of an exception, what is excepted too."""
+    marks = [at for at, low in enumerate(reading.text.low) if is_mark(low)]
+    start = max((at for at in marks if at < first), default=-1)
+    end = min((at for at in marks if at >= last), default=len(reading.text))
+    stretch = exception_of(reading)
+    if stretch and stretch[1] <= first:
+        start = min(start, stretch[0] - 1)
+    return frozenset(reading.stems[start + 1 : end])
+
+
 def _stretches(reading: Reading, phrase: tuple[str, ...]) -> list[tuple[int, int]]:
     """Return what follows each place of a phrase, up to the next mark or relative word."""
     low = reading.text.low

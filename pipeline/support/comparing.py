@@ -6,10 +6,12 @@ from typing import Protocol, TypeVar
 
 from pipeline.support.aligning import Alignment, Gap
 from pipeline.support.calendar import Date, covers
+from pipeline.support.clauses import clause_around
 from pipeline.support.facts import same_number
 from pipeline.support.known_names import forms, is_people, known_names, root
 from pipeline.support.names import Name, names
 from pipeline.support.numbers import Number
+from pipeline.support.parallel import agree
 from pipeline.support.polarity import scopes
 from pipeline.support.reading import Reading, is_row, without_possessive
 from pipeline.support.roles import may_turn
@@ -147,8 +149,24 @@ def _instead(
         return ""
     if not all(conflict(one, said) for one in given) and _has_more(alignment, place, said, there[0]):
         return ""
+    if _is_said_apart(alignment, said, given, there[0]):
+        return ""
     near = there[0].first - start <= _NEAR or end - there[-1].last <= _NEAR
     return there[0].said if near else ""
+
+
+def _is_said_apart(alignment: Alignment, said: Placed, given: Sequence[Placed], other: Placed) -> bool:
+    """Whether the source has a value in a clause that has more of the sentence's words than the clause of another.
+
+    A sentence that says the other value as well may have exchanged the two.
+    """
+    ours, theirs = alignment.sentence, alignment.source
+    if any(agree(other, one) for one in (*ours.numbers, *ours.dates)):
+        return False
+    same = [one for one in given if agree(one, said)]
+    told = ours.content & theirs.content - {theirs.stems[at] for one in same for at in range(one.first, one.last)}
+    beside = told & clause_around(theirs, other.first, other.last)
+    return any(told & clause_around(theirs, one.first, one.last) - beside for one in same)
 
 
 def _is_anchored(alignment: Alignment, said: Placed) -> bool:

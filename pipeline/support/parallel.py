@@ -1,7 +1,7 @@
 """Numbers and dates of clauses that follow one pattern, exchanged: "Jupiter in 1979 and Saturn in 1980".
 
 A value belongs to the words of its own clause. A sentence that has it with all the words that only another clause has,
-and with none of its own, tells it of the wrong thing.
+and with none of its own, tells it of the wrong thing. What an exception exchanges is told by `exceptions`.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pipeline.support.aligning import Alignment
 from pipeline.support.calendar import Date, covers
-from pipeline.support.clauses import clauses
+from pipeline.support.clauses import clauses, exception_of
 from pipeline.support.facts import same_number
 from pipeline.support.numbers import Number
 from pipeline.support.polarity import scopes
@@ -38,6 +38,8 @@ def exchanged_values(alignment: Alignment) -> tuple[str, str] | None:
     ours, theirs = alignment.sentence, alignment.source
     if not _COMPARING.isdisjoint(ours.text.low) or scopes(ours).reached or clauses(ours).hedged:
         return None
+    if exception_of(theirs):
+        return None
     for values, given in ((ours.dates, theirs.dates), (ours.numbers, theirs.numbers)):
         if len(values) == 1 and len(given) > 1:
             found = _elsewhere(ours, values[0], _parallel(theirs, given, values[0]))
@@ -46,8 +48,15 @@ def exchanged_values(alignment: Alignment) -> tuple[str, str] | None:
     return None
 
 
+def agree(known: object, said: object) -> bool:
+    """Whether two values are numbers or dates, and the first makes the second true."""
+    if isinstance(known, Number) and isinstance(said, Number):
+        return same_number(known, said)
+    return isinstance(known, Date) and isinstance(said, Date) and covers(known, said)
+
+
 def _elsewhere(ours: Reading, said: Value, listed: Sequence[_Clause]) -> Value | None:
-    own = [one for one in listed if _agrees(one.value, said)]
+    own = [one for one in listed if agree(one.value, said)]
     if len(own) != 1:
         return None
     known = _only(own[0], listed)
@@ -83,9 +92,3 @@ def _same_kind(one: Value, said: Value) -> bool:
     if isinstance(one, Number) and isinstance(said, Number):
         return bool(said.units) and same_unit(one.units, said.units)
     return isinstance(one, Date) and isinstance(said, Date) and one.reach is not None and said.reach is not None
-
-
-def _agrees(one: Value, said: Value) -> bool:
-    if isinstance(one, Number) and isinstance(said, Number):
-        return same_number(one, said)
-    return isinstance(one, Date) and isinstance(said, Date) and covers(one, said)

@@ -195,3 +195,30 @@ def test_a_sentence_takes_a_millisecond() -> None:
         taken.append(time.process_time() - start)
 
     assert min(taken) < 0.005
+
+
+@pytest.mark.parametrize(
+    ("sentence", "passage"),
+    [
+        (
+            "A berth costs at most 90 crowns a night in Vik.",
+            "A berth may cost up to 60 crowns a night, except in Vik and Lundey, where the limit is 90 crowns.",
+        ),
+        (
+            "The old gauge missed nine tides in the storm of March 1974.",
+            "The old gauge missed eleven tides in its life, nine of them in the storm of March 1974.",
+        ),
+    ],
+)
+def test_a_value_that_its_own_clause_says_is_not_contradicted_by_another(sentence: str, passage: str) -> None:
+    assert not found(sentence, passage)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["A berth in Vik may cost up to 60 crowns a night.", "A berth in Drum may cost up to 90 crowns a night."],
+)
+def test_a_value_of_another_clause_is_still_contradicted(sentence: str) -> None:
+    passage = "A berth may cost up to 60 crowns a night, except in Vik and Lundey, where the limit is 90 crowns."
+
+    assert found(sentence, passage, kind=Kind.NUMBER, context=("Drum",))
