@@ -42,14 +42,18 @@ def _table() -> Mapping[str, Mapping[str, str]]:
 
 
 def wording(answer: Answer, question: Turn) -> str:
-    """Return the text of an answer: its sentences with footnote marks, or our own words for its status; pure."""
+    """Return the text of an answer: its sentences with footnote marks, or our own words for its status; pure.
+
+    An abstention says how many statements were withheld: that nothing was found is not all that happened then.
+    """
     if answer.status is Status.ANSWERED:
         return "".join(map(marked, answer.sentences)).strip()
     if answer.status is Status.CHATTED:
         kind = small_talk(question.text)
         return say(kind.value if kind else "greeting", question.language)
     if answer.status is Status.ABSTAINED:
-        return say("abstained", question.language)
+        counted = left_out(answer.withheld, answer.withheld, question.language) if answer.withheld else ""
+        return "\n\n".join(filter(None, (say("abstained", question.language), counted)))
     return "" if answer.status is Status.CANCELLED else say("failed", question.language)
 
 

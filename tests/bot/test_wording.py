@@ -36,3 +36,13 @@ def test_a_cancelled_turn_says_nothing() -> None:
     """Nobody listens any more; a failed one without a reason says that it failed."""
     assert wording(Answer(Status.CANCELLED), Turn("user", "Why?", language="de")) == ""
     assert wording(Answer(Status.FAILED), Turn("user", "Why?", language="de")) == say("failed", "de")
+
+
+@pytest.mark.parametrize("language", ["en", "de", "tlh"])
+def test_an_abstention_says_what_was_withheld(language: str) -> None:
+    """How many statements, in the asker's language; nothing where there were none."""
+    question = Turn("user", "Why?", language=language)
+    nothing = say("abstained", language)
+
+    assert wording(Answer(Status.ABSTAINED), question) == nothing
+    assert wording(Answer(Status.ABSTAINED, withheld=2), question) == f"{nothing}\n\n{left_out(2, 2, language)}"
