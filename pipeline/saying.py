@@ -2,8 +2,8 @@
 
 It trusts no system: evidence must be a passage that was retrieved in this turn, unchanged in every field; text that is
 no quotation must be free of links, images and mentions; and what is withheld is counted and kept with its reason for
-the record. A sentence that fails the local check on its meaning alone
-is put to a model before it is given up, where there is one.
+the record. A sentence that fails the local check on its meaning alone, or hardly passes it, is put to a model, where
+there is one.
 """
 
 import logging
@@ -64,17 +64,23 @@ class Gate:
         support = await self._supports(sentence.text, sentence.evidence)
         reasons = "; ".join(support.reasons)
         claim = Claim(sentence.text, origin="retrieved")
-        if support.holds:
-            cited = tuple(dict.fromkeys(evidence.passage.id for evidence in sentence.evidence))
-            return self._let_through(sentence, CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons))
-        if not (support.appealable and self._verify):
-            return self._withhold(sentence, reasons or "its passages do not support it")
-        return await self._appeal(sentence, self._verify, reasons)
+        cited = tuple(dict.fromkeys(evidence.passage.id for evidence in sentence.evidence))
+        checked = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons) if support.holds else None
+        if self._verify and (support.doubtful or support.appealable):
+            return await self._appeal(sentence, self._verify, reasons, checked)
+        if checked:
+            return self._let_through(sentence, checked)
+        return self._withhold(sentence, reasons or "its passages do not support it")
 
-    async def _appeal(self, sentence: CitedSentence, verify: SecondOpinion, reasons: str) -> bool:
+    async def _appeal(
+        self, sentence: CitedSentence, verify: SecondOpinion, reasons: str, held: CheckedClaim | None
+    ) -> bool:
+        """Put a sentence to a model; where it cannot be asked, what the local check says stands."""
         try:
             checked = await verify(sentence.text, sentence.evidence)
         except PipelineError as error:
+            if held:
+                return self._let_through(sentence, held)
             return self._withhold(sentence, f"{reasons}; it could not be verified: {error}")
         if checked is None or checked.verdict is not Verdict.SUPPORTS:
             verdict = f"{checked.verdict}: {checked.reasoning}" if checked else "nothing to judge by"
@@ -105,7 +111,7 @@ class Gate:
 
     def _withhold(self, sentence: CitedSentence, reason: str) -> bool:
         self._withheld.append(Withheld(sentence.text, reason))
-        log.warning("a sentence was withheld: %s", reason)
+        log.info("sentences withheld in this turn: %d", len(self._withheld))  # their text is the record's alone
         return False
 
 

@@ -1,5 +1,6 @@
 """The gate: what passes it, what does not, and what the answer is made of."""
 
+import logging
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -139,8 +140,12 @@ class TestSecondOpinion:
 
     SENTENCE = sentence(OFFICE, "The office opens at nine.")
 
-    def gate(self, opinion: CheckedClaim | Exception | None, *, appealable: bool = True) -> Gate:
+    def gate(
+        self, opinion: CheckedClaim | Exception | None, *, appealable: bool = True, doubtful: bool = False
+    ) -> Gate:
         async def doubts(_: str, __: object) -> Support:
+            if doubtful:
+                return Support(0.3, holds=True, reasons=("just about",), doubtful=True)
             return Support(0.3, holds=False, reasons=("says something else",), appealable=appealable)
 
         async def verify(said: str, cited: object) -> CheckedClaim | None:
@@ -183,6 +188,12 @@ class TestSecondOpinion:
         """An opinion may have no ground."""
         assert not await self.gate(None).say(self.SENTENCE)
 
+    async def test_what_hardly_holds_is_put_to_the_model_too(self) -> None:
+        """Its verdict decides; where it cannot be asked, the local check's stands."""
+        assert await self.gate(self.opinion(Verdict.SUPPORTS), doubtful=True).say(self.SENTENCE)
+        assert not await self.gate(self.opinion(Verdict.NOT_ENOUGH_INFO), doubtful=True).say(self.SENTENCE)
+        assert await self.gate(ModelUnavailable("away"), doubtful=True).say(self.SENTENCE)
+
     async def test_a_wrong_number_cannot_be_appealed(self) -> None:
         """The model is not asked: it might be talked into it."""
         gate = self.gate(AssertionError("asked"), appealable=False)
@@ -204,3 +215,13 @@ async def test_checked_claims_are_kept_whatever_becomes_of_the_turn(gate: Gate) 
 async def test_a_note_may_name_the_language_of_its_page(gate: Gate) -> None:
     """By the language's own name."""
     assert await gate.say(sentence(LEAVE, "Everyone has 30 days of leave.", note="Leave, English"))
+
+
+async def test_what_is_withheld_is_logged_by_its_count_alone(gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing false reaches a terminal by way of a log: no warning, and neither the sentence nor the reason."""
+    caplog.set_level(logging.DEBUG, logger="pipeline.saying")
+    await gate.say(CitedSentence("The office opens at ten.", (OPENS,)))
+
+    assert [(one.levelno, one.getMessage()) for one in caplog.records] == [
+        (logging.INFO, "sentences withheld in this turn: 1")
+    ]
