@@ -4,7 +4,7 @@ A mark belongs to the sentence it stands in or behind; one that stands alone, on
 to what was said before. Where a line begins with a mark, those between its sentences belong to the ones that follow, up
 to a sentence that has marks inside. Fenced code is one sentence, verbatim, and so is each row of a table. The lead-in
 of a list, headings and code are sentences like others: what cites nothing is for the gate to withhold.
-A sentence that its marks or addresses leave maimed (`as found in [1] and later`) cites nothing.
+A sentence that its marks or addresses leave maimed (`as found in [1] and later`) is given no evidence.
 """
 
 import re
@@ -38,6 +38,8 @@ class Marked:
     """In the order of its marks, each once, from 1 up to how many pieces of evidence were offered."""
     paragraph: bool
     """Whether it begins a paragraph, an item, a row or a heading; never so for the first."""
+    maimed: bool = False
+    """Whether it lost a part with its marks or addresses; then it is given no evidence."""
 
 
 def sentences(reply: str, count: int) -> tuple[Marked, ...]:
@@ -48,7 +50,8 @@ def sentences(reply: str, count: int) -> tuple[Marked, ...]:
 
 def cite(marked: Marked, offered: Sequence[Sequence[Evidence]]) -> CitedSentence:
     """Return a sentence with the evidence it names: `offered[n - 1]` is all that was shown to the model as `[n]`."""
-    named = (evidence for number in marked.numbers if number <= len(offered) for evidence in offered[number - 1])
+    numbers = () if marked.maimed else marked.numbers
+    named = (evidence for number in numbers if number <= len(offered) for evidence in offered[number - 1])
     evidence: list[Evidence] = []
     for one in named:
         if one not in evidence:
@@ -132,9 +135,7 @@ class Splitter:
                 ahead, self._ahead = self._ahead, ()
                 yield from self._said(text, tuple(dict.fromkeys(ahead + numbers)))
                 if _loses_a_part(sentence, self._count) and self._held:
-                    # Let go at once, so that no mark behind it makes it cite anything.
-                    yield replace(self._held, numbers=())
-                    self._held = None
+                    self._held = replace(self._held, maimed=True)
             else:
                 self._cites(numbers)
 

@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.citing import Marked, Splitter, cite, cleaned, sentences
+from pipeline.findings import sentences_of
 from storage.types import Evidence
 from tests.pipeline.world import hit
 
@@ -47,12 +48,15 @@ PARTS: list[tuple[str, Said]] = [
     ("The array [1, 2] is sorted [3].", [("The array [1, 2] is sorted.", (3,))]),
     ("Section [3] of the law says so [1].", [("Section 3 of the law says so.", (1,))]),
     ("The article [1] was long.", [("The article was long.", (1,))]),
-    ("According to [1] the kiln is hot. [2]\n[3]", [("According to the kiln is hot.", ())]),
-    ("It was shown by [1] and others [2]. It glows [1].", [("It was shown by and others.", ()), ("It glows.", (1,))]),
-    ("It glows, see http://a.example and www.b.example [1].", [("It glows, see and.", ())]),
     ("The site https://a.example is old [1].", [("The site is old.", (1,))]),
     ("He moved to [the hall](https://a.example) late [1].", [("He moved to the hall late.", (1,))]),
     ("The town she lived in [1]. It is old [2].", [("The town she lived in.", (1,)), ("It is old.", (2,))]),
+]
+MAIMED: list[tuple[str, list[str]]] = [
+    ("According to [1] the kiln is hot. [2]\n[3]", ["According to the kiln is hot."]),
+    ("It was shown by [1] and others [2]. It glows [1].", ["It was shown by and others."]),
+    ("It glows, see http://a.example and www.b.example [1].", ["It glows, see and."]),
+    ("The site https://a.example is old [1].", []),
 ]
 SPLIT: list[tuple[str, list[str]]] = [
     (
@@ -123,9 +127,20 @@ def test_in_a_line_that_begins_with_a_mark_marks_belong_to_what_follows(reply: s
 
 
 @pytest.mark.parametrize(("reply", "expected"), PARTS)
-def test_a_mark_that_is_a_part_of_its_sentence_leaves_no_maimed_sentence_that_cites(reply: str, expected: Said) -> None:
-    """It stays, goes with the phrase it stands in, or the sentence cites nothing, whatever mark follows."""
+def test_a_mark_that_is_a_part_of_its_sentence_does_not_just_go(reply: str, expected: Said) -> None:
+    """It stays, or goes with the phrase it stands in."""
     assert said(reply) == expected
+
+
+@pytest.mark.parametrize(("reply", "expected"), MAIMED)
+def test_a_sentence_that_lost_a_part_is_given_no_evidence(reply: str, expected: list[str]) -> None:
+    """Whatever mark follows; so the gate withholds it."""
+    offered = [sentences_of([hit("It is.")])] * 3
+
+    found = sentences(reply, 3)
+
+    assert [one.text for one in found if one.maimed] == expected
+    assert all(bool(cite(one, offered).evidence) is not one.maimed for one in found)
 
 
 @pytest.mark.parametrize(("reply", "expected"), SPLIT)
@@ -201,7 +216,9 @@ CUES = (
     "word " * 30,
 )
 WRITTEN = [
-    piece for reply, _ in [*CITED, *FRONTED, *PARTS, *SPLIT, *LINES, *PLAIN] for piece in re.findall(r"\w+|\W", reply)
+    piece
+    for reply, _ in [*CITED, *FRONTED, *PARTS, *MAIMED, *SPLIT, *LINES, *PLAIN]
+    for piece in re.findall(r"\w+|\W", reply)
 ]
 PIECES = st.sampled_from([*WRITTEN, *CUES, *'..!?[](){}<>|`*_~$#"“”\\ \n\r\t'])
 REPLIES = st.one_of(st.lists(PIECES, max_size=80).map("".join), st.text(max_size=200))
