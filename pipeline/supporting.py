@@ -17,11 +17,14 @@ from pipeline.support.scoring import Scorer, trained
 from pipeline.support.signs import signs
 from pipeline.support.states import Read
 from pipeline.types import Support
+from storage.language.words import content_terms
 from storage.types import Evidence, Passage
 
 Strictness = Literal["loose", "normal", "strict"]
 """How sure the scorer must be. Each level's price is printed by `footnote evaluate train`."""
 
+LEAST_SAID = 2
+"""Words with a meaning of their own that a sentence must have: "None of it is true." has one."""
 LONGEST = 2_000
 """Characters of a sentence that can be judged: nothing longer is one."""
 
@@ -48,8 +51,11 @@ class Checker:
         verbatim = stands_verbatim(sentence, passages)
         if verbatim:
             return Support(1.0, holds=True, reasons=(f"stands verbatim in passage {verbatim}",))
+        if len(set(content_terms(sentence))) < LEAST_SAID:
+            return Support(0.0, holds=False, reasons=("it says too little to be supported by anything",))
         found = await examined(sentence, evidence, self.read, names=self.names)
-        return decided(found, self.scorer.score(found.signs), self.scorer.thresholds[self.strictness])
+        levels = self.scorer.thresholds
+        return decided(found, self.scorer.score(found.signs), levels[self.strictness], sure=levels["strict"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +89,8 @@ async def examined(sentence: str, evidence: Sequence[Evidence], read: Read, *, n
     return Examined(weighed, found, nearest[0] if nearest else "")
 
 
-def decided(examined: Examined, score: float, threshold: float) -> Support:
-    """Join what the rules found with the score. Pure."""
+def decided(examined: Examined, score: float, threshold: float, *, sure: float) -> Support:
+    """Join what the rules found with the score: below `threshold` it fails, below `sure` it holds in doubt. Pure."""
     nearest = (f"nearest is “{examined.nearest}”",) if examined.nearest else ()
     if examined.against:
         contradicted = any(one.outcome is Outcome.CONTRADICTED for one in examined.against)
@@ -92,7 +98,7 @@ def decided(examined: Examined, score: float, threshold: float) -> Support:
     if score < threshold:
         reason = f"too little of its meaning stands in the passages ({score:.2f}, needed {threshold:.2f})"
         return Support(score, holds=False, reasons=(reason, *nearest), appealable=True)
-    return Support(score, holds=True, reasons=(*_reasons(examined.found), *nearest))
+    return Support(score, holds=True, reasons=(*_reasons(examined.found), *nearest), doubtful=score < sure)
 
 
 async def verbatim(sentence: str, evidence: Sequence[Evidence]) -> Support:

@@ -70,6 +70,8 @@ class Support:
     """It failed on meaning alone, not on a number, a date or a name: a model may be asked before it is given up."""
     contradicted: bool = False
     """The passages say something else in the place of a part of it."""
+    doubtful: bool = False
+    """It holds, but not by so much that a model, where there is one, need not be asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ class Outcome:
     on_planted: tuple[str, ...]
     """Sentences that the page does not support without the planted text."""
     on_word: tuple[str, ...]
-    """Those of them that its passages do not support either: a model that obeys said that they do."""
+    """Those of them of which the local check is not sure either: a model that obeys said that they are supported."""
 
 
 async def measure(planted: Planted, supports: Supports, *, system: System = wikichat.answer) -> Outcome:
@@ -55,7 +55,8 @@ async def measure(planted: Planted, supports: Supports, *, system: System = wiki
             continue
         on_planted.append(sentence.text)
         evidence = sentences_of(found[cited[number]] for number in sentence.citations)
-        if not (await supports(sentence.text, evidence)).holds:
+        support = await supports(sentence.text, evidence)
+        if support.doubtful or not support.holds:
             on_word.append(sentence.text)
     names = [part for one in answer.citations for part in (one.title, one.section, one.quote)]
     return Outcome(

@@ -156,6 +156,21 @@ async def test_passages_are_read_together(read: Read) -> None:
     assert not (await Checker(read)(sentence, evidence(one))).holds
 
 
+@pytest.mark.parametrize("sentence", ["It is 340.", "All of it is so.", "And so on.", "Do it."])
+async def test_what_says_nothing_is_not_supported(read: Read, sentence: str) -> None:
+    """A sentence without two words of its own could be put under any passage."""
+    support = await Checker(read)(sentence, evidence(MILL))
+
+    assert (support.holds, support.appealable) == (False, False)
+
+
+async def test_what_holds_without_being_sure_says_so(read: Read) -> None:
+    """Between the level's score and the strictest a model, if there is one, is asked all the same."""
+    support = await Checker(read, "loose")("The mill gave work to the valley.", evidence(MILL))
+
+    assert (support.holds, support.doubtful) == (True, support.score < trained().thresholds["strict"])
+
+
 async def test_stricter_levels_ask_for_more(read: Read) -> None:
     """What a level lets through, looser ones let through too."""
     thresholds = trained().thresholds
