@@ -6,9 +6,10 @@ This is the only place that catches the error tree: whatever happens, the turn i
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from bot.access import readable
 from bot.app import CHECKS, App
@@ -113,8 +114,21 @@ async def _run(turn: _Turn) -> Answered:
     finally:
         answered = _answered(turn, tools, status, failure, time.monotonic() - started)
         closed = closing(answered, tools.recorder.steps, tools.gate.withheld, spoken)
-        await asyncio.shield(turn.app.audit.append(*closed))
+        await _to_the_end(turn.app.audit.append(*closed))
     return answered
+
+
+async def _to_the_end(work: Coroutine[Any, Any, object]) -> None:
+    """Wait until work has ended, however often this is cancelled; it is cancelled then."""
+    task, cancelled = asyncio.ensure_future(work), False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            cancelled = True
+    task.result()
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 def _noting(tell: Callable[[Event], None], spoken: list[AnsweredSentence]) -> Callable[[Event], None]:

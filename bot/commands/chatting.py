@@ -2,11 +2,13 @@
 
 import asyncio
 import secrets
+import signal
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 from rich.text import Text
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from pipeline.types import Turn
 
 PROMPT = "› "
+T = TypeVar("T")
 
 
 def chat(context: typer.Context, corpora: Corpora = None, system: System = "", *, as_json: AsJson = False) -> None:
@@ -45,7 +48,49 @@ def _opened(frame: Frame) -> "Iterator[tuple[asyncio.Runner, App]]":
         try:
             yield runner, app
         finally:
-            runner.run(stack.aclose())
+            with _on_interrupt(lambda: None):
+                runner.run(stack.aclose())
+
+
+def stoppable(runner: asyncio.Runner, work: Coroutine[Any, Any, T]) -> T:
+    """Run work to its end. Ctrl-C cancels it; pressed again, it does not cut short what the work does before it ends.
+
+    Raises:
+        KeyboardInterrupt: It was stopped, and has ended.
+    """
+    loop = runner.get_loop()
+    task, pressed = loop.create_task(work), False
+
+    def press() -> None:
+        nonlocal pressed
+        if not pressed:
+            pressed = True
+            loop.call_soon_threadsafe(task.cancel)
+
+    async def outcome() -> T:
+        return await task
+
+    try:
+        with _on_interrupt(press):
+            return runner.run(outcome())
+    except asyncio.CancelledError:
+        if not pressed:
+            raise
+    # Outside the handler, so that the cancelled work is not chained to it.
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _on_interrupt(press: Callable[[], None]) -> Iterator[None]:
+    """Call `press` for each Ctrl-C within, which the loop would else raise in the midst of anything at the second."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: press())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _ways(frame: Frame, runner: asyncio.Runner, app: "App", corpora: tuple[str, ...], system: str) -> Ways:
@@ -60,7 +105,7 @@ def _ways(frame: Frame, runner: asyncio.Runner, app: "App", corpora: tuple[str, 
         asked = Asked(question, at_terminal(), thread=thread, earlier=said, corpora=corpora, system=system)
         try:
             with watching(output, last.say if _flows(output) else None) as tell:
-                return runner.run(frame.doors.answer(app, asked, tell))
+                return stoppable(runner, frame.doors.answer(app, asked, tell))
         finally:
             last.close()
 

@@ -4,6 +4,7 @@ The client builds addresses and headers and keeps connections. What comes back i
 reading has no limit, and takes 85 microseconds for each token of a stream where this takes 35.
 """
 
+import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -55,10 +56,12 @@ class Transport:
 
     @contextmanager
     def _plainly(self) -> Generator[None]:
-        """Raise the faults of a connection as `Passing`."""
+        """Raise the faults of a connection as `Passing`, unless it was cancelled, which shows as one of them."""
         try:
             yield
         except (openai.APIConnectionError, httpx2.RequestError, ssl.SSLError, anyio.EndOfStream) as error:
+            if (task := asyncio.current_task()) and task.cancelling():
+                raise asyncio.CancelledError from None
             # The error holds the request, and so the key: it must not be chained to what is shown.
             raise _passing(error, self._settings) from None
 

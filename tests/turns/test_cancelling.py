@@ -2,15 +2,17 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from bot.answering import answer
 from bot.settings import LimitSettings
 from pipeline.types import Event, Said
-from storage.types import EntryKind
+from storage.audit import AuditLog
+from storage.types import EntryKind, LogEntry
 from tests.bot.modelled import asking, modelled, stage_of
 from tests.fake_model_wire import HANG, Reply
 
@@ -86,3 +88,35 @@ async def test_a_turn_stopped_while_it_speaks_keeps_what_was_said(tmp_path: Path
     assert disconnects == 1
     assert closed["status"] == "cancelled"
     assert closed["spoken"][0]["text"] == "Skarholm lighthouse was built in 1887."
+
+
+async def test_a_turn_stopped_twice_is_still_put_on_record(tmp_path: Path) -> None:
+    """The second stop comes while the closing entry is written, and does not cut it short."""
+    async with modelled(tmp_path, {"draft": HANG}) as (app, server):
+        slow = SlowLog(app.audit)
+        running = asyncio.create_task(answer(replace(app, audit=cast("AuditLog", slow)), asking(), ignore))
+        await server.until(lambda it: "draft" in map(stage_of, it.requests))
+        slow.closing.clear()
+        running.cancel()
+        await slow.closing.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        ((_, closed),) = await app.audit.turns(10)
+
+    assert closed is not None
+    assert closed.body["status"] == "cancelled"
+
+
+class SlowLog:
+    """A log that takes some rounds of the loop to write."""
+
+    def __init__(self, log: AuditLog) -> None:
+        self.log = log
+        self.closing = asyncio.Event()
+
+    async def append(self, *added: LogEntry) -> tuple[int, ...]:
+        self.closing.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return await self.log.append(*added)
