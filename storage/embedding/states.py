@@ -8,7 +8,8 @@ made from the packaged weights once, in a second or two, and kept in the home as
 import logging
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,6 @@ def _made(folder: Path, path: Path) -> bytes:
 
 def _quantized(folder: Path, made: Path) -> bytes:
     import onnx
-    from onnxruntime.quantization import QuantType, quantize_dynamic
 
     model = states_model(folder / WEIGHTS, LAYERS)
     onnx.external_data_helper.load_external_data_for_model(model, str(folder))
@@ -129,14 +129,25 @@ def _quantized(folder: Path, made: Path) -> bytes:
             tensor.data_location = onnx.TensorProto.DEFAULT
             del tensor.external_data[:]
     onnx.save(model, made / "float32.onnx")
-    quiet = logging.getLogger()
-    level = quiet.level
-    quiet.setLevel(logging.ERROR)  # it advises a step that changes nothing here, through the root logger
-    try:
+    with _root_logger_kept():
+        from onnxruntime.quantization import QuantType, quantize_dynamic
+
         quantize_dynamic(made / "float32.onnx", made / "int8.onnx", weight_type=QuantType.QInt8, per_channel=True)
-    finally:
-        quiet.setLevel(level)
     return (made / "int8.onnx").read_bytes()
+
+
+@contextmanager
+def _root_logger_kept() -> Iterator[None]:
+    """Leave the root logger as it was: the library sets it up as it is imported, and advises a step in vain."""
+    root, nothing = logging.getLogger(), logging.NullHandler()
+    level = root.level
+    root.addHandler(nothing)  # `logging.basicConfig` leaves a logger alone that has a handler
+    root.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.removeHandler(nothing)
 
 
 def _session(model: bytes) -> Any:

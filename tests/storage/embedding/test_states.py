@@ -1,5 +1,7 @@
 """States of single tokens, from the packaged model in eight bits."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -75,3 +77,15 @@ def test_a_home_that_cannot_be_written_is_no_fault(tmp_path: Path) -> None:
     (tmp_path / "models").write_text("a file in the folder's place")
 
     assert open_states(tmp_path).read(["The gate."])
+
+
+def test_making_it_leaves_the_root_logger_as_it_was(tmp_path: Path) -> None:
+    """The library would have all that is logged from then on on stderr: seen in a process that has not imported it."""
+    code = (
+        "import logging, pathlib, sys; from storage.embedding.states import open_states; "
+        "open_states(pathlib.Path(sys.argv[1])); root = logging.getLogger(); "
+        "logging.getLogger('x').info('spilt'); print(root.handlers, root.level)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+
+    assert (done.stdout.strip(), done.stderr) == ("[] 30", "")
