@@ -19,7 +19,10 @@ from pipeline.stages.together import each
 from storage.types import Step
 
 GIVE_UP = 6
-"""After so many cases of a kind in a row that the model gave no reply to, no more of the kind are asked."""
+"""After so many cases of a kind in a row that the model gave no reply to, no more of the kind are asked.
+
+After so many of several kinds in a row, or at the beginning, nothing more is asked at all: it is no single stage's.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ class Examiner:
         self._now = now
         self._student = student
         self._at_once = at_once
+        self._dead: list[str] = []
 
     async def examine(self, kind: Kind, cases: tuple[Case, ...], tell: Callable[[], None]) -> None:
         """Ask all cases of a kind; fewer where the model gives no reply any more, or the budget is used up."""
@@ -100,8 +104,9 @@ class Examiner:
                 self.found.cut_short[kind.name] = _used_up(self._spent)
                 return
             self.found.outcomes[kind.name].append(outcome)
+            self._dead = [*self._dead, kind.name] if _is_dead(outcome) else []
             tell()
-            if outcome.fault and self._is_hopeless(kind):
+            if outcome.fault and (self._dead.count(kind.name) >= GIVE_UP or self._is_over()):
                 self.found.cut_short[kind.name] = outcome.fault
             if kind.name in self.found.cut_short:
                 return
@@ -125,15 +130,15 @@ class Examiner:
             return Outcome(case.name, tuple(calls), fault=error)
         return Outcome(case.name, tuple(calls), kind.judge(case, value))
 
-    def _is_hopeless(self, kind: Kind) -> bool:
-        last = [outcome.fault for outcome in self.found.outcomes[kind.name][-GIVE_UP:]]
-        dead = (isinstance(one, ModelUnavailable) and not isinstance(one, ModelRefused) for one in last)
-        return len(last) == GIVE_UP and all(dead)
-
     def _is_over(self) -> bool:
-        """Return whether nothing more can come of it: the budget is used up, or no kind got a single reply."""
+        """Return whether nothing more can come of it: the budget is used up, or no kind gets a reply any more."""
         spent = any(isinstance(fault, BudgetExceeded) for fault in self.found.cut_short.values())
-        return spent or (self.found.fault is not None and bool(self.found.cut_short))
+        kinds = len(set(self._dead))
+        return spent or (len(self._dead) >= GIVE_UP and (kinds > 1 or self.found.fault is not None))
+
+
+def _is_dead(outcome: Outcome) -> bool:
+    return isinstance(outcome.fault, ModelUnavailable) and not isinstance(outcome.fault, ModelRefused)
 
 
 def _used_up(spent: Spent) -> BudgetExceeded:

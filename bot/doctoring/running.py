@@ -99,6 +99,8 @@ async def run(
         tell(done, asked.total, beside)
 
     for way in asked.ways:
+        if findings.fault:
+            return  # who gives no reply at all gives none when asked otherwise
         async with open_model(way.settings) as llm:
             examiner = Examiner(llm, spent, now=now, student=way.student, at_once=way.settings.max_concurrency)
             findings.ways.append((way, examiner.found))

@@ -138,6 +138,31 @@ async def test_a_model_that_never_replies_is_given_up_soon() -> None:
     assert {kind for kind, _ in llm.calls} == {"query"}
 
 
+@pytest.mark.parametrize("compare", [False, True])
+async def test_an_outage_is_given_up_however_few_cases_a_kind_has(*, compare: bool) -> None:
+    """Failures are counted over all kinds, and no other way of asking is tried."""
+    gone = ModelUnavailable("the server does not reply", hint="is it running?")
+    llm = GoldLLM(lambda *_: gone)
+    found = await examined(llm, limit=2, compare=compare)
+
+    assert found.fault is gone
+    assert len(llm.calls) == GIVE_UP
+    assert len({kind for kind, _ in llm.calls}) == GIVE_UP // 2
+
+
+async def test_an_outage_on_the_way_ends_it_soon() -> None:
+    """What was measured until then is told, and of the next kind no more than runs at once is asked."""
+    gone, llm = ModelUnavailable("the server does not reply", hint="is it running?"), GoldLLM()
+    llm.speak = lambda *given: gone if len(llm.calls) > 40 else perfect(*given)
+    found = await examined(llm, limit=20)
+    shown = told(found).facts.measured[0]
+
+    assert not found.fault
+    assert len(llm.calls) <= 40 + 2 * (GIVE_UP + 8)
+    assert set(shown.cut_short.values()) == {str(gone)}
+    assert 1 <= len(shown.cut_short) <= 2
+
+
 async def test_a_stage_whose_model_is_missing_does_not_stop_the_others() -> None:
     """It is cut short and says why."""
     gone = ModelUnavailable("it does not know the model 'typo'", hint="check name")
