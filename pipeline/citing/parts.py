@@ -1,7 +1,8 @@
 """Marks and addresses that are a part of their sentence's grammar, which to take out would maim it. Pure.
 
 `marks` tells where marks stand; this tells which of them cannot just go. The number of a section or a figure is its
-name and stays; an opening such as `According to [1],` goes with its mark; what else hangs on a preposition maims.
+name and stays; an opening such as `According to [1],` goes with its mark; what else hangs on a preposition, or tells
+as a person does (`[1] says`), maims.
 """
 
 import re
@@ -21,6 +22,10 @@ _OPENING = re.compile(
     re.IGNORECASE,
 )
 _HANGS = re.compile(r"\b(?:to|in|from|by|of|see|per|via|with|than)\s\Z", re.IGNORECASE)
+_TELLS = re.compile(
+    r"\s+(?:(?:also|further) )?"
+    r"(?:says?|states?|reports?|notes?|shows?|describes?|mentions?|explains?|claims?|argues?|confirms?)\b"
+)
 _LEADS_AWAY = re.compile(
     r"\b(?:see|visit|at|on|to|in|from|by|of|via|with|under|and|or|is|are|called)\s+[\[<(]?\Z", re.IGNORECASE
 )
@@ -47,8 +52,10 @@ def is_maimed(text: str, count: int) -> bool:
         _HANGS.search(text[max(0, mark.span[0] - _NEAR) : mark.span[0]]) and _goes_on(text[mark.span[1] :])
         for mark in marks(text, count)
     )
+    first = next(marks(text, count), None)
+    told = first and not text[: first.span[0]].strip() and _TELLS.match(text, first.span[1])
     led = (_LEADS_AWAY.search(text[max(0, start - _NEAR) : start]) for start, _ in address_spans(text))
-    return any(hanging) or any(led)
+    return bool(told) or any(hanging) or any(led)
 
 
 def _goes_on(after: str) -> bool:

@@ -56,6 +56,7 @@ MAIMED: list[tuple[str, list[str]]] = [
     ("According to [1] the kiln is hot. [2]\n[3]", ["According to the kiln is hot."]),
     ("It was shown by [1] and others [2]. It glows [1].", ["It was shown by and others."]),
     ("It glows, see http://a.example and www.b.example [1].", ["It glows, see and."]),
+    ("[1] also says that it glows.", ["also says that it glows."]),
     ("The site https://a.example is old [1].", []),
 ]
 SPLIT: list[tuple[str, list[str]]] = [
