@@ -1,9 +1,23 @@
-"""A draft as it is shown to whoever refines it."""
+"""A draft as it is shown to whoever refines it, and a refinement that breaks off."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from pipeline.citing import Marked, sentences
-from pipeline.stages.writing import written
+from pipeline.errors import ModelUnavailable
+from pipeline.kit import Limits
+from pipeline.stages.scene import Scene
+from pipeline.stages.writing import refine, written
+from tests.pipeline.scripted import ScriptedLLM
+from tests.pipeline.world import Shelf, Stage, question, reads_alike
+
+DRAFTED = Marked("The bell was cast in 1887.", (1,), paragraph=False)
+POOR = "\n".join(
+    f"{name}: Could be better. 40/100" for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
+)
 
 
 @pytest.mark.parametrize(
@@ -26,3 +40,31 @@ def test_what_is_written_is_read_as_it_was() -> None:
     draft = sentences("The bell was cast in 1887 [1]. It hangs on the quay [2][1]. It rings.", 2)
 
     assert sentences(written(draft), 2) == draft
+
+
+async def refined(sentences_before: int) -> list[Marked | str]:
+    """Return the sentences of a refinement whose server goes away after some, and the error if one is raised."""
+    talk, said = question("When was the bell cast?"), list[Marked | str]()
+    kit = Stage(Shelf([]), talk, Limits(), ScriptedLLM({"refine": POOR}), reads_alike).kit
+
+    async def stream(*_: object, **__: object) -> AsyncIterator[Any]:
+        for _sentence in range(sentences_before):
+            yield DRAFTED
+        raise ModelUnavailable("the server went away")
+
+    try:
+        async for sentence in refine(Scene(talk), [DRAFTED], (), replace(kit, stream=stream)):
+            said.append(sentence)
+    except ModelUnavailable as error:
+        said.append(str(error))
+    return said
+
+
+async def test_a_refinement_that_breaks_off_half_way_is_an_error() -> None:
+    """Its beginning is no whole reply."""
+    assert await refined(1) == [DRAFTED, "the server went away"]
+
+
+async def test_a_refinement_that_never_begins_leaves_the_draft_as_it_is() -> None:
+    """Nothing of it was said yet, and the draft is good enough."""
+    assert await refined(0) == []
