@@ -11,6 +11,7 @@ from pipeline.errors import PromptTooLong
 from pipeline.llm.counting import prompt_tokens
 from pipeline.llm.manners import SCHEMA, Manners, begins_unopened, thinks
 from pipeline.llm.settings import ModelSettings, Plan
+from pipeline.llm.surrogates import sound
 from pipeline.model import Message, ModelCall
 
 _BY_SCHEMA = "Reply with one JSON object and nothing else. It must fit this JSON schema:\n"
@@ -89,7 +90,7 @@ def _messages(call: ModelCall, plan: Plan, manners: Manners) -> list[dict[str, s
         messages = _with_rule(messages, _BY_SCHEMA + json.dumps(call.schema))
     if manners.plain_roles:
         messages = tuple(_taking_turns(messages))
-    return [{"role": message.role, "content": message.text} for message in messages]
+    return [{"role": message.role, "content": sound(message.text)} for message in messages]
 
 
 def _with_rule(messages: Sequence[Message], rule: str) -> Sequence[Message]:

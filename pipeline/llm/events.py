@@ -17,8 +17,9 @@ class EventReader:
         self._begun: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Take a piece; yield the data of the lines that it ends. Lines end in LF or CRLF."""
-        *whole, rest = chunk.split(b"\n")
+        """Take a piece; yield the data of the lines that it ends. Lines end in CR, LF or CRLF."""
+        # CRLF so ends a line twice, of which the second is empty and says nothing.
+        *whole, rest = chunk.replace(b"\r", b"\n").split(b"\n")
         for end in whole:
             line = b"".join((*self._begun, end))
             self._begun = []

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pipeline.llm.counting import tokens
+from pipeline.llm.surrogates import sound
 from pipeline.llm.thoughts import ThoughtFilter
 
 Finish = Literal["stop", "length", "refusal", "filtered"]
@@ -110,7 +111,7 @@ def _get(value: Any, key: str) -> Any:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    return sound(value) if isinstance(value, str) else ""
 
 
 def _parts(content: Any) -> tuple[str, str]:

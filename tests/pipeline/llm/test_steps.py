@@ -7,10 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.llm.composing import compose
 from pipeline.llm.counting import prompt_tokens, tokens
 from pipeline.llm.events import EventReader
+from pipeline.llm.manners import Memory
 from pipeline.llm.replies import Gathering
 from pipeline.llm.retrying import asked_wait, backoff
+from pipeline.llm.settings import ModelSettings
+from pipeline.llm.surrogates import sound
 from pipeline.model import Message, ModelCall
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
@@ -48,6 +52,38 @@ def test_where_a_stream_of_events_is_cut_changes_nothing(lines: list[bytes], dat
     read = [event for piece in pieces for event in reader.feed(piece)] + list(reader.end())
     known = {b"data: {1}": b"{1}", b"data:{2}\r": b"{2}", b"error: {3}": b"{3}"}
     assert read == [known[line] for line in lines if line in known]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+@pytest.mark.parametrize("size", [1, 2, 3, 1_000])
+def test_lines_of_a_stream_end_in_any_of_three_ways(end: bytes, size: int) -> None:
+    sent = end.join((b": alive", b"", b"data: {1}", b"", b"data:{2}", b"", b""))
+    reader = EventReader()
+    pieces = [sent[start : start + size] for start in range(0, len(sent), size)]
+    assert [event for piece in pieces for event in reader.feed(piece)] == [b"{1}", b"{2}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("meal", "meal"),
+        ("a\ud83d meal", "a\ufffd meal"),
+        ("\ude00\ud83d", "\ufffd\ufffd"),
+        ("\ud83d\ude00", "\U0001f600"),
+    ],
+)
+def test_half_a_surrogate_pair_never_reaches_what_is_read_or_sent(text: str, sent: str) -> None:
+    got = Gathering(hold=False, streamed=False)
+    got.add({"choices": [{"message": {"content": text}}]})
+    got.end()
+    call = ModelCall("x", (Message("user", text),))
+    asked = compose(call, ModelSettings("m"), Memory().of("m"), streamed=False)
+    assert (got.text, asked.arguments["messages"][0]["content"]) == (sent, sent)
+
+
+@given(st.text(st.characters(categories=["Cs", "Lu", "So"])))
+def test_what_is_sound_can_be_encoded_and_stays(text: str) -> None:
+    assert sound(sound(text)) == sound(text) == sound(text).encode().decode()
 
 
 @pytest.mark.parametrize(
