@@ -13,6 +13,7 @@ from pipeline.support.naming import says_name
 from pipeline.support.numbers import Number
 from pipeline.support.parallel import exchanged_values
 from pipeline.support.polarity import denials
+from pipeline.support.rates import rate_instead
 from pipeline.support.reading import Reading, language_among, language_of, read_sentence
 from pipeline.support.roles import exchanged, misdescribed
 from pipeline.support.tables import joined_rows
@@ -110,6 +111,7 @@ def _numbers(sentence: Reading, facts: Facts, alignment: Alignment | None) -> It
         found = not claim or says_number(facts, number) or _counts(facts, number, sentence)
         instead = number_instead(alignment, number, elsewhere=found) if alignment else ""
         other = _other_unit(number, facts, alignment) if found and number.units else ""
+        other = other or (rate_instead(alignment, number) if alignment and found else "")
         if other and not instead:
             yield Finding(Kind.UNIT, number.said, Outcome.CONTRADICTED, other)
         elif claim or instead:

@@ -222,3 +222,19 @@ def test_a_value_of_another_clause_is_still_contradicted(sentence: str) -> None:
     passage = "A berth may cost up to 60 crowns a night, except in Vik and Lundey, where the limit is 90 crowns."
 
     assert found(sentence, passage, kind=Kind.NUMBER, context=("Drum",))
+
+
+@pytest.mark.parametrize("rate", ["a week", "per week", "every hour"])
+def test_the_same_amount_of_another_period_is_contradicted(rate: str) -> None:
+    passage = "The allowance on business trips is 45 euros a day."
+
+    (one,) = found(f"The allowance on business trips is 45 euros {rate}.", passage)
+
+    assert (one.kind, one.outcome, one.instead) == (Kind.UNIT, Outcome.CONTRADICTED, "45 euros a day")
+
+
+@pytest.mark.parametrize("rate", ["per day", "each day", "", "/day", "a trip"])
+def test_the_same_period_or_none_is_not_contradicted(rate: str) -> None:
+    assert not found(
+        f"The allowance on business trips is 45 euros {rate}.", "The allowance on business trips is 45 euros a day."
+    )
