@@ -10,6 +10,7 @@ from random import Random
 from types import MappingProxyType
 
 from evaluation.claims.changes import dates, names, numbers, units, wording
+from evaluation.claims.changes.neighbours import NEIGHBOURS
 from evaluation.claims.changes.types import Change, Changer, stands
 from ingest.chunking import passages
 from ingest.types import Found, Source, UnreadableDocument
@@ -106,7 +107,11 @@ def chosen(sentences: Sequence[TrueSentence], count: int, rng: Random) -> list[T
 
 
 def altered(sentences: Sequence[TrueSentence], rng: Random) -> Iterator[Altered]:
-    """Yield each sentence as it stands, then one alteration of each kind and one variant of each that it allows."""
+    """Yield each sentence as it stands, then one alteration of each kind and one variant of each that it allows.
+
+    Last come the alterations with what the passage says elsewhere, by a generator of their own: the others stay as
+    they are without them.
+    """
     kinds = changers(sentences)
     for sentence in sentences:
         yield Altered(TRUE, Change(sentence.text, "", ""), sentence, true=True)
@@ -115,6 +120,13 @@ def altered(sentences: Sequence[TrueSentence], rng: Random) -> Iterator[Altered]
                 found = _first(sentence, change, rng)
                 if found:
                     yield Altered(kind, found, sentence, true=true)
+    own = Random(rng.random())
+    for sentence in sentences:
+        for kind, taking in NEIGHBOURS.items():
+            proposed = taking(sentence.text, sentence.passage, own)
+            found = next((change for change in proposed if really(change, sentence.passage)), None)
+            if found:
+                yield Altered(kind, found, sentence, true=False)
 
 
 def really(change: Change, passage: str) -> bool:

@@ -40,10 +40,15 @@ def dates(text: str) -> list[Date]:
     return [_date(match) for match in _pattern().finditer(text)]
 
 
+def years(text: str) -> list[Span]:
+    """Return where the years and decades stand that are told as such, in order."""
+    told = {date.year for date in dates(text) if date.year}
+    return sorted(told | {match.span(1) for match in _STANDING.finditer(text)})
+
+
 def year_moved(text: str, rng: Random) -> Iterator[Change]:
     """Move a year, or a decade, that is told as such."""
-    spans = {date.year for date in dates(text) if date.year} | {match.span(1) for match in _STANDING.finditer(text)}
-    for span in shuffled(sorted(spans), rng):
+    for span in shuffled(years(text), rng):
         by = range(10, 40, 10) if text[span[1] :].startswith("s") else range(1, _FURTHEST)
         for move in shuffled([*by, *(-each for each in by)], rng):
             new = str(int(text[slice(*span)]) + move)

@@ -21,6 +21,7 @@ from evaluation.claims.altering import (
     true_sentences,
     usable,
 )
+from evaluation.claims.changes.neighbours import NEIGHBOURS
 from evaluation.claims.changes.types import Change, stands
 from evaluation.claims.judging import Outcome
 from evaluation.claims.types import LabelledClaim
@@ -97,10 +98,10 @@ def test_a_seed_decides_everything(seed: int, count: int) -> None:
 
 
 def test_every_kind_finds_its_sentences() -> None:
-    """All ten kinds of alteration, and each sentence once as it stands."""
+    """All ten kinds of alteration, those of the same passage, and each sentence once as it stands."""
     found = list(altered(sentences(), Random(3)))
 
-    assert {each.kind for each in found if not each.true} == {*changers([])}
+    assert {each.kind for each in found if not each.true} == {*changers([]), *NEIGHBOURS}
     assert [each.origin for each in found if each.kind == TRUE] == sentences()
 
 
@@ -148,7 +149,7 @@ def test_scores_are_cut_where_little_is_lost() -> None:
 
 def test_verdicts_decide_where_there_are_some() -> None:
     """Whatever the score; mistakes are told by kind, so many of each."""
-    verdicts = dict.fromkeys([*changers([])], Verdict.NOT_ENOUGH_INFO) | {"name": Verdict.SUPPORTS}
+    verdicts = dict.fromkeys([*changers([]), *NEIGHBOURS], Verdict.NOT_ENOUGH_INFO) | {"name": Verdict.SUPPORTS}
     tried = decided(*outcomes({}, verdicts))
 
     found, wrong = report(tried), mistakes(tried, 2)
@@ -185,6 +186,7 @@ def test_the_command_prints_a_table_and_mistakes(tmp_path: Path) -> None:
     printed = CliRunner().invoke(app, asked).stdout
 
     assert "**overlap** over 6 true sentences" in printed
+    assert "| number of the same passage |" in printed
     assert "mistaken where negation removed:" in printed
 
 

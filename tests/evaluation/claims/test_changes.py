@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.claims.changes import dates, names, numbers, units, wording
+from evaluation.claims.changes.neighbours import NEIGHBOURS
 from evaluation.claims.changes.types import Changer, stands
 
 ABBEY = "Ada Quill sold the abbey to Tom Reed for £3,200 on 3 May 1950."
@@ -240,3 +241,19 @@ def test_wordings_are_contracted_and_retyped() -> None:
     assert texts(wording.retyped, "It’s “old” – very.") == {'It\'s "old" - very.'}
     assert texts(wording.retyped, "It's old.") == {"It’s old."}
     assert texts(wording.retyped, "It is old.") == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence", "found"),
+    [
+        ("number of the same passage", "The mill has 12 sails.", {"The mill has 40 sails."}),
+        ("date of the same passage", "It closed in 1950.", {"It closed in 1931."}),
+        ("name of the same passage", "Later Ada Quill sold it.", {"Later Tom Reed sold it."}),
+        ("name of the same passage", "Later Quill sold it.", set()),
+    ],
+)
+def test_values_are_taken_from_the_passage(kind: str, sentence: str, found: set[str]) -> None:
+    """Of the same kind, and none that the sentence has already or that may mean the same."""
+    passage = f"{sentence} Its 40 neighbours, by Tom Reed and seven others, stood since 1931."
+
+    assert {change.text for change in NEIGHBOURS[kind](sentence, passage, Random(1))} == found
