@@ -129,7 +129,7 @@ class OpenAIModel:
         if isinstance(fault, Passing):
             return fault
         if tally.given:
-            said = said_by(fault.body, self._settings.secrets)
+            said = said_by(fault.body, self._settings.unspoken)
             return Passing(f"the model server at {self._settings.server} broke off its reply: {said}")
         return meaning(fault, asked, self._settings)
 

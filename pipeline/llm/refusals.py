@@ -95,7 +95,7 @@ def _mended(words: str, asked: Asked) -> Manners | PipelineError | None:
 
 
 def _by_status(refusal: Refusal, words: str, asked: Asked, settings: ModelSettings) -> Passing | PipelineError:
-    said, server = said_by(refusal.body, settings.secrets), settings.server
+    said, server = said_by(refusal.body, settings.unspoken), settings.server
     if refusal.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         message = f"the model server at {server} does not accept the key ({refusal.status}): {said}"
         return ModelUnavailable(message, hint=_key_hint(settings))

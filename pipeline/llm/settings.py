@@ -1,10 +1,11 @@
 """What can be set about a model and its server, as plain values. Reading them from files is the bot's."""
 
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 Structured = Literal["auto", "schema", "json", "text"]
 """How structured replies are asked for: by a schema where the server can; by a schema or not at all; as any JSON object
@@ -116,6 +117,22 @@ class ModelSettings:
     def secrets(self) -> tuple[str, ...]:
         """What must never be seen outside."""
         return tuple(secret.value for secret in (self.api_key, self.azure_ad_token) if secret)
+
+    @property
+    def unspoken(self) -> tuple[str, ...]:
+        """What must not be said, not even in part: the secrets, and those that the address carries."""
+        return (*self.secrets, *_carried(self.base_url))
+
+
+def _carried(address: str) -> tuple[str, ...]:
+    """Return what an address says of who asks, in the forms in which a server may say it again."""
+    user, _, password = urlsplit(address).netloc.rpartition("@")[0].partition(":")
+    if not password:
+        return tuple(sorted({user, unquote(user)} - {""}))
+    pairs = ((user, password), (unquote(user), unquote(password)))
+    spoken = {form for name, word in pairs for form in (word, f"{name}:{word}")}
+    coded = {b64encode(f"{name}:{word}".encode()).decode() for name, word in pairs}
+    return tuple(sorted(spoken | coded))
 
 
 def with_environment(settings: ModelSettings, environ: Mapping[str, str]) -> ModelSettings:

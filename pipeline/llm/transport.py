@@ -73,7 +73,7 @@ class Transport:
 def _passing(error: Exception, settings: ModelSettings) -> Passing:
     cause = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
     if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
-        why = shown(str(cause), settings.secrets) or "no answer"
+        why = shown(str(cause), settings.unspoken) or "no answer"
         hint = "check that it runs, and base_url of the model"
         return Passing(f"the model server at {settings.server} cannot be reached: {why}", hint=hint, taken=False)
     return Passing(f"the model server at {settings.server} broke the connection", hint="try again later")

@@ -5,6 +5,7 @@ import logging
 import subprocess
 import sys
 import traceback
+from base64 import b64encode
 from dataclasses import replace
 from pathlib import Path
 
@@ -131,6 +132,26 @@ def test_what_looks_like_a_key_is_not_said(said: str) -> None:
     assert "***" in clean
     for hidden in ("ab12", "wxyz", "eyJ", "0123456789", "my own"):
         assert hidden not in clean
+
+
+@pytest.mark.parametrize("part", ["zq81xw", "ZQ81XW7KPM44", "xw7kpm", "ab-ZQ81XW7KPM44-cd", "'pm44'"])
+def test_no_part_of_a_key_is_said_in_any_case(part: str) -> None:
+    """Six characters of it tell; fewer may be anything."""
+    clean = shown(f"The key … {part} … is bad", ["zq81xw7kpm44"])
+    assert clean.startswith("The key … ")
+    assert clean.endswith(" … is bad")
+    assert ("***" in clean) == (part != "'pm44'")
+    assert not any(piece in clean.lower() for piece in ("zq81xw", "xw7kpm", "7kpm44"))
+
+
+def test_who_asks_by_the_address_is_not_said() -> None:
+    """Neither as it is written there, nor as the header has it that is made of it."""
+    settings = ModelSettings("m", "http://user:p%40ss@host:1/v1")
+    basic, coded = (b64encode(said).decode() for said in (b"user:p@ss", b"user:p%40ss"))
+    clean = shown(f"got {basic}, {basic.upper()}, {coded}, p@ss, p%40ss of {settings.server}", settings.unspoken)
+    assert clean == "got ***, ***, ***, ***, *** of host:1"
+    assert ModelSettings("m", "http://lone-key@host").unspoken == ("lone-key",)
+    assert ModelSettings("m", "http://host").unspoken == ()
 
 
 def test_what_looks_like_no_key_is_said() -> None:
