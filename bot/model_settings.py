@@ -76,8 +76,8 @@ class ModelValues(Values):
 
     @property
     def configured(self) -> bool:
-        """Whether there is a model to ask: somebody gave a key, or an address."""
-        return bool(self.api_key or self.azure_ad_token or self.base_url)
+        """Whether there is to be a model to ask: somebody gave a key, or an address, or named Azure."""
+        return bool(self.api_key or self.azure_ad_token or self.base_url or self.api == "azure")
 
     @property
     def names(self) -> str:

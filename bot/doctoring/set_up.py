@@ -8,8 +8,11 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from bot.app import Records
+from bot.model_settings import ModelValues
 from bot.settings import Settings
 from bot.tables import counted
+from pipeline.errors import ModelUnavailable
+from pipeline.llm.opening import check
 
 
 async def found(
@@ -21,14 +24,23 @@ async def found(
         async with open_records(settings) as records:
             infos = await records.manifest.corpora()
             corpora = len(infos), sum(info.passages for info in infos)
-    model = {"name": settings.model.names, "server": settings.model.plain().server}
     return {
         "schema": 1,
         "home": str(settings.home),
         "corpora": corpora[0],
         "passages": corpora[1],
-        "model": model if settings.model.configured else None,
+        "model": _model(settings.model) if settings.model.configured else None,
     }
+
+
+def _model(model: ModelValues) -> dict[str, str]:
+    """Return the model and its server, or what its settings lack: such a model asks no server."""
+    plain = model.plain()
+    try:
+        check(plain)
+    except ModelUnavailable as error:
+        return {"name": model.names, "server": "", "fault": f"{error}; {error.hint}"}
+    return {"name": model.names, "server": plain.server, "fault": ""}
 
 
 def view(facts: dict[str, Any]) -> RenderableType:
@@ -37,6 +49,7 @@ def view(facts: dict[str, Any]) -> RenderableType:
     indexed = f"{counted(facts['passages'], 'passage')} of {facts['corpora']} corpora" if facts["passages"] else nothing
     model = "none; answers are quoted from the documents"
     if facts["model"]:
-        model = f"{facts['model']['name']} at {facts['model']['server']}; `footnote doctor --model` tries it"
+        tried = f"{facts['model']['name']} at {facts['model']['server']}; `footnote doctor --model` tries it"
+        model = facts["model"]["fault"] or tried
     lines = ("Settings: can be read", f"Home:     {facts['home']}", f"Indexed:  {indexed}", f"Model:    {model}")
     return Group(*map(Text, lines))

@@ -101,6 +101,15 @@ def test_azure_has_variables_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None
     assert plain.api_version == "2024-10-21"
 
 
+def test_a_model_of_azure_is_configured_though_its_address_and_key_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who names Azure and sets the variables of OpenAI alone hears of it, and gets no quotes in silence."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://theirs:1/v1")
+    model = _load("[model]\napi = 'azure'\nname = 'deployment'\n").model
+
+    assert (model.configured, model.names, model.base_url, bool(model.api_key)) == (True, "deployment", "", False)
+
+
 @pytest.mark.parametrize("variable", ["OPENAI_API_KEY_FILE", "FOOTNOTE_MODEL__API_KEY_FILE"])
 def test_a_key_can_stand_in_a_file(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The end of its line is no part of it."""

@@ -109,7 +109,12 @@ def test_ctrl_c_prints_what_was_measured_so_far(first: int) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "said"),
-    [(MODEL, "gold at 127.0.0.1:1; `footnote doctor --model` tries it"), ("", "none; answers are")],
+    [
+        (MODEL, "gold at 127.0.0.1:1; `footnote doctor --model` tries it"),
+        ("", "none; answers are"),
+        ('[model]\napi = "azure"\nname = "gold"\n', "no base_url is set for the model; set base_url of the model, or"),
+        (f'{MODEL}api = "azure"\n', "no api_version is set for the model"),
+    ],
 )
 def test_without_model_it_says_what_is_set_up(settings: str, said: str) -> None:
     """Home, what is indexed, and the model; nothing is asked of anybody."""
@@ -126,7 +131,7 @@ def test_what_is_set_up_as_json() -> None:
     document = json.loads(run("--json").stdout)
 
     assert document.pop("home").endswith(".footnote")
-    model = {"name": "gold", "server": "127.0.0.1:1"}
+    model = {"name": "gold", "server": "127.0.0.1:1", "fault": ""}
     assert document == {"schema": 1, "corpora": 0, "passages": 0, "model": model}
 
 
