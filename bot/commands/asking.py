@@ -71,7 +71,7 @@ def at_terminal() -> Asker:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = ""  # a container's user may have no name
-    return Asker(platform="terminal", kind="terminal", user=user)
+    return Asker(platform="terminal", kind="terminal", user=user, shared_with_other_organisations=False)
 
 
 def language_of(text: str) -> str:

@@ -111,6 +111,7 @@ def test_ask_prints_an_answer() -> None:
     (asked,) = house.asked
     assert (asked.text, asked.corpora, asked.system) == ("When does it open?", ("handbook",), "extractive")
     assert (asked.asker.platform, asked.asker.kind) == ("terminal", "terminal")
+    assert not asked.asker.shared_with_other_organisations
 
 
 def test_ask_as_json_is_the_document_of_the_contract() -> None:
