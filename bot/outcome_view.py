@@ -30,14 +30,18 @@ def usage_line(usage: Mapping[str, Any]) -> str:
 
 
 def claim_lines(body: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Show each claim with its verdict, whose it was, and why."""
+    """Show each claim with its verdict, whose it was, and why; its passages with their pages, where these are recorded."""
+    pages = {
+        page.get("passage_id"): page.get("title") for page in (*body.get("nearest", ()), *body.get("citations", ()))
+    }
     if body.get("claims"):
         yield from (Text(), Text("claims", style="bold"))
     for checked in body.get("claims", ()):
         claim = checked.get("claim", {})
         whose = f"{checked.get('verdict', '')} ({claim.get('origin', '')})"
         yield indented(Text.assemble((one_line(whose), "bold"), f" {one_line(str(claim.get('text', '')))}"))
-        evidence = f"by {', '.join(checked['evidence'])}" if checked.get("evidence") else ""
+        named = (f"{one} ({pages[one]})" if pages.get(one) else one for one in checked.get("evidence", ()))
+        evidence = f"by {', '.join(named)}" if checked.get("evidence") else ""
         yield from (line(why, depth=2, style="dim") for why in (checked.get("reasoning"), evidence) if why)
 
 

@@ -109,6 +109,15 @@ def test_claims_and_what_was_withheld_are_shown_with_why() -> None:
     assert "  usage: 2 calls in 1 round, 1,272 + 31 tokens, cost 0.00125" in lines
 
 
+def test_a_claim_s_evidence_is_named_by_its_page_where_the_record_has_it() -> None:
+    """Of pages that are cited, and of those that are nearest in an abstention; else the passage alone is named."""
+    page = {"passage_id": "p1", "title": "Harbour\x1b[2J hours"}
+    claims = [CLOSED["claims"][0] | {"evidence": ["p1", "p2"]}]
+
+    assert "    by p1 (Harbour hours), p2" in shown({"status": "abstained", "claims": claims, "nearest": [page]})
+    assert "    by p1 (Harbour hours), p2" in shown({"claims": claims, "citations": [page]})
+
+
 def test_what_had_left_a_turn_that_broke_off_is_shown() -> None:
     """Though the turn has no answer."""
     lines = shown({"status": "failed", "text": "It failed.", "spoken": [{"text": "The quay opens at seven."}]})
