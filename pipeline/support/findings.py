@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pipeline.support.absence import missing
 from pipeline.support.aligning import Alignment, align
 from pipeline.support.comparing import CLOSE, date_instead, meant_by, name_instead, number_instead, unit_instead
 from pipeline.support.exceptions import exceptional
@@ -141,6 +142,7 @@ def _misplaced(facts: Facts, alignment: Alignment | None) -> Iterator[Finding]:
         told = (
             (Kind.NAME, joined_rows(alignment, facts)),
             (Kind.NAME, misdescribed(alignment)),
+            (Kind.NEGATION, missing(alignment)),
             (Kind.NUMBER, exceptional(alignment, facts)),
             (Kind.DATE if dated else Kind.NUMBER, swapped),
         )

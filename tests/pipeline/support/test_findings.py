@@ -238,3 +238,14 @@ def test_the_same_period_or_none_is_not_contradicted(rate: str) -> None:
     assert not found(
         f"The allowance on business trips is 45 euros {rate}.", "The allowance on business trips is 45 euros a day."
     )
+
+
+def test_what_the_passage_speaks_of_is_not_missing() -> None:
+    """Unless nothing is said of it there, or the passage denies it too."""
+    passage = "Everyone has 27 days of leave, except in Vik, where the harbour agreement gives 30 days."
+
+    (one,) = found("Vik has no harbour agreement.", passage)
+
+    assert (one.kind, one.said, one.instead) == (Kind.NEGATION, "has no harbour agreement", "the harbour agreement")
+    assert not found("Vik has no harbour master.", passage, kind=Kind.NEGATION)
+    assert not found("Vik has no agreement.", "Vik has no agreement, and the agreement of Drum counts for nothing.")
