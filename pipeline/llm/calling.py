@@ -130,7 +130,8 @@ class OpenAIModel:
             return fault
         if tally.given:
             said = said_by(fault.body, self._settings.unspoken)
-            return Passing(f"the model server at {self._settings.server} broke off its reply: {said}")
+            message = f"the model server at {self._settings.server} broke off its reply: {said}"
+            return Passing(message, hint="try again later")
         return meaning(fault, asked, self._settings)
 
     def _unschooled(self, error: SchemaNotOffered, asked: Asked) -> PipelineError:

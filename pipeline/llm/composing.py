@@ -17,6 +17,10 @@ from pipeline.model import Message, ModelCall
 _BY_SCHEMA = "Reply with one JSON object and nothing else. It must fit this JSON schema:\n"
 
 
+LESS = "set a model with a larger window, or lower passages in [limits]"
+"""What to do where a call does not fit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A call ready to be sent."""
@@ -63,7 +67,8 @@ def compose(call: ModelCall, settings: ModelSettings, manners: Manners, *, strea
 def _fitted(prompt: int, visible: int, reply: int, context: int) -> int:
     """Return how long a reply may be beside its prompt: thoughts give way, the reply does not."""
     if prompt + visible > context:
-        raise PromptTooLong(f"the call needs about {prompt + visible} tokens, and the model can hold {context}")
+        message = f"the call needs about {prompt + visible} tokens, and the model can hold {context}"
+        raise PromptTooLong(message, hint=f"raise context_tokens if the model holds more, or {LESS}")
     return min(reply, context - prompt)
 
 

@@ -7,6 +7,7 @@ from pipeline.llm.composing import Asked
 from pipeline.llm.counting import tokens
 from pipeline.llm.manners import SCHEMA, Manners, thinks
 from pipeline.llm.pricing import cost
+from pipeline.llm.refusals import REFUSED_HINT
 from pipeline.llm.replies import Gathering, Usage
 from pipeline.llm.retrying import Passing
 from pipeline.llm.settings import ModelSettings
@@ -20,7 +21,8 @@ def objection(got: Gathering, asked: Asked, settings: ModelSettings) -> Manners 
         return None
     if got.ending in {"refusal", "filtered"}:
         filtered = f"a content filter of the model server at {settings.server} stopped the reply"
-        return ModelRefused(filtered if got.ending == "filtered" else f"the model {model} declined to reply")
+        declined = f"the model {model} declined to reply"
+        return ModelRefused(filtered if got.ending == "filtered" else declined, hint=REFUSED_HINT)
     if got.reasoning and got.ending == "length":
         return _out_of_thought(asked, settings)
     if got.reasoning and SCHEMA in asked.arguments:

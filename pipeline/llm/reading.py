@@ -61,7 +61,7 @@ async def payloads(response: Response, *, streamed: bool, tokens: int, pace: Pac
 
     Raises:
         TimeoutError: The server was silent for longer than its pace allows.
-        Passing: What came is cut off.
+        Passing: What came is cut off, empty, or no JSON.
         Refusal: It is an error after all.
         ModelUnavailable: It is too long, or a web page.
     """
@@ -137,10 +137,23 @@ def _json(body: bytes, server: str) -> Any:
         if body.lstrip().startswith(b"<"):
             hint = "check base_url of the model, which often ends in /v1"
             raise ModelUnavailable(f"the model server at {server} sent a web page, not a reply", hint=hint) from None
-        raise Passing(f"the model server at {server} sent a reply that is cut off", hint="try again later") from None
+        hint = "try again later, and check base_url of the model if it stays so"
+        raise Passing(f"the model server at {server} sent {_unread(body)}", hint=hint) from None
     if (error := error_of(value)) is not None:
         raise Refusal(_status(error), body)
     return value
+
+
+def _unread(body: bytes) -> str:
+    """Say what a body is that is no JSON."""
+    if not body.strip():
+        return "an empty reply"
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        # A character whose last bytes are missing is no sign of another encoding.
+        return "a reply that is cut off" if error.reason == "unexpected end of data" else "a reply that is not UTF-8"
+    return "a reply that is cut off" if body.lstrip()[:1] in b"{[" else "a reply that is not JSON"
 
 
 def _status(error: Any) -> int:

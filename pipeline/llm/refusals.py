@@ -9,7 +9,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, SchemaNotOffered
-from pipeline.llm.composing import Asked
+from pipeline.llm.composing import LESS, Asked
 from pipeline.llm.manners import MODEST, SCHEMA, Manners
 from pipeline.llm.retrying import Passing
 from pipeline.llm.saying import said_by, words_of
@@ -39,6 +39,7 @@ _OBJECTED = re.compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|not permitted|not allowed|only allowed"
     r"|invalid (?:argument|parameter|field)|deprecated|cannot be used"
 )
+REFUSED_HINT = "ask in other words, or set another model"
 _MENDABLE = frozenset({400, 404, 415, 422, 500, 501})
 """Statuses under which servers object to how they were asked."""
 _BUSY = frozenset({408, 409, 425, 429})
@@ -71,9 +72,11 @@ def meaning(refusal: Refusal, asked: Asked, settings: ModelSettings) -> Manners 
 def _for_good(refusal: Refusal, words: str, asked: Asked, settings: ModelSettings) -> PipelineError | None:
     known = refusal.status not in {HTTPStatus.UNAUTHORIZED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}
     if known and (refusal.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _TOO_LONG.search(words)):
-        return PromptTooLong(f"the call does not fit the context window of {asked.plan.model}")
+        message = f"the call does not fit the context window of {asked.plan.model}"
+        return PromptTooLong(message, hint=f"set context_tokens of the model to its window, or {LESS}")
     if known and _FILTERED.search(words):
-        return ModelRefused(f"a content filter of the model server at {settings.server} stopped the call")
+        message = f"a content filter of the model server at {settings.server} stopped the call"
+        return ModelRefused(message, hint=REFUSED_HINT)
     if refusal.status == HTTPStatus.PAYMENT_REQUIRED or _UNPAID.search(words):
         message = f"the account at the model server {settings.server} has nothing left to spend"
         return ModelUnavailable(message, hint="add credit to the account, or set another model")
@@ -111,7 +114,8 @@ def _by_status(refusal: Refusal, words: str, asked: Asked, settings: ModelSettin
         return ModelUnavailable(
             message, hint=f"check base_url, which often ends in /v1, and {_name_hint(asked, settings)}"
         )
-    return ModelUnavailable(f"the model server at {server} does not take the call ({refusal.status}): {said}")
+    message = f"the model server at {server} does not take the call ({refusal.status}): {said}"
+    return ModelUnavailable(message, hint="`footnote doctor --model` tells which settings suit this model")
 
 
 def _key_hint(settings: ModelSettings) -> str:

@@ -6,7 +6,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, PromptTooLong
+from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, PipelineError, PromptTooLong
 from pipeline.llm.opening import open_model
 from pipeline.model import Message, ModelCall, Spent
 from tests.fake_model_rules import LLAMA_CPP, OLLAMA, OPENAI, VLLM, Profile
@@ -331,7 +331,44 @@ async def test_a_prompt_too_long_for_the_server_is_said_to_be(profile: Profile) 
     long = ModelCall("draft", (Message("user", "word " * 2_000),))
     async with asking(lambda _: GOOD, small) as ask:
         for streamed in (False, True):
-            with pytest.raises(PromptTooLong, match="context window"):
+            with pytest.raises(PromptTooLong, match="context window") as caught:
                 await (ask.stream(long) if streamed else ask.complete(long))
+            assert "context_tokens" in caught.value.hint
         assert (await ask.complete()).text == "In the Alps."
     assert ask.waits == []
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        (b"", "an empty reply"),
+        (b" \n", "an empty reply"),
+        (b'{"choices": "\xff"}', "not UTF-8"),
+        (b'{"choices": [{"mess', "cut off"),
+        ('{"choices": "é'.encode()[:-1], "cut off"),
+        (b"It works!", "not JSON"),
+    ],
+)
+async def test_what_cannot_be_read_is_called_what_it_is(body: bytes, what: str) -> None:
+    async with asking(lambda _: whole(body), retries=0) as ask:
+        with pytest.raises(ModelUnavailable, match=what) as caught:
+            await ask.complete()
+    assert caught.value.hint
+
+
+ENDS = {
+    "a window that is set": (GOOD, {"context_tokens": 100}, "larger window"),
+    "a refusal": (Reply(None, refusal="I will not."), {}, "other words"),
+    "a filter of replies": (Reply("", finish="content_filter"), {}, "other words"),
+    "a filter of calls": (error(400, "Stopped.", code="content_filter"), {}, "other words"),
+    "an objection": (error(400, "No."), {}, "doctor"),
+    "a broken stream": (after_pieces(2, *BREAKS["an error"]), {}, "later"),
+}
+
+
+@pytest.mark.parametrize(("answer", "changes", "hint"), ENDS.values(), ids=ENDS.keys())
+async def test_every_end_says_what_to_do(answer: object, changes: dict[str, int], hint: str) -> None:
+    async with asking(answer if callable(answer) else lambda _: answer, **changes) as ask:
+        with pytest.raises(PipelineError) as caught:
+            await ask.stream()
+    assert hint in caught.value.hint
