@@ -1,12 +1,13 @@
 """`footnote chat`: a conversation in the terminal, or through a pipe, line by line."""
 
 import asyncio
+import atexit
 import secrets
 import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -42,14 +43,16 @@ def chat(context: typer.Context, corpora: Corpora = None, system: System = "", *
 @contextmanager
 def _opened(frame: Frame) -> "Iterator[tuple[asyncio.Runner, App]]":
     """Open the app on a loop that runs only while a question is answered, so that the prompt may block."""
-    with asyncio.Runner() as runner:
+    # Nothing is left to stop once the conversation has ended: Ctrl-C is not heard from then on.
+    with ExitStack() as ended, asyncio.Runner() as runner:
         stack = AsyncExitStack()
         app = runner.run(stack.enter_async_context(frame.doors.open_app(frame.settings)))
         try:
             yield runner, app
         finally:
-            with _on_interrupt(lambda: None):
-                runner.run(stack.aclose())
+            ended.enter_context(_on_interrupt(lambda: None))
+            atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+            runner.run(stack.aclose())
 
 
 def stoppable(runner: asyncio.Runner, work: Coroutine[Any, Any, T]) -> T:
