@@ -30,7 +30,7 @@ def usage_line(usage: Mapping[str, Any]) -> str:
 
 
 def claim_lines(body: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Show each claim with its verdict, whose it was, and why; its passages with their pages, where these are recorded."""
+    """Show each claim with its verdict, whose it was, why, and the passages, with their pages where recorded."""
     pages = {
         page.get("passage_id"): page.get("title") for page in (*body.get("nearest", ()), *body.get("citations", ()))
     }
