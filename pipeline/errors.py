@@ -3,7 +3,8 @@
 PipelineError                say it in one line, with what to do
 ├── SearchUnavailable        the search failed: say so aloud, an outage never looks like "I don't know"
 ├── ModelUnavailable         the model gave no usable reply, after the adapter's retries
-│   └── ModelRefused         it declined to reply: asking again will not help
+│   ├── ModelRefused         it declined to reply: asking again will not help
+│   └── ReplyBroken          a stream broke after its first piece: who has said none of it may ask again
 ├── UnreadableReply          a reply was not in the format asked for, twice
 ├── SchemaNotOffered         the server cannot keep a JSON schema: ask again for the text format
 ├── PromptTooLong            the call does not fit the model's context window: ask again with less
@@ -58,6 +59,10 @@ class ModelRefused(ModelUnavailable):
     """The model, or a filter before it, declined to reply."""
 
     kind = "model_refused"
+
+
+class ReplyBroken(ModelUnavailable):
+    """A streamed reply broke when some of it had been given out already, so that it was not tried again."""
 
 
 class UnreadableReply(PipelineError):

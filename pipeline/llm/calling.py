@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from random import Random
 
-from pipeline.errors import ModelUnavailable, PipelineError, SchemaNotOffered
+from pipeline.errors import ModelUnavailable, PipelineError, ReplyBroken, SchemaNotOffered
 from pipeline.llm.budgeting import out_of_time, reserve, seconds_left, settle, waive
 from pipeline.llm.composing import Asked, compose
 from pipeline.llm.manners import SCHEMA, Manners, Memory
@@ -165,4 +165,5 @@ class OpenAIModel:
 
 def _final(fault: Passing, tally: Tally, why: str = "") -> ModelUnavailable:
     tries = "" if tally.tries == 1 else f" ({tally.tries} tries)"
-    return ModelUnavailable(f"{fault}{why}{tries}", hint=fault.hint)
+    kind = ReplyBroken if tally.given else ModelUnavailable
+    return kind(f"{fault}{why}{tries}", hint=fault.hint)

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 
 from pipeline.citing import Marked
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, ReplyBroken
 from pipeline.findings import Finding
 from pipeline.kit import Kit
 from pipeline.parsing.draft import DraftSplitter
@@ -28,6 +28,17 @@ async def draft(scene: Scene, findings: Sequence[Finding], kit: Kit) -> AsyncIte
     async with closing(kit.stream(template, splitter, stage="draft", **facts)) as sentences:
         async for sentence in sentences:
             yield sentence
+
+
+async def whole_draft(scene: Scene, findings: Sequence[Finding], kit: Kit) -> tuple[Marked, ...]:
+    """Return all sentences of a draft; as none of them is said yet, one that breaks is asked for again, once.
+
+    Raises as `draft` does.
+    """
+    try:
+        return tuple([sentence async for sentence in draft(scene, findings, kit)])
+    except ReplyBroken:
+        return tuple([sentence async for sentence in draft(scene, findings, kit)])
 
 
 async def refine(

@@ -13,7 +13,7 @@ from pipeline.stages.recalling import generate, split, verify
 from pipeline.stages.saying import say_all
 from pipeline.stages.scene import Scene, open_scene
 from pipeline.stages.together import beside
-from pipeline.stages.writing import draft, refine
+from pipeline.stages.writing import draft, refine, whole_draft
 from pipeline.streams import replayed
 from pipeline.types import Conversation, Status
 
@@ -30,10 +30,9 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         raise fault  # a model that is down for one half is no "I don't know"
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
-    drafted = draft(scene, findings, kit)  # 6
     if kit.limits.student or not kit.limits.refine:
-        return _ended(said=await say_all(drafted, findings, scene, kit))
-    kept = tuple([sentence async for sentence in drafted])
+        return _ended(said=await say_all(draft(scene, findings, kit), findings, scene, kit))  # 6
+    kept = await whole_draft(scene, findings, kit)  # 6
     refined = refine(scene, kept, findings, kit)  # 7
     said = await say_all(refined, findings, scene, kit) or await say_all(replayed(kept), findings, scene, kit)
     return _ended(said=said)

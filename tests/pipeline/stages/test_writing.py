@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from pipeline.citing import Marked, sentences
-from pipeline.errors import ModelUnavailable
+from pipeline.errors import ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits
 from pipeline.stages.scene import Scene
-from pipeline.stages.writing import refine, written
+from pipeline.stages.writing import refine, whole_draft, written
 from tests.pipeline.scripted import ScriptedLLM
 from tests.pipeline.world import Shelf, Stage, question, reads_alike
 
@@ -68,3 +68,33 @@ async def test_a_refinement_that_breaks_off_half_way_is_an_error() -> None:
 async def test_a_refinement_that_never_begins_leaves_the_draft_as_it_is() -> None:
     """Nothing of it was said yet, and the draft is good enough."""
     assert await refined(0) == []
+
+
+@pytest.mark.parametrize(
+    ("breaks", "error", "mended"),
+    [
+        (1, ReplyBroken("it broke"), True),
+        (2, ReplyBroken("it broke"), False),
+        (1, ModelUnavailable("it is down"), False),
+    ],
+)
+async def test_a_draft_that_breaks_unsaid_is_asked_for_once_more(
+    breaks: int, error: ModelUnavailable, *, mended: bool
+) -> None:
+    """Nothing of the broken one is kept; a server that is down is not asked again, as it was often enough."""
+    talk, calls = question("When was the bell cast?"), list[str]()
+    kit = Stage(Shelf([]), talk, Limits(), ScriptedLLM({}), reads_alike).kit
+
+    async def stream(template: str, *_: object, **__: object) -> AsyncIterator[Any]:
+        calls.append(template)
+        yield DRAFTED
+        if len(calls) <= breaks:
+            raise error
+
+    drafting = whole_draft(Scene(talk), (), replace(kit, stream=stream))
+    if mended:
+        assert await drafting == (DRAFTED,)
+    else:
+        with pytest.raises(type(error)):
+            await drafting
+    assert len(calls) == (2 if isinstance(error, ReplyBroken) else 1)
