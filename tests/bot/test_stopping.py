@@ -2,11 +2,19 @@
 
 import asyncio
 import signal
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 import pytest
+from typer.testing import CliRunner
 
+from bot.app import App
+from bot.cli import app
 from bot.commands.chatting import stoppable
+from bot.commands.frame import Invocation
+from bot.settings import Settings
+from tests.bot.house import House
 
 
 def test_ctrl_c_pressed_again_and_again_lets_the_work_end_before_it_is_told() -> None:
@@ -45,3 +53,23 @@ def test_work_that_is_not_stopped_returns_and_the_loop_serves_again() -> None:
         with suppress(KeyboardInterrupt):
             stoppable(runner, stopped())
         assert stoppable(runner, work()) == "said"
+
+
+def test_ctrl_c_at_the_end_of_a_conversation_is_not_heard() -> None:
+    """What is open is closed to its end, and nothing is said."""
+    closed: list[str] = []
+
+    @asynccontextmanager
+    async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIterator[App]:
+        async with plain.open_app(settings, rebuilding=rebuilding) as opened:
+            yield opened
+            for _ in range(2):
+                signal.raise_signal(signal.SIGINT)
+                await asyncio.sleep(0)
+            closed.append("all")
+
+    plain, before = House().doors(), signal.getsignal(signal.SIGINT)
+    result = CliRunner().invoke(app, ["chat"], obj=Invocation(replace(plain, open_app=open_app)), input="a\n")
+
+    assert (result.exit_code, result.stderr, closed) == (0, "", ["all"])
+    assert signal.getsignal(signal.SIGINT) is before
