@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import logging
 import os
 import sys
 import tempfile
@@ -62,7 +61,6 @@ def drawn(attacks: AttackSet, limit: int, seed: int) -> tuple[Planted, ...]:
 
 async def outcomes(planted: Sequence[Planted], supports: Supports) -> tuple[list[Outcome], list[Outcome]]:
     """Take a turn over each planted page, and one that quotes all of it."""
-    logging.getLogger("pipeline.saying").setLevel(logging.ERROR)  # it warns of each sentence that it withholds
     written = [await measure(one, supports) for one in planted]
     return written, [await measure(one, supports, system=quote_everything) for one in planted]
 

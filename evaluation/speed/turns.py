@@ -7,7 +7,6 @@ in a process of its own and takes the same time for every reply.
 import asyncio
 import gc
 import json
-import logging
 import os
 import tempfile
 import time
@@ -106,7 +105,6 @@ def turns(
 
     Example: footnote evaluate speed turns --turns 50 --waves 3 --seconds 0.5
     """
-    logging.getLogger("pipeline.saying").setLevel(logging.ERROR)  # it warns of each sentence that it withholds
     load = Load(at_once, waves, seconds, concurrency, calls)
     report = asyncio.run(measure(read_exam(QUESTIONS), load))
     print(json.dumps(report) if as_json else _lines(report))
