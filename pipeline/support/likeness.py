@@ -32,7 +32,7 @@ def likeness(sentence: str, passages: Sequence[Sequence[str]]) -> Mapping[str, f
     said = [one for passage in passages for one in passage]
     wanted = _content(sentence)
     everything = frozenset[str]().union(*map(_content, said))
-    running, source = _running(sentence), [_running(one) for one in said]
+    running, source = _running(sentence), [_running(one) for one in said if wanted & _content(one)]
     per_sentence = [_share(wanted, _content(one)) for one in said]
     told = " ".join(said)
     absolute = bool(_ABSOLUTE.search(sentence))

@@ -24,7 +24,7 @@ from storage.errors import EmbeddingUnavailable
 
 LAYERS = (0, 3, 6)
 """The table of words, half way up, and the top: from what a word is to what it means where it stands."""
-MOST_TOKENS = 64
+MOST_TOKENS = 56
 """What is read of each text: a long sentence, its two special tokens included."""
 FILE = f"minilm-states-int8-{SHA256[WEIGHTS][:12]}-{'-'.join(map(str, LAYERS))}-packed.onnx"
 
