@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -46,7 +47,9 @@ class Found:
 
 def statements(
     file: Annotated[Path, typer.Argument(help="A file of statements about documents.")],
-    home: Annotated[Path | None, typer.Option(help="Keep the index here, and use it again.")] = None,
+    home: Annotated[
+        Path | None, typer.Option(help="Keep the index here, and use it again; else it is made anew.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check true and altered statements against the documents they are about, without a model.
@@ -54,7 +57,8 @@ def statements(
     Example: footnote evaluate statements evaluation/facts/enwiki_2016_statements.json
     """
     corpus, source, told = read(file)
-    found = asyncio.run(_checked(corpus, source, told, home or Path(".footnote-statements")))
+    with TemporaryDirectory() as scratch:
+        found = asyncio.run(_checked(corpus, source, told, home or Path(scratch)))
     print(json.dumps(document(found)) if as_json else "\n".join(_lines(found)))
 
 

@@ -22,7 +22,7 @@ from pipeline.errors import (
 from pipeline.kit import Limits
 from pipeline.model import ModelCall
 from pipeline.systems import wikichat
-from pipeline.types import CitedSentence, ClaimChecked, Conversation, Drafting, Said, Status, Turn
+from pipeline.types import CitedSentence, ClaimChecked, Conversation, Drafting, Said, Searching, Status, Turn
 from storage.types import Hit, SearchQuery, Verdict
 from tests.pipeline.scripted import Script, ScriptedLLM
 from tests.pipeline.world import Shelf, Stage, Told, answered, hit, question, reads_alike
@@ -574,6 +574,15 @@ async def test_a_search_that_fails_is_said_aloud() -> None:
 
     with pytest.raises(SearchUnavailable):
         await wikichat.answer(talk, stage.kit)
+
+
+async def test_a_claim_is_not_shown_while_it_is_looked_up() -> None:
+    """Whoever watches the searches sees the question and the query, never what nobody has checked."""
+    told, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives there. | none", "verify": UNKNOWN})
+
+    sought = [event.query for event in told.events if isinstance(event, Searching)]
+    assert "" in sought
+    assert not any("keeper" in query for query in sought)
 
 
 async def test_cancelling_ends_all_calls_at_once() -> None:

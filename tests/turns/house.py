@@ -55,6 +55,12 @@ class Told:
     entries: tuple[LogEntry, ...]
 
     @property
+    def pages(self) -> list[list[str]]:
+        """The titles of the pages that each sentence cites."""
+        titles = {one.number: one.title for one in self.done.answer.citations}
+        return [[titles[number] for number in sentence.citations] for sentence in self.done.answer.sentences]
+
+    @property
     def said(self) -> list[str]:
         """The sentences of an answered turn."""
         assert self.done.answer.status is Status.ANSWERED
