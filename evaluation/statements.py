@@ -47,9 +47,7 @@ class Found:
 
 def statements(
     file: Annotated[Path, typer.Argument(help="A file of statements about documents.")],
-    home: Annotated[
-        Path | None, typer.Option(help="Keep the index here, and use it again; else it is made anew.")
-    ] = None,
+    home: Annotated[Path | None, typer.Option(help="Keep the index here; else it is made anew.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Check true and altered statements against the documents they are about, without a model.

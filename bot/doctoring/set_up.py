@@ -46,7 +46,8 @@ def _model(model: ModelValues) -> dict[str, str]:
 def view(facts: dict[str, Any]) -> RenderableType:
     """Show it, and what to do next."""
     nothing = "nothing; `footnote ingest folder PATH --corpus NAME` reads a folder in"
-    indexed = f"{counted(facts['passages'], 'passage')} of {facts['corpora']} corpora" if facts["passages"] else nothing
+    corpora = "1 corpus" if facts["corpora"] == 1 else f"{facts['corpora']} corpora"
+    indexed = f"{counted(facts['passages'], 'passage')} of {corpora}" if facts["passages"] else nothing
     model = "none; answers are quoted from the documents"
     if facts["model"]:
         tried = f"{facts['model']['name']} at {facts['model']['server']}; `footnote doctor --model` tries it"

@@ -122,7 +122,7 @@ def test_without_model_it_says_what_is_set_up(settings: str, said: str) -> None:
     result = run(settings=settings)
 
     assert result.exit_code == 0
-    assert "12 passages of 1 corpora" in result.stdout
+    assert "12 passages of 1 corpus" in result.stdout
     assert said in result.stdout
 
 
