@@ -3,7 +3,8 @@
 from textwrap import shorten
 
 from bot.turns import Failure
-from bot.wording import apology, say
+from bot.wording import apology
+from bot.words import say
 from pipeline.errors import (
     BudgetExceeded,
     ModelRefused,

@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.sanitizing import linkable, one_line, safe
-from bot.wording import left_out, say
+from bot.wording import left_out
+from bot.words import say
 from pipeline.types import Status
 
 if TYPE_CHECKING:

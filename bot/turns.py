@@ -17,6 +17,16 @@ class Asked:
     corpora: tuple[str, ...] = ()
     """Which corpora to look in; empty for all that the asker may read."""
     system: str = ""
+    id: str = ""
+    """The turn's id in the record; empty for a new one."""
+    message: str = ""
+    """The platform's id of the message that asks."""
+    ticket: int = 0
+    """The question's number at the desk; 0 for one that never stood there."""
+    within: tuple[str, ...] | None = None
+    """What a channel narrows its scope to; None for all. Unlike `corpora`, what cannot be read is passed over."""
+    because: str = ""
+    """Why this system answers and not the usual one, such as a budget that is spent; for the record."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,44 +1,22 @@
 """What the bot says in its own words, in the asker's language; everything else it says is quoted or checked.
 
-The sentences stand in `wording.json`, by language and occasion; a language that is not there is answered in English.
+The sentences stand in `bot.words`, by language and occasion; a language that is not there is answered in English.
 """
 
-import json
-from collections.abc import Mapping
-from functools import cache
-from importlib import resources
-from typing import Literal
-
+from bot.words import has, say
 from pipeline.small_talk import small_talk
 from pipeline.types import Answer, AnsweredSentence, Status, Turn
 from storage.types import CheckedClaim
 
-Occasion = Literal["abstained", "nearest", "greeting", "thanks", "farewell", "failed", "unrecorded"]
-
-
-def say(occasion: Occasion, language: str) -> str:
-    """Return the sentence for an occasion in a language (ISO 639-1), in English where there is none."""
-    table = _table()
-    return table.get(language, table["en"])[occasion]
-
 
 def apology(kind: str, language: str) -> str:
     """Return the sentence for a turn that failed in a way of this kind; empty where there is none for it."""
-    table = _table()
-    return table.get(language, table["en"]).get(kind, "")
+    return say(kind, language) if has(kind) else ""
 
 
 def left_out(withheld: int, total: int, language: str) -> str:
     """Say how many statements of an answer were left out because nothing confirmed them."""
-    table = _table()
-    return table.get(language, table["en"])["withheld"].format(withheld=withheld, total=total)
-
-
-@cache
-def _table() -> Mapping[str, Mapping[str, str]]:
-    text = resources.files("bot").joinpath("wording.json").read_text(encoding="utf-8")
-    table: dict[str, dict[str, str]] = json.loads(text)
-    return table
+    return say("withheld", language, withheld=withheld, total=total)
 
 
 def wording(answer: Answer, question: Turn) -> str:

@@ -157,6 +157,14 @@ class EntryKind(StrEnum):
     TURN_OPENED = "turn_opened"
     STEP = "step"
     TURN_CLOSED = "turn_closed"
+    DELIVERED = "delivered"
+    """What was posted where, word for word, or why not."""
+    EDITED = "edited"
+    """What was posted was changed or taken back afterwards, by whom and why."""
+    FEEDBACK = "feedback"
+    """What somebody thought of an answer, or that a person was asked, or that it was shared."""
+    SETTING = "setting"
+    """A channel's settings were changed by command; the turn's id is the channel's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,46 @@
 """What the bot says in its own words: every occasion in every language."""
 
 import json
+import re
 from importlib import resources
 
 import pytest
 
-from bot.wording import apology, left_out, say, wording
+from bot.wording import apology, left_out, wording
+from bot.words import say
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, UnreadableReply
 from pipeline.types import Answer, Status, Turn
 
-TABLE = json.loads(resources.files("bot").joinpath("wording.json").read_text(encoding="utf-8"))
+SUBJECTS = {
+    file.name: json.loads(file.read_text(encoding="utf-8"))
+    for file in resources.files("bot.words").iterdir()
+    if file.name.endswith(".json")
+}
+TABLE = SUBJECTS["answers.json"]
+BLANKS = re.compile(r"{\w+}")
 
 
 @pytest.mark.parametrize("language", TABLE)
-def test_every_language_has_a_sentence_for_every_occasion(language: str) -> None:
-    """One of its own, with the numbers where there are some."""
-    assert len(TABLE) == 11
-    assert TABLE[language].keys() == TABLE["en"].keys()
-    assert all(TABLE[language].values())
-    assert language == "en" or not set(TABLE[language].values()) & set(TABLE["en"].values())
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_every_language_has_a_sentence_for_every_occasion(subject: str, language: str) -> None:
+    """One of its own, with the same facts in it as in English."""
+    table = SUBJECTS[subject]
+    assert len(table) == 11
+    assert table[language].keys() == table["en"].keys()
+    assert all(table[language].values())
+    for occasion, english in table["en"].items():
+        assert sorted(BLANKS.findall(table[language][occasion])) == sorted(BLANKS.findall(english))
+
+
+def test_no_two_subjects_have_an_occasion_in_common() -> None:
+    """One file does not speak over another."""
+    occasions = [occasion for table in SUBJECTS.values() for occasion in table["en"]]
+    assert len(occasions) == len(set(occasions))
+
+
+@pytest.mark.parametrize("language", TABLE)
+def test_what_was_left_out_is_counted(language: str) -> None:
+    """In the asker's language."""
     told = left_out(2, 7, language)
     assert "2" in told
     assert "7" in told

@@ -1,0 +1,130 @@
+"""What platforms hand to the desk: a question, where its answer goes, and what was said around it."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from bot.access import Asker
+
+Task = Literal["ask", "check"]
+"""What is done with what somebody wrote: it is answered, or fact-checked as a claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is posted."""
+
+    platform: str
+    workspace: str
+    channel: str
+    """The channel or DM that settings know; of a Discord thread, its parent."""
+    thread: str = ""
+    """The thread in it; empty for the channel itself."""
+
+    @property
+    def channel_id(self) -> str:
+        """The channel as settings name it, such as `slack:T1/C1`."""
+        return f"{self.platform}:{self.workspace}/{self.channel}"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as it was taken: all that is needed to answer it, also after a restart."""
+
+    key: str
+    """Unique over everything that is ever taken, and made of the platform's own ids: the same message, however often
+    and by whichever event it arrives, has the same key."""
+    task: Task
+    text: str
+    asker: Asker
+    place: Place
+    """Where the answer goes."""
+    conversation: str
+    """What belongs together: questions of one conversation remember each other and are answered one after another.
+    Unique over all platforms, such as `slack:T1/C1/1700000000.000100`."""
+    at: datetime
+    """When it was asked, by the platform's clock."""
+    message: str = ""
+    """The id of the message that asks, which replies refer to; empty for commands."""
+    only_asker: bool = False
+    """Whether the answer is shown to the asker alone."""
+    unasked: bool = False
+    """Whether nobody addressed the bot: nothing is posted unless it is answered."""
+    handle: str = ""
+    """What else the platform needs to answer, such as an interaction's token. A secret: it is in no log and no record,
+    and it is forgotten when the question is done."""
+
+    def rewritten(self, text: str) -> "Question":
+        """Return the same question in other words."""
+        return replace(self, text=text)
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """The messages that show an answer, in order, by the platform's ids."""
+
+    messages: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Return whether there are any."""
+        return bool(self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A message of a conversation as the platform hands it over."""
+
+    message: str
+    user: str
+    """Who wrote it; empty for the bot itself."""
+    text: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """What can be done with the answer to one question."""
+
+    edits: bool = True
+    """Whether what was posted can be changed. Where not, the answer is posted once, when it is whole."""
+    reads_back: bool = True
+    """Whether the platform can be asked what we posted. Where not, an answer that was perhaps posted is not posted
+    again, and the record says so."""
+    pace: float = 1.0
+    """How many seconds lie at least between two changes of a post, the last one excepted."""
+
+
+class Taken(StrEnum):
+    """What became of a question that was handed in."""
+
+    NEW = "new"
+    """It is on the disk, and will be answered."""
+    KNOWN = "known"
+    """It was taken before."""
+    REFUSED = "refused"
+    """It could not be kept; the asker was told if there was a way to."""
+
+
+class State(StrEnum):
+    """Where a question stands."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+
+
+class Outcome(StrEnum):
+    """How a question was done with."""
+
+    DELIVERED = "delivered"
+    SILENT = "silent"
+    """Nobody had asked the bot, and it had nothing to say."""
+    STOPPED = "stopped"
+    """Somebody stopped it; what was posted says so."""
+    RETRACTED = "retracted"
+    """The question or its answer was taken back; what was posted is gone."""
+    UNCERTAIN = "uncertain"
+    """The answer was perhaps posted before a crash, where the platform cannot be asked: it was not posted again."""
+    UNDELIVERABLE = "undeliverable"
+    """The platform refuses posts there for good, such as in an archived channel."""

@@ -1,0 +1,103 @@
+"""What the desk needs of a platform, and what may go wrong there. Slack, Discord and the tests' own implement it.
+
+PlatformError
+├── PlatformUnavailable      try again, after `seconds` where it said so
+├── CannotPost               it refuses this for good: the channel is archived, we were removed, a right is missing
+└── PostGone                 what was posted was deleted: somebody did not want it there
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from bot.desk.types import Heard, Place, Posted, Question, Ways
+from bot.showing.view import View
+
+
+class PlatformError(Exception):
+    """A call of a platform failed. `str()` is one plain line without secrets."""
+
+    kind = "platform"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class PlatformUnavailable(PlatformError):
+    """It does not answer, or asks us to wait."""
+
+    kind = "platform_unavailable"
+
+    def __init__(self, message: str, *, hint: str = "", seconds: float | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.seconds = seconds
+
+
+class CannotPost(PlatformError):
+    """It refuses for good."""
+
+    kind = "cannot_post"
+
+
+class PostGone(PlatformError):
+    """A message of ours is no longer there."""
+
+    kind = "post_gone"
+
+
+class Platform(Protocol):
+    """A chat platform as the desk sees it. Every method raises `PlatformError`.
+
+    Nothing it posts pings anybody, links anywhere or unfurls, but for `View.mentions` and the addresses of `Source`s.
+    """
+
+    @property
+    def name(self) -> str:
+        """As in `Place.platform`."""
+        ...
+
+    def ways(self, question: Question) -> Ways:
+        """Say what can be done with the answer to a question."""
+        ...
+
+    async def show(self, question: Question, view: View, posted: Posted) -> Posted:
+        """Bring what is posted in answer to a question to what the view shows, and return all messages of it.
+
+        Posts what is not posted yet, edits what is, and removes messages that are no longer needed. Posts are marked
+        so that `find` finds them. May leave out a view that is not `done` where it would come too fast; a `done` one
+        is shown whole, in as many messages as it needs, or it raises.
+        """
+        ...
+
+    async def find(self, question: Question) -> Posted:
+        """Ask the platform for our own messages in answer to a question; none if there are none.
+
+        Only called where `ways(question).reads_back`.
+        """
+        ...
+
+    async def remove(self, question: Question, posted: Posted) -> None:
+        """Delete what was posted; what is gone already is no error."""
+        ...
+
+    async def tell(self, question: Question, text: str) -> None:
+        """Say a sentence of ours to the asker, at most once and kept nowhere: what could not even be taken."""
+        ...
+
+    async def call(self, place: Place, text: str, people: Sequence[str]) -> Posted:
+        """Post a sentence of ours that mentions these people, and no other."""
+        ...
+
+    async def heard(self, question: Question, most: int) -> tuple[Heard, ...]:
+        """Return the conversation before the question, oldest first: its last messages, however many pages it has."""
+        ...
+
+    def connected(self) -> AbstractAsyncContextManager[None]:
+        """Be connected within the block: events arrive and are handed to the desk."""
+        ...
+
+    @property
+    def ready(self) -> str:
+        """Why events cannot arrive just now, in one line; empty when all is well."""
+        ...

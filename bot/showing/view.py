@@ -1,0 +1,124 @@
+"""What can be shown of a turn: one frozen value, whose every text is raw. A platform escapes as its very last step.
+
+Nothing here may reach a reader unescaped: quotations carry a page's own markup, titles are what somebody typed.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+
+class Action(StrEnum):
+    """What a button does."""
+
+    STOP = "stop"
+    EVIDENCE = "evidence"
+    UP = "up"
+    DOWN = "down"
+    ASK = "ask"
+    """Ask a person."""
+    SHARE = "share"
+    """Show the channel an answer that only the asker sees."""
+    RETRACT = "retract"
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """Something to press. It works after a restart too: its ticket is looked up."""
+
+    action: Action
+    label: str
+    ticket: int
+    """The question's number at the desk."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCard:
+    """A claim while it is checked and after. Its text is there only once passages support it."""
+
+    number: int
+    state: Literal["checking", "supported", "refuted", "unknown"]
+    text: str = ""
+    sources: tuple[str, ...] = ()
+    """The titles of the pages that support it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSentence:
+    """A sentence that passed the gate, with the numbers of its footnotes."""
+
+    text: str
+    numbers: tuple[int, ...]
+    note: str = ""
+    """Our own words before it, such as page and date of one of two sources that disagree."""
+    paragraph: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A page that is cited or near. Its address is a stored document's, or empty."""
+
+    number: int
+    """Of its footnote; 0 where it has none."""
+    title: str
+    section: str = ""
+    date: datetime | None = None
+    url: str = ""
+    quote: str = ""
+    """The passage's own words, where they are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything that is to be seen of a turn at one moment, in the order of its fields."""
+
+    ticket: int
+    language: str = ""
+    """ISO 639-1: the asker's, which our own words are in."""
+    status: str = ""
+    """What is being done right now; empty when it is done."""
+    notice: str = ""
+    """What the reader must know beforehand, such as that the month's budget is spent and only quotations are given."""
+    claims: tuple[ClaimCard, ...] = ()
+    collapsed: str = ""
+    """One line in the place of the claims once all is done."""
+    quote: Source | None = None
+    """The best passage so far, shown until there is an answer, labelled as what it is by `quote_label`."""
+    quote_label: str = ""
+    text: str = ""
+    """Our own words where there are no sentences: abstained, chatted, refused, failed, stopped; of a fact-check its
+    verdict and why."""
+    sentences: tuple[ShownSentence, ...] = ()
+    left_out: str = ""
+    """How many statements could not be confirmed and were left out; empty if none."""
+    sources: tuple[Source, ...] = ()
+    nearest_label: str = ""
+    nearest: tuple[Source, ...] = ()
+    mentions: tuple[str, ...] = ()
+    """The platform's ids of the people who are asked for help: the only mentions that are ever made, from settings."""
+    buttons: tuple[Button, ...] = ()
+    done: bool = False
+    """Whether nothing more will come."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceItem:
+    """A claim of a turn, what was found of it, and the passages' words."""
+
+    claim: str
+    verdict: str
+    reasoning: str
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceView:
+    """All that a turn checked and said, for whoever may read it."""
+
+    heading: str
+    question: str
+    items: tuple[EvidenceItem, ...] = ()
+    sources: tuple[Source, ...] = ()
+    text: str = ""
+    """Our own words where there is nothing to show, such as that it cannot be read here."""
