@@ -146,6 +146,9 @@ def _remove_indexes(home: Path) -> None:
 
 
 def settings_digest(settings: Settings) -> str:
-    """Return a short hash of the settings a turn ran under; where two turns differ, so did their settings."""
-    plain = json.dumps(settings.model_dump(mode="json"), sort_keys=True)
+    """Return a short hash of the settings a turn ran under; where two turns differ, so did their settings.
+
+    No secret goes into it: those of models and platforms count as set or not, and the database's address not at all.
+    """
+    plain = json.dumps(settings.model_dump(mode="json", exclude={"database"}), sort_keys=True)
     return hashlib.sha256(plain.encode()).hexdigest()[:16]

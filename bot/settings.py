@@ -12,7 +12,10 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
+from bot.desk_settings import BudgetSettings, ChannelValues, DeskSettings, all_fit
 from bot.model_settings import ModelValues
+from bot.serving_settings import HttpSettings, ScheduleSettings
+from bot.slack_settings import SlackSettings
 from bot.values import Values, web_address
 from pipeline.kit import Limits
 from pipeline.model import Budget
@@ -59,8 +62,8 @@ def _all_different(corpora: "tuple[CorpusSettings, ...]") -> "tuple[CorpusSettin
 FullPath = Annotated[Path, AfterValidator(_full_path)]
 
 
-class LimitSettings(Values):
-    """How much one turn may use."""
+class LimitSettings(BudgetSettings):
+    """How much one turn may use, and all of them together."""
 
     seconds: float = Field(default=Limits().seconds, gt=0, le=3600)
     calls: int = Field(default=Budget().calls, ge=1)
@@ -80,7 +83,7 @@ class LimitSettings(Values):
 
     def kit(self, *, student: bool) -> Limits:
         """What a system is told of them."""
-        return Limits(**self.model_dump(exclude={"calls", "tokens"}), student=student)
+        return Limits(**self.model_dump(exclude={"calls", "tokens", *BudgetSettings.model_fields}), student=student)
 
 
 class SupportSettings(Values):
@@ -157,7 +160,13 @@ class Settings(Values):
     embedding: EmbeddingSettings = EmbeddingSettings()
     chroma: ChromaSettings = ChromaSettings()
     ranking: RankingSettings = RankingSettings()
+    desk: DeskSettings = DeskSettings()
+    http: HttpSettings = HttpSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
+    slack: SlackSettings = SlackSettings()
     corpus: Annotated[tuple[CorpusSettings, ...], AfterValidator(_all_different)] = ()
+    channel: Annotated[tuple[ChannelValues, ...], AfterValidator(all_fit)] = ()
+    """Channels in which something is different; checked after the corpora, which they name."""
 
     @property
     def zone(self) -> tzinfo:

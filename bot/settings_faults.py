@@ -33,7 +33,10 @@ _NAMED_TABLES: Mapping[Key, type[BaseModel]] = {("model", "stages"): StageValues
 """Tables of tables whose names are the operator's own."""
 _DEPTH = 3
 """Parts of a key above those of such a table's own."""
-_SECRETS = frozenset({"api_key", "azure_ad_token", "database"})
+_SECRETS = frozenset(
+    {"api_key", "azure_ad_token", "database", "bot_token", "app_token", "signing_secret", "model", "slack"}
+)
+"""Keys whose values are never shown; a table's, as somebody may write a secret in its place."""
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
 _HEADER = re.compile(r"\s*(\[{1,2})\s*([\w.-]+)\s*\]")
 _SETTING = re.compile(r"\s*([\w.-]+)\s*=")
@@ -63,6 +66,17 @@ def plain_fault(faults: Sequence[ErrorDetails], surroundings: Surroundings) -> S
     missing = fault["type"] in {"missing", "union_tag_not_found"}
     hint = "Add it." if missing else "Mend it, or take it out to get the default."
     return SettingsError(f"{surroundings.where(key)}: {written(key)} {_wrong(fault)}.", hint=hint)
+
+
+def lacking(settings: Settings) -> SettingsError | None:
+    """Say what a platform that is configured lacks; None where nothing does. Serving needs it, commands do not."""
+    missing = settings.slack.missing
+    if not missing:
+        return None
+    verb = "is" if len(missing) == 1 else "are"
+    said = f'Slack with mode = "{settings.slack.mode}" needs {" and ".join(missing)}, which {verb} not set.'
+    hint = "Set it, or a file that holds it by the same name and _FILE at its end; or take Slack's other secrets away."
+    return SettingsError(said, hint=hint)
 
 
 def unknown_key(key: Key, *, where: str, siblings: Sequence[str] = ()) -> SettingsError:

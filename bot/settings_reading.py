@@ -16,13 +16,14 @@ from pydantic_settings import SettingsError as UnreadableVariable
 
 from bot.settings import FILE_NAME, Settings, SettingsError, expanded
 from bot.settings_faults import PREFIX, Surroundings, plain_fault, unknown_key
+from bot.slack_settings import OWNERS_NAMES
 
 NOT_SETTINGS = frozenset({"config", "debug", "data"})
 """Variables that the command line and the tests read, not the settings."""
 NAMES_FILE = "_file"
 """How variables end that name a file which holds the value."""
-SECRETS_OF_OWNERS = ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN")
-"""Variables of OpenAI's own client; each may also name a file, as `OPENAI_API_KEY_FILE`."""
+SECRETS_OF_OWNERS = ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN", *OWNERS_NAMES.values())
+"""Variables of OpenAI's own client and of Slack's tools; each may also name a file, as `OPENAI_API_KEY_FILE`."""
 FROM_ORCHESTRATORS = re.compile(r"service_|port($|_)")
 """Kubernetes sets such variables for a service that is called `footnote`."""
 
@@ -61,7 +62,9 @@ def load(config: Path | None = None) -> Settings:
     values = {"home": str(path.parent / ".footnote"), **_anchored(_parsed(path, text), path.parent)}
     try:
         settings = Settings(**dict(_Surrounding(**_merged(values, _from_named_files(os.environ)))))
-        return settings.model_copy(update={"model": settings.model.completed(_of_owners(os.environ))})
+        owners = _of_owners(os.environ)
+        completed = {"model": settings.model.completed(owners), "slack": settings.slack.completed(owners)}
+        return settings.model_copy(update=completed)
     except ValidationError as error:
         raise plain_fault(error.errors(), surroundings) from error
     except UnreadableVariable as error:
@@ -137,7 +140,10 @@ def _secret(name: str, path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"The file {path} that {name} names cannot be read.", hint="Mend the path.") from error
+        reason = getattr(error, "strerror", "") or "it is not UTF-8 text"
+        hint = "Mend the path; the value itself goes into the variable without _FILE."
+        # The path is not shown: where it cannot be read, it may be the secret itself.
+        raise SettingsError(f"The file that {name} names cannot be read: {reason}.", hint=hint) from error
 
 
 def _merged(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,9 @@ import hypothesis
 import pytest
 
 
+_OURS = ("FOOTNOTE_", "OPENAI_", "AZURE_OPENAI_", "SLACK_", "DISCORD_")
+
+
 class NetworkForbidden(Exception):
     """A test reached for the network. Tests speak with servers on 127.0.0.1, or with none."""
 
@@ -43,9 +46,9 @@ hypothesis.settings.load_profile("footnote")
 
 @pytest.fixture(autouse=True)
 def _nobodys_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Run as nobody in particular: no variables of Footnote's, a model's or a proxy's, no footnote.toml nearby."""
+    """Run as nobody in particular: no variables of Footnote, of models, platforms or a proxy, and no settings."""
     for name in list(os.environ):
-        ours = name.startswith(("FOOTNOTE_", "OPENAI_", "AZURE_OPENAI_")) and name != "FOOTNOTE_DATA"
+        ours = name.startswith(_OURS) and name != "FOOTNOTE_DATA"
         if ours or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path_factory.mktemp("cwd"))

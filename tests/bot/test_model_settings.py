@@ -122,7 +122,7 @@ def test_a_key_can_stand_in_a_file(variable: str, monkeypatch: pytest.MonkeyPatc
 def test_a_key_file_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """And not the absence of a model."""
     monkeypatch.setenv("OPENAI_API_KEY_FILE", "missing")
-    with pytest.raises(SettingsError, match="missing that OPENAI_API_KEY_FILE names"):
+    with pytest.raises(SettingsError, match="file that OPENAI_API_KEY_FILE names"):
         load()
 
 

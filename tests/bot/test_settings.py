@@ -52,7 +52,8 @@ def test_the_starters_corpus_can_be_uncommented() -> None:
     """The commented table is a right one."""
     lines = write_starter(Path("footnote.toml")).read_text(encoding="utf-8").splitlines()
     start = lines.index("# [[corpus]]")
-    _file("\n".join([*lines[:start], *(line.removeprefix("# ") for line in lines[start:])]))
+    table = lines[start : lines.index("", start)]
+    _file("\n".join([*lines[:start], *(line.removeprefix("# ") for line in table)]))
 
     (corpus,) = load().corpus
     assert (corpus.name, corpus.readers) == ("handbook", ())
@@ -118,7 +119,7 @@ def test_a_secret_is_read_from_the_file_that_its_variable_names(monkeypatch: pyt
 def test_a_secret_that_cannot_be_read_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """And not an empty password."""
     monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "missing")
-    with pytest.raises(SettingsError, match=r"missing that FOOTNOTE_DATABASE_FILE names"):
+    with pytest.raises(SettingsError, match=r"file that FOOTNOTE_DATABASE_FILE names"):
         load()
 
 

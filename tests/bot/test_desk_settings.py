@@ -1,0 +1,109 @@
+"""The tables of the desk, its channels, budgets, the server and its nights: read, and told plainly when wrong."""
+
+from datetime import time
+from pathlib import Path
+
+import pytest
+
+from bot.commands.setting_up import write_starter
+from bot.desk_settings import ChannelValues
+from bot.settings import LimitSettings, SettingsError
+from bot.settings_reading import load
+from pipeline.kit import Limits
+
+CORPORA = "[[corpus]]\nname = 'handbook'\n[[corpus]]\nname = 'wiki'\n"
+
+
+def _fault(text: str) -> str:
+    Path("footnote.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError) as caught:
+        load()
+    return f"{caught.value} {caught.value.hint}"
+
+
+def _channel(text: str) -> ChannelValues:
+    Path("footnote.toml").write_text(f"{CORPORA}[[channel]]\nid = 'slack:T1/C1'\n{text}", encoding="utf-8")
+    return load().channel[0]
+
+
+def test_a_channel_is_as_everywhere_unless_its_table_says_otherwise() -> None:
+    """All corpora that it may read, the usual system, when mentioned, for all to see, and nobody to call."""
+    assert _channel("") == ChannelValues(
+        id="slack:T1/C1", corpora=None, system="", answer="mention", ephemeral=False, ask=(), paused=False
+    )
+
+
+def test_a_channel_s_table_is_read_whole() -> None:
+    """Each of its keys."""
+    text = "corpora=['wiki']\nsystem='extractive'\nanswer='every'\nephemeral=true\nask=['slack:T1/U1']\npaused=true\n"
+    channel = _channel(text)
+
+    assert (channel.corpora, channel.system, channel.answer) == (("wiki",), "extractive", "every")
+    assert (channel.ephemeral, channel.ask, channel.paused) == (True, ("slack:T1/U1",), True)
+
+
+@pytest.mark.parametrize(("written", "read"), [("''", None), ("[]", ())])
+def test_no_corpora_of_a_channel_are_all_of_them_and_an_empty_list_is_none(written: str, read: object) -> None:
+    """As an empty list of readers is nobody."""
+    assert _channel(f"corpora = {written}").corpora == read
+
+
+def test_the_starter_s_channel_can_be_uncommented() -> None:
+    """The commented table is a right one, and is all at its defaults."""
+    lines = write_starter(Path("footnote.toml")).read_text(encoding="utf-8").splitlines()
+    start = lines.index("# [[channel]]")
+    table = "\n".join(line.removeprefix("# ") for line in lines[start:])
+    Path("footnote.toml").write_text(table, encoding="utf-8")
+
+    assert load().channel == (ChannelValues(id="slack:TEAM/CHANNEL"),)
+
+
+def test_channels_can_come_from_the_environment_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside corpora that do."""
+    monkeypatch.setenv("FOOTNOTE_CORPUS", '[{"name": "docs"}]')
+    monkeypatch.setenv("FOOTNOTE_CHANNEL", '[{"id": "discord:G1/C1", "corpora": ["docs"], "ask": ["discord:G1/U1"]}]')
+    monkeypatch.setenv("FOOTNOTE_DESK__AT_ONCE", "3")
+    settings = load()
+
+    assert settings.channel == (ChannelValues(id="discord:G1/C1", corpora=("docs",), ask=("discord:G1/U1",)),)
+    assert settings.desk.at_once == 3
+
+
+def test_budgets_are_not_told_to_a_system() -> None:
+    """They are of all turns together; a system knows its own turn's limits."""
+    assert LimitSettings(questions_per_user=3, cost_per_month=5).kit(student=False) == Limits()
+
+
+def test_the_night_is_a_time_of_day_or_none() -> None:
+    """Empty is never."""
+    assert load().schedule.at is None
+    Path("footnote.toml").write_text("[schedule]\nnightly = '03:05'\n", encoding="utf-8")
+
+    assert load().schedule.at == time(3, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[desk]\nat_one = 1", "line 2: there is no setting `desk.at_one`. Did you mean `desk.at_once`?"),
+        ("[desk]\nat_once = 0", "line 2: desk.at_once must be at least 1, not 0."),
+        ("[http]\nport = 70000", "http.port must be at most 65535, not 70000."),
+        ("[schedule]\nnightly = '3 am'", 'schedule.nightly must be a time of day like "03:00", or empty.'),
+        ("[schedule]\nnightly = '24:00'", 'schedule.nightly must be a time of day like "03:00", or empty.'),
+        ("[schedule]\nadmin_channel = '#ops'", 'schedule.admin_channel must be "slack:TEAM/CHANNEL" or'),
+        ("[limits]\nquestions_per_usr = 1", "Did you mean `limits.questions_per_user`?"),
+        ("[limits]\ncost_per_month = -1", "limits.cost_per_month must be at least 0, not -1."),
+        ("[[channel]]\nanswer = 'every'", "channel[1].id is missing. Add it."),
+        ("[[channel]]\nid = '#general'", 'line 2: channel[1].id must be "slack:TEAM/CHANNEL" or "discord:'),
+        ("[[channel]]\nid = 'slack:T1/C1'\nanser = 'every'", "Did you mean `channel.answer`?"),
+        ("[[channel]]\nid = 'slack:T1/C1'\nanswer = 'all'", "must be 'mention' or 'every', not \"all\"."),
+        ("[[channel]]\nid = 'slack:T1/C1'\nask = ['bob']", 'channel[1].ask[1] must be "slack:TEAM/USER" or'),
+        ("[[channel]]\nid='slack:T1/C1'\nask=['discord:G/U']", "ask names discord:G/U, who is not on slack as the"),
+        ("[[channel]]\nid='slack:T/C'\n[[channel]]\nid='slack:T/C'", "channel has two entries for slack:T/C, and"),
+        ("[[channel]]\nid='slack:T/C'\ncorpora=['x']", "channel of slack:T/C names the corpus 'x', which no"),
+        (f"{CORPORA}[[channel]]\nid='slack:T/C'\ncorpora=['wik']", "there are: handbook, wiki."),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_plain_line(text: str, expected: str) -> None:
+    """Which key, where it stands, and what would be right."""
+    assert expected in _fault(text)

@@ -1,0 +1,134 @@
+"""Slack's settings: its secrets come from where their owners keep them, are shown nowhere, and what lacks is said."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.app import settings_digest
+from bot.settings import Settings, SettingsError
+from bot.settings_faults import lacking
+from bot.settings_reading import load
+
+BOT, APP, SIGNING = "xoxb-hush-1", "xapp-hush-2", "hush-3"
+NAMES = {"SLACK_BOT_TOKEN": BOT, "SLACK_APP_TOKEN": APP, "SLACK_SIGNING_SECRET": SIGNING}
+
+
+def _secrets(settings: Settings) -> tuple[str, ...]:
+    slack = settings.slack
+    return tuple(one.get_secret_value() for one in (slack.bot_token, slack.app_token, slack.signing_secret))
+
+
+def test_slack_is_configured_once_there_is_one_of_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not before."""
+    assert not load().slack.configured
+    monkeypatch.setenv("SLACK_APP_TOKEN", APP)
+
+    assert load().slack.configured
+
+
+def test_secrets_come_from_the_variables_of_their_owners(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All three."""
+    for name, value in NAMES.items():
+        monkeypatch.setenv(name, value)
+
+    assert _secrets(load()) == (BOT, APP, SIGNING)
+
+
+def test_secrets_come_from_files_that_those_variables_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of the line is no part of them; under our own names too."""
+    for name, value in NAMES.items():
+        Path(name).write_text(f"{value}\n", encoding="utf-8")
+        ours = name.replace("SLACK_", "FOOTNOTE_SLACK__") if name == "SLACK_APP_TOKEN" else name
+        monkeypatch.setenv(f"{ours}_FILE", name)
+
+    assert _secrets(load()) == (BOT, APP, SIGNING)
+
+
+def test_our_own_settings_win_over_the_owners_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they do for a model."""
+    Path("footnote.toml").write_text(f'[slack]\nbot_token = "{BOT}"\n', encoding="utf-8")
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "other")
+
+    assert _secrets(load())[0] == BOT
+
+
+def test_secrets_are_seen_nowhere_and_make_no_difference_to_a_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody learns from the record that a token was changed, or which it was."""
+    digests = set()
+    for end in ("", "x"):
+        for name, value in NAMES.items():
+            monkeypatch.setenv(name, value + end)
+        settings = load()
+        assert "hush" not in repr(settings) + str(settings.model_dump()) + settings.model_dump_json()
+        digests.add(settings_digest(settings))
+
+    assert len(digests) == 1
+
+
+def test_the_database_s_password_is_no_part_of_a_digest() -> None:
+    """Its address says nothing of how answers are made."""
+    plain, secret = Settings(), Settings(database="postgresql://user:hush@host/db")
+
+    assert settings_digest(plain) == settings_digest(secret)
+
+
+@pytest.mark.parametrize(
+    ("mode", "given", "expected"),
+    [
+        ("socket", (), ""),
+        ("socket", ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"), ""),
+        ("http", ("SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET"), ""),
+        ("socket", ("SLACK_BOT_TOKEN",), 'Slack with mode = "socket" needs SLACK_APP_TOKEN, which is not set.'),
+        ("http", ("SLACK_APP_TOKEN",), "needs SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET, which are not set."),
+    ],
+)
+def test_what_a_mode_lacks_is_said(
+    mode: str, given: tuple[str, ...], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one line, by the names of the variables; a command that needs no Slack runs all the same."""
+    monkeypatch.setenv("FOOTNOTE_SLACK__MODE", mode)
+    for name in given:
+        monkeypatch.setenv(name, NAMES[name])
+    fault = lacking(load())
+
+    assert expected in str(fault or "")
+    assert bool(fault) == bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[slack]\nmode = 'sock'", "slack.mode must be 'socket' or 'http', not \"sock\"."),
+        ("[slack]\napi_url = 'slack.com'", "slack.api_url must be empty or begin with"),
+        ("[slack]\nadmins = ['U1']", 'slack.admins[1] must be "slack:TEAM/USER" or'),
+        ("[slack]\nadmins = ['discord:G/U']", "slack.admins names discord:G/U, who is not on Slack"),
+        ("[slack]\nbot_tokn = 'xoxb-hush'", "Did you mean `slack.bot_token`?"),
+        ("[slack]\nbot_token = ['xoxb-hush']", "slack.bot_token must be text in quotes."),
+        ("slack = 'xoxb-hush'", "slack must be a table of keys."),
+        ("model = 'sk-hush'", "model must be a table of keys."),
+    ],
+)
+def test_what_is_wrong_is_said_without_a_secret(text: str, expected: str) -> None:
+    """Wherever somebody wrote it."""
+    Path("footnote.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError) as caught:
+        load()
+
+    assert expected in f"{caught.value} {caught.value.hint}"
+    assert "hush" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_a_token_in_place_of_its_file_s_name_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody will write it there."""
+    monkeypatch.setenv("SLACK_BOT_TOKEN_FILE", BOT)
+    with pytest.raises(SettingsError, match="file that SLACK_BOT_TOKEN_FILE names cannot be read") as caught:
+        load()
+
+    assert BOT not in f"{caught.value} {caught.value.hint}"
+
+
+def test_an_address_ends_in_a_slash() -> None:
+    """The client puts its methods after it."""
+    Path("footnote.toml").write_text("[slack]\napi_url = 'http://127.0.0.1:9/api'\n", encoding="utf-8")
+
+    assert load().slack.api_url == "http://127.0.0.1:9/api/"
