@@ -3,18 +3,16 @@
 Its sibling `storage.manifest` holds what is indexed now; the log holds what was so then. `storage.verifying` reads it.
 """
 
-import json
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from datetime import UTC, date, datetime
-from enum import Enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select
 
 from storage.database import Database
 from storage.schema import entries
+from storage.spending import note_spending
+from storage.storable import decoded, encoded
 from storage.types import EntryKind, LogEntry
 
 _Row = Row[*tuple[Any, ...]]
@@ -34,12 +32,8 @@ class AuditLog:
         Raises:
             TypeError, ValueError: A body holds what JSON cannot, such as a number that is not finite.
         """
-        at = self._clock()
-        rows = [
-            {"turn_id": entry.turn_id, "kind": entry.kind.value, "at": entry.at or at, "body": _encoded(entry.body)}
-            for entry in added
-        ]
-        return await self._database.write(lambda connection: _insert(connection, rows))
+        rows = rows_of(added, self._clock())
+        return await self._database.write(lambda connection: add_rows(connection, rows))
 
     async def turn(self, turn_id: str) -> tuple[LogEntry, ...]:
         """Return all that is recorded of one turn, oldest first; empty when there is none of that id."""
@@ -67,61 +61,18 @@ class AuditLog:
         return await self._database.read(lambda connection: _turns(connection, limit, before))
 
 
-def storable(value: Any) -> Any:
-    """Turn a value into what JSON has: dataclasses and mappings to objects, sequences to arrays, moments to ISO 8601.
-
-    Raises:
-        ValueError: A number is not finite, or a moment has no time zone.
-        TypeError: JSON has no place for it.
-    """
-    match value:
-        case Enum():
-            return storable(value.value)
-        case None | str() | int() | float():
-            return _finite(value)
-        case date():
-            return _zoned(value).isoformat()
-        case Mapping():
-            return {_key(key): storable(item) for key, item in value.items()}
-        case list() | tuple():
-            return [storable(item) for item in value]
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            return {field.name: storable(getattr(value, field.name)) for field in fields(value)}
-        case _:
-            raise TypeError(f"a {type(value).__name__} cannot be recorded")
+def rows_of(added: Iterable[LogEntry], at: datetime) -> list[Mapping[str, Any]]:
+    """Turn entries into rows of the table; `at` is when those happened that do not say. Raises as `append` does."""
+    return [
+        {"turn_id": entry.turn_id, "kind": entry.kind.value, "at": entry.at or at, "body": encoded(entry.body)}
+        for entry in added
+    ]
 
 
-def _encoded(body: Mapping[str, Any]) -> str:
-    value = storable(body)
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    # What was typed may hold half a surrogate pair, which no database takes but as an escape.
-    return text if text.isascii() or _is_utf8(text) else json.dumps(value, separators=(",", ":"))
-
-
-def _is_utf8(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _finite(value: str | float | None) -> str | float | None:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} cannot be recorded: it is not finite")
-    return value
-
-
-def _zoned(value: date) -> date:
-    if isinstance(value, datetime) and value.tzinfo is None:
-        raise ValueError(f"{value} cannot be recorded: it has no time zone")
-    return value
-
-
-def _key(key: object) -> str:
-    if not isinstance(key, str):
-        raise TypeError(f"a {type(key).__name__} cannot name what is recorded")
-    return str(key)
-
-
-def _insert(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
+def add_rows(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
+    """Add rows within a transaction of somebody's, with what is counted from them, and return their numbers."""
     numbers = [connection.execute(insert(entries).returning(entries.c.seq), row).scalar_one() for row in rows]
+    note_spending(connection, numbers)
     return tuple(numbers)
 
 
@@ -139,4 +90,4 @@ def _turns(connection: Connection, limit: int, before: int | None) -> tuple[tupl
 
 
 def _entry(row: _Row) -> LogEntry:
-    return LogEntry(row.turn_id, EntryKind(row.kind), json.loads(row.body), row.seq, row.at)
+    return LogEntry(row.turn_id, EntryKind(row.kind), decoded(row.body), row.seq, row.at)

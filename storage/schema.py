@@ -7,6 +7,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Dialect,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -17,7 +18,7 @@ from sqlalchemy import (
     false,
 )
 
-REVISION = "0001"
+REVISION = "0002"
 """The migration that makes exactly these tables; kept here so that opening a database need not load Alembic."""
 
 
@@ -104,4 +105,70 @@ entries = Table(
     Index("entries_by_turn", "turn_id", "kind"),
     Index("entries_by_kind", "kind", "seq"),
     sqlite_autoincrement=True,
+)
+
+# Questions that were taken. They stay when they are done: by them it is known what was taken before.
+questions = Table(
+    "questions",
+    metadata,
+    Column("ticket", Integer, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+    Column("channel", Text, nullable=False),
+    Column("conversation", Text, nullable=False),
+    Column("asker", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("handle", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("taken_at", Moment, nullable=False),
+    Column("turn_id", Text, nullable=False),
+    Column("sending", Boolean, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("lease_until", Moment),
+    Index("questions_by_state", "state", "ticket"),
+    Index("questions_by_conversation", "conversation", "ticket"),
+    Index("questions_by_channel", "channel", "ticket"),
+    Index("questions_by_message", "channel", "message"),
+    Index("questions_by_moment", "taken_at"),
+    Index("questions_of_channel", "channel", "taken_at"),
+    Index("questions_of_asker", "asker", "taken_at"),
+    sqlite_autoincrement=True,
+)
+
+# The messages that show the answer to a question, in order.
+posts = Table(
+    "posts",
+    metadata,
+    Column("ticket", Integer, ForeignKey("questions.ticket"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("channel", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Index("posts_by_message", "channel", "message"),
+)
+
+# What turns cost, counted from the log: a row for each entry that closes a turn.
+spending = Table(
+    "spending",
+    metadata,
+    Column("seq", Integer, ForeignKey("entries.seq"), primary_key=True, autoincrement=False),
+    Column("turn_id", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("platform", Text, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("asker", Text, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    Column("cost", Float, nullable=False),
+    Index("spending_by_moment", "at"),
+    Index("spending_of_channel", "channel", "at"),
+    Index("spending_of_asker", "asker", "at"),
+)
+
+# What admins set by command for a channel; the log tells who and when.
+overrides = Table(
+    "overrides",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
 )

@@ -215,3 +215,61 @@ class DocumentChange:
     """Passages that stand already and need no indexing; their positions are brought up to date."""
     drop: tuple[str, ...] = field(default=())
     """Ids of passages that are no longer part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewQuestion:
+    """A question as a platform hands it in. Places and people are named with their platform: `slack:T1/C1`."""
+
+    key: str
+    """Unique over all that is ever taken, and made of the platform's own ids."""
+    channel: str
+    conversation: str
+    user: str
+    message: str
+    """The id of the message that asks; empty for commands."""
+    body: Mapping[str, Any]
+    """All else that is needed to answer it, as JSON has it; its words stand under `text`."""
+    handle: str = field(default="", repr=False)
+    """A secret of the platform's, such as an interaction's token; forgotten when the question is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedQuestion:
+    """A question as the queue has it; its first fields are `NewQuestion`'s."""
+
+    ticket: int
+    """Its number, higher than that of any question taken before."""
+    key: str
+    channel: str
+    conversation: str
+    user: str
+    message: str
+    body: Mapping[str, Any]
+    handle: str = field(repr=False)
+    state: str
+    """`waiting`, `running` or `done`."""
+    outcome: str
+    """How it was done with; empty until then."""
+    taken_at: datetime
+    turn_id: str
+    """The turn of the log that answers it, or did; empty before there is one."""
+    sending: bool
+    """Whether a first post was begun, so that it may stand there although `posted` is empty."""
+    posted: tuple[str, ...]
+    """The ids of the messages that show its answer, in order."""
+    owner: str
+    """The process that runs it; empty when none does."""
+    lease_until: datetime | None
+    """Until when it is that process's own; a lapsed one may be taken over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What turns took of the model."""
+
+    turns: int = 0
+    tokens: int = 0
+    """Of prompts and replies together."""
+    cost: float = 0.0
+    """In the currency of the settings' prices; turns whose cost is not known count nothing."""

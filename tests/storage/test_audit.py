@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.audit import AuditLog, storable
+from storage.audit import AuditLog
 from storage.database import open_database
+from storage.storable import storable
 from storage.types import CheckedClaim, Claim, EntryKind, LogEntry, Step, Verdict
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

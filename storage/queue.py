@@ -1,0 +1,229 @@
+"""The queue: questions that were taken, and how far each has come. What is in it outlives the process.
+
+A question is *waiting* until a process claims it, *running* while that process keeps its lease, and *done* for good,
+unless it is asked again in other words. It is known by its key, so that what arrives twice is taken once.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from storage.database import Database
+from storage.schema import posts, questions
+from storage.storable import decoded, encoded
+from storage.types import NewQuestion, QueuedQuestion
+
+WAITING, RUNNING, DONE = "waiting", "running", "done"
+_FREE: Mapping[str, Any] = {"owner": "", "lease_until": None}
+_NEW: Mapping[str, Any] = {"state": WAITING, "outcome": "", "turn_id": "", "sending": False, **_FREE}
+_CHUNK = 500
+_INSERTS: Mapping[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+_Row = Row[*tuple[Any, ...]]
+
+
+class Queue:
+    """Keeps questions. Every method is one transaction, on the disk when it returns, and raises `StorageError`."""
+
+    def __init__(self, database: Database, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def put(self, question: NewQuestion) -> tuple[QueuedQuestion, bool]:
+        """Keep a question. Returns its row and whether it is new; one of a known key is left as it is.
+
+        Raises:
+            TypeError, ValueError: The body holds what JSON cannot, such as a number that is not finite.
+        """
+        row = {
+            **_NEW,
+            "key": question.key,
+            "channel": question.channel,
+            "conversation": question.conversation,
+            "asker": question.user,
+            "message": question.message,
+            "body": encoded(question.body),
+            "handle": question.handle,
+            "taken_at": self._clock(),
+        }
+        return await self._database.write(lambda connection: _put(connection, row))
+
+    async def open(self, owner: str, now: datetime, *, sole: bool = False) -> tuple[QueuedQuestion, ...]:
+        """Return, oldest first, all that this owner may claim: what waits, and what another's lapsed lease left.
+
+        Args:
+            owner: Who asks: a name that no other process has or had, not even the one before a restart.
+            now: When a lease counts as lapsed.
+            sole: That there is no other process: whatever others ran is free, lapsed or not.
+        """
+        return await self._all(select(questions).where(_free(owner, now, sole=sole)).order_by(questions.c.ticket))
+
+    async def claim(self, ticket: int, owner: str, until: datetime, *, now: datetime, sole: bool = False) -> bool:
+        """Make a question this owner's until then. Returns False if it is not free, as `open` says what is."""
+        change = update(questions).where(questions.c.ticket == ticket, _free(owner, now, sole=sole))
+        claimed = change.values(state=RUNNING, owner=owner, lease_until=until)
+        return await self._database.write(lambda connection: connection.execute(claimed).rowcount == 1)
+
+    async def renew(self, owner: str, until: datetime) -> frozenset[int]:
+        """Prolong the leases of all that this owner runs. Returns their tickets: what is not there, another took."""
+        own = update(questions).where(questions.c.state == RUNNING, questions.c.owner == owner)
+        renewed = own.values(lease_until=until).returning(questions.c.ticket)
+        return await self._database.write(lambda connection: frozenset(connection.execute(renewed).scalars()))
+
+    async def release(self, ticket: int) -> None:
+        """Let a question that runs wait again, with all that was noted of it."""
+        await self._change(ticket, questions.c.state == RUNNING, {"state": WAITING, **_FREE})
+
+    async def note(
+        self,
+        ticket: int,
+        *,
+        turn_id: str | None = None,
+        sending: bool | None = None,
+        posted: Sequence[str] | None = None,
+        text: str | None = None,
+    ) -> None:
+        """Note how far a question has come, whatever its state; what is None stays as it is.
+
+        Args:
+            ticket: Which.
+            turn_id: The turn that answers it; empty for none any more.
+            sending: Whether its first post is begun and not known to have ended.
+            posted: All messages that show its answer, in order.
+            text: Its words, instead of those that it was asked in.
+        """
+        values = {"turn_id": turn_id, "sending": sending}
+        known = {name: value for name, value in values.items() if value is not None}
+        await self._database.write(lambda connection: _note(connection, ticket, known, posted, text))
+
+    async def finish(self, ticket: int, outcome: str) -> None:
+        """Be done with a question, and forget its handle."""
+        await self._change(ticket, None, {"state": DONE, "outcome": outcome, "handle": "", **_FREE})
+
+    async def reopen(self, ticket: int, text: str) -> bool:
+        """Let a question that is done wait again, in other words, for a turn of its own. What was posted stays noted.
+
+        Returns False, and changes nothing, when it is not done.
+        """
+        again = update(questions).where(questions.c.ticket == ticket, questions.c.state == DONE).values(_NEW)
+
+        def reopened(connection: Connection) -> bool:
+            if found := connection.execute(again).rowcount == 1:
+                _note(connection, ticket, {}, None, text)
+            return found
+
+        return await self._database.write(reopened)
+
+    async def get(self, ticket: int) -> QueuedQuestion | None:
+        """Return a question by its ticket; None when there is none."""
+        return await self._one(select(questions).where(questions.c.ticket == ticket))
+
+    async def by_key(self, key: str) -> QueuedQuestion | None:
+        """Return a question by its key; None when it was never taken."""
+        return await self._one(select(questions).where(questions.c.key == key))
+
+    async def conversation(
+        self, conversation: str, *, before: int | None = None, limit: int
+    ) -> tuple[QueuedQuestion, ...]:
+        """Return the last questions of a conversation, newest last: at most `limit`, of tickets below `before`."""
+        query = select(questions).where(questions.c.conversation == conversation)
+        earlier = query if before is None else query.where(questions.c.ticket < before)
+        return (await self._all(earlier.order_by(questions.c.ticket.desc()).limit(limit)))[::-1]
+
+    async def asked(self, *, since: datetime, user: str = "", channel: str = "") -> int:
+        """Return how many questions were taken since then: by a user, in a channel, or of all."""
+        query = select(func.count()).select_from(questions).where(questions.c.taken_at >= since)
+        if user:
+            query = query.where(questions.c.asker == user)
+        if channel:
+            query = query.where(questions.c.channel == channel)
+        return await self._database.read(lambda connection: connection.execute(query).scalar_one())
+
+    async def last(self, channel: str) -> QueuedQuestion | None:
+        """Return the question that was taken last in a channel; None when there is none."""
+        query = select(questions).where(questions.c.channel == channel)
+        return await self._one(query.order_by(questions.c.ticket.desc()).limit(1))
+
+    async def by_message(self, channel: str, message: str) -> QueuedQuestion | None:
+        """Return the question that this message answers or, when it answers none, asks; of several the newest."""
+        answers = select(posts.c.ticket).where(posts.c.channel == channel, posts.c.message == message)
+        asks = (questions.c.channel == channel, questions.c.message == message, questions.c.message != "")
+        newest = select(questions).order_by(questions.c.ticket.desc()).limit(1)
+        return await self._one(newest.where(questions.c.ticket.in_(answers))) or await self._one(newest.where(*asks))
+
+    async def _change(self, ticket: int, condition: ColumnElement[bool] | None, values: Mapping[str, Any]) -> None:
+        change = update(questions).where(questions.c.ticket == ticket).values(values)
+        change = change if condition is None else change.where(condition)
+        await self._database.write(lambda connection: connection.execute(change))
+
+    async def _all(self, query: Select[Any]) -> tuple[QueuedQuestion, ...]:
+        return await self._database.read(lambda connection: _found(connection, query))
+
+    async def _one(self, query: Select[Any]) -> QueuedQuestion | None:
+        found = await self._all(query)
+        return found[0] if found else None
+
+
+def _free(owner: str, now: datetime, *, sole: bool) -> ColumnElement[bool]:
+    left = and_(questions.c.state == RUNNING, questions.c.owner != owner)
+    return or_(questions.c.state == WAITING, left if sole else and_(left, questions.c.lease_until < now))
+
+
+def _put(connection: Connection, row: Mapping[str, Any]) -> tuple[QueuedQuestion, bool]:
+    adding = _INSERTS[connection.dialect.name](questions).values(row).on_conflict_do_nothing(index_elements=["key"])
+    new = connection.execute(adding.returning(questions.c.ticket)).scalar() is not None
+    (found,) = _found(connection, select(questions).where(questions.c.key == row["key"]))
+    return found, new
+
+
+def _note(
+    connection: Connection, ticket: int, values: Mapping[str, Any], posted: Sequence[str] | None, text: str | None
+) -> None:
+    the_question = questions.c.ticket == ticket
+    kept = connection.execute(select(questions.c.channel, questions.c.body).where(the_question)).one_or_none()
+    if kept is None:
+        return
+    changed = dict(values) if text is None else {**values, "body": encoded({**decoded(kept.body), "text": text})}
+    if changed:
+        connection.execute(update(questions).where(the_question).values(changed))
+    if posted is not None:
+        connection.execute(delete(posts).where(posts.c.ticket == ticket))
+        for position, message in enumerate(posted):
+            row = {"ticket": ticket, "position": position, "channel": kept.channel, "message": message}
+            connection.execute(insert(posts), row)
+
+
+def _found(connection: Connection, query: Select[Any]) -> tuple[QueuedQuestion, ...]:
+    rows = connection.execute(query).all()
+    posted = defaultdict[int, list[str]](list)
+    for start in range(0, len(rows), _CHUNK):
+        tickets = [row.ticket for row in rows[start : start + _CHUNK]]
+        by_place = select(posts).where(posts.c.ticket.in_(tickets)).order_by(posts.c.ticket, posts.c.position)
+        for post in connection.execute(by_place):
+            posted[post.ticket].append(post.message)
+    return tuple(_question(row, tuple(posted[row.ticket])) for row in rows)
+
+
+def _question(row: _Row, posted: tuple[str, ...]) -> QueuedQuestion:
+    return QueuedQuestion(
+        ticket=row.ticket,
+        key=row.key,
+        channel=row.channel,
+        conversation=row.conversation,
+        user=row.asker,
+        message=row.message,
+        body=decoded(row.body),
+        handle=row.handle,
+        state=row.state,
+        outcome=row.outcome,
+        taken_at=row.taken_at,
+        turn_id=row.turn_id,
+        sending=row.sending,
+        posted=posted,
+        owner=row.owner,
+        lease_until=row.lease_until,
+    )
