@@ -30,8 +30,11 @@ from storage.embedding.opening import open_embedder
 from storage.lexical import LexicalIndex
 from storage.lock import hold
 from storage.manifest import Manifest
+from storage.overrides import ChannelOverrides
 from storage.passages import PassageStore
+from storage.queue import Queue
 from storage.retrieving import Threads
+from storage.spending import Spending
 
 SYSTEMS: Mapping[str, System] = MappingProxyType({"wikichat": wikichat.answer, "extractive": extractive.answer})
 """Every system by the name that settings and `--system` use."""
@@ -55,6 +58,9 @@ class App:
     passages: PassageStore
     manifest: Manifest
     audit: AuditLog
+    queue: Queue
+    spending: Spending
+    overrides: ChannelOverrides
     systems: Mapping[str, System] = field(default_factory=lambda: SYSTEMS)
     supports: Supports = verbatim
     """The local check that the gate holds every sentence to."""
@@ -122,6 +128,9 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
             store,
             manifest,
             AuditLog(database),
+            Queue(database),
+            Spending(database),
+            ChannelOverrides(database),
             supports=Checker(states, strictness or "normal", names),
             examines=Checker(states, strictness or "strict", names),
             llm=LazyModel(settings.model.plain(), stack) if settings.model.configured else None,

@@ -16,14 +16,13 @@ from bot.turns import Asked
 from ingest.refreshing import refresh
 from pipeline.model import Message, ModelCall
 from pipeline.prompting import Manner, prefix
-from storage.audit import AuditLog
 from tests.fake_model_rules import OPENAI
 from tests.fake_model_server import FakeModelServer, serve
 from tests.fake_model_wire import Ending, Fault, Reply, Request, wire
 from tests.fakes import PageSource
 from tests.pipeline.scripted import quoting
 from tests.pipeline.world import reads_alike
-from tests.storage.stores import opened
+from tests.storage.stores import kept, opened
 
 KEY = OPENAI.key
 PAGES = {
@@ -77,7 +76,7 @@ async def modelled(
             model = ModelValues(**given | changes)
             settings = Settings(home=home, model=model, limits=limits or LimitSettings())
             llm = LazyModel(model.plain(), stack)
-            app = App(settings, store, store.manifest, AuditLog(store.manifest._database), llm=llm)
+            app = App(settings, store, **kept(store), llm=llm)
             yield replace(app, supports=reads_alike, examines=reads_alike), server
 
 

@@ -4,14 +4,19 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from storage.audit import AuditLog
 from storage.database import open_database
 from storage.dense import DenseIndex
 from storage.embedding import Embedder
 from storage.lexical import LexicalIndex
 from storage.manifest import Manifest
+from storage.overrides import ChannelOverrides
 from storage.passages import PassageStore
+from storage.queue import Queue
 from storage.retrieving import Threads
+from storage.spending import Spending
 from tests.fakes import WordEmbedder
 
 
@@ -27,6 +32,18 @@ def opened(home: Path, embedder: Embedder | None = None) -> Iterator[PassageStor
         lexical = LexicalIndex(home / "lexical")
         stack.callback(lexical.close)
         yield PassageStore(Manifest(database), dense, lexical, embedder, threads)
+
+
+def kept(store: PassageStore) -> dict[str, Any]:
+    """Return all else that stands in a store's database, by the names of `App`'s fields."""
+    database = store.manifest._database
+    return {
+        "manifest": store.manifest,
+        "audit": AuditLog(database),
+        "queue": Queue(database),
+        "spending": Spending(database),
+        "overrides": ChannelOverrides(database),
+    }
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,12 @@ from ingest.refreshing import refresh
 from ingest.types import Found, Source, Unreadable
 from pipeline.supporting import Checker
 from pipeline.types import ClaimChecked, Event, Status, Turn
-from storage.audit import AuditLog
 from storage.embedding.lazy_states import LazyStates
 from storage.embedding.opening import open_embedder
 from storage.types import CheckedClaim, EntryKind, LogEntry, Verdict
 from storage.verifying import verify
 from tests.pipeline.scripted import Script, ScriptedLLM
-from tests.storage.stores import opened
+from tests.storage.stores import kept, opened
 
 
 @dataclass(frozen=True)
@@ -120,5 +119,4 @@ def opened_house(home: Path, source: Source, corpus: str) -> Iterator[House]:
     with opened(home, open_embedder("minilm", {})) as store:
         asyncio.run(refresh(source, corpus, store, progress=lambda _: None))
         checker = Checker(LazyStates(home.parent, store.threads.states))
-        audit = AuditLog(store.manifest._database)
-        yield House(App(Settings(home=home), store, store.manifest, audit, supports=checker))
+        yield House(App(Settings(home=home), store, **kept(store), supports=checker))
