@@ -18,7 +18,7 @@ from storage.errors import HomeUnusable, StorageError, UnknownCorpus
 from storage.types import EntryKind, Evidence, SearchQuery
 from storage.verifying import verify
 from tests.fakes import PageSource
-from tests.storage.stores import opened
+from tests.storage.stores import kept, opened
 
 TERMINAL = Asker(platform="terminal", kind="terminal")
 PAGES = {"vault": {"title": "Vault", "": "The vault opens at ten. It closes at six."}}
@@ -65,7 +65,7 @@ async def app(tmp_path):
     with opened(tmp_path) as store:
         await refresh(PageSource(PAGES), "handbook", store, progress=lambda _: None)
         settings = Settings(home=tmp_path)
-        yield App(settings, store, store.manifest, AuditLog(store.manifest._database), SYSTEMS)
+        yield App(settings, store, **kept(store), systems=SYSTEMS)
 
 
 def asking(text="When does the vault open?", system="quoting", **more):
