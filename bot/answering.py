@@ -15,7 +15,7 @@ from bot.access import readable
 from bot.app import CHECKS, App
 from bot.failures import OURS, failed, said, unexpected
 from bot.kits import Tools, equipped
-from bot.turn_record import closing, opening
+from bot.turn_record import closing, interruption, opening
 from bot.turns import Answered, Asked, Failure
 from bot.wording import verdict, wording
 from pipeline.errors import PipelineError
@@ -69,11 +69,25 @@ async def _taken(app: App, asked: Asked, tell: Callable[[Event], None], task: Ta
     scope = _scope(app, asked, catalogue)
     question = Turn("user", asked.text, at=datetime.now(app.settings.zone), language=detect(asked.text[:2_000]))
     talk = Conversation((*asked.earlier, question))
-    turn = _Turn(app, task, talk, scope, system, secrets.token_hex(6), tell)
+    turn = _Turn(app, task, talk, scope, system, asked.id or secrets.token_hex(6), tell)
     read = {corpus.name: corpus.refreshed for corpus in catalogue if corpus.name in scope}
     ran = {"task": task.name, "system": system, "model": app.model, **app.versions}
     await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, opening(asked, talk, read, ran)))
     return await _run(turn)
+
+
+async def close_interrupted(app: App, turn_id: str) -> bool:
+    """Close a turn that was opened and never closed; return whether there was one. Nobody may be running it.
+
+    Raises:
+        StorageError: the record cannot be read or written.
+    """
+    entries = await app.audit.turn(turn_id)
+    kinds = {entry.kind for entry in entries}
+    if EntryKind.TURN_OPENED not in kinds or EntryKind.TURN_CLOSED in kinds:
+        return False
+    await app.audit.append(interruption(turn_id, language=str(entries[0].body.get("language", ""))))
+    return True
 
 
 class UnknownSystem(PipelineError):
@@ -151,9 +165,11 @@ def _answered(turn: _Turn, tools: Tools, status: Status, failure: Failure | None
 
 
 def _scope(app: App, asked: Asked, catalogue: Sequence[Corpus]) -> tuple[str, ...]:
-    """Return the corpora that this turn may read."""
+    """Return the corpora that this turn may read. To name one out of reach is an error, whatever keeps it so."""
     readers = app.settings.readers
     allowed = readable({corpus.name: readers.get(corpus.name, ()) for corpus in catalogue}, asked.asker)
+    if asked.within is not None:
+        allowed = tuple(name for name in allowed if name in asked.within)
     for name in asked.corpora:
         if name not in allowed:
             known = ", ".join(allowed) or "none yet: run `footnote ingest folder PATH --corpus NAME`"

@@ -53,7 +53,7 @@ def _search(body: Mapping[str, Any], *, full: bool) -> Iterator[Padding]:
     hits: Sequence[Any] = body.get("hits", ())
     found = f"error: {body['error']}" if "error" in body else counted(len(hits), "passage")
     yield line(f"“{body.get('query', '')}”{when}: {found}")
-    for passage, score in hits if full else ():
+    for passage, score, *_ in hits if full else ():
         yield line(f"{passage} {score:.2f}", depth=2)
 
 

@@ -1,13 +1,18 @@
 """What the log keeps of a turn: pure functions from values to entries. `answering` appends them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from bot.turns import Answered, Asked
+from bot.turns import Answered, Asked, Failure
+from bot.words import say
 from pipeline.saying import Withheld
-from pipeline.types import AnsweredSentence, Conversation
+from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Usage
 from storage.types import EntryKind, Hit, LogEntry, Step
+
+INTERRUPTED = "interrupted"
+"""The kind of failure of a turn that was cut short with its process."""
 
 
 def opening(
@@ -16,14 +21,19 @@ def opening(
     """Return what is known before anything is answered: who asks what, what may be read, and what will answer.
 
     `corpora` are those that may be read, each with its last refresh; `ran` names the task, the system, the models that
-    may be asked, and the versions of everything.
+    may be asked, and the versions of everything. What was said earlier may come from other corpora than may be read
+    now: whoever sees how this answer was made sees something of them, so they are named.
     """
     return {
         "asker": asked.asker,
         "thread": asked.thread,
+        "message": asked.message,
+        "ticket": asked.ticket,
+        "because": asked.because,
         "question": talk.question.text,
         "language": talk.question.language,
         "earlier": [turn.text for turn in talk.earlier],
+        "earlier_corpora": sorted({corpus for turn in talk.earlier for corpus in turn.corpora}),
         "corpora": corpora,
         **ran,
     }
@@ -56,10 +66,28 @@ def closing(
     return (*(_step(answered, step) for step in steps), LogEntry(answered.answer_id, EntryKind.TURN_CLOSED, body))
 
 
+def interruption(turn_id: str, *, language: str) -> LogEntry:
+    """Return the end of a turn that its process did not live to close. What it had done is not known."""
+    answered = Answered(
+        turn_id,
+        Answer(Status.FAILED),
+        say("failed", language),
+        system="",
+        model=None,
+        usage=Usage(),
+        seconds=0.0,
+        failure=Failure(INTERRUPTED, "The process ended before the turn did.", "The question is asked again."),
+    )
+    (closed,) = closing(answered, (), (), ())
+    return closed
+
+
 def _step(answered: Answered, step: Step) -> LogEntry:
     body = {**step.facts, "stage": step.stage, "milliseconds": step.milliseconds}
     return LogEntry(answered.answer_id, EntryKind.STEP, body)
 
 
-def _page(hit: Hit) -> Mapping[str, str]:
-    return {"passage_id": hit.passage.id, "title": hit.document.title, "url": hit.document.url}
+def _page(hit: Hit) -> Mapping[str, Any]:
+    """Keep a page whole, so that it can be shown again; the first three are what a list of pages shows."""
+    named = {"passage_id": hit.passage.id, "title": hit.document.title, "url": hit.document.url}
+    return named | {part.name: getattr(hit, part.name) for part in fields(hit)}

@@ -18,6 +18,8 @@ class Turn:
     language: str = ""
     titles: tuple[str, ...] = ()
     """For a turn of the bot's: the titles of the pages it cited, most cited first."""
+    corpora: tuple[str, ...] = ()
+    """For a turn of the bot's: the corpora that it was made from, as far as they are known."""
 
 
 @dataclass(frozen=True, slots=True)

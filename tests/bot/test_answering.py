@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bot.access import Asker
-from bot.answering import UnknownSystem, answer
+from bot.answering import UnknownSystem, answer, close_interrupted
 from bot.app import App
 from bot.settings import LimitSettings, Settings
 from bot.turns import Asked
@@ -15,7 +15,7 @@ from pipeline.systems import extractive
 from pipeline.types import CitedSentence, Status
 from storage.audit import AuditLog
 from storage.errors import HomeUnusable, StorageError, UnknownCorpus
-from storage.types import EntryKind, Evidence, SearchQuery
+from storage.types import EntryKind, Evidence, LogEntry, SearchQuery
 from storage.verifying import verify
 from tests.fakes import PageSource
 from tests.storage.stores import kept, opened
@@ -214,3 +214,55 @@ async def test_who_may_read_nothing_is_shown_nothing(app):
 
     assert done.answer.status is Status.ABSTAINED
     assert done.answer.nearest == ()
+
+
+async def test_a_channel_s_scope_is_narrowed_without_a_word(app):
+    """What `within` names and cannot be read is passed over; what is read is on record."""
+    done = await answer(app, asking(within=("handbook", "secret")), lambda _: None)
+    narrowed = await answer(app, asking(within=("secret",), system="extractive"), lambda _: None)
+    closed = await answer(app, asking(within=(), system="extractive"), lambda _: None)
+
+    assert done.answer.status is Status.ANSWERED
+    assert [one.answer.status for one in (narrowed, closed)] == [Status.ABSTAINED] * 2
+    assert narrowed.answer.nearest == ()
+    opened = [(await app.audit.turn(one.answer_id))[0].body for one in (done, narrowed, closed)]
+    assert [list(body["corpora"]) for body in opened] == [["handbook"], [], []]
+
+
+async def test_a_corpus_outside_a_channel_s_scope_is_not_told_apart_from_none(app):
+    """Its name is in no hint either."""
+    with pytest.raises(UnknownCorpus, match="to read here") as raised:
+        await answer(app, asking(within=(), corpora=("handbook",)), lambda _: None)
+
+    assert "handbook" not in raised.value.hint
+
+
+async def test_the_record_says_where_a_question_came_from(app):
+    """Its message and ticket, why this system, and the id that the desk gave the turn."""
+    asked = asking(id="abc123abc123", message="17.5", ticket=7, because="tokens_per_day", thread="17.1")
+
+    done = await answer(app, asked, lambda _: None)
+
+    opened, step, _ = await app.audit.turn("abc123abc123")
+    assert done.answer_id == "abc123abc123"
+    assert {name: opened.body[name] for name in ("message", "ticket", "because", "thread")} == {
+        "message": "17.5",
+        "ticket": 7,
+        "because": "tokens_per_day",
+        "thread": "17.1",
+    }
+    assert opened.body["asker"]["platform"] == "terminal"
+    assert [hit[2] for hit in step.body["hits"]] == ["handbook"]
+
+
+async def test_a_turn_that_was_cut_short_is_closed_once(app):
+    """It failed; a closed turn and one that never was stay as they are."""
+    await app.audit.append(LogEntry("cut", EntryKind.TURN_OPENED, {"question": "?", "language": "de"}))
+    done = await answer(app, asking(), lambda _: None)
+
+    closed = [await close_interrupted(app, turn) for turn in ("cut", "cut", done.answer_id, "never")]
+
+    assert closed == [True, False, False, False]
+    _, end = await app.audit.turn("cut")
+    assert (end.kind, end.body["status"], end.body["failure"]["kind"]) == ("turn_closed", "failed", "interrupted")
+    assert end.body["text"].startswith("Ich konnte")

@@ -24,7 +24,12 @@ async def test_every_search_becomes_a_step() -> None:
 
     (step,) = recorder.steps
     assert step.stage == "search"
-    assert step.facts == {"query": "days of leave", "time": 2026, "k": 5, "hits": (("leave.md#0", hits[0].score),)}
+    assert step.facts == {
+        "query": "days of leave",
+        "time": 2026,
+        "k": 5,
+        "hits": ((*("leave.md#0", hits[0].score), "handbook"),),
+    }
     assert step.milliseconds >= 0
 
 
