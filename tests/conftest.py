@@ -9,9 +9,6 @@ import hypothesis
 import pytest
 
 
-_OURS = ("FOOTNOTE_", "OPENAI_", "AZURE_OPENAI_", "SLACK_", "DISCORD_")
-
-
 class NetworkForbidden(Exception):
     """A test reached for the network. Tests speak with servers on 127.0.0.1, or with none."""
 
@@ -42,6 +39,9 @@ hypothesis.settings.register_profile(
     derandomize=bool(os.environ.get("CI")),
 )
 hypothesis.settings.load_profile("footnote")
+
+
+_OURS = ("FOOTNOTE_", "OPENAI_", "AZURE_OPENAI_", "SLACK_", "DISCORD_")
 
 
 @pytest.fixture(autouse=True)
