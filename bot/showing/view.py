@@ -100,6 +100,10 @@ class View:
     buttons: tuple[Button, ...] = ()
     done: bool = False
     """Whether nothing more will come."""
+    nearness: float = 0.0
+    """How near the quote is to what was asked, as a cosine: only a nearer one takes its place. Not shown."""
+    titles: tuple[tuple[str, str], ...] = ()
+    """The pages of what was found for claims, by passage id, to name what supports one. Not shown by itself."""
 
 
 @dataclass(frozen=True, slots=True)

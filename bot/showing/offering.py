@@ -1,0 +1,36 @@
+"""Which buttons stand beneath what is shown, and what they are called; pure."""
+
+from bot.showing.view import Action, Button
+from bot.words import say
+from pipeline.types import Status
+
+_LABELS = {Action.UP: "👍", Action.DOWN: "👎"}
+_JUDGED = (Status.ANSWERED, Status.ABSTAINED)
+_NO_HELP = (Status.CHATTED, Status.CANCELLED)
+
+
+def stopping(ticket: int, language: str) -> tuple[Button, ...]:
+    """Return what can be pressed while a question waits or runs."""
+    return (_button(Action.STOP, ticket, language),)
+
+
+def after_answer(ticket: int, language: str, status: Status, *, only_asker: bool, ask: bool) -> tuple[Button, ...]:
+    """Return what can be pressed once it is done.
+
+    Args:
+        ticket: The question's number.
+        language: The asker's.
+        status: How it ended.
+        only_asker: Whether only the asker sees it.
+        ask: Whether there are people to ask.
+    """
+    actions = [Action.EVIDENCE, Action.UP, Action.DOWN] if status in _JUDGED else []
+    if ask and status not in _NO_HELP:
+        actions.append(Action.ASK)
+    if status is Status.ANSWERED:
+        actions.append(Action.SHARE if only_asker else Action.RETRACT)
+    return tuple(_button(action, ticket, language) for action in actions)
+
+
+def _button(action: Action, ticket: int, language: str) -> Button:
+    return Button(action, _LABELS.get(action) or say(f"button_{action.value}", language), ticket)
