@@ -1,0 +1,161 @@
+"""The nightly job: each night once, whatever the clock does, missed ones made up for, and nothing ends it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.schedule import Nightly, night_after, scheduled
+
+BERLIN, LORD_HOWE, APIA = ZoneInfo("Europe/Berlin"), ZoneInfo("Australia/Lord_Howe"), ZoneInfo("Pacific/Apia")
+MISSED = datetime.now(UTC) - timedelta(days=3)
+
+
+def _nights(start: datetime, count: int, at: time, zone: ZoneInfo) -> list[datetime]:
+    trigger, nights = Nightly(at, zone), []
+    previous: datetime | None = None
+    for _ in range(count):
+        previous = trigger.get_next_fire_time(previous, start)
+        nights.append(previous)
+    return nights
+
+
+def _utc(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=UTC)  # type: ignore[arg-type, misc]
+
+
+def test_a_night_that_the_clock_skips_comes_as_much_later() -> None:
+    """02:30 of 29 March 2026 does not exist in Berlin; 03:30 does."""
+    nights = _nights(datetime(2026, 3, 28, 12, tzinfo=BERLIN), 3, time(2, 30), BERLIN)
+
+    assert nights == [_utc(2026, 3, 29, 1, 30), _utc(2026, 3, 30, 0, 30), _utc(2026, 3, 31, 0, 30)]
+    assert nights[0].astimezone(BERLIN).time() == time(3, 30)
+
+
+def test_a_night_in_the_hour_that_comes_twice_comes_once() -> None:
+    """The first 02:30 of 25 October 2026 in Berlin, and not the second."""
+    nights = _nights(datetime(2026, 10, 24, 12, tzinfo=BERLIN), 2, time(2, 30), BERLIN)
+
+    assert nights == [_utc(2026, 10, 25, 0, 30), _utc(2026, 10, 26, 1, 30)]
+
+
+def test_asked_between_the_two_hours_the_next_night_is_tomorrow_s() -> None:
+    """A restart in the doubled hour repeats nothing."""
+    between = datetime(2026, 10, 25, 2, 10, tzinfo=BERLIN, fold=1)
+
+    assert night_after(between, time(2, 30), BERLIN) == _utc(2026, 10, 26, 1, 30)
+
+
+@given(
+    start=st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
+    at=st.times().map(lambda moment: moment.replace(second=0, microsecond=0, fold=0)),
+    zone=st.sampled_from([BERLIN, LORD_HOWE, ZoneInfo("America/Sao_Paulo"), ZoneInfo("Africa/Casablanca")]),
+)
+def test_every_day_has_its_night_once(start: datetime, at: time, zone: ZoneInfo) -> None:
+    """Over 400 days of any zone: always later, never two in less than 22 hours, none left out."""
+    nights = _nights(start, 400, at, zone)
+    gaps = [(later - earlier) / timedelta(hours=1) for earlier, later in pairwise(nights)]
+
+    assert nights[0] > start
+    assert 22 <= min(gaps) <= max(gaps) <= 26
+    assert round((nights[-1] - nights[0]) / timedelta(days=1)) == 399
+
+
+def test_a_day_that_a_country_skips_has_no_night() -> None:
+    """Samoa had no 30 December 2011; the nights before and after come once."""
+    nights = _nights(datetime(2011, 12, 29, 12, tzinfo=APIA), 2, time(3), APIA)
+
+    assert [night.astimezone(APIA).date() for night in nights] == [date(2011, 12, 31), date(2012, 1, 1)]
+
+
+class _Work:
+    """What is done at night, scripted: it counts, tells, waits and raises."""
+
+    def __init__(self, error: Exception | None = None, *, endless: bool = False) -> None:
+        self.begun = asyncio.Event()
+        self.count = 0
+        self.cancelled = False
+        self._error = error
+        self._endless = endless
+
+    async def __call__(self) -> None:
+        self.count += 1
+        self.begun.set()
+        try:
+            if self._endless:
+                await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+        if self._error:
+            raise self._error
+
+
+async def _during(
+    work: Callable[[], Awaitable[None]], since: datetime, meanwhile: Callable[[], Awaitable[object]]
+) -> None:
+    at = (datetime.now(UTC) - timedelta(hours=1)).time().replace(second=0, microsecond=0)
+    async with scheduled(work, at=at, zone=UTC, since=since, pulse=0.001):
+        await meanwhile()
+
+
+async def _pulses() -> None:
+    """Let the scheduler look at the clock some times."""
+    for _ in range(20):
+        await asyncio.sleep(0.001)
+
+
+def test_missed_nights_are_made_up_for_by_one() -> None:
+    """Three were slept through."""
+    work = _Work()
+
+    async def run() -> None:
+        async def meanwhile() -> None:
+            await work.begun.wait()
+            await _pulses()
+
+        await asyncio.wait_for(_during(work, MISSED, meanwhile), 10)
+
+    asyncio.run(run())
+
+    assert work.count == 1
+
+
+def test_nothing_happens_before_its_time() -> None:
+    """The last night was an hour ago."""
+    work = _Work()
+    asyncio.run(_during(work, datetime.now(UTC), _pulses))
+
+    assert work.count == 0
+
+
+def test_what_goes_wrong_is_logged_and_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """The schedule goes on."""
+    work = _Work(ValueError("broken"))
+
+    async def run() -> None:
+        async def meanwhile() -> None:
+            await work.begun.wait()
+            await _pulses()
+
+        await asyncio.wait_for(_during(work, MISSED, meanwhile), 10)
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(run())
+
+    assert [record.name for record in caplog.records] == ["ingest.schedule"]
+    assert "the next night comes all the same" in caplog.text
+
+
+def test_work_under_way_is_cancelled_and_waited_for_at_the_end() -> None:
+    """It has let go of everything when the block is left."""
+    work = _Work(endless=True)
+    asyncio.run(asyncio.wait_for(_during(work, MISSED, work.begun.wait), 10))
+
+    assert (work.count, work.cancelled) == (1, True)
