@@ -5,23 +5,19 @@ Each imports what it opens only when it is walked through: `footnote --help` loa
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
 
     from bot.app import App, Records
+    from bot.home import Home
     from bot.settings import Settings
-    from bot.turns import Answered, Asked
-    from ingest.refreshing import Progress, RefreshReport
-    from ingest.types import Source
     from pipeline.llm.settings import ModelSettings
     from pipeline.model import LLM
-    from pipeline.types import Event
-    from storage.passages import PassageStore
 
 
 class OpenApp(Protocol):
@@ -32,36 +28,31 @@ class OpenApp(Protocol):
         ...
 
 
-class Refresh(Protocol):
-    """Brings a corpus up to date with its source."""
-
-    def __call__(
-        self, source: Source, corpus: str, store: PassageStore, *, progress: Callable[[Progress], None]
-    ) -> Awaitable[RefreshReport]:
-        """Do it, and report."""
-        ...
-
-
-class TakeTurn(Protocol):
-    """Takes up what somebody asks, and returns what came of it."""
-
-    def __call__(self, app: App, asked: Asked, tell: Callable[[Event], None]) -> Coroutine[Any, Any, Answered]:
-        """Do it; `tell` hears what happens meanwhile."""
-        ...
-
-
-class OpenFolder(Protocol):
-    """Makes a source of a folder."""
-
-    def __call__(self, path: Path, *, url_base: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> Source:
-        """Make it. Raises an error that says what to do if there is no such folder."""
-        ...
-
-
 def _open_app(settings: Settings, *, rebuilding: bool = False) -> AbstractAsyncContextManager[App]:
     from bot.app import open_app
 
     return open_app(settings, rebuilding=rebuilding)
+
+
+@asynccontextmanager
+async def _open_home(settings: Settings) -> AsyncIterator[Home]:
+    """Reach the home through the server that has it open, or else open it.
+
+    Raises:
+        HomeLocked: Another process owns it, and is no server that answers.
+    """
+    from bot.control.reaching import reached
+
+    # A server is asked first: it answers within milliseconds, and only where there is none is anything heavy loaded.
+    async with reached(settings.home) as remote:
+        if remote:
+            yield remote
+            return
+    from bot.app import open_app
+    from bot.local_home import LocalHome
+
+    async with open_app(settings) as app:
+        yield LocalHome(app)
 
 
 def _open_records(settings: Settings) -> AbstractAsyncContextManager[Records]:
@@ -70,53 +61,18 @@ def _open_records(settings: Settings) -> AbstractAsyncContextManager[Records]:
     return open_records(settings)
 
 
-def _open_folder(path: Path, *, url_base: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> Source:
-    from ingest.sources.folder import Folder
-
-    return Folder(path, url_base=url_base, include=include, exclude=exclude)
-
-
-def _open_dump(dump: Path) -> Source:
-    from ingest.sources.wikipedia_dump import WikipediaDump
-
-    return WikipediaDump(dump)
-
-
 def _open_model(settings: ModelSettings) -> AbstractAsyncContextManager[LLM]:
     from pipeline.llm.opening import open_model
 
     return open_model(settings)
 
 
-async def _answer(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answered:
-    from bot.answering import answer
-
-    return await answer(app, asked, tell)
-
-
-async def _check(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answered:
-    from bot.answering import check
-
-    return await check(app, asked, tell)
-
-
-async def _refresh(
-    source: Source, corpus: str, store: PassageStore, *, progress: Callable[[Progress], None]
-) -> RefreshReport:
-    from ingest.refreshing import refresh
-
-    return await refresh(source, corpus, store, progress=progress)
-
-
 @dataclass(frozen=True, slots=True)
 class Doors:
     """What commands do the work with."""
 
+    open_home: Callable[[Settings], AbstractAsyncContextManager[Home]] = _open_home
+    """For all that can be done beside a server as well."""
     open_app: OpenApp = _open_app
     open_records: Callable[[Settings], AbstractAsyncContextManager[Records]] = _open_records
-    answer: TakeTurn = _answer
-    open_folder: OpenFolder = _open_folder
-    open_dump: Callable[[Path], Source] = _open_dump
-    refresh: Refresh = _refresh
-    check: TakeTurn = _check
     open_model: Callable[[ModelSettings], AbstractAsyncContextManager[LLM]] = _open_model

@@ -17,7 +17,7 @@ from bot.watching import watching
 from pipeline.types import Status
 
 if TYPE_CHECKING:
-    from bot.app import App
+    from bot.home import Home
     from bot.turns import Answered, Asked
     from storage.types import Hit
 
@@ -101,24 +101,24 @@ def given(text: str) -> str:
 
 
 async def _ask(frame: Frame, asked: "Asked") -> "Answered":
-    async with frame.doors.open_app(frame.settings) as app:
+    async with frame.doors.open_home(frame.settings) as home:
         with watching(frame.output) as tell:
-            done = await frame.doors.answer(app, asked, tell)
-        if done.answer.status is Status.ABSTAINED and not await app.manifest.corpora():
+            done = await home.answer(asked, tell)
+        if done.answer.status is Status.ABSTAINED and not await home.corpora():
             frame.output.note(NOTHING.line())
         return done
 
 
 async def _search(frame: Frame, query: str, corpora: Sequence[str], count: int) -> "tuple[Hit, ...]":
-    async with frame.doors.open_app(frame.settings) as app:
-        return await app.passages.search(query, await _chosen(app, corpora), count)
+    async with frame.doors.open_home(frame.settings) as home:
+        return await home.search(query, await _chosen(home, corpora), count)
 
 
-async def _chosen(app: "App", wanted: Sequence[str]) -> tuple[str, ...]:
+async def _chosen(home: "Home", wanted: Sequence[str]) -> tuple[str, ...]:
     """Return the corpora to look in. Raises `UnknownCorpus` where there is none of that name, or none at all."""
     from storage.errors import UnknownCorpus
 
-    there = [corpus.name for corpus in await app.manifest.corpora()]
+    there = [corpus.name for corpus in await home.corpora()]
     if not there:
         raise UnknownCorpus(NOTHING.message, hint=NOTHING.hint)
     for name in wanted:

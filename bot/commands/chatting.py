@@ -24,7 +24,7 @@ from bot.sanitizing import encodable, one_line
 from bot.watching import watching
 
 if TYPE_CHECKING:
-    from bot.app import App
+    from bot.home import Home
     from bot.turns import Answered
     from pipeline.types import Turn
 
@@ -34,21 +34,21 @@ T = TypeVar("T")
 
 def chat(context: typer.Context, corpora: Corpora = None, system: System = "", *, as_json: AsJson = False) -> None:
     """Hold a conversation: follow-up questions understand what was said before."""
-    with command(context, as_json=as_json) as frame, _opened(frame) as (runner, app):
-        answers = converse(_ways(frame, runner, app, tuple(corpora or ()), system))
+    with command(context, as_json=as_json) as frame, _opened(frame) as (runner, home):
+        answers = converse(_ways(frame, runner, home, tuple(corpora or ()), system))
         if as_json:
             frame.output.give(documents.chatted(answers))
 
 
 @contextmanager
-def _opened(frame: Frame) -> "Iterator[tuple[asyncio.Runner, App]]":
-    """Open the app on a loop that runs only while a question is answered, so that the prompt may block."""
+def _opened(frame: Frame) -> "Iterator[tuple[asyncio.Runner, Home]]":
+    """Open the home on a loop that runs only while a question is answered, so that the prompt may block."""
     # Nothing is left to stop once the conversation has ended: Ctrl-C is not heard from then on.
     with ExitStack() as ended, asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        app = runner.run(stack.enter_async_context(frame.doors.open_app(frame.settings)))
+        home = runner.run(stack.enter_async_context(frame.doors.open_home(frame.settings)))
         try:
-            yield runner, app
+            yield runner, home
         finally:
             ended.enter_context(_on_interrupt(lambda: None))
             atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
@@ -96,7 +96,7 @@ def _on_interrupt(press: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _ways(frame: Frame, runner: asyncio.Runner, app: "App", corpora: tuple[str, ...], system: str) -> Ways:
+def _ways(frame: Frame, runner: asyncio.Runner, home: "Home", corpora: tuple[str, ...], system: str) -> Ways:
     from bot.turns import Asked
 
     output, zone, thread = frame.output, frame.settings.zone, secrets.token_hex(6)
@@ -108,7 +108,7 @@ def _ways(frame: Frame, runner: asyncio.Runner, app: "App", corpora: tuple[str, 
         asked = Asked(question, at_terminal(), thread=thread, earlier=said, corpora=corpora, system=system)
         try:
             with watching(output, last.say if _flows(output) else None) as tell:
-                return stoppable(runner, frame.doors.answer(app, asked, tell))
+                return stoppable(runner, home.answer(asked, tell))
         finally:
             last.close()
 

@@ -37,9 +37,9 @@ def check(
 
 
 async def _check(frame: Frame, asked: "Asked") -> "Answered":
-    async with frame.doors.open_app(frame.settings) as app:
+    async with frame.doors.open_home(frame.settings) as home:
         with watching(frame.output) as tell:
-            done = await frame.doors.check(app, asked, tell)
-        if not done.failure and not done.answer.citations and not await app.manifest.corpora():
+            done = await home.check(asked, tell)
+        if not done.failure and not done.answer.citations and not await home.corpora():
             frame.output.note(NOTHING.line())
         return done

@@ -24,10 +24,8 @@ from bot.tables import counted
 from bot.values import web_address
 
 if TYPE_CHECKING:
-    from bot.app import App
-    from bot.doors import Doors
+    from bot.home import Home
     from ingest.refreshing import Progress, RefreshReport
-    from ingest.types import Source
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -111,16 +109,16 @@ def everything(context: typer.Context, *, as_json: AsJson = False) -> None:
 
 
 async def _one(frame: Frame, corpus: str, source: SourceSettings) -> "RefreshReport":
-    async with frame.doors.open_app(frame.settings) as app:
-        return await _refreshed(frame, app, corpus, source)
+    async with frame.doors.open_home(frame.settings) as home:
+        return await _refreshed(frame, home, corpus, source)
 
 
 async def _all(frame: Frame, wanted: Mapping[str, SourceSettings]) -> "tuple[list[RefreshReport], dict[str, Fault]]":
     reports, faults = [], {}
-    async with frame.doors.open_app(frame.settings) as app:
+    async with frame.doors.open_home(frame.settings) as home:
         for corpus, source in wanted.items():
             try:
-                reports.append(await _refreshed(frame, app, corpus, source))
+                reports.append(await _refreshed(frame, home, corpus, source))
             except Exception as error:
                 if not isinstance(error, Mendable):
                     raise
@@ -128,17 +126,10 @@ async def _all(frame: Frame, wanted: Mapping[str, SourceSettings]) -> "tuple[lis
     return reports, faults
 
 
-async def _refreshed(frame: Frame, app: "App", corpus: str, given: SourceSettings) -> "RefreshReport":
-    source = _opened(frame.doors, given)
+async def _refreshed(frame: Frame, home: "Home", corpus: str, source: SourceSettings) -> "RefreshReport":
     with told_progress(frame.output.err, label=corpus, unit="documents") as tell:
 
         def progress(step: "Progress") -> None:
             tell(step.done, step.total, counted(step.passages, "passage"))
 
-        return await frame.doors.refresh(source, corpus, app.passages, progress=progress)
-
-
-def _opened(doors: "Doors", given: SourceSettings) -> "Source":
-    if isinstance(given, WikipediaSettings):
-        return doors.open_dump(given.dump)
-    return doors.open_folder(given.path, url_base=given.url_base, include=given.include, exclude=given.exclude)
+        return await home.refresh(corpus, source, progress)

@@ -2,16 +2,16 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from bot.doors import Doors
-from bot.settings import Settings
+from bot.home import Home
+from bot.settings import Settings, SourceSettings
 from bot.turns import Answered, Asked, Failure
 from ingest.refreshing import Progress, RefreshReport
 from pipeline.types import Answer, AnsweredSentence, Event, Searching, Status, Usage
@@ -127,15 +127,13 @@ class House:
 
     def doors(self) -> Doors:
         """Return the doors into this house."""
-        return Doors(
-            self._open_app,
-            self._open_records,
-            self._answer,
-            self._open_folder,
-            self._open_dump,
-            self._refresh,
-            self._answer,
-        )
+        return Doors(self._open_home, self._open_app, self._open_records)
+
+    @asynccontextmanager
+    async def _open_home(self, settings: Settings) -> AsyncIterator[Home]:
+        del settings
+        self.opened.append(False)
+        yield HouseHome(self)
 
     @asynccontextmanager
     async def _open_app(self, settings: Settings, *, rebuilding: bool = False) -> AsyncIterator[Any]:
@@ -147,44 +145,52 @@ class House:
         del settings
         yield SimpleNamespace(audit=_Audit(self.record), manifest=_Manifest(self.corpora))
 
-    async def search(self, text: str, corpora: tuple[str, ...], k: int) -> tuple[Hit, ...]:
-        """Return the scripted hits."""
-        self.searched.append((text, corpora, k))
-        return self.hits
-
     async def reindex(self, progress: Callable[[int, int], None]) -> int:
         """Say that it was done."""
         progress(12, 12)
         return 12
 
-    async def _answer(self, app: Any, asked: Asked, tell: Callable[[Event], None]) -> Answered:
-        del app
-        self.asked.append(asked)
+
+@dataclass
+class HouseHome:
+    """The house's home."""
+
+    house: House
+
+    async def answer(self, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+        """Give the scripted answer, or wait to be stopped."""
+        house = self.house
+        house.asked.append(asked)
         tell(Searching(asked.text))
-        if self.interrupted:
-            self.interrupted -= 1
+        if house.interrupted:
+            house.interrupted -= 1
             signal.raise_signal(signal.SIGINT)
             await asyncio.Event().wait()
-        if isinstance(self.answer, BaseException):
-            raise self.answer
-        return self.answer
+        if isinstance(house.answer, BaseException):
+            raise house.answer
+        return house.answer
 
-    def _open_folder(self, path: Path, **patterns: Any) -> Any:
-        self.sources.append({"path": path, **patterns})
-        return self
+    async def check(self, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+        """Do the same."""
+        return await self.answer(asked, tell)
 
-    def _open_dump(self, dump: Path) -> Any:
-        self.sources.append({"dump": dump})
-        return self
+    async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
+        """Return the scripted hits."""
+        self.house.searched.append((query, tuple(corpora), count))
+        return self.house.hits
 
-    async def _refresh(
-        self, source: Any, corpus: str, store: Any, *, progress: Callable[[Progress], None]
-    ) -> RefreshReport:
-        del source, corpus, store
-        progress(Progress(3, 3, 9, 1.5))
-        if isinstance(self.report, Exception):
-            raise self.report
-        return self.report
+    async def corpora(self) -> tuple[CorpusInfo, ...]:
+        """Return the scripted corpora."""
+        return self.house.corpora
+
+    async def refresh(self, corpus: str, source: SourceSettings, tell: Callable[[Progress], None]) -> RefreshReport:
+        """Report as scripted."""
+        del corpus
+        self.house.sources.append(source.model_dump(exclude={"type"}))
+        tell(Progress(3, 3, 9, 1.5))
+        if isinstance(self.house.report, Exception):
+            raise self.house.report
+        return self.house.report
 
 
 @dataclass

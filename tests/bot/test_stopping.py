@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from bot.app import App
 from bot.cli import app
 from bot.commands.chatting import stoppable
 from bot.commands.frame import Invocation
+from bot.home import Home
 from bot.settings import Settings
 from tests.bot.house import House
 
@@ -60,8 +60,8 @@ def test_ctrl_c_at_the_end_of_a_conversation_is_not_heard() -> None:
     closed: list[str] = []
 
     @asynccontextmanager
-    async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIterator[App]:
-        async with plain.open_app(settings, rebuilding=rebuilding) as opened:
+    async def open_home(settings: Settings) -> AsyncIterator[Home]:
+        async with plain.open_home(settings) as opened:
             yield opened
             for _ in range(2):
                 signal.raise_signal(signal.SIGINT)
@@ -69,7 +69,7 @@ def test_ctrl_c_at_the_end_of_a_conversation_is_not_heard() -> None:
             closed.append("all")
 
     plain, before = House().doors(), signal.getsignal(signal.SIGINT)
-    result = CliRunner().invoke(app, ["chat"], obj=Invocation(replace(plain, open_app=open_app)), input="a\n")
+    result = CliRunner().invoke(app, ["chat"], obj=Invocation(replace(plain, open_home=open_home)), input="a\n")
 
     assert (result.exit_code, result.stderr, closed) == (0, "", ["all"])
     assert signal.getsignal(signal.SIGINT) is before

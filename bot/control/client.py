@@ -1,0 +1,129 @@
+"""A home that another process serves: `bot.home.Home` over its control socket."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+from bot.control import wire
+from bot.settings import SourceSettings
+from bot.turns import Answered, Asked, Failure
+from bot.versions import VERSION
+from ingest.refreshing import Progress, RefreshReport
+from pipeline.types import Event
+from storage.types import CorpusInfo, Hit
+
+T = TypeVar("T")
+
+HANDSHAKE_SECONDS = 5.0
+"""A server that does not say who it is within this time does not answer."""
+_CONNECT = httpx.Timeout(None, connect=HANDSHAKE_SECONDS)
+
+
+class RemoteError(Exception):
+    """Something went wrong at the server, or with it. `str()` is one plain line; `hint` says what to do."""
+
+    def __init__(self, message: str, *, kind: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.hint = hint
+
+
+class OtherVersion(RemoteError):
+    """The server runs another version of the code."""
+
+    def __init__(self, server: wire.Hello) -> None:
+        theirs = server.version if server.version != VERSION else "another one of the same number"
+        super().__init__(
+            f"The server here (process {server.pid}) is of another version: this is {VERSION}, it is {theirs}.",
+            kind="other_version",
+            hint="Stop it, start `footnote serve` again, and run the command again.",
+        )
+
+
+class ServerGone(RemoteError):
+    """The server ended in the middle of it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The server ended before it was done.",
+            kind="server_gone",
+            hint="Start `footnote serve` again, or run the command again without it.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteHome:
+    """The home as its server offers it. Cancelled, each method hangs up, and the server stops the work."""
+
+    client: httpx.AsyncClient
+
+    async def answer(self, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+        """Have a question answered."""
+        return await self._asked("/answer", asked, Answered, tell)
+
+    async def check(self, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+        """Have a claim checked."""
+        return await self._asked("/check", asked, Answered, tell)
+
+    async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
+        """Have passages searched."""
+        return (await self._asked("/search", wire.Search(query, tuple(corpora), count), wire.Hits)).hits
+
+    async def corpora(self) -> tuple[CorpusInfo, ...]:
+        """Ask what is indexed."""
+        return (await self._asked("/corpora", None, wire.Corpora)).corpora
+
+    async def refresh(self, corpus: str, source: SourceSettings, tell: Callable[[Progress], None]) -> RefreshReport:
+        """Have a corpus brought up to date; its source's paths are read by the server."""
+        return await self._asked("/refresh", wire.Refresh(corpus, source), RefreshReport, tell)
+
+    async def _asked(self, path: str, wanted: object, kind: type[T], tell: Callable[[Any], None] = lambda _: None) -> T:
+        """Return what the server answers, of this kind; `tell` hears what it says before.
+
+        Raises:
+            RemoteError: What went wrong there, or that it ended before it had answered.
+        """
+        body = wire.encoded(wanted) if wanted is not None else b""
+        try:
+            async with self.client.stream("POST", path, content=body) as response:
+                if response.is_error:
+                    raise RemoteError(f"The server refused this: {response.reason_phrase}.", kind="refused")
+                async for line in response.aiter_lines():
+                    value = wire.decoded(line)
+                    if isinstance(value, kind):
+                        return value
+                    if isinstance(value, Failure):
+                        raise RemoteError(value.message, kind=value.kind, hint=value.hint)
+                    tell(value)
+        except (httpx.TransportError, wire.Garbled) as error:
+            raise ServerGone from error
+        raise ServerGone
+
+
+@asynccontextmanager
+async def opened(socket: Path) -> AsyncIterator[RemoteHome | None]:
+    """Speak with the server at a socket; give None where none answers.
+
+    Raises:
+        OtherVersion: It runs another version of the code.
+    """
+    # One connection for each request: a kept one might have been closed while somebody thought.
+    transport = httpx.AsyncHTTPTransport(uds=str(socket), limits=httpx.Limits(max_keepalive_connections=0))
+    async with httpx.AsyncClient(transport=transport, base_url="http://footnote", timeout=_CONNECT) as client:
+        hello = await _greeted(client)
+        if hello and hello.digest != wire.digest():
+            raise OtherVersion(hello)
+        yield RemoteHome(client) if hello else None
+
+
+async def _greeted(client: httpx.AsyncClient) -> wire.Hello | None:
+    try:
+        said = await client.get("/hello", timeout=HANDSHAKE_SECONDS)
+        hello = wire.decoded(said.content)
+    except (httpx.TransportError, wire.Garbled):
+        return None
+    return hello if isinstance(hello, wire.Hello) else None

@@ -1,0 +1,105 @@
+"""What goes over the control socket: one of our values a line, as JSON that names its type. Pure.
+
+Types are read back by pydantic, so that what arrives is what was sent or is refused. A digest of all their schemas
+tells two versions of the code apart that would misunderstand each other.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from bot.settings import SourceSettings
+from bot.turns import Answered, Asked, Failure
+from ingest.refreshing import Progress, RefreshReport
+from pipeline.types import ClaimChecked, Drafting, FoundPassages, Said, Searching
+from storage.types import CorpusInfo, Hit
+
+
+class Garbled(Exception):
+    """What arrived is none of our values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Who serves: a process, the version of its code, and the digest of what it can say."""
+
+    pid: int
+    version: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search that is wanted."""
+
+    query: str
+    corpora: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """A refresh that is wanted."""
+
+    corpus: str
+    source: SourceSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What a search found."""
+
+    hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Corpora:
+    """What is indexed."""
+
+    corpora: tuple[CorpusInfo, ...]
+
+
+REQUESTS = (Asked, Search, Refresh)
+EVENTS = (Searching, FoundPassages, ClaimChecked, Drafting, Said)
+RESULTS = (Answered, Hits, Corpora, RefreshReport, Failure, Hello)
+TYPES = MappingProxyType({kind.__name__: kind for kind in (*REQUESTS, *EVENTS, Progress, *RESULTS)})
+"""All that may be sent, by the name it is sent under."""
+
+
+def encoded(value: object) -> bytes:
+    """Return one of our values as a line."""
+    name = type(value).__name__
+    body = _adapters()[name].dump_json(value)
+    return b'{"type":"%b","value":%b}\n' % (name.encode(), body)
+
+
+def decoded(line: bytes | str) -> Any:
+    """Return the value of a line.
+
+    Raises:
+        Garbled: It holds none.
+    """
+    try:
+        held = json.loads(line)
+        return _adapters()[held["type"]].validate_python(held["value"], strict=False)
+    except (ValueError, LookupError, TypeError) as error:
+        reason = "wrong fields" if isinstance(error, ValidationError) else type(error).__name__
+        raise Garbled(f"a line that is none of our values: {reason}") from error
+
+
+@cache
+def digest() -> str:
+    """Return a short hash of all that can be sent."""
+    schemas = {name: adapter.json_schema() for name, adapter in _adapters().items()}
+    return hashlib.sha256(json.dumps(schemas, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@cache
+def _adapters() -> Mapping[str, TypeAdapter[Any]]:
+    return {name: TypeAdapter(kind) for name, kind in TYPES.items()}
