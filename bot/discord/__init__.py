@@ -1,0 +1,1 @@
+"""Discord: its events become questions, views become its messages."""

@@ -1,0 +1,26 @@
+r"""Text that is shown in Discord: the very last step before it leaves, once for each piece; pure.
+
+Discord's server looks for `@everyone` and `<@1>` in the raw text, where a backslash does not help: an invisible joiner
+parts them, as it parts everything that a client makes a link of. What would format has a backslash before it, which
+Discord does not show, also in labels of links. What a person sees is the text.
+"""
+
+import re
+
+from bot.showing.defusing import address, defused
+
+_FORMATTING = re.compile(r"[\\`*_~|\[\]()<>#-]")
+
+
+def escaped(text: str) -> str:
+    """Return text as Discord shows it: the same words, no ping, no link, no formatting."""
+    return _FORMATTING.sub(r"\\\g<0>", defused(text))
+
+
+def link(title: str, url: str) -> str:
+    """Return a link to a stored document's address, without a preview; what cannot be linked to is shown as text."""
+    target, label = address(url), " ".join(title.split())
+    if target:
+        return f"[{escaped(label or url.strip())}](<{target}>)"
+    shown = " ".join(url.split())
+    return f"{escaped(label)} ({escaped(shown)})" if label and shown else escaped(label or shown)

@@ -1,0 +1,57 @@
+"""Takes from text what a chat client could make a ping or a link of, wherever it is cut and joined; pure.
+
+Each platform's escaping begins with it. An invisible word joiner (U+2060) parts what must not be read as one: `@` and
+the name after it, `<` and what it begins, the dots of a domain, the colon and slashes of an address, the brackets of a
+Markdown link. As the neighbours of a piece are not known here, its ends are parted too. A person sees the same words;
+who copies an address, a file's name or a path gets joiners with it, which is the price of its not becoming a link.
+"""
+
+import re
+from urllib.parse import quote, urlsplit
+
+from bot.sanitizing import safe
+
+JOINER = "\u2060"
+"""Is not seen, takes no room, and breaks no line."""
+# Soft hyphens, zero-width spaces, joiners and operators, and the tag characters that hide text. What scripts and emoji
+# need stays: zero-width joiner and non-joiner, and the marks of direction that override nothing.
+_UNSEEN = re.compile("[\u00ad\u034f\u180e\u200b\u2060-\u2064\ufe00\U000e0000-\U000e007f]")
+_PARTED = re.compile(
+    r"(?P<number>(?<![\w.])\d+\.\d+(?![\w.])|(?<=\d):(?=\d))"  # 3.14 and 10:30 are left alone
+    r"|(?P<begun>[@<:](?=\S|\Z)|&(?=[#\w]|\Z)|\\(?=[uUxX]|\Z)|\#(?=\w|\Z)|/(?=/|\Z)"
+    r"|\.(?=[\w\u200c-\u200f]|\Z)|[．｡](?=\S|\Z)|。(?=[A-Za-z0-9]|\Z)|\](?=[(\[:]|\Z))"
+)
+_JOINABLE = re.compile(r"\A(?=[(\[:])")
+# What begins a heading, a list, a quotation, a rule, a table or a block of code where it begins a line.
+_LINE = re.compile(r"^(?=[ \t]*(?:[^\w\s]|\d+[.)])|[ ]{2}|\t)", re.MULTILINE)
+_SAFE = "%/:=?&#+,;$-._~"
+"""What stands in an address as it is; all else is written in percents, so that no address ends early or names anyone."""
+
+
+def seen(text: str) -> str:
+    """Return the text without controls, without what reorders it, and without characters that cannot be seen."""
+    return _UNSEEN.sub("", safe(text))
+
+
+def defused(text: str) -> str:
+    """Return the text with joiners in it, of which nothing pings, links, or becomes a block of its own."""
+    parted = _PARTED.sub(_part, _JOINABLE.sub(JOINER, seen(text)))
+    return _LINE.sub(JOINER, parted)
+
+
+def address(url: str) -> str:
+    """Return a web address that can be linked to, in ASCII without spaces, quotes or brackets; empty for all others."""
+    try:
+        parts = urlsplit(url.strip())
+        host = (parts.hostname or "").encode("idna").decode("ascii")
+        port = f":{parts.port}" if parts.port else ""
+    except (ValueError, UnicodeError):
+        return ""
+    if parts.scheme not in {"http", "https"} or not re.fullmatch(r"[\w.-]+", host) or "@" in parts.netloc:
+        return ""
+    rest = parts._replace(scheme="", netloc="").geturl()
+    return f"{parts.scheme}://{host}{port}{quote(seen(rest), safe=_SAFE, errors='replace')}"
+
+
+def _part(found: re.Match[str]) -> str:
+    return found["number"] or found["begun"] + JOINER

@@ -1,0 +1,1 @@
+"""Slack: its events become questions, views become its messages."""
