@@ -15,6 +15,7 @@ from evaluation.injection.command import injection
 from evaluation.retrieval import retrieval
 from evaluation.speed.dumps import dumps
 from evaluation.speed.embedding import embedding
+from evaluation.speed.queue import queue
 from evaluation.speed.search import search
 from evaluation.speed.turns import turns
 from evaluation.speed.wikipedia import wikipedia
@@ -35,6 +36,7 @@ app.command()(statements)
 app.command()(injection)
 speed.command()(dumps)
 speed.command()(embedding)
+speed.command()(queue)
 speed.command()(search)
 speed.command()(turns)
 speed.command()(wikipedia)

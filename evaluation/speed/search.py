@@ -26,7 +26,7 @@ from evaluation.speed.lags import share, watched_loop
 from evaluation.speed.texts import salad
 from ingest.refreshing import refresh
 from ingest.types import Block, Found, Page, Section, Unreadable
-from storage.database import open_database
+from storage.database import Database, open_database
 from storage.dense import DenseIndex
 from storage.embedding import Embedder, Vectors, open_embedder
 from storage.lexical import LexicalIndex
@@ -121,7 +121,8 @@ def search(
 async def _measure(home: Path, passages: int, ingested: int, questions: int) -> dict[str, Any]:
     real = open_embedder("minilm", {})
     with ExitStack() as stack:
-        store = _opened(home, HashedEmbedder(real.name, real.dimensions), stack)
+        database = stack.enter_context(open_database("", home=home))
+        store = opened(home, HashedEmbedder(real.name, real.dimensions), database, stack)
         started = time.monotonic()
         for number in range(3):
             await refresh(SaladSource(passages // 3, number), f"corpus-{number}", store, progress=lambda _: None)
@@ -143,8 +144,8 @@ async def _measure(home: Path, passages: int, ingested: int, questions: int) -> 
         }
 
 
-def _opened(home: Path, embedder: Embedder, stack: ExitStack) -> PassageStore:
-    database = stack.enter_context(open_database("", home=home))
+def opened(home: Path, embedder: Embedder, database: Database, stack: ExitStack) -> PassageStore:
+    """Open a store over a database; `stack` closes it."""
     threads = Threads.started(stack)
     dense = DenseIndex(home / "chroma", embedder=embedder.name)
     stack.callback(dense.close)

@@ -1,0 +1,310 @@
+"""The queue of questions: taken once, claimed by one, and known for good."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.database import Database, open_database
+from storage.queue import Queue
+from storage.types import NewQuestion
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+PLACE = "slack:T1/C1"
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """A database of its own."""
+    with open_database("", home=tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The queue's."""
+    return Clock()
+
+
+@pytest.fixture
+def queue(database: Database, clock: Clock) -> Queue:
+    """A queue of its own."""
+    return Queue(database, clock=clock)
+
+
+def asked(key: str, **more: Any) -> NewQuestion:
+    """Make a question."""
+    question = NewQuestion(key, PLACE, f"{PLACE}/1", "slack:T1/U1", f"m-{key}", {"text": f"What is {key}?"}, "secret")
+    return replace(question, **more)
+
+
+async def put(queue: Queue, *keys: str, **more: Any) -> list[int]:
+    """Take questions, and return their tickets."""
+    return [(await queue.put(asked(key, **more)))[0].ticket for key in keys]
+
+
+async def test_a_question_comes_back_as_it_was_taken(queue: Queue) -> None:
+    """With a ticket, the moment, and nothing done yet."""
+    row, new = await queue.put(asked("a", body={"text": "Größe? 🎉 \udce4", "deep": {"list": [1, None]}}))
+
+    assert new
+    assert row == await queue.get(row.ticket) == await queue.by_key("a")
+    assert (row.body, row.taken_at) == ({"text": "Größe? 🎉 \udce4", "deep": {"list": [1, None]}}, NOON)
+    assert (row.state, row.outcome, row.turn_id, row.sending, row.posted) == ("waiting", "", "", False, ())
+    assert (row.owner, row.lease_until, row.handle) == ("", None, "secret")
+
+
+async def test_a_handle_is_in_no_text_of_a_row(queue: Queue) -> None:
+    """Rows end up in logs."""
+    row, _ = await queue.put(asked("a"))
+
+    assert "secret" not in f"{row!r} {asked('a')!r}"
+
+
+async def test_a_known_key_is_taken_once_and_left_as_it_is(queue: Queue, clock: Clock) -> None:
+    """However far the question has come since."""
+    first, _ = await queue.put(asked("a"))
+    await queue.finish(first.ticket, "delivered")
+    clock.now += MINUTE
+
+    again, new = await queue.put(asked("a", body={"text": "another"}, channel="slack:T1/C2"))
+
+    assert (new, again) == (False, await queue.get(first.ticket))
+    assert (again.state, again.body, again.taken_at) == ("done", {"text": "What is a?"}, NOON)
+
+
+async def test_one_of_many_puts_of_a_key_is_new(tmp_path: Path) -> None:
+    """Also from two connections to one file, as of two processes."""
+    with open_database("", home=tmp_path) as one, open_database("", home=tmp_path) as other:
+        taken = await asyncio.gather(*(Queue(database).put(asked("a")) for database in (one, other) for _ in range(20)))
+
+    assert (sum(new for _, new in taken), len({row.ticket for row, _ in taken})) == (1, 1)
+
+
+async def test_what_json_has_no_place_for_is_refused_and_not_taken(queue: Queue) -> None:
+    """A body that could not be read back is worth nothing."""
+    with pytest.raises(TypeError):
+        await queue.put(asked("a", body={"text": object()}))
+
+    assert await queue.by_key("a") is None
+
+
+async def test_of_many_claims_one_succeeds(tmp_path: Path) -> None:
+    """Whoever asks, and over two connections."""
+    with open_database("", home=tmp_path) as one, open_database("", home=tmp_path) as other:
+        (ticket,) = await put(Queue(one), "a")
+        claims = [
+            Queue(database).claim(ticket, f"{name}{number}", NOON + MINUTE, now=NOON)
+            for name, database in (("one", one), ("other", other))
+            for number in range(10)
+        ]
+        assert sum(await asyncio.gather(*claims)) == 1
+
+
+async def test_a_lease_is_kept_while_it_is_renewed_and_free_when_it_lapsed(queue: Queue) -> None:
+    """And whose it was no longer has it."""
+    ticket, other = await put(queue, "a", "b")
+    assert await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
+    assert await queue.renew("one", NOON + 3 * MINUTE) == {ticket}
+
+    early = await queue.claim(ticket, "two", NOON + 4 * MINUTE, now=NOON + 2 * MINUTE)
+    free_early = [row.ticket for row in await queue.open("two", NOON + 2 * MINUTE)]
+    free_late = [row.ticket for row in await queue.open("two", NOON + 4 * MINUTE)]
+    late = await queue.claim(ticket, "two", NOON + 5 * MINUTE, now=NOON + 4 * MINUTE)
+
+    assert (early, free_early, free_late, late) == (False, [other], [ticket, other], True)
+    assert await queue.renew("one", NOON + 9 * MINUTE) == frozenset()
+    row = await queue.get(ticket)
+    assert row
+    assert (row.owner, row.lease_until) == ("two", NOON + 5 * MINUTE)
+
+
+async def test_nobody_takes_up_what_they_run_themselves(queue: Queue) -> None:
+    """Lapsed or not: a machine that slept still runs its tasks."""
+    (ticket,) = await put(queue, "a")
+    await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
+
+    for sole in (False, True):
+        assert await queue.open("one", NOON + 9 * MINUTE, sole=sole) == ()
+        assert not await queue.claim(ticket, "one", NOON + 10 * MINUTE, now=NOON + 9 * MINUTE, sole=sole)
+
+
+async def test_whoever_is_alone_takes_up_all_that_a_process_before_it_ran(queue: Queue) -> None:
+    """At once, with what was noted of it; a clock that went backwards does not matter."""
+    (ticket,) = await put(queue, "a")
+    await queue.claim(ticket, "before", NOON + MINUTE, now=NOON)
+    await queue.note(ticket, turn_id="t1", sending=True)
+
+    (row,) = await queue.open("after", NOON - MINUTE, sole=True)
+
+    assert (row.ticket, row.state, row.turn_id, row.sending) == (ticket, "running", "t1", True)
+    assert await queue.claim(ticket, "after", NOON, now=NOON - MINUTE, sole=True)
+
+
+async def test_what_is_released_waits_again_with_what_was_noted(queue: Queue) -> None:
+    """A clean shutdown loses nothing."""
+    (ticket,) = await put(queue, "a")
+    await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
+    await queue.note(ticket, turn_id="t1", sending=True, posted=("p1",))
+
+    await queue.release(ticket)
+
+    row = await queue.get(ticket)
+    assert row
+    assert (row.state, row.owner, row.lease_until) == ("waiting", "", None)
+    assert (row.turn_id, row.sending, row.posted, row.handle) == ("t1", True, ("p1",), "secret")
+
+
+async def test_what_is_done_stays_done_and_its_handle_is_forgotten(tmp_path: Path) -> None:
+    """Not even the file holds it any more."""
+    with open_database("", home=tmp_path) as database:
+        queue = Queue(database, clock=Clock())
+        (ticket,) = await put(queue, "a", handle="a-token-of-an-interaction")
+        await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
+        await queue.finish(ticket, "delivered")
+        await queue.release(ticket)
+
+        row = await queue.get(ticket)
+        assert row
+        assert (row.state, row.outcome, row.handle, row.owner) == ("done", "delivered", "", "")
+        assert await queue.open("two", NOON + 9 * MINUTE, sole=True) == ()
+        assert not await queue.claim(ticket, "two", NOON + MINUTE, now=NOON, sole=True)
+
+
+async def test_notes_change_what_they_name_alone(queue: Queue) -> None:
+    """And an empty one takes back."""
+    ticket, other = await put(queue, "a", "b")
+    await queue.note(ticket, turn_id="t1", posted=("p1", "p2"))
+    await queue.note(ticket, sending=True, text="In other words?")
+    await queue.note(ticket)
+    row = await queue.get(ticket)
+    assert row
+    assert (row.turn_id, row.sending, row.posted) == ("t1", True, ("p1", "p2"))
+    assert row.body == {"text": "In other words?"}
+
+    await queue.note(ticket, turn_id="", sending=False, posted=("p2",))
+    await queue.note(999, posted=("p1",), text="Nobody asked.")
+
+    row = await queue.get(ticket)
+    assert row
+    assert (row.turn_id, row.sending, row.posted) == ("", False, ("p2",))
+    assert await queue.get(other) == (await queue.put(asked("b")))[0]
+    assert await queue.get(999) is None
+
+
+async def test_a_question_that_is_done_is_asked_again_in_other_words(queue: Queue) -> None:
+    """What was posted stays its own, and its turn is a new one; nothing else is opened again."""
+    (ticket,) = await put(queue, "a")
+    assert not await queue.reopen(ticket, "Too early?")
+    await queue.note(ticket, turn_id="t1", sending=True, posted=("p1",))
+    await queue.finish(ticket, "delivered")
+
+    assert await queue.reopen(ticket, "In other words?")
+
+    row = await queue.get(ticket)
+    assert row
+    assert (row.state, row.outcome, row.turn_id, row.sending) == ("waiting", "", "", False)
+    assert (row.posted, row.body, row.handle) == (("p1",), {"text": "In other words?"}, "")
+
+
+async def test_a_conversation_is_read_newest_last_and_page_by_page(queue: Queue) -> None:
+    """Of that conversation alone."""
+    tickets = await put(queue, *"abcde")
+    await put(queue, "x", conversation="slack:T1/C1/2")
+
+    last = await queue.conversation(f"{PLACE}/1", limit=2)
+    before = await queue.conversation(f"{PLACE}/1", before=last[0].ticket, limit=9)
+
+    assert [row.ticket for row in before + last] == tickets
+    assert await queue.conversation("nowhere", limit=9) == ()
+
+
+async def test_what_was_asked_is_counted_by_user_and_channel_since_then(queue: Queue, clock: Clock) -> None:
+    """The moment itself counts."""
+    await put(queue, "old")
+    clock.now += MINUTE
+    await put(queue, "a", "b")
+    await put(queue, "c", user="slack:T1/U2")
+    await put(queue, "d", channel="slack:T1/C2")
+    since = NOON + MINUTE
+
+    counts = [
+        await queue.asked(since=since),
+        await queue.asked(since=since, user="slack:T1/U1"),
+        await queue.asked(since=since, channel=PLACE),
+        await queue.asked(since=since, user="slack:T1/U1", channel=PLACE),
+        await queue.asked(since=NOON),
+    ]
+
+    assert counts == [4, 3, 3, 2, 5]
+
+
+async def test_the_last_question_of_a_channel_is_known(queue: Queue) -> None:
+    """By when it was taken."""
+    await put(queue, "a", "b")
+    await put(queue, "c", channel="slack:T1/C2")
+
+    last = await queue.last(PLACE)
+
+    assert last
+    assert (last.key, await queue.last("slack:T1/C3")) == ("b", None)
+
+
+async def test_a_question_is_found_by_its_message_and_by_each_of_its_answers(queue: Queue) -> None:
+    """In its channel alone, and by those that still show it."""
+    ticket, other = await put(queue, "a", "b")
+    await queue.note(ticket, posted=("p1", "p2"))
+    await queue.note(other, posted=("p3",))
+    await put(queue, "c", message="")
+
+    async def found(message: str, channel: str = PLACE) -> int | None:
+        row = await queue.by_message(channel, message)
+        return row and row.ticket
+
+    assert [await found(message) for message in ("m-a", "p1", "p2", "m-b", "p3")] == [ticket] * 3 + [other] * 2
+    assert [await found("p1", "slack:T1/C2"), await found("m-a", "slack:T1/C2"), await found(""), await found("x")] == [
+        None
+    ] * 4
+    await queue.note(ticket, posted=("p2",))
+    assert (await found("p1"), await found("p2")) == (None, ticket)
+
+
+async def test_a_message_that_is_an_answer_and_asks_belongs_to_what_it_answers(queue: Queue) -> None:
+    """As where somebody has an answer of the bot's checked: feedback on it is about the answer."""
+    answered, _ = await put(queue, "a", "b")
+    await queue.note(answered, posted=("p1",))
+    await put(queue, "check", message="p1")
+
+    row = await queue.by_message(PLACE, "p1")
+
+    assert row
+    assert row.ticket == answered
+
+
+async def test_hundreds_of_open_questions_come_with_all_that_was_posted(queue: Queue) -> None:
+    """More than stand in one statement."""
+    tickets = await put(queue, *(f"{number}" for number in range(600)))
+    for ticket in tickets[::100]:
+        await queue.note(ticket, posted=(f"p{ticket}", f"q{ticket}"))
+
+    rows = await queue.open("one", NOON)
+
+    assert [row.ticket for row in rows] == tickets
+    assert {row.ticket: row.posted for row in rows if row.posted} == {
+        ticket: (f"p{ticket}", f"q{ticket}") for ticket in tickets[::100]
+    }
