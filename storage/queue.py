@@ -5,9 +5,9 @@ unless it is asked again in other words. It is known by its key, so that what ar
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -16,6 +16,7 @@ from storage.database import Database
 from storage.schema import posts, questions
 from storage.storable import decoded, encoded
 from storage.types import NewQuestion, QueuedQuestion
+from storage.urgency import Urgency
 
 WAITING, RUNNING, DONE = "waiting", "running", "done"
 _FREE: Mapping[str, Any] = {"owner": "", "lease_until": None}
@@ -24,6 +25,7 @@ _CHUNK = 500
 _INSERTS: Mapping[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 _Row = Row[*tuple[Any, ...]]
+T = TypeVar("T")
 
 
 class Queue:
@@ -50,7 +52,7 @@ class Queue:
             "handle": question.handle,
             "taken_at": self._clock(),
         }
-        return await self._database.write(lambda connection: _put(connection, row))
+        return await self._write(lambda connection: _put(connection, row))
 
     async def open(self, owner: str, now: datetime, *, sole: bool = False) -> tuple[QueuedQuestion, ...]:
         """Return, oldest first, all that this owner may claim: what waits, and what another's lapsed lease left.
@@ -66,13 +68,13 @@ class Queue:
         """Make a question this owner's until then. Returns False if it is not free, as `open` says what is."""
         change = update(questions).where(questions.c.ticket == ticket, _free(owner, now, sole=sole))
         claimed = change.values(state=RUNNING, owner=owner, lease_until=until)
-        return await self._database.write(lambda connection: connection.execute(claimed).rowcount == 1)
+        return await self._write(lambda connection: connection.execute(claimed).rowcount == 1)
 
     async def renew(self, owner: str, until: datetime) -> frozenset[int]:
         """Prolong the leases of all that this owner runs. Returns their tickets: what is not there, another took."""
         own = update(questions).where(questions.c.state == RUNNING, questions.c.owner == owner)
         renewed = own.values(lease_until=until).returning(questions.c.ticket)
-        return await self._database.write(lambda connection: frozenset(connection.execute(renewed).scalars()))
+        return await self._write(lambda connection: frozenset(connection.execute(renewed).scalars()))
 
     async def release(self, ticket: int) -> None:
         """Let a question that runs wait again, with all that was noted of it."""
@@ -98,7 +100,7 @@ class Queue:
         """
         values = {"turn_id": turn_id, "sending": sending}
         known = {name: value for name, value in values.items() if value is not None}
-        await self._database.write(lambda connection: _note(connection, ticket, known, posted, text))
+        await self._write(lambda connection: _note(connection, ticket, known, posted, text))
 
     async def finish(self, ticket: int, outcome: str) -> None:
         """Be done with a question, and forget its handle."""
@@ -116,7 +118,7 @@ class Queue:
                 _note(connection, ticket, {}, None, text)
             return found
 
-        return await self._database.write(reopened)
+        return await self._write(reopened)
 
     async def get(self, ticket: int) -> QueuedQuestion | None:
         """Return a question by its ticket; None when there is none."""
@@ -134,9 +136,29 @@ class Queue:
         earlier = query if before is None else query.where(questions.c.ticket < before)
         return (await self._all(earlier.order_by(questions.c.ticket.desc()).limit(limit)))[::-1]
 
-    async def asked(self, *, since: datetime, user: str = "", channel: str = "") -> int:
-        """Return how many questions were taken since then: by a user, in a channel, or of all."""
+    async def asked(
+        self,
+        *,
+        since: datetime,
+        user: str = "",
+        channel: str = "",
+        upto: int | None = None,
+        besides: Collection[str] = (),
+    ) -> int:
+        """Return how many questions were taken since then: by a user, in a channel, or of all.
+
+        Args:
+            since: From when on.
+            user: Whose; empty for everybody's.
+            channel: Where; empty for everywhere.
+            upto: The ticket of the last that counts; None for all.
+            besides: Outcomes of questions that do not count.
+        """
         query = select(func.count()).select_from(questions).where(questions.c.taken_at >= since)
+        if upto is not None:
+            query = query.where(questions.c.ticket <= upto)
+        if besides:
+            query = query.where(questions.c.outcome.not_in(list(besides)))
         if user:
             query = query.where(questions.c.asker == user)
         if channel:
@@ -158,7 +180,10 @@ class Queue:
     async def _change(self, ticket: int, condition: ColumnElement[bool] | None, values: Mapping[str, Any]) -> None:
         change = update(questions).where(questions.c.ticket == ticket).values(values)
         change = change if condition is None else change.where(condition)
-        await self._database.write(lambda connection: connection.execute(change))
+        await self._write(lambda connection: connection.execute(change))
+
+    async def _write(self, function: Callable[[Connection], T]) -> T:
+        return await self._database.write(function, Urgency.QUESTION)
 
     async def _all(self, query: Select[Any]) -> tuple[QueuedQuestion, ...]:
         return await self._database.read(lambda connection: _found(connection, query))

@@ -38,7 +38,7 @@ class Recalled:
     answered: Answered | None = None
     """What was answered; None of a turn that was never closed."""
     delivered: tuple[str, ...] = ()
-    """The messages that show it, by the last entry that names any."""
+    """The messages that show it; none once it was taken back."""
     retracted: bool = False
     cited: frozenset[str] = field(default_factory=frozenset)
     """The corpora that the answer cites."""
@@ -63,6 +63,7 @@ def recalled(entries: Sequence[LogEntry]) -> Recalled | None:
     body, closed = opened.body, _first(entries, EntryKind.TURN_CLOSED)
     asker = _asker(body.get("asker"))
     answered = _answered(closed) if closed else None
+    retracted = any(entry.kind is EntryKind.EDITED and entry.body.get("retracted") for entry in entries)
     cited = frozenset(citation.corpus for citation in answered.answer.citations) if answered else frozenset[str]()
     return Recalled(
         opened.turn_id,
@@ -76,8 +77,8 @@ def recalled(entries: Sequence[LogEntry]) -> Recalled | None:
         ticket=int(body.get("ticket", 0)),
         because=str(body.get("because", "")),
         answered=answered,
-        delivered=_delivered(entries),
-        retracted=_retracted(entries),
+        delivered=() if retracted else _delivered(entries),
+        retracted=retracted,
         cited=cited,
         touched=_touched(body, entries) | cited,
     )
@@ -90,7 +91,8 @@ def _first(entries: Iterable[LogEntry], kind: EntryKind) -> LogEntry | None:
 def _asker(body: object) -> Asker:
     """Return who asked; of one who is not named, somebody who may read nothing."""
     known = body if isinstance(body, Mapping) and body.get("platform") and body.get("kind") else None
-    return _adapter(Asker).validate_python(_mended(known or {"platform": "slack", "kind": "dm"}))
+    asker: Asker = _adapter(Asker).validate_python(_mended(known or {"platform": "slack", "kind": "dm"}))
+    return asker
 
 
 def _answered(closed: LogEntry) -> Answered:
@@ -113,7 +115,8 @@ def _answered(closed: LogEntry) -> Answered:
         "seconds": body.get("seconds") or 0.0,
         "failure": body.get("failure"),
     }
-    return _adapter(Answered).validate_python(outcome)
+    answered: Answered = _adapter(Answered).validate_python(outcome)
+    return answered
 
 
 def _page(page: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -142,13 +145,8 @@ _NOTED = ("passage", "score", "corpus")
 
 
 def _delivered(entries: Iterable[LogEntry]) -> tuple[str, ...]:
-    kinds = {EntryKind.DELIVERED, EntryKind.EDITED}
-    named = [entry.body["messages"] for entry in entries if entry.kind in kinds and "messages" in entry.body]
-    return tuple(map(str, named[-1])) if named else ()
-
-
-def _retracted(entries: Iterable[LogEntry]) -> bool:
-    return any(entry.kind is EntryKind.EDITED and entry.body.get("retracted") for entry in entries)
+    posts = [entry.body.get("messages", ()) for entry in entries if entry.kind is EntryKind.DELIVERED]
+    return tuple(map(str, posts[-1])) if posts else ()
 
 
 def _mended(value: Any) -> Any:

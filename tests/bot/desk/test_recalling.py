@@ -130,12 +130,12 @@ async def test_a_turn_of_an_older_version_touched_all_that_it_could_read(app):
     assert found.asker == Asker("slack", "dm")
 
 
-async def test_what_was_delivered_is_as_the_last_entry_has_it(app):
-    """Also after it was taken back."""
+async def test_what_was_delivered_is_recalled_until_it_is_taken_back(app):
+    """Then nothing stands there."""
     done = await answer(app, Asked("When does the vault open?", CHANNEL, system="thorough"), lambda _: None)
     await app.audit.append(LogEntry(done.answer_id, EntryKind.DELIVERED, {"messages": ["1.1", "1.2"]}))
     posted = recalled(await app.audit.turn(done.answer_id))
-    await app.audit.append(LogEntry(done.answer_id, EntryKind.EDITED, {"messages": [], "retracted": True}))
+    await app.audit.append(LogEntry(done.answer_id, EntryKind.EDITED, {"removed": ["1.1", "1.2"], "retracted": True}))
     gone = recalled(await app.audit.turn(done.answer_id))
 
     assert (posted.delivered, posted.retracted) == (("1.1", "1.2"), False)
