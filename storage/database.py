@@ -17,6 +17,7 @@ from storage.errors import DatabaseUnusable, HomeUnusable
 from storage.faults import sqlite_fault
 from storage.lock import make_home
 from storage.migrating import bring_up_to_date
+from storage.urgency import Urgency, UrgencyWorker
 from storage.workers import Worker
 
 T = TypeVar("T")
@@ -28,7 +29,7 @@ _BUSY_SECONDS = 10.0
 class Database:
     """An open database. Functions given to it run in its threads, each in one transaction."""
 
-    def __init__(self, engine: Engine, *, writer: Worker, readers: Worker, file: Path | None) -> None:
+    def __init__(self, engine: Engine, *, writer: UrgencyWorker, readers: Worker, file: Path | None) -> None:
         self._engine = engine
         # SQLite takes the write lock at once, so that two writers wait in turn and neither fails half way.
         self._writing = engine.execution_options(begin="BEGIN IMMEDIATE")
@@ -36,13 +37,15 @@ class Database:
         self._readers = readers
         self._file = file
 
-    async def write(self, function: Callable[[Connection], T]) -> T:
+    async def write(self, function: Callable[[Connection], T], urgency: Urgency = Urgency.RECORD) -> T:
         """Run `function` alone in one transaction, committed when this returns, rolled back if it raises.
+
+        What is urgent is done before what was asked for earlier; so no transaction may take long.
 
         Raises:
             StorageError: The disk is full, the file is damaged, another process keeps it locked, ...
         """
-        return await self._writer.run(_transact, self._writing, self._file, function)
+        return await self._writer.run(urgency, _transact, self._writing, self._file, function)
 
     async def read(self, function: Callable[[Connection], T]) -> T:
         """Run `function` in one transaction that sees one state of the database. Raises as `write` does."""
@@ -67,7 +70,7 @@ def open_database(url: str, *, home: Path, read_only: bool = False) -> Iterator[
     try:
         with plain_words(file):
             bring_up_to_date(engine, file, read_only=read_only)
-        with Worker("database-write") as writer, Worker("database-read", threads=_READERS) as readers:
+        with UrgencyWorker("database-write") as writer, Worker("database-read", threads=_READERS) as readers:
             yield Database(engine, writer=writer, readers=readers, file=file)
     finally:
         engine.dispose()

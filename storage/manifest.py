@@ -5,7 +5,7 @@ A refresh calls `begin`, writes the indexes, calls `commit`, takes from the inde
 refresh reads its documents again, because `begin` blanks their fingerprints.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -31,6 +31,7 @@ from storage.database import Database
 from storage.identity import passage_hash
 from storage.schema import corpora, documents, failures, passages
 from storage.types import Corpus, CorpusInfo, Document, DocumentChange, Kind, Passage
+from storage.urgency import Urgency
 
 Found = tuple[Passage, Document]
 _Row = Row[*tuple[Any, ...]]
@@ -81,11 +82,11 @@ class Manifest:
 
     async def begin(self, changes: Sequence[DocumentChange]) -> None:
         """Note what is about to be written to the indexes, so that nothing gets there that nobody knows of."""
-        await self._database.write(lambda connection: _begin(connection, changes))
+        await self._write(lambda connection: _begin(connection, changes))
 
     async def commit(self, changes: Sequence[DocumentChange]) -> None:
         """Switch all these documents to their new state at once: until then the old is found, from then on the new."""
-        await self._database.write(lambda connection: _commit(connection, changes))
+        await self._write(lambda connection: _commit(connection, changes))
 
     async def unlisted(self, corpus: str | None = None) -> tuple[tuple[str, str], ...]:
         """Return (corpus, id) of what the indexes may hold and must not show: of one corpus, or of all."""
@@ -97,7 +98,7 @@ class Manifest:
     async def purge(self, ids: Iterable[str]) -> None:
         """Forget these passages, which the indexes hold no more. One that is listed stays."""
         gone = tuple(ids)
-        await self._database.write(lambda connection: _purge(connection, gone))
+        await self._write(lambda connection: _purge(connection, gone))
 
     async def join(self, ids: Collection[str], within: Collection[str]) -> dict[str, Found]:
         """Return, by id, those passages that are listed in one of the corpora `within`, with their documents."""
@@ -130,17 +131,20 @@ class Manifest:
 
     async def describe(self, corpus: str, *, reference: bool) -> None:
         """Note what a corpus is, before anything of it is indexed."""
-        await self._database.write(lambda connection: _describe(connection, corpus, reference=reference))
+        await self._write(lambda connection: _describe(connection, corpus, reference=reference))
 
     async def finish(self, corpus: str, at: datetime, unread: Iterable[tuple[str, str]] = ()) -> None:
         """Note that a refresh ran to its end, and the (key, reason) of each document that it could not read."""
         rows = [{"corpus": corpus, "key": key, "reason": reason} for key, reason in dict(unread).items()]
-        await self._database.write(lambda connection: _finish(connection, corpus, at, rows))
+        await self._write(lambda connection: _finish(connection, corpus, at, rows))
 
     async def failures(self, corpus: str) -> tuple[tuple[str, str], ...]:
         """Return (key, reason) of each document that the last refresh could not read, by key."""
         query = select(failures.c.key, failures.c.reason).where(failures.c.corpus == corpus).order_by("key")
         return tuple((row.key, row.reason) for row in await self._all(query))
+
+    async def _write(self, function: Callable[[Connection], None]) -> None:
+        await self._database.write(function, Urgency.BATCH)
 
     async def _all(self, query: Select[Any]) -> Sequence[_Row]:
         return await self._database.read(lambda connection: connection.execute(query).all())

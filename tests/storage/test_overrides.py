@@ -1,0 +1,72 @@
+"""What admins set for a channel by command."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from storage.audit import AuditLog
+from storage.database import Database, open_database
+from storage.overrides import ChannelOverrides
+from storage.types import EntryKind, LogEntry
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PLACE = "slack:T1/C1"
+ADMIN = "slack:T1/U1"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """A database of its own."""
+    with open_database("", home=tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+def overrides(database: Database) -> ChannelOverrides:
+    """Nothing is set."""
+    return ChannelOverrides(database, clock=lambda: NOON)
+
+
+async def test_what_is_set_holds_for_its_channel_until_it_is_removed(overrides: ChannelOverrides) -> None:
+    """Whatever JSON has, an empty list too."""
+    assert await overrides.of(PLACE) == {}
+    await overrides.set(PLACE, "corpora", ["a", "b"], by=ADMIN, was=None)
+    await overrides.set(PLACE, "answer", "every", by=ADMIN, was="mention")
+    await overrides.set("slack:T1/C2", "answer", "mention", by=ADMIN, was="every")
+    await overrides.set(PLACE, "corpora", [], by=ADMIN, was=["a", "b"])
+    assert await overrides.of(PLACE) == {"corpora": [], "answer": "every"}
+
+    await overrides.set(PLACE, "answer", None, by=ADMIN, was="every")
+    await overrides.set(PLACE, "never set", None, by=ADMIN, was=None)
+
+    assert await overrides.of(PLACE) == {"corpora": []}
+    assert await overrides.of("slack:T1/C2") == {"answer": "mention"}
+
+
+async def test_every_change_is_on_record_under_the_channels_name(
+    database: Database, overrides: ChannelOverrides
+) -> None:
+    """What was in effect, what is now, and who did it."""
+    await overrides.set(PLACE, "answer", "every", by=ADMIN, was="mention")
+    await overrides.set(PLACE, "answer", None, by="slack:T1/U2", was="every")
+
+    assert await AuditLog(database).turn(PLACE) == (
+        LogEntry(PLACE, EntryKind.SETTING, {"key": "answer", "was": "mention", "now": "every", "by": ADMIN}, 1, NOON),
+        LogEntry(
+            PLACE, EntryKind.SETTING, {"key": "answer", "was": "every", "now": None, "by": "slack:T1/U2"}, 2, NOON
+        ),
+    )
+
+
+@pytest.mark.parametrize(("value", "was"), [(object(), None), (True, object())])
+async def test_what_cannot_be_recorded_is_not_set(
+    database: Database, overrides: ChannelOverrides, value: Any, was: Any
+) -> None:
+    """Setting and record are one transaction."""
+    with pytest.raises(TypeError):
+        await overrides.set(PLACE, "key", value, by=ADMIN, was=was)
+
+    assert (await overrides.of(PLACE), await AuditLog(database).turn(PLACE)) == ({}, ())

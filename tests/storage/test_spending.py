@@ -1,0 +1,125 @@
+"""What turns took, counted from the log."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.audit import AuditLog
+from storage.database import Database, open_database
+from storage.spending import Spending, spent
+from storage.types import EntryKind, LogEntry, Spent
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ASKER = {"platform": "slack", "kind": "channel", "workspace": "T1", "channel": "C1", "user": "U1"}
+USAGE = {"llm_calls": 3, "prompt_tokens": 100, "completion_tokens": 20, "cost": 0.5}
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """A database of its own."""
+    with open_database("", home=tmp_path) as database:
+        yield database
+
+
+@pytest.fixture
+def log(database: Database) -> AuditLog:
+    """A log whose clock stands at noon."""
+    return AuditLog(database, clock=lambda: NOON)
+
+
+@pytest.fixture
+def spending(database: Database) -> Spending:
+    """What is counted from it."""
+    return Spending(database)
+
+
+def opened(turn: str, **asker: str) -> LogEntry:
+    """Make the entry that says who asks."""
+    return LogEntry(turn, EntryKind.TURN_OPENED, {"asker": ASKER | asker, "question": "Why?"})
+
+
+def closed(turn: str, at: datetime | None = None, **usage: Any) -> LogEntry:
+    """Make the entry that says what it took."""
+    return LogEntry(turn, EntryKind.TURN_CLOSED, {"status": "answered", "usage": USAGE | usage}, at=at)
+
+
+async def test_a_turn_counts_when_it_is_closed(log: AuditLog, spending: Spending) -> None:
+    """For whom and where it was opened, in another transaction or in the same."""
+    await log.append(opened("a"))
+    assert await spending.total(since=NOON) == Spent()
+
+    await log.append(LogEntry("a", EntryKind.STEP, {}), closed("a"))
+    await log.append(opened("b", channel="C2"), closed("b", cost=0.25), opened("c", user="U2"), closed("c"))
+
+    assert await spending.total(since=NOON) == Spent(3, 360, 1.25)
+    assert await spending.total(since=NOON, platform_user="slack:T1/U1") == Spent(2, 240, 0.75)
+    assert await spending.total(since=NOON, channel="slack:T1/C1") == Spent(2, 240, 1.0)
+    assert await spending.total(since=NOON, platform_user="slack:T1/U1", channel="slack:T1/C2") == Spent(1, 120, 0.25)
+    assert await spending.total(since=NOON, platform_user="discord:T1/U1") == Spent()
+
+
+async def test_what_was_spent_before_does_not_count(log: AuditLog, spending: Spending) -> None:
+    """By when a turn was closed; the moment itself counts."""
+    early = NOON - timedelta(seconds=1)
+    await log.append(opened("a"), closed("a", at=early), opened("b"), closed("b"))
+
+    assert (await spending.total(since=NOON)).turns == 1
+    assert (await spending.total(since=early)).turns == 2
+
+
+async def test_what_a_record_does_not_say_costs_nothing_and_hinders_nothing(log: AuditLog, spending: Spending) -> None:
+    """A turn at the terminal has no channel, one without a model no usage, one of an unknown price no cost."""
+    await log.append(
+        opened("a", platform="terminal", workspace="", channel="", user=""),
+        closed("a", cost=None),
+        LogEntry("b", EntryKind.TURN_CLOSED, {"usage": None}),
+        LogEntry("c", EntryKind.TURN_CLOSED, {}),
+    )
+
+    assert await spending.total(since=NOON) == Spent(3, 120, 0.0)
+
+
+async def test_nothing_is_counted_of_entries_that_were_not_added(log: AuditLog, spending: Spending) -> None:
+    """The count is written with them, or not at all."""
+    with pytest.raises(TypeError):
+        await log.append(opened("a"), closed("a"), opened("b", user=object()))  # type: ignore[arg-type]
+
+    assert await spending.total(since=NOON) == Spent()
+
+
+async def test_a_turn_that_was_closed_twice_is_recorded_and_counted_twice(log: AuditLog, spending: Spending) -> None:
+    """Rather than refused: the record comes first."""
+    await log.append(opened("a"), closed("a"))
+    await log.append(closed("a"))
+
+    assert (await spending.total(since=NOON)).turns == 2
+
+
+@given(st.fixed_dictionaries({}, optional={name: st.none() | st.integers(0, 10**6) for name in ("cost", *USAGE)}))
+def test_whatever_was_used_can_be_counted(usage: dict[str, Any]) -> None:
+    """Of any record, however old."""
+    counted = spent(ASKER, {"usage": usage})
+
+    assert counted["tokens"] == (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0)
+    assert counted["cost"] == (usage.get("cost") or 0.0)
+
+
+@pytest.mark.parametrize(
+    ("asker", "channel", "user"),
+    [
+        (ASKER, "slack:T1/C1", "slack:T1/U1"),
+        ({"platform": "discord", "workspace": "", "channel": "D1", "user": "7"}, "discord:/D1", "discord:/7"),
+        ({"platform": "terminal", "workspace": "", "channel": "", "user": ""}, "", ""),
+        ({}, "", ""),
+    ],
+)
+def test_places_and_people_are_named_as_the_queue_names_them(asker: dict[str, str], channel: str, user: str) -> None:
+    """With their platform; nobody is nobody."""
+    counted = spent(asker, {})
+
+    assert (counted["channel"], counted["asker"]) == (channel, user)

@@ -1,0 +1,98 @@
+"""The thread that does the most urgent call first."""
+
+import asyncio
+import threading
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from storage.urgency import Urgency, UrgencyWorker
+
+
+class Gate:
+    """A call that holds the thread until it is let go."""
+
+    def __init__(self) -> None:
+        self.reached, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.reached.set()
+        self.go_on.wait(10)
+
+
+async def held(worker: UrgencyWorker) -> tuple[Gate, asyncio.Task[None]]:
+    """Let the worker be busy."""
+    gate = Gate()
+    task = asyncio.create_task(worker.run(Urgency.BATCH, gate))
+    await asyncio.to_thread(gate.reached.wait, 10)
+    return gate, task
+
+
+@given(st.lists(st.sampled_from(Urgency), max_size=20))
+async def test_the_most_urgent_is_done_first_and_equals_in_the_order_in_which_they_came(urgencies: list) -> None:
+    """Whatever waits."""
+    done: list[tuple[Urgency, int]] = []
+    with UrgencyWorker("test") as worker:
+        gate, busy = await held(worker)
+        waiting = [
+            asyncio.create_task(worker.run(urgency, done.append, (urgency, number)))
+            for number, urgency in enumerate(urgencies)
+        ]
+        await asyncio.sleep(0)  # each has asked
+        gate.go_on.set()
+        await asyncio.gather(busy, *waiting)
+
+    assert done == sorted((urgency, number) for number, urgency in enumerate(urgencies))
+
+
+async def test_what_a_call_raises_is_raised_where_it_was_asked_for_and_the_thread_goes_on() -> None:
+    """One broken call breaks no other."""
+
+    def breaks() -> None:
+        raise ArithmeticError("broken")
+
+    with UrgencyWorker("test") as worker:
+        with pytest.raises(ArithmeticError, match="broken"):
+            await worker.run(Urgency.RECORD, breaks)
+
+        assert (await worker.run(Urgency.RECORD, threading.current_thread)).name == "test_0"
+
+
+async def test_a_call_that_nobody_waits_for_any_more_is_dropped() -> None:
+    """If it has not begun; the rest is done."""
+    done: list[int] = []
+    with UrgencyWorker("test") as worker:
+        gate, busy = await held(worker)
+        waiting = [asyncio.create_task(worker.run(Urgency.RECORD, done.append, number)) for number in range(3)]
+        await asyncio.sleep(0)
+        waiting[1].cancel()
+        await asyncio.wait([waiting[1]])
+        gate.go_on.set()
+        await asyncio.gather(busy, waiting[0], waiting[2])
+
+    assert done == [0, 2]
+
+
+async def test_closing_waits_for_what_runs_and_drops_what_has_not_begun() -> None:
+    """Nobody is left waiting for ever."""
+    done: list[int] = []
+    worker = UrgencyWorker("test")
+    gate, busy = await held(worker)
+    waiting = [asyncio.create_task(worker.run(Urgency.RECORD, done.append, number)) for number in range(3)]
+    await asyncio.sleep(0)
+
+    closing = asyncio.create_task(asyncio.to_thread(worker.close))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    gate.go_on.set()
+    await closing
+    await busy
+
+    for task in waiting:
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait_for(task, 10)
+    assert set(done) <= {0, 1, 2}
+    with pytest.raises(RuntimeError):
+        await worker.run(Urgency.RECORD, print)
