@@ -4,7 +4,7 @@ Days and months begin at midnight in the settings' time zone. `decided` is pure;
 what is limited and nothing else.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from bot.app import App
@@ -26,8 +26,8 @@ class Used:
     """Questions of today."""
     in_channel: int = 0
     """Questions of today."""
-    today: Spent = Spent()
-    this_month: Spent = Spent()
+    today: Spent = field(default_factory=Spent)
+    this_month: Spent = field(default_factory=Spent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,8 @@ def by_file(settings: Settings, channel_id: str) -> ChannelSettings:
 
 def narrowed(ceiling: ChannelSettings, overrides: Mapping[str, Any]) -> ChannelSettings:
     """Return a channel's settings under overrides: what stands under each key, and never more."""
-    changes: dict[str, Any] = {key: narrow(getattr(ceiling, key), overrides[key]) for key, narrow in KEYS.items() if key in overrides}
+    known = {key: narrow for key, narrow in KEYS.items() if key in overrides}
+    changes: dict[str, Any] = {key: narrow(getattr(ceiling, key), overrides[key]) for key, narrow in known.items()}
     return replace(ceiling, **changes)
 
 
