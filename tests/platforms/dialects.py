@@ -1,0 +1,37 @@
+"""The two dialects that the fake platform speaks, as data: what a message may hold, and how a client reads it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bot.discord import escaping as discord_escaping
+from bot.slack import escaping as slack_escaping
+from tests.platforms.reading import Reader, discord, slack
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A platform's name and ways of writing."""
+
+    name: Literal["slack", "discord"]
+    read: Reader
+    escape: Callable[[str], str]
+    link: Callable[[str, str], str]
+    """Of a title and an address."""
+    message: int
+    """How many characters a message may have in sum."""
+    part: int
+    """How many a part of it may have."""
+    parts: int
+    """How many parts it may have."""
+
+    def smaller(self, message: int) -> "Dialect":
+        """Return the same dialect with shorter messages."""
+        return replace(self, message=message, part=min(self.part, message))
+
+
+SLACK = Dialect("slack", slack, slack_escaping.escaped, slack_escaping.link, message=12_000, part=3_000, parts=50)
+DISCORD = Dialect(
+    "discord", discord, discord_escaping.escaped, discord_escaping.link, message=2_000, part=2_000, parts=1
+)
+DIALECTS = {dialect.name: dialect for dialect in (SLACK, DISCORD)}

@@ -1,0 +1,63 @@
+"""An app with three small pages in it, opened as the bot opens it, but for an embedder that a test can afford."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bot.app import App
+from bot.settings import Settings
+from ingest.refreshing import refresh
+from ingest.types import Page
+from storage.audit import AuditLog
+from storage.overrides import ChannelOverrides
+from storage.queue import Queue
+from storage.spending import Spending
+from tests.fakes import PageSource
+from tests.storage.stores import opened
+
+BUILT = "When was Skarholm lighthouse built?"
+MADE = "What is the pier of Skarholm made of?"
+RISES = "How high does the tide rise at Skarholm?"
+ANSWERS: Mapping[str, str] = {
+    BUILT: "Skarholm lighthouse was built in 1887.",
+    MADE: "The pier of Skarholm is made of oak.",
+    RISES: "The tide at Skarholm rises four metres.",
+}
+PAGES = {
+    "light.md": {"title": "Skarholm lighthouse", "": f"{ANSWERS[BUILT]} A keeper lives beside it."},
+    "pier.md": {"title": "Pier", "": f"{ANSWERS[MADE]} In the storm of 1953 it was lost."},
+    "tide.md": {"title": "Tides", "": ANSWERS[RISES]},
+}
+EVERYWHERE = {"corpus": [{"name": "handbook", "readers": ["*"]}]}
+
+
+HOST = "https://skarholm.example/"
+
+
+@dataclass
+class LinkedPages(PageSource):
+    """Pages that stand under addresses: `HOST` and the key."""
+
+    urls: Mapping[str, str] = field(default_factory=dict)
+    """Other addresses, by key."""
+
+    def _load(self, key: str) -> Page:
+        return replace(super()._load(key), url=self.urls.get(key, HOST + key))
+
+
+async def fill(home: Path, pages: Mapping[str, Any] = PAGES, **urls: str) -> None:
+    """Index the pages into a home."""
+    with opened(home) as store:
+        await refresh(LinkedPages(pages, urls=urls), "handbook", store, progress=lambda _: None)
+
+
+@contextmanager
+def open_world(home: Path, **settings: Any) -> Iterator[App]:
+    """Open the home; everybody may read it unless settings say otherwise."""
+    with opened(home) as store:
+        database = store.manifest._database
+        values = Settings.model_validate({**EVERYWHERE, **settings, "home": home})
+        kept = (AuditLog(database), Queue(database), Spending(database), ChannelOverrides(database))
+        yield App(values, store, store.manifest, *kept)
