@@ -15,17 +15,17 @@ JOINER = "\u2060"
 """Is not seen, takes no room, and breaks no line."""
 # Soft hyphens, zero-width spaces, joiners and operators, and the tag characters that hide text. What scripts and emoji
 # need stays: zero-width joiner and non-joiner, and the marks of direction that override nothing.
-_UNSEEN = re.compile("[\u00ad\u034f\u180e\u200b\u2060-\u2064\ufe00\U000e0000-\U000e007f]")
+_UNSEEN = re.compile("[\u00ad\u034f\u180e\u200b\u2060-\u2064\U000e0000-\U000e007f]")
 _PARTED = re.compile(
     r"(?P<number>(?<![\w.])\d+\.\d+(?![\w.])|(?<=\d):(?=\d))"  # 3.14 and 10:30 are left alone
     r"|(?P<begun>[@<:](?=\S|\Z)|&(?=[#\w]|\Z)|\\(?=[uUxX]|\Z)|\#(?=\w|\Z)|/(?=/|\Z)"
-    r"|\.(?=[\w\u200c-\u200f]|\Z)|[．｡](?=\S|\Z)|。(?=[A-Za-z0-9]|\Z)|\](?=[(\[:]|\Z))"
+    r"|\.(?=[\w\u200c-\u200f]|\Z)|(?:(?<=[wW])|\A)\.|[．｡](?=\S|\Z)|。(?=[A-Za-z0-9]|\Z)|\](?=[(\[:]|\Z))"
 )
 _JOINABLE = re.compile(r"\A(?=[(\[:])")
 # What begins a heading, a list, a quotation, a rule, a table or a block of code where it begins a line.
 _LINE = re.compile(r"^(?=[ \t]*(?:[^\w\s]|\d+[.)])|[ ]{2}|\t)", re.MULTILINE)
 _SAFE = "%/:=?&#+,;$-._~"
-"""What stands in an address as it is; all else is written in percents, so that no address ends early or names anyone."""
+"""What stands in an address as it is; all else is written in percents: no address ends early or names anyone."""
 
 
 def seen(text: str) -> str:
@@ -54,4 +54,9 @@ def address(url: str) -> str:
 
 
 def _part(found: re.Match[str]) -> str:
-    return found["number"] or found["begun"] + JOINER
+    if found["number"]:
+        return found["number"]
+    mark, before = found["begun"], found.string[max(found.start() - 1, 0) : found.start()]
+    # `www.` and `mailto:` alone make a link of whatever comes, seen or not.
+    both = not before or (mark == "." and before in "wW") or (mark == ":" and before.isalpha())
+    return f"{JOINER}{mark}{JOINER}" if both else f"{mark}{JOINER}"
