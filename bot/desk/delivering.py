@@ -1,0 +1,179 @@
+"""One question's post: what is shown of it, so that nothing stands there twice.
+
+That a first post is begun is stored before it is made, and the messages' ids after; whoever is not sure asks the
+platform, where that can be asked. Views on the way are for those who wait: of several only the newest is shown, never
+faster than the platform's pace, and nobody waits for them. The last one is shown whatever it takes.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+from bot.desk.clock import Clock
+from bot.desk.reporting import report
+from bot.desk.types import Posted, Question, Ways
+from bot.platform import Platform, PlatformUnavailable
+from bot.showing.view import View
+
+T = TypeVar("T")
+
+CALL_SECONDS = 120.0
+"""A platform that has said nothing for so long is taken for one that does not answer."""
+_LONGEST = 60.0
+
+
+class Uncertain(Exception):
+    """A first post may stand there or not, and the platform cannot be asked."""
+
+
+class Keep(Protocol):
+    """Stores how far a post has come. Raises `StorageError`."""
+
+    def __call__(self, *, sending: bool | None = None, posted: tuple[str, ...] | None = None) -> Awaitable[None]:
+        """Store what is not None; it is on the disk when this returns."""
+        ...
+
+
+class Post:
+    """Shows the views of one question, one at a time. `fault` is why nothing more can be shown."""
+
+    def __init__(
+        self,
+        platform: Platform,
+        question: Question,
+        posted: Posted,
+        keep: Keep,
+        clock: Clock,
+        *,
+        sending: bool,
+        failed: Callable[[], None],
+    ) -> None:
+        """Take up a post as it is stored. `failed` is called once when a view on the way cannot be shown for good."""
+        self.question, self.posted = question, posted
+        self.fault: Exception | None = None
+        self.platform, self._keep, self._clock, self._failed = platform, keep, clock, failed
+        self._sending = self._doubt = sending
+        self._latest: View | None = None
+        self._closing = asyncio.Event()
+        self._pump: asyncio.Task[None] | None = None
+
+    @property
+    def ways(self) -> Ways:
+        """What can be done with it."""
+        return self.platform.ways(self.question)
+
+    @property
+    def begun(self) -> bool:
+        """Whether something of it stands there, or may."""
+        return self._sending or bool(self.posted)
+
+    def offer(self, view: View) -> None:
+        """Show a view on the way as soon as may be, unless a newer one comes first. Never blocks."""
+        if self.fault or self.question.unasked or not self.ways.edits:
+            return
+        self._latest = view
+        if self._pump is None or self._pump.done():
+            self._pump = asyncio.create_task(self._show_newest())
+
+    async def finish(self, view: View) -> None:
+        """Show the last view, however long the platform is away.
+
+        Raises:
+            CannotPost, PostGone: The platform will not have it.
+            Uncertain: It may have been shown.
+            StorageError: How far it came could not be stored.
+        """
+        await self.settle()
+        if self.fault:
+            raise self.fault
+        await self._patiently(lambda: self._show(view))
+
+    async def remove(self) -> tuple[str, ...]:
+        """Remove all that was posted, and return the messages' ids. Raises `PlatformError` where it cannot."""
+        await self.settle()
+        if self.ways.reads_back and self.begun:
+            self.posted = await self._patiently(self._found)
+        removed = self.posted
+        if removed:
+            await self._patiently(lambda: self.platform.remove(self.question, removed))
+            self.posted = Posted()
+        return removed.messages
+
+    async def settle(self) -> None:
+        """Wait until no view is on its way. None is broken off: nobody would know whether it arrived."""
+        self._closing.set()
+        self._latest = None
+        if self._pump is not None:
+            await asyncio.wait({self._pump})
+        self._closing.clear()
+
+    async def last_words(self, view: View) -> None:
+        """Show a view once, without storing anything: for when nothing can be stored. Raises `PlatformError`."""
+        if self.posted and self.ways.edits:
+            await self.platform.show(self.question, view, self.posted)
+        elif not self._sending:
+            await self.platform.tell(self.question, view.text)
+
+    def close(self) -> None:
+        """Break off what is on its way."""
+        if self._pump is not None:
+            self._pump.cancel()
+
+    async def _show_newest(self) -> None:
+        attempts = itertools.count()
+        while (view := self._latest) is not None and not self._closing.is_set():
+            self._latest = None
+            try:
+                await self._show(view)
+            except PlatformUnavailable as error:
+                self._latest = self._latest or view
+                pause = _pause(error, next(attempts))
+            except Exception as error:  # noqa: BLE001 - whatever it is, the turn's end has to deal with it
+                self.fault = error
+                self._failed()
+                return
+            else:
+                attempts, pause = itertools.count(), self.ways.pace
+            await self._clock.sleep_unless(self._closing, pause)
+
+    async def _show(self, view: View) -> None:
+        if self._doubt and self.ways.reads_back:
+            self.posted = await self._found()
+        elif self._doubt and not self.posted:
+            raise Uncertain("the answer was perhaps posted, and the platform cannot be asked")
+        if not self._sending:
+            await self._keep(sending=True)
+            self._sending = True
+        self._doubt = True
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                shown = await self.platform.show(self.question, view, self.posted)
+        except TimeoutError as error:
+            raise PlatformUnavailable("The platform does not answer.") from error
+        except PlatformUnavailable as error:
+            self._doubt = error.seconds is None
+            raise
+        self._doubt = False
+        if shown != self.posted:
+            self.posted = shown
+            await self._keep(posted=shown.messages)
+
+    async def _found(self) -> Posted:
+        """Ask for what stands there. What is stored and not there was deleted: an edit of it will say so."""
+        return await self.platform.find(self.question) or self.posted
+
+    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
+        for attempt in itertools.count():
+            try:
+                return await call()
+            except PlatformUnavailable as error:
+                report(logging.WARNING, "the platform is away", self.question, error, attempt=attempt)
+                await self._clock.sleep(_pause(error, attempt))
+        raise AssertionError
+
+
+def _pause(error: PlatformUnavailable, attempt: int) -> float:
+    """Return how many seconds to wait: what the platform asks for, or twice as long each time."""
+    return error.seconds if error.seconds is not None else min(_LONGEST, 2.0 ** min(attempt, 10))

@@ -1,0 +1,182 @@
+"""The desk: what platforms call. Questions are stored, answered in their order, shown once, and never lost."""
+
+import logging
+import secrets
+import socket
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from bot.access import Asker
+from bot.desk.clock import Clock
+from bot.desk.flights import Flight, Means, Wish
+from bot.desk.floor import Floor, Pace
+from bot.desk.keeping import kept, question_of
+from bot.desk.knowing import Knowing
+from bot.desk.recording import stopping
+from bot.desk.reporting import report
+from bot.desk.running import removed
+from bot.desk.types import Outcome, Question, State, Taken
+from bot.platform import Platform, PlatformError
+from bot.words import say
+from storage.errors import StorageError
+from storage.language.detect import detect
+from storage.queue import Queue
+from storage.types import QueuedQuestion
+
+LEASE_SECONDS = 60.0
+"""How long a process that does not renew it keeps a question that it claimed."""
+_TOLD = 10_000
+"""How many keys of refused questions are remembered, so that nobody is told twice."""
+_JOINED = 50
+"""How many questions of a conversation are looked at."""
+_READ = 2_000
+
+
+class Desk:
+    """Takes the questions of all platforms. What is taken while it does not run is answered when it next does."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        platforms: Mapping[str, Platform],
+        knowing: Knowing,
+        pace: Pace,
+        *,
+        sole: bool = True,
+        clock: Clock | None = None,
+    ) -> None:
+        """Set the desk up. `platforms` may still be filled until it runs.
+
+        `sole`: no other process works on this queue, so that leases, and with them the date, do not matter.
+        """
+        self._means = Means(queue, knowing, clock or Clock(), _owner(), sole, LEASE_SECONDS)
+        self._platforms = platforms
+        self._floor = Floor(platforms, self._means, pace)
+        self._told = OrderedDict[str, None]()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Answer questions within the block, first those that an earlier process left.
+
+        At its end what is under way may finish for a while; the rest is released, and the next start completes it.
+
+        Raises:
+            StorageError: The queue cannot be read.
+        """
+        await self._floor.begin()
+        try:
+            yield
+        finally:
+            await self._floor.end()
+
+    async def take(self, question: Question) -> Taken:
+        """Store a question. When this returns NEW it is on the disk, and will be answered."""
+        try:
+            row, new = await self._means.queue.put(kept(question))
+        except StorageError as error:
+            report(logging.ERROR, "a question could not be taken", question, error)
+            self._refuse(question)
+            return Taken.REFUSED
+        if new:
+            self._floor.queue_up(row)
+        return Taken.NEW if new else Taken.KNOWN
+
+    async def edited(self, key: str, text: str) -> None:
+        """Answer what its asker now asks in other words; what is posted is edited. Raises `StorageError`."""
+        row = await self._means.queue.by_key(key)
+        if row is None or question_of(row).text == text:
+            return
+        flight = self._floor.flight(row.ticket)
+        if flight is not None and not flight.delivering:
+            await self._means.queue.note(row.ticket, text=text)
+            if flight.reword(text):
+                return
+        if flight is not None:
+            await flight.gone.wait()
+        await self._ask_again(row.ticket, text)
+
+    async def deleted(self, key: str) -> None:
+        """Take back the answer to a question that its asker deleted. Raises `StorageError`."""
+        row = await self._means.queue.by_key(key)
+        if row is not None:
+            await self._take_back(row, by=row.user, why="the question was deleted")
+
+    async def stop(self, ticket: int, by: Asker) -> None:
+        """Stop answering, for the asker or who rules the channel; for others nothing happens. Raises `StorageError`."""
+        flight = self._floor.flight(ticket)
+        if flight is None or flight.delivering or not await self._may(flight.question, by):
+            return
+        if flight.turn_id and flight.started:
+            await self._means.knowing.append(stopping(flight.turn_id, by=_named(by)))
+        self._floor.want(flight, Wish.STOP, by=_named(by))
+
+    async def retract(self, ticket: int, by: Asker) -> None:
+        """Take an answer back, for the asker or who rules the channel. Raises `StorageError`."""
+        row = await self._means.queue.get(ticket)
+        if row is not None and await self._may(question_of(row), by):
+            await self._take_back(row, by=_named(by), why="the answer was taken back")
+
+    async def joined(self, conversation: str) -> bool:
+        """Return whether the bot takes part in a conversation: it was asked there, or spoke. Raises `StorageError`."""
+        rows = await self._means.queue.conversation(conversation, limit=_JOINED)
+        return any(map(_took_part, rows))
+
+    async def _ask_again(self, ticket: int, text: str) -> None:
+        row = await self._means.queue.get(ticket)
+        if row is None or row.outcome == Outcome.RETRACTED or not await self._means.queue.reopen(ticket, text):
+            return
+        if (again := await self._means.queue.get(ticket)) is not None:
+            self._floor.queue_up(again)
+
+    async def _take_back(self, row: QueuedQuestion, *, by: str, why: str) -> None:
+        flight = self._floor.flight(row.ticket)
+        if flight is not None:
+            self._floor.want(flight, Wish.REMOVE, by=by, why=why)
+            await flight.gone.wait()
+            return
+        platform = self._platforms.get(row.channel.partition(":")[0])
+        if platform is not None and row.state == State.DONE and row.outcome != Outcome.RETRACTED:
+            done = Flight(row, platform, self._means)
+            done.want(Wish.REMOVE, by=by, why=why)
+            await removed(done, self._means)
+            await self._means.queue.finish(row.ticket, Outcome.RETRACTED)
+
+    async def _may(self, question: Question, by: Asker) -> bool:
+        asker = question.asker
+        if (by.platform, by.workspace, by.user) == (asker.platform, asker.workspace, asker.user):
+            return True
+        return await self._means.knowing.governs(question, by)
+
+    def _refuse(self, question: Question) -> None:
+        """Tell the asker, once, that his question could not even be kept; nobody waits for that."""
+        platform = self._platforms.get(question.place.platform)
+        if platform is None or question.unasked or question.key in self._told:
+            return
+        self._told[question.key] = None
+        if len(self._told) > _TOLD:
+            self._told.popitem(last=False)
+        self._floor.spawn(_tell(platform, question))
+
+
+async def _tell(platform: Platform, question: Question) -> None:
+    try:
+        await platform.tell(question, say("unrecorded", detect(question.text[:_READ])))
+    except PlatformError as error:
+        report(logging.WARNING, "a refusal could not be said", question, error)
+
+
+def _took_part(row: QueuedQuestion) -> bool:
+    """Return whether this question made the bot part of its conversation."""
+    if row.state == State.DONE:
+        return row.outcome not in {Outcome.SILENT, Outcome.RETRACTED}
+    return not row.body.get("unasked")
+
+
+def _named(by: Asker) -> str:
+    return f"{by.platform}:{by.workspace}/{by.user}"
+
+
+def _owner() -> str:
+    """Return a name that no other process has, nor had."""
+    return f"{socket.gethostname()}/{secrets.token_hex(8)}"

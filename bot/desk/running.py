@@ -1,0 +1,254 @@
+"""One question from claim to finish: it is answered, or what was begun of it is completed, shown, and recorded.
+
+Every step stores what it is about to do before it does it, so that a process that is killed between any two leaves a
+state that `resuming` knows.
+"""
+
+import asyncio
+import logging
+import secrets
+from datetime import timedelta
+
+from bot.desk import recording
+from bot.desk.delivering import Uncertain
+from bot.desk.flights import Answered, Flight, Interrupted, Means, Wish
+from bot.desk.notices import resting, said
+from bot.desk.recalling import recalled
+from bot.desk.recording import Showed
+from bot.desk.reporting import report
+from bot.desk.resuming import Act, Next, after_restart
+from bot.desk.types import Outcome, Posted
+from bot.platform import CannotPost, PlatformError, PostGone
+from bot.showing import folding
+from bot.showing.view import View
+from bot.words import say
+from pipeline.types import Event, Status
+from storage.errors import StorageError
+
+REST_SECONDS = 5.0
+"""How long a post may take to say that the server stops."""
+
+
+async def run(flight: Flight, means: Means, answered: Answered) -> bool:
+    """Do everything that a question needs. Returns whether it is done with: not if somebody else has it, or at rest.
+
+    Raises:
+        asyncio.CancelledError: The process is about to end; the next start goes on.
+    """
+    now = means.clock.now()
+    try:
+        until = now + timedelta(seconds=means.lease_seconds)
+        if not await means.queue.claim(flight.ticket, means.owner, until, now=now, sole=means.sole):
+            return False
+        showed = await _showed(flight, means, answered)
+    except StorageError as error:
+        showed = await _unrecorded(flight, error)
+    except Exception as error:  # noqa: BLE001 - a fault in one turn never ends the desk
+        showed = await _apologised(flight, error)
+    answered()
+    if showed is None:
+        return False
+    await _settled(flight, means, showed)
+    return True
+
+
+async def _showed(flight: Flight, means: Means, answered: Answered) -> Showed | None:
+    """Do what is next until it is shown; returns None where it rests."""
+    step: Next | None = None
+    while True:
+        try:
+            step = step or await _next(flight, means)
+            showed = await flight.unless_wanted(_done(flight, means, step, answered))
+        except Interrupted:
+            showed = None
+        if flight.wish is not Wish.EDIT:
+            return await _as_wished(flight, means, showed, answered)
+        flight.wish, step = None, Next(Act.ASK)
+
+
+async def _as_wished(flight: Flight, means: Means, showed: Showed | None, answered: Answered) -> Showed | None:
+    """Return what came of it, once what somebody wanted meanwhile is done."""
+    if flight.wish is Wish.REMOVE:
+        return await removed(flight, means)
+    if showed is not None or flight.wish is None:
+        return showed
+    if flight.wish is Wish.REST:
+        await _rest(flight, means)
+        return None
+    outcome = Outcome.STOPPED if flight.wish is Wish.STOP else Outcome.DELIVERED
+    showed = await _deliver(flight, folding.stopped(flight.view), answered, outcome)
+    return await removed(flight, means) if showed is None else showed
+
+
+async def _next(flight: Flight, means: Means) -> Next:
+    """Find out how far it had come."""
+    row, knowing = flight.row, means.knowing
+    if not row.turn_id:
+        return after_restart(row, flight.post.ways, (), None, fits=False)
+    entries = await knowing.entries(row.turn_id)
+    turn = recalled(entries)
+    same = turn is not None and turn.question == flight.question.text
+    fits = turn is not None and same and await knowing.readable(flight.question, turn)
+    return after_restart(row, flight.post.ways, entries, turn, fits=fits)
+
+
+async def _done(flight: Flight, means: Means, step: Next, answered: Answered) -> Showed | None:
+    match step.act:
+        case Act.ASK:
+            return await _ask(flight, means, answered)
+        case Act.SHOW | Act.SHOWN:
+            return await _show_again(flight, means, step, answered)
+        case Act.SAY_STOPPED:
+            return await _deliver(flight, folding.stopped(flight.view), answered, step.outcome)
+        case Act.REMOVE:
+            flight.wish = Wish.REMOVE
+            return None
+        case Act.DOUBT:
+            await means.knowing.interrupt(flight.turn_id)
+            return Showed(step.outcome, flight.post.posted, None, "the process ended while it was being posted")
+        case Act.SETTLE:
+            return Showed(step.outcome, flight.post.posted, None, recorded=True)
+
+
+async def _ask(flight: Flight, means: Means, answered: Answered) -> Showed | None:
+    """Answer it by a new turn."""
+    knowing, question = means.knowing, flight.question
+    if flight.turn_id:
+        await knowing.interrupt(flight.turn_id)
+    turn_id = secrets.token_hex(6)
+    await means.queue.note(flight.ticket, turn_id=turn_id)
+    flight.turn_id, flight.view = turn_id, flight.fresh()
+    flight.post.offer(flight.view)
+    plan = await knowing.plan(flight.post.platform, question, flight.row, turn_id)
+    flight.view = flight.fresh(plan.notice)
+    if plan.refused:
+        final = said(flight.ticket, flight.language, plan.refused)
+        return await _deliver(flight, final, answered, silent=True)
+    answering = knowing.check if question.task == "check" else knowing.answer
+    done = await answering(plan.asked, lambda event: _tell(flight, event))
+    final = await knowing.ended(flight.view, question, done)
+    return await _deliver(flight, final, answered, silent=done.answer.status is not Status.ANSWERED)
+
+
+def _tell(flight: Flight, event: Event) -> None:
+    """Show what happens. What cannot be shown on the way does not end the turn."""
+    try:
+        flight.view = folding.after(flight.view, event)
+    except Exception as error:  # noqa: BLE001 - the answer matters, not the way to it
+        report(logging.ERROR, "an event could not be shown", flight.question, error, turn_id=flight.turn_id)
+    else:
+        flight.post.offer(flight.view)
+
+
+async def _show_again(flight: Flight, means: Means, step: Next, answered: Answered) -> Showed | None:
+    """Show the answer that the record has."""
+    turn = recalled(await means.knowing.entries(flight.turn_id))
+    if turn is None or turn.answered is None:
+        raise AssertionError("only what was answered is shown again")
+    final = await means.knowing.ended(flight.view, flight.question, turn.answered)
+    if step.act is Act.SHOWN:
+        return Showed(step.outcome, flight.post.posted, final)
+    return await _deliver(flight, final, answered, silent=turn.answered.answer.status is not Status.ANSWERED)
+
+
+async def _deliver(
+    flight: Flight, view: View, answered: Answered, outcome: Outcome = Outcome.DELIVERED, *, silent: bool = False
+) -> Showed | None:
+    """Show what stays. Returns None where somebody deleted what stood there, who then wants all of it to go.
+
+    `silent` is what nobody wants to read who did not ask.
+    """
+    flight.delivering, post = True, flight.post
+    answered()
+    if silent and flight.question.unasked and not post.begun:
+        return Showed(Outcome.SILENT, Posted(), view)
+    try:
+        await post.finish(view)
+    except PostGone:
+        flight.want(Wish.REMOVE, why="what was posted was deleted")
+        return None
+    except Uncertain as error:
+        return Showed(Outcome.UNCERTAIN, post.posted, view, str(error))
+    except CannotPost as error:
+        report(logging.WARNING, "an answer cannot be posted", flight.question, error, turn_id=flight.turn_id)
+        return Showed(Outcome.UNDELIVERABLE, post.posted, view, str(error))
+    return Showed(outcome, post.posted, view)
+
+
+async def _apologised(flight: Flight, error: Exception) -> Showed:
+    """Say that something failed on our side, as far as anything can be said."""
+    report(logging.ERROR, "a turn failed", flight.question, error, turn_id=flight.turn_id)
+    apology, post = said(flight.ticket, flight.language, say("failed", flight.language)), flight.post
+    if flight.question.unasked and not post.begun:
+        return Showed(Outcome.SILENT, Posted(), None, _named(error))
+    post.fault, flight.delivering = None, True
+    try:
+        await post.finish(apology)
+    except Exception as fault:  # noqa: BLE001 - there is nothing left to try
+        report(logging.ERROR, "a failure could not be said", flight.question, fault, turn_id=flight.turn_id)
+        return Showed(Outcome.UNDELIVERABLE, post.posted, None, _named(error))
+    return Showed(Outcome.DELIVERED, post.posted, apology, _named(error))
+
+
+def _named(error: Exception) -> str:
+    """Return what kind of error it was; its words may hold anything."""
+    return type(error).__name__
+
+
+async def _unrecorded(flight: Flight, error: StorageError) -> Showed:
+    """Say that nothing is answered because no record of it can be kept, and nothing else."""
+    report(logging.ERROR, "a turn cannot be recorded", flight.question, error, turn_id=flight.turn_id)
+    sorry = said(flight.ticket, flight.language, say("unrecorded", flight.language))
+    await flight.post.settle()
+    if not flight.question.unasked or flight.post.begun:
+        try:
+            await flight.post.last_words(sorry)
+        except Exception as fault:  # noqa: BLE001 - there is nothing left to try
+            report(logging.ERROR, "a failure could not be said", flight.question, fault, turn_id=flight.turn_id)
+    return Showed(Outcome.UNDELIVERABLE, flight.post.posted, sorry, "no record could be kept")
+
+
+async def removed(flight: Flight, means: Means) -> Showed:
+    """Take back what stands there, and record by whom."""
+    try:
+        messages = await flight.post.remove()
+    except PlatformError as error:
+        report(logging.WARNING, "a post could not be removed", flight.question, error, turn_id=flight.turn_id)
+        messages = ()
+    if flight.turn_id:
+        await means.knowing.append(recording.retracted(flight.turn_id, messages, by=flight.by, why=flight.why))
+    return Showed(Outcome.RETRACTED, flight.post.posted, None, recorded=True)
+
+
+async def _rest(flight: Flight, means: Means) -> None:
+    """Leave it to the next start, and say so where something stands there."""
+    try:
+        async with asyncio.timeout(REST_SECONDS):
+            if flight.post.posted and flight.post.ways.edits and not flight.delivering:
+                await flight.post.finish(resting(flight.view))
+    except (TimeoutError, PlatformError, Uncertain, StorageError) as error:
+        report(logging.WARNING, "a restart could not be announced", flight.question, error)
+    try:
+        await means.queue.release(flight.ticket)
+    except StorageError as error:
+        report(logging.ERROR, "a question could not be released", flight.question, error)
+
+
+async def _settled(flight: Flight, means: Means, showed: Showed) -> None:
+    """Record how it was done with, however long the database is away: it is shown, and must not be shown again."""
+    recorded, attempt = showed.recorded, 0
+    while True:
+        try:
+            if not recorded:
+                turn_id = flight.turn_id or secrets.token_hex(6)
+                await means.knowing.append(recording.delivered(turn_id, flight.ticket, flight.question, showed))
+                recorded = True
+            await means.queue.finish(flight.ticket, showed.outcome)
+        except StorageError as error:
+            report(
+                logging.ERROR, "what was shown could not be recorded", flight.question, error, turn_id=flight.turn_id
+            )
+            attempt += 1
+            await means.clock.sleep(min(60.0, 2.0 ** min(attempt, 10)))
+        else:
+            return
