@@ -11,14 +11,14 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bot.commands import asking, auditing, chatting, checking, doctoring, indexes, ingesting, setting_up
+from bot.commands import asking, auditing, chatting, checking, doctoring, indexes, ingesting, serving, setting_up
 from bot.commands.frame import examples, invocation_of
 from bot.console import opened_output, told_plainly
 
 PLUGINS = "footnote.commands"
 """The entry-point group in which packages above `bot` offer commands of their own."""
 
-ORDER = ("init", "doctor", "ingest", "corpora", "reindex", "search", "ask", "check", "chat", "audit")
+ORDER = ("init", "doctor", "ingest", "corpora", "reindex", "search", "ask", "check", "chat", "serve", "audit")
 
 
 class Commands(TyperGroup):
@@ -76,6 +76,7 @@ app.command(epilog=examples("footnote check 'The office closes at six.'", "footn
     checking.check
 )
 app.command(epilog=examples("footnote chat", "footnote chat --corpus handbook < questions.txt"))(chatting.chat)
+app.command(epilog=examples("footnote serve", "footnote --config /etc/footnote.toml serve"))(serving.serve)
 app.add_typer(auditing.app, name="audit")
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Coroutine
     from contextlib import AbstractAsyncContextManager
 
     from bot.app import App, Records
@@ -67,6 +67,13 @@ def _open_model(settings: ModelSettings) -> AbstractAsyncContextManager[LLM]:
     return open_model(settings)
 
 
+async def _serve(settings: Settings) -> None:
+    from bot.platforms import parts
+    from bot.serving import serve
+
+    await serve(settings, parts())
+
+
 @dataclass(frozen=True, slots=True)
 class Doors:
     """What commands do the work with."""
@@ -76,3 +83,4 @@ class Doors:
     open_app: OpenApp = _open_app
     open_records: Callable[[Settings], AbstractAsyncContextManager[Records]] = _open_records
     open_model: Callable[[ModelSettings], AbstractAsyncContextManager[LLM]] = _open_model
+    serve: Callable[[Settings], Coroutine[Any, Any, None]] = _serve

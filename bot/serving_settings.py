@@ -1,8 +1,8 @@
-"""The tables of the settings that rule what `footnote serve` does beside answering: `[http]` and `[schedule]`."""
+"""The tables of the settings that rule what `footnote serve` does beside answering: `[http]`, `[log]`, `[schedule]`."""
 
 import re
 from datetime import time
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -28,6 +28,13 @@ class HttpSettings(Values):
     host: str = Field(default="127.0.0.1", min_length=1)
     port: int = Field(default=8710, ge=0, le=65_535)
     """0 takes any that is free."""
+
+
+class LogSettings(Values):
+    """What a server logs, on stderr."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least that is told."""
 
 
 class ScheduleSettings(Values):

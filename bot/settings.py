@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
 from bot.desk_settings import BudgetSettings, ChannelValues, DeskSettings, all_fit
 from bot.model_settings import ModelValues
-from bot.serving_settings import HttpSettings, ScheduleSettings
+from bot.serving_settings import HttpSettings, LogSettings, ScheduleSettings
 from bot.slack_settings import SlackSettings
 from bot.values import Values, web_address
 from pipeline.kit import Limits
@@ -162,6 +162,7 @@ class Settings(Values):
     ranking: RankingSettings = RankingSettings()
     desk: DeskSettings = DeskSettings()
     http: HttpSettings = HttpSettings()
+    log: LogSettings = LogSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     slack: SlackSettings = SlackSettings()
     corpus: Annotated[tuple[CorpusSettings, ...], AfterValidator(_all_different)] = ()

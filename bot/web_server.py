@@ -68,5 +68,6 @@ class _Server(uvicorn.Server):
 
 async def _ended(task: "asyncio.Task[None]", *requests: "asyncio.Task[None]") -> None:
     for request in requests:
-        request.cancel()
+        if not request.cancelling():  # who is cancelled already is closing what it has open
+            request.cancel()
     await asyncio.gather(task, *requests, return_exceptions=True)
