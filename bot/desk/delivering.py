@@ -141,6 +141,8 @@ class Post:
     async def _show(self, view: View) -> None:
         if self._doubt and self.ways.reads_back:
             self.posted = await self._found()
+            if self.posted and not self.ways.edits:
+                return
         elif self._doubt and not self.posted:
             raise Uncertain("the answer was perhaps posted, and the platform cannot be asked")
         if not self._sending:
