@@ -36,8 +36,8 @@ class Lanes:
 
     waiting: Mapping[str, tuple[Entry, ...]] = field(default_factory=lambda: MappingProxyType({}))
     """The line of each channel that has one. The channel that comes first is served first, and goes to the end."""
-    answering: Mapping[int, Entry] = field(default=_NONE)
-    delivering: Mapping[int, Entry] = field(default=_NONE)
+    answering: Mapping[int, Entry] = field(default_factory=lambda: _NONE)
+    delivering: Mapping[int, Entry] = field(default_factory=lambda: _NONE)
 
 
 def joined(lanes: Lanes, entry: Entry) -> Lanes:
