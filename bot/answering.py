@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from structlog.contextvars import bound_contextvars
+
 from bot.access import readable
 from bot.app import CHECKS, App
 from bot.failures import OURS, failed, said, unexpected
@@ -72,8 +74,9 @@ async def _taken(app: App, asked: Asked, tell: Callable[[Event], None], task: Ta
     turn = _Turn(app, task, talk, scope, system, asked.id or secrets.token_hex(6), tell)
     read = {corpus.name: corpus.refreshed for corpus in catalogue if corpus.name in scope}
     ran = {"task": task.name, "system": system, "model": app.model, **app.versions}
-    await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, opening(asked, talk, read, ran)))
-    return await _run(turn)
+    with bound_contextvars(turn=turn.id, **({"ticket": asked.ticket} if asked.ticket else {})):
+        await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, opening(asked, talk, read, ran)))
+        return await _run(turn)
 
 
 async def close_interrupted(app: App, turn_id: str) -> bool:
