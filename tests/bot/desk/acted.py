@@ -1,0 +1,266 @@
+"""A record in memory and a platform that notes what it is told, for tests of what people do with an answer."""
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.access import Asker
+from bot.desk.acting import Acting
+from bot.desk.keeping import kept
+from bot.desk.permitted import Denied
+from bot.desk.types import Place, Posted, Question, Ways
+from bot.settings import Settings
+from bot.turn_record import closing, opening
+from bot.turns import Answered, Asked
+from pipeline.saying import Withheld
+from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Turn, Usage
+from storage.errors import StorageError
+from storage.storable import storable
+from storage.types import (
+    CheckedClaim,
+    Citation,
+    Claim,
+    Corpus,
+    Document,
+    EntryKind,
+    Hit,
+    LogEntry,
+    Passage,
+    QueuedQuestion,
+    Step,
+    Verdict,
+)
+
+DAY = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+CORPORA = ("alpha", "beta", "gamma")
+"""The name of a corpus stands in all that is of it, and in what was made from it."""
+NOTHING = "There is nothing of this that I can show you here."
+ASKED = "When does it open?"
+
+
+def in_channel(channel: str = "C1", user: str = "U1", **flags: Any) -> Asker:
+    """Return somebody in a channel of the team's own."""
+    return Asker("slack", "channel", "T1", channel, user, **{"shared_with_other_organisations": False} | flags)
+
+
+def in_dm(user: str = "U1", **flags: Any) -> Asker:
+    """Return somebody in a DM with the bot."""
+    return Asker("slack", "dm", "T1", f"D-{user}", user, **{"shared_with_other_organisations": False} | flags)
+
+
+def passage(corpus: str) -> Passage:
+    """Return the passage of a corpus."""
+    return Passage(f"{corpus}-p", corpus, f"{corpus}.md", "", f"{corpus}text opens at ten.", 0, f"{corpus}-hash")
+
+
+def document(corpus: str) -> Document:
+    """Return its document."""
+    return Document(corpus, f"{corpus}.md", f"{corpus}title", f"https://example.com/{corpus}title", "r1", DAY)
+
+
+def citation(number: int, corpus: str) -> Citation:
+    """Return a footnote to it."""
+    part, page = passage(corpus), document(corpus)
+    facts = (page.title, part.section, page.url, page.revision, page.date, part.text, part.id, part.text, part.hash)
+    return Citation(number, corpus, page.key, *facts)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A turn as a test wants it."""
+
+    asker: Asker = field(default_factory=in_channel)
+    cited: tuple[str, ...] = ("alpha",)
+    found: tuple[str, ...] = ()
+    """What was found and is not cited: claims and nearest pages stand on it."""
+    earlier: tuple[str, ...] = ()
+    """What the conversation was made from."""
+    only_asker: bool = False
+    task: str = "ask"
+    status: Status = Status.ANSWERED
+    thread: str = "1.0"
+    language: str = "en"
+    closed: bool = True
+
+    def question(self, number: int) -> Question:
+        place = Place(self.asker.platform, self.asker.workspace, self.asker.channel, self.thread)
+        conversation = f"{place.channel_id}/{place.thread}"
+        more = {"message": f"{number}.0", "only_asker": self.only_asker, "handle": "xoxb-secret-handle"}
+        return Question(f"key-{number}", self.task, ASKED, self.asker, place, conversation, DAY, **more)
+
+    def answered(self, turn_id: str) -> Answered:
+        said = [AnsweredSentence(f"{name}text opens at ten.", (n,)) for n, name in enumerate(self.cited, 1)]
+        if self.task == "check":
+            said = []
+        claims = [_claim(name, Verdict.SUPPORTS) for name in self.cited]
+        claims += [_claim(name, Verdict.REFUTES) for name in self.found]
+        notes = "".join(f" {name}verdict" for name in (*self.cited, *self.found)) if self.task == "check" else ""
+        if self.task == "check":
+            claims = [CheckedClaim(Claim(ASKED, "user"), Verdict.REFUTES, (), notes), *claims]
+        nearest = tuple(Hit(passage(name), document(name), 1.0) for name in self.found)
+        answer = Answer(
+            self.status,
+            tuple(said),
+            tuple(citation(n, name) for n, name in enumerate(self.cited, 1)),
+            tuple(claims),
+            nearest if self.status is Status.ABSTAINED else (),
+            len(self.found),
+        )
+        text = " ".join(one.text for one in said) or f"I do not know.{notes}"
+        return Answered(turn_id, answer, text, "wikichat", "model", Usage(), 1.0)
+
+    def entries(self, number: int) -> tuple[LogEntry, ...]:
+        turn_id = f"turn{number}"
+        earlier = Turn("bot", "It was said.", corpora=self.earlier)
+        talk = Conversation((earlier, Turn("user", ASKED, at=DAY, language=self.language)))
+        asked = Asked(ASKED, self.asker, self.thread, talk.earlier, ticket=number)
+        opened = LogEntry(
+            turn_id, EntryKind.TURN_OPENED, opening(asked, talk, dict.fromkeys(CORPORA), {"task": self.task})
+        )
+        if not self.closed:
+            return (opened,)
+        done = self.answered(turn_id)
+        hits = tuple((passage(name).id, 1.0, name) for name in (*self.cited, *self.found))
+        step = Step("search", {"query": "it", "k": 3, "time": None, "hits": hits}, 1.0)
+        withheld = tuple(Withheld(f"{name}claim", "no") for name in self.found)
+        return (opened, *closing(done, (step,), withheld, ()))
+
+
+def _claim(corpus: str, verdict: Verdict) -> CheckedClaim:
+    claim = Claim(f"{corpus}claim", "model")
+    return CheckedClaim(claim, verdict, (passage(corpus).id,), f"{corpus}reason")
+
+
+@dataclass
+class Record:
+    """An app, as far as acting uses it."""
+
+    settings: Settings
+    rows: dict[int, QueuedQuestion] = field(default_factory=dict)
+    log: list[LogEntry] = field(default_factory=list)
+    narrowed: dict[str, dict[str, Any]] = field(default_factory=dict)
+    corpora: tuple[str, ...] = CORPORA
+    broken: StorageError | None = None
+    """What is raised when something is written."""
+    unreadable: StorageError | None = None
+    """What is raised when something is read."""
+
+    @property
+    def queue(self) -> "Record":
+        return self
+
+    audit = manifest = overrides = queue
+
+    def add(self, told: Told) -> int:
+        """Put a turn on record as answered; return its ticket."""
+        number = len(self.rows) + 1
+        new = kept(told.question(number))
+        self.rows[number] = QueuedQuestion(
+            ticket=number,
+            **{name: getattr(new, name) for name in new.__dataclass_fields__},
+            state="done",
+            outcome="delivered",
+            taken_at=DAY,
+            turn_id=f"turn{number}",
+            sending=True,
+            posted=(f"m{number}",),
+            owner="",
+            lease_until=None,
+        )
+        self.log += [replace(entry, body=storable(entry.body)) for entry in told.entries(number)]
+        return number
+
+    async def get(self, ticket: int) -> QueuedQuestion | None:
+        if self.unreadable:
+            raise self.unreadable
+        return self.rows.get(ticket)
+
+    async def conversation(self, conversation: str, *, limit: int) -> tuple[QueuedQuestion, ...]:
+        return tuple(row for row in self.rows.values() if row.conversation == conversation)[-limit:]
+
+    async def turn(self, turn_id: str) -> tuple[LogEntry, ...]:
+        return tuple(entry for entry in self.log if entry.turn_id == turn_id)
+
+    async def append(self, *entries: LogEntry) -> None:
+        if self.broken:
+            raise self.broken
+        self.log += [replace(entry, body=storable(entry.body)) for entry in entries]
+
+    async def catalogue(self) -> tuple[Corpus, ...]:
+        return tuple(Corpus(name, DAY, reference=False) for name in self.corpora)
+
+    async def join(self, ids: Any, within: Any) -> dict[str, tuple[Passage, Document]]:
+        return {
+            f"{one}-p": (passage(one), document(one)) for one in self.corpora if f"{one}-p" in ids and one in within
+        }
+
+    async def of(self, channel: str) -> dict[str, Any]:
+        return self.narrowed.get(channel, {})
+
+    def acts(self, what: str) -> list[Any]:
+        """Return what is on record of one kind of act."""
+        return [one.body for one in self.log if one.kind is EntryKind.FEEDBACK and one.body["what"] == what]
+
+
+@dataclass
+class Stage:
+    """A platform that notes what it is told. `faults` are raised one after the other, instead of posting."""
+
+    faults: list[Exception] = field(default_factory=list)
+    late_faults: list[Exception] = field(default_factory=list)
+    """Raised after something was posted."""
+    reads_back: bool = True
+    posts: dict[str, Any] = field(default_factory=dict)
+    """What stands there, by message."""
+    called: list[tuple[Place, str, tuple[str, ...]]] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+
+    def ways(self, question: Question) -> Ways:
+        return Ways(reads_back=self.reads_back and not question.only_asker)
+
+    async def show(self, question: Question, view: Any, posted: Posted) -> Posted:
+        if self.faults:
+            raise self.faults.pop(0)
+        messages = posted.messages or (f"{question.key}/{len(self.posts)}",)
+        self.posts[messages[0]] = view
+        self.questions.append(question)
+        if self.late_faults:
+            raise self.late_faults.pop(0)
+        return Posted(messages)
+
+    async def find(self, question: Question) -> Posted:
+        return Posted(tuple(message for message in self.posts if message.startswith(f"{question.key}/")))
+
+    async def remove(self, question: Question, posted: Posted) -> None:
+        del question
+        for message in posted.messages:
+            self.posts.pop(message, None)
+
+    async def call(self, place: Place, text: str, people: Any) -> Posted:
+        if self.faults:
+            raise self.faults.pop(0)
+        self.called.append((place, text, tuple(people)))
+        return Posted((f"call{len(self.called)}",))
+
+
+def house(readers: dict[str, tuple[str, ...]] | None = None, **more: Any) -> tuple[Record, Stage, Acting]:
+    """Return a record with three corpora, a platform, and what acts on them; everybody reads all if not told otherwise."""
+    record, stage = Record(settings(readers), **more), Stage()
+    return record, stage, Acting(record, {"slack": stage})
+
+
+def settings(readers: dict[str, tuple[str, ...]] | None = None, **channel: Any) -> Settings:
+    """Return settings with three corpora and their readers, and one channel's table."""
+    named = readers if readers is not None else dict.fromkeys(CORPORA, ("*",))
+    corpus = [{"name": name, "readers": named.get(name, ())} for name in CORPORA]
+    channels = [{"id": "slack:T1/C1", **channel}] if channel else []
+    return Settings(corpus=corpus, channel=channels)
+
+
+async def denial(awaited: Any) -> str:
+    """Return the words of what is denied; fail if it is not."""
+    try:
+        given = await awaited
+    except Denied as denied:
+        return denied.words
+    raise AssertionError(f"it was given: {given}")
