@@ -53,20 +53,23 @@ class Database:
 
 
 @contextmanager
-def open_database(url: str, *, home: Path, read_only: bool = False) -> Iterator[Database]:
+def open_database(
+    url: str, *, home: Path, read_only: bool = False, busy_seconds: float = _BUSY_SECONDS
+) -> Iterator[Database]:
     """Open the database, make or migrate its tables, and close it at the end. Blocks.
 
     Args:
         url: Empty for SQLite at `home/footnote.db`, else `postgresql://...`.
         home: The folder of Footnote; made if it is missing.
         read_only: Change nothing: for commands that only read records, while another process may own the home.
+        busy_seconds: How long to wait for another process that has SQLite's file locked.
 
     Raises:
         HomeUnusable: The folder or the disk does not allow it, or, `read_only`, there is nothing to read.
         DatabaseUnusable: The file is damaged, newer than this code, or `url` cannot be used.
     """
     file = None if url else home / "footnote.db"
-    engine = _postgresql(url) if file is None else sqlite_engine(file, read_only=read_only)
+    engine = _postgresql(url) if file is None else sqlite_engine(file, read_only=read_only, busy_seconds=busy_seconds)
     try:
         with plain_words(file):
             bring_up_to_date(engine, file, read_only=read_only)
@@ -97,7 +100,7 @@ def _transact(engine: Engine, file: Path | None, function: Callable[[Connection]
         return function(connection)
 
 
-def sqlite_engine(file: Path, *, read_only: bool = False) -> Engine:
+def sqlite_engine(file: Path, *, read_only: bool = False, busy_seconds: float = _BUSY_SECONDS) -> Engine:
     """Make an engine that opens `file` as we want it; the execution option `begin` says how transactions begin.
 
     Raises:
@@ -110,7 +113,7 @@ def sqlite_engine(file: Path, *, read_only: bool = False) -> Engine:
         raise HomeUnusable(f"There is no database in {file.parent} yet.", hint=hint)
     engine = create_engine(
         URL.create("sqlite", database=str(file)),
-        creator=lambda: _connect(file, read_only=read_only),
+        creator=lambda: _connect(file, read_only=read_only, busy_seconds=busy_seconds),
         poolclass=QueuePool,
         pool_size=_READERS + 1,
         max_overflow=0,
@@ -119,12 +122,12 @@ def sqlite_engine(file: Path, *, read_only: bool = False) -> Engine:
     return engine
 
 
-def _connect(file: Path, *, read_only: bool) -> sqlite3.Connection:
+def _connect(file: Path, *, read_only: bool, busy_seconds: float) -> sqlite3.Connection:
     mode = "ro" if read_only else "rwc"
     connection = sqlite3.connect(
         f"{file.absolute().as_uri()}?mode={mode}",
         uri=True,
-        timeout=_BUSY_SECONDS,
+        timeout=busy_seconds,
         isolation_level=None,  # we say BEGIN ourselves
         check_same_thread=False,  # the pool lends one to one thread at a time
     )

@@ -199,10 +199,13 @@ def _free(owner: str, now: datetime, *, sole: bool) -> ColumnElement[bool]:
 
 
 def _put(connection: Connection, row: Mapping[str, Any]) -> tuple[QueuedQuestion, bool]:
+    query = select(questions).where(questions.c.key == row["key"])
+    if known := _found(connection, query):
+        return known[0], False
+    # Between the two, another machine may take it.
     adding = _INSERTS[connection.dialect.name](questions).values(row).on_conflict_do_nothing(index_elements=["key"])
     new = connection.execute(adding.returning(questions.c.ticket)).scalar() is not None
-    (found,) = _found(connection, select(questions).where(questions.c.key == row["key"]))
-    return found, new
+    return _found(connection, query)[0], new
 
 
 def _note(

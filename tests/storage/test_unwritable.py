@@ -1,0 +1,116 @@
+"""A database that cannot be written: whatever was to be kept, one plain sentence says why not, and what to do."""
+
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, event
+
+from storage.audit import AuditLog
+from storage.database import Database, open_database
+from storage.errors import DatabaseUnusable, HomeUnusable, StorageError
+from storage.overrides import ChannelOverrides
+from storage.queue import Queue
+from storage.types import EntryKind, LogEntry, NewQuestion
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+LONG = "x" * 100_000
+WRITES: dict[str, Callable[[Database], Awaitable[object]]] = {
+    "put": lambda database: Queue(database).put(question("new", LONG)),
+    "claim": lambda database: Queue(database).claim(1, "one", NOON, now=NOON),
+    "finish": lambda database: Queue(database).finish(1, "delivered"),
+    "append": lambda database: AuditLog(database).append(LogEntry("t", EntryKind.TURN_CLOSED, {"text": LONG})),
+    "set": lambda database: ChannelOverrides(database).set("c", "key", LONG, by="me", was=None),
+}
+GROWING = [name for name in WRITES if name not in {"claim", "finish"}]
+
+
+def question(key: str, text: str = "Why?") -> NewQuestion:
+    """Make a question."""
+    return NewQuestion(key, "slack:T1/C1", "slack:T1/C1/1", "slack:T1/U1", key, {"text": text}, "secret-handle")
+
+
+@pytest.fixture
+async def home(tmp_path: Path) -> Path:
+    """A home whose queue holds many questions."""
+    with open_database("", home=tmp_path) as database:
+        for number in range(100):
+            await Queue(database).put(question(f"{number}", "x" * 2_000))
+    return tmp_path
+
+
+@contextmanager
+def read_only(home: Path) -> Iterator[Database]:
+    """Open it without the right to write."""
+    with open_database("", home=home, read_only=True) as database:
+        yield database
+
+
+@contextmanager
+def full(home: Path) -> Iterator[Database]:
+    """Open it where the file cannot become larger; SQLite gives the same error for a disk."""
+
+    def forbid(connection: Connection) -> None:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1")  # that is: as many as it has
+
+    with open_database("", home=home) as database:
+        event.listen(database._engine, "begin", forbid)
+        yield database
+
+
+@contextmanager
+def locked(home: Path) -> Iterator[Database]:
+    """Open it while somebody else writes and does not end."""
+    with ExitStack() as stack:
+        database = stack.enter_context(open_database("", home=home, busy_seconds=0.01))
+        other = stack.enter_context(closing(sqlite3.connect(home / "footnote.db", isolation_level=None)))
+        other.execute("BEGIN IMMEDIATE")
+        yield database
+
+
+@contextmanager
+def damaged(home: Path) -> Iterator[Database]:
+    """Open it after its second half was overwritten."""
+    file = home / "footnote.db"
+    content = file.read_bytes()
+    half = len(content) // 2
+    file.write_bytes(content[:half] + b"\xff" * (len(content) - half))
+    with open_database("", home=home) as database:
+        yield database
+
+
+CASES = [
+    *((read_only, write, HomeUnusable, "footnote.db cannot be written.") for write in WRITES),
+    *((full, write, HomeUnusable, "is full.") for write in GROWING),
+    *((locked, write, HomeUnusable, "Another process keeps") for write in WRITES),
+    (damaged, "put", DatabaseUnusable, "is damaged."),
+]
+
+
+@pytest.mark.parametrize(("broken", "write", "kind", "words"), CASES)
+async def test_what_cannot_be_kept_is_said_in_one_sentence_with_what_to_do(
+    home: Path, broken: Callable[[Path], Iterator[Database]], write: str, kind: type[StorageError], words: str
+) -> None:
+    """No secret of the question stands in it."""
+    with broken(home) as database, pytest.raises(StorageError) as caught:
+        await WRITES[write](database)
+
+    said = str(caught.value)
+    assert (type(caught.value), words in said, said.count("\n"), bool(caught.value.hint)) == (kind, True, 0, True)
+    assert "secret-handle" not in said + caught.value.hint
+
+
+@pytest.mark.parametrize("broken", [full, locked])
+async def test_what_was_kept_before_is_unharmed_and_keeping_goes_on_when_it_can(
+    home: Path, broken: Callable[[Path], Iterator[Database]]
+) -> None:
+    """The same key is then new: it was not half taken."""
+    with broken(home) as database, pytest.raises(StorageError):
+        await Queue(database).put(question("new", LONG))
+
+    with open_database("", home=home) as database:
+        _, new = await Queue(database).put(question("new", LONG))
+        assert (new, len(await Queue(database).open("one", NOON))) == (True, 101)
