@@ -1,10 +1,13 @@
 """Bringing an older database to a newer code, and refusing the reverse."""
 
+import json
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.config import Config
@@ -12,10 +15,13 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
+from storage.audit import AuditLog
 from storage.database import open_database, sqlite_engine
 from storage.errors import DatabaseUnusable
 from storage.migrating import SCRIPTS, bring_up_to_date
 from storage.schema import REVISION
+from storage.spending import Spending
+from storage.types import EntryKind, LogEntry, Spent
 
 LATER = """
 from alembic import op
@@ -133,3 +139,61 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
         pass
 
     assert {"theirs"} == tables(tmp_path / "footnote.db")
+
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def first_revision(file: Path, entries: list[tuple[str, str, str]]) -> None:
+    """Make a database as the first release did, with a log of (turn, kind, body)."""
+    engine = sqlite_engine(file)
+    try:
+        bring_up_to_date(engine, file, head="0001")
+    finally:
+        engine.dispose()
+    statement = "INSERT INTO entries (turn_id, kind, at, body) VALUES (?, ?, '2026-03-01 12:00:00.000000', ?)"
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.executemany(statement, entries)
+
+
+def turn(number: int) -> Iterator[tuple[str, str, str]]:
+    """Make the entries of a turn as the first release wrote them; of an odd one by a model, for money."""
+    asker = {"platform": "slack", "kind": "channel", "workspace": "T1", "channel": "C1", "user": f"U{number % 3}"}
+    usage: dict[str, Any] = {"llm_calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": None}
+    paid = {"llm_calls": 2, "prompt_tokens": 10, "completion_tokens": 1, "cost": 0.5}
+    yield f"t{number}", "turn_opened", json.dumps({"asker": asker, "question": "Größe?"})
+    yield f"t{number}", "step", json.dumps({"stage": "search"})
+    yield f"t{number}", "turn_closed", json.dumps({"usage": paid if number % 2 else usage})
+
+
+async def test_what_was_spent_before_there_were_sums_is_counted_from_the_log(tmp_path: Path) -> None:
+    """More turns than one page, one that never ended, and one of which little is known; the log stays as it was."""
+    known = [entry for number in range(1200) for entry in turn(number)]
+    odd = [("open", "turn_opened", "{}"), ("bare", "turn_closed", "{}")]
+    first_revision(tmp_path / "footnote.db", known + odd)
+
+    with open_database("", home=tmp_path) as database:
+        spending = Spending(database)
+        assert await spending.total(since=NOON) == Spent(1201, 6600, 300.0)
+        assert await spending.total(since=NOON, platform_user="slack:T1/U0") == Spent(400, 2200, 100.0)
+        assert (await spending.total(since=NOON, channel="slack:T1/C1")).turns == 1200
+        assert len(await AuditLog(database).turns(9999)) == 1201
+        assert (await AuditLog(database).turn("t1"))[0].body["question"] == "Größe?"
+
+
+async def test_a_migrated_database_counts_as_one_that_always_had_sums(tmp_path: Path) -> None:
+    """The migration and the code of today agree."""
+    entries = [entry for number in range(20) for entry in turn(number)]
+    first_revision(tmp_path / "old.db", entries)
+    (tmp_path / "old.db").rename(tmp_path / "footnote.db")
+
+    with open_database("", home=tmp_path) as old, open_database("", home=tmp_path / "new") as new:
+        await AuditLog(new).append(
+            *(LogEntry(turn_id, EntryKind(kind), json.loads(body), at=NOON) for turn_id, kind, body in entries)
+        )
+        rows = [
+            await database.read(lambda it: it.exec_driver_sql("SELECT * FROM spending ORDER BY seq").all())
+            for database in (old, new)
+        ]
+
+    assert (len(rows[0]), rows[0]) == (20, rows[1])
