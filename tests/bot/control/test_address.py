@@ -1,0 +1,103 @@
+"""Where the control socket stands, and who can reach it."""
+
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from bot.control.address import listening, socket_of
+
+
+def answers(path: Path) -> bool:
+    """Return whether somebody listens there."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        try:
+            client.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def mode(path: Path) -> int:
+    """Return the rights of a file or folder."""
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def long_home(tmp_path: Path) -> Path:
+    """Return a home whose path no socket can have."""
+    home = tmp_path / ("h" * 100) / ("o" * 100)
+    home.mkdir(parents=True)
+    return home
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_only_this_user_can_reach_it(tmp_path: Path, *, long: bool) -> None:
+    """The socket and its folder are its owner's alone, however wide the home is open."""
+    home = long_home(tmp_path) if long else tmp_path
+    home.chmod(0o755)
+    with listening(home) as bound:
+        bound.listen()
+        path = socket_of(home)
+
+        assert path
+        assert answers(path)
+        assert len(os.fsencode(path)) < 104
+        assert (mode(path), mode(path.parent), mode(home / "control")) == (0o600, 0o700, 0o700)
+
+    assert socket_of(home) is None
+    assert not path.exists()
+    assert [*(home / "control").iterdir()] == []
+    if long:
+        assert not path.parent.exists()
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_what_a_killed_server_left_is_no_obstacle(tmp_path: Path, *, long: bool) -> None:
+    """Its socket does not answer, and the next server removes it."""
+    home = long_home(tmp_path) if long else tmp_path
+    child = os.fork()
+    if not child:
+        with listening(home):
+            os._exit(0)
+    os.waitpid(child, 0)
+    left = socket_of(home)
+
+    assert left
+    assert not answers(left)
+    with listening(home) as bound:
+        bound.listen()
+        path = socket_of(home)
+        assert path
+        assert answers(path)
+    assert not left.exists()
+
+
+def test_a_folder_that_others_can_enter_is_not_trusted(tmp_path: Path) -> None:
+    """Somebody else might answer there."""
+    with listening(tmp_path) as bound:
+        bound.listen()
+        (tmp_path / "control").chmod(0o755)
+
+        assert socket_of(tmp_path) is None
+
+
+def test_a_folder_that_is_not_ours_is_never_removed(tmp_path: Path) -> None:
+    """Whatever the home's file says."""
+    precious = tmp_path / "precious"
+    precious.mkdir(mode=0o700)
+    (tmp_path / "control").mkdir(mode=0o700)
+    (tmp_path / "control" / "elsewhere").write_text(str(precious / "socket"))
+    with listening(tmp_path):
+        pass
+
+    assert precious.exists()
+
+
+def test_without_a_server_there_is_no_socket(tmp_path: Path) -> None:
+    """Nor with a file in its place."""
+    assert socket_of(tmp_path) is None
+    (tmp_path / "control").mkdir(mode=0o700)
+    (tmp_path / "control" / "socket").touch()
+    assert socket_of(tmp_path) is None

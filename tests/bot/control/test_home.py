@@ -1,0 +1,244 @@
+"""A home that is reached through its control socket behaves as the home itself does."""
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from bot.access import Asker
+from bot.console import Mendable, fault_of
+from bot.control import wire
+from bot.control.address import listening, socket_of
+from bot.control.client import OtherVersion, RemoteError, RemoteHome, ServerGone
+from bot.control.reaching import reached
+from bot.control.server import application, controlled
+from bot.home import Home
+from bot.settings import FolderSettings
+from bot.turns import Answered, Asked
+from bot.web_server import served
+from ingest.refreshing import Progress, RefreshRefused
+from pipeline.types import AnsweredSentence, Event, Said, Searching
+from storage.errors import UnknownCorpus
+from tests.bot.house import House, HouseHome, answered, hit
+
+ASKER = Asker("terminal", "terminal", user="ada", shared_with_other_organisations=False)
+ASKED = Asked("When does the quay open?", ASKER, corpora=("handbook",))
+
+
+@asynccontextmanager
+async def remote(home: Home, folder: Path) -> AsyncIterator[Home]:
+    """Serve a home and reach it."""
+    async with controlled(home, folder), reached(folder) as there:
+        assert isinstance(there, RemoteHome)
+        yield there
+
+
+@dataclass
+class Slow(HouseHome):
+    """Says a sentence, then takes for ever; it notes how it ended."""
+
+    began: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    recorded: list[str] = field(default_factory=list)
+
+    async def answer(self, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+        tell(Said(AnsweredSentence(asked.text, (1,))))
+        self.began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.05)  # as long as closing a record takes
+            self.recorded.append("cancelled")
+            self.ended.set()
+            raise
+        raise AssertionError
+
+
+async def failing(house: House) -> RemoteError:
+    """Return what asking a house fails with."""
+    async with remote(HouseHome(house), Path.cwd()) as home:
+        with pytest.raises(RemoteError) as caught:
+            await home.answer(ASKED, lambda _: None)
+    return caught.value
+
+
+async def test_a_question_and_its_answer_cross_whole() -> None:
+    """With what happens meanwhile, in its order."""
+    house, told = House(), list[Event]()
+    async with remote(HouseHome(house), Path.cwd()) as home:
+        done = await home.answer(ASKED, told.append)
+        checked = await home.check(ASKED, told.append)
+
+    assert (done, checked) == (answered(), answered())
+    assert house.asked == [ASKED, ASKED]
+    assert told == [Searching(ASKED.text)] * 2
+
+
+async def test_searching_listing_and_refreshing_cross_too() -> None:
+    """As they are at home."""
+    house, steps = House(hits=(hit(1), hit(2))), list[Progress]()
+    source = FolderSettings(type="folder", path=Path("docs"), include=("*.md",))
+    async with remote(HouseHome(house), Path.cwd()) as home:
+        assert await home.search("quay", ["a", "b"], 5) == house.hits
+        assert await home.corpora() == house.corpora
+        assert await home.refresh("handbook", source, steps.append) == house.report
+
+    assert house.searched == [("quay", ("a", "b"), 5)]
+    assert house.sources == [source.model_dump(exclude={"type"})]
+    assert steps == [Progress(3, 3, 9, 1.5)]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnknownCorpus("There is no corpus “x”.", hint="There are: y."),
+        RefreshRefused("It would remove everything.", hint="Look at the folder."),
+        FileNotFoundError(2, "No such file or directory", "docs"),
+    ],
+)
+async def test_what_goes_wrong_there_is_told_as_if_it_had_here(error: Exception) -> None:
+    """Kind, message and hint."""
+    caught = await failing(House(answer=error))
+
+    assert isinstance(caught, Mendable)
+    assert fault_of(caught) == fault_of(error)
+
+
+async def test_a_fault_of_the_code_is_told_and_logged_there(caplog: pytest.LogCaptureFixture) -> None:
+    """Where it can be mended."""
+    error = ZeroDivisionError("by zero")
+    caught = await failing(House(answer=error))
+
+    assert fault_of(caught) == fault_of(error)
+    assert "ZeroDivisionError" in caplog.text
+
+
+async def test_sentences_arrive_while_the_rest_is_being_made() -> None:
+    """And who stops listening stops the work, which is recorded."""
+    slow, said = Slow(House()), asyncio.Queue[Event]()
+    async with remote(slow, Path.cwd()) as home:
+        asking = asyncio.create_task(home.answer(ASKED, said.put_nowait))
+        assert await said.get() == Said(AnsweredSentence(ASKED.text, (1,)))
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        async with asyncio.timeout(5):
+            await slow.ended.wait()
+
+    assert slow.recorded == ["cancelled"]
+
+
+async def test_a_server_that_is_stopped_ends_its_turns_before_it_closes() -> None:
+    """They are recorded, and who asked is told in one line."""
+    slow = Slow(House())
+    with listening(Path.cwd()) as bound:
+        async with served(application(slow), bound, grace=0), reached(Path.cwd()) as home:
+            assert home
+            asking = asyncio.create_task(home.answer(ASKED, lambda _: None))
+            await slow.began.wait()
+        assert slow.recorded == ["cancelled"]
+        with pytest.raises(ServerGone, match=r"ended before it was done\.") as caught:
+            await asking
+
+    assert caught.value.hint
+
+
+async def test_many_ask_at_once() -> None:
+    """Each gets its own."""
+
+    class Echo(HouseHome):
+        async def answer(self, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+            await asyncio.sleep(0)
+            tell(Searching(asked.text))
+            return answered(text=asked.text)
+
+    async with remote(Echo(House()), Path.cwd()) as home:
+        texts = [f"question {number}" for number in range(30)]
+        done = await asyncio.gather(*(home.answer(Asked(text, ASKER), lambda _: None) for text in texts))
+
+    assert [one.text for one in done] == texts
+
+
+async def test_another_version_of_the_code_says_so() -> None:
+    """In one line, with what to do."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        del scope, receive
+        hello = wire.encoded(wire.Hello(os.getpid(), "9.9.9", "another"))
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": hello})
+
+    with listening(Path.cwd()) as bound:
+        async with served(app, bound, grace=1):
+            with pytest.raises(OtherVersion, match=r"another version: this is \S+, it is 9\.9\.9\.") as caught:
+                async with reached(Path.cwd()):
+                    pass
+    assert caught.value.hint
+
+
+async def test_what_does_not_answer_as_we_do_is_no_server() -> None:
+    """Whatever listens there."""
+
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    with listening(Path.cwd()) as bound:
+        async with await asyncio.start_unix_server(hang_up, sock=bound), reached(Path.cwd()) as home:
+            assert home is None
+    async with reached(Path.cwd()) as home:
+        assert home is None
+
+
+async def test_a_server_that_breaks_off_is_told_in_one_line() -> None:
+    """Also where it ends between two lines."""
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await reader.readuntil(b"\r\n\r\n")
+        hello = wire.encoded(wire.Hello(1, "x", wire.digest())) if b"/hello" in request else b""
+        line = hello or wire.encoded(Searching("quay"))
+        head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(line)}\r\n\r\n"
+        writer.write(head.encode() + line)
+        await writer.drain()
+        writer.close()
+
+    with listening(Path.cwd()) as bound:
+        async with await asyncio.start_unix_server(hang_up, sock=bound), reached(Path.cwd()) as home:
+            assert home
+            with pytest.raises(ServerGone):
+                await home.answer(ASKED, lambda _: None)
+
+
+async def test_nonsense_is_refused_and_harms_nobody() -> None:
+    """A request that none of our clients would send."""
+    async with controlled(HouseHome(House()), Path.cwd()):
+        transport = httpx.AsyncHTTPTransport(uds=str(socket_of(Path.cwd())))
+        async with httpx.AsyncClient(transport=transport, base_url="http://footnote") as client:
+            statuses = [
+                (await client.post("/answer", content=b"{")).status_code,
+                (await client.get("/answer")).status_code,
+                (await client.post("/nothing")).status_code,
+            ]
+            server = (await client.get("/hello")).headers.get("server")
+
+        assert statuses == [400, 405, 404]
+        assert server is None
+        async with reached(Path.cwd()) as home:
+            assert home
+            assert await home.answer(ASKED, lambda _: None) == answered()
+
+
+async def test_a_home_with_a_long_path_is_reached(tmp_path: Path) -> None:
+    """No socket can stand in it."""
+    folder = tmp_path / ("h" * 200)
+    folder.mkdir()
+    async with remote(HouseHome(House()), folder) as home:
+        assert await home.answer(ASKED, lambda _: None) == answered()
+    with socket.socket(socket.AF_UNIX) as client, pytest.raises(OSError, match="path too long"):
+        client.connect(str(folder / "control" / "socket"))

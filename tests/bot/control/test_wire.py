@@ -1,0 +1,101 @@
+"""What goes over the control socket arrives as it was sent, or is refused."""
+
+import json
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.access import Asker
+from bot.control import wire
+from bot.settings import FolderSettings, WikipediaSettings
+from pipeline.types import FoundPassages, Searching
+from tests.bot.house import abstained, answered, hit
+
+# A source's times have offsets of whole minutes, and a surrogate is no text.
+zones = st.integers(-1_439, 1_439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+moments = st.builds(lambda zone, moment: moment.replace(tzinfo=zone), zones | st.just(UTC), st.datetimes())
+paths = st.text("abc/ é.", min_size=1).map(lambda text: Path("/") / text.lstrip("/"))
+st.register_type_strategy(datetime, moments)
+st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
+st.register_type_strategy(FolderSettings, st.builds(FolderSettings, type=st.just("folder"), path=paths))
+st.register_type_strategy(WikipediaSettings, st.builds(WikipediaSettings, type=st.just("wikipedia"), dump=paths))
+
+
+@pytest.mark.parametrize("kind", wire.TYPES.values(), ids=wire.TYPES)
+def test_every_value_arrives_as_it_was_sent(kind: type) -> None:
+    """Whatever its fields hold: times with their offset, tuples as tuples, texts with line breaks on one line."""
+
+    @settings(max_examples=25)
+    @given(st.from_type(kind))
+    def holds(value: Any) -> None:
+        line = wire.encoded(value)
+
+        assert line.count(b"\n") == 1
+        assert line.endswith(b"\n")
+        assert wire.decoded(line) == value
+        assert type(wire.decoded(line)) is kind
+
+    holds()
+
+
+def test_a_search_that_found_nothing_is_no_search_that_began() -> None:
+    """Their fields alone do not tell them apart."""
+    for event in (Searching("quay"), FoundPassages("quay")):
+        assert wire.decoded(wire.encoded(event)) == event
+
+
+def test_whole_answers_arrive() -> None:
+    """With their citations, and with the nearest pages."""
+    for value in (answered(), abstained(), wire.Hits((hit(),))):
+        assert wire.decoded(wire.encoded(value)) == value
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'{"type": "Asker", "value": {}}',
+        b'{"type": "Drafting"}',
+        b'{"type": "Drafting", "value": {"evidence": "many"}}',
+        b'{"type": ["Drafting"], "value": {}}',
+        b"\xff\xfe",
+    ],
+)
+def test_what_is_none_of_our_values_is_refused(line: bytes) -> None:
+    """And what it held is not told."""
+    with pytest.raises(wire.Garbled) as caught:
+        wire.decoded(line)
+
+    assert "many" not in str(caught.value)
+
+
+@given(st.binary())
+def test_no_bytes_raise_anything_else(line: bytes) -> None:
+    """A socket may bring whatever it likes."""
+    try:
+        wire.decoded(line)
+    except wire.Garbled:
+        return
+
+
+def test_the_digest_tells_versions_apart_by_what_they_can_say() -> None:
+    """It is the same in every process of the same code."""
+    assert wire.digest() == wire.digest()
+    assert len(wire.digest()) == 16
+
+
+def test_nothing_that_travels_has_a_field_for_a_secret() -> None:
+    """Settings with tokens, and the handles of questions, stay in the process that has them."""
+    names = {field.name for kind in wire.TYPES.values() for field in fields(kind)}
+    names |= {field.name for field in fields(Asker)}
+
+    assert not names & {"handle", "token", "api_key", "secret", "settings"}
+    assert json.loads(wire.encoded(wire.Hello(1, "0.1.0", "d")))["value"].keys() == {"pid", "version", "digest"}
