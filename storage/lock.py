@@ -42,6 +42,24 @@ def hold(home: Path) -> Iterator[None]:
         lock.release()
 
 
+def holder(home: Path) -> str | None:
+    """Say who owns `home`, as far as is known; None where nobody does. It is not made, and not owned afterwards.
+
+    Raises:
+        HomeUnusable: Its lock cannot be tried.
+    """
+    lock = FileLock(home / "lock", timeout=0)
+    if not (home / "lock").exists():
+        return None
+    try:
+        with lock:
+            return None
+    except Timeout:
+        return _described(home / "lock.owner").strip(" ()") or "another process"
+    except OSError as error:
+        raise folder_fault(error, home) from error
+
+
 def make_home(home: Path) -> None:
     """Make the folder if it is missing, readable for its owner alone.
 

@@ -1,4 +1,4 @@
-"""`footnote doctor`: what is set up, and with `--model` how well the model that is set does its work."""
+"""`footnote doctor`: whether all is well, and with `--model` how well the model that is set does its work."""
 
 import asyncio
 from datetime import datetime
@@ -6,13 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.commands.frame import AsJson, Frame, command
+from bot.commands.frame import AsJson, Frame, command, invocation_of, speaking
 from bot.console import Failed, Fault
 from bot.progress import told_progress
+from bot.settings import FILE_NAME
 from pipeline.stages import STAGES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from bot.doctoring.checks import Finding
     from bot.doctoring.running import Findings, Wanted
+    from bot.doors import Doors
 
 TOKENS = 2_000_000
 NO_MODEL = Fault(
@@ -42,17 +48,48 @@ def doctor(
     compare: Annotated[bool, typer.Option("--compare", help="Try every way of asking, at thrice the calls.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is set up; with --model, how well the model does each stage, and which settings suit it."""
+    """Check everything and say what to do; with --model, how well the model does each stage, and what suits it."""
     if (stages or compare) and not model:
         raise typer.BadParameter("To try stages or ways of asking, say --model.")
+    if not model:
+        _look(context, as_json=as_json)
+        return
     with command(context, as_json=as_json) as frame:
-        from bot.doctoring import running, set_up
+        from bot.doctoring import running
 
-        if model:
-            _examine(frame, running.Wanted(tuple(stages or ()), limit, tokens, compare=compare))
-        else:
-            facts = asyncio.run(set_up.found(frame.settings, frame.doors.open_records))
-            frame.output.give(facts, set_up.view(facts))
+        _examine(frame, running.Wanted(tuple(stages or ()), limit, tokens, compare=compare))
+
+
+def _look(context: typer.Context, *, as_json: bool) -> None:
+    """Look at everything, whatever is broken; exit with 1 if something is."""
+    with speaking(context, as_json=as_json) as output:
+        from bot.doctoring import health
+
+        invocation = invocation_of(context)
+        found = asyncio.run(_found(invocation.config, invocation.doors))
+        document = health.document(found)
+        if as_json:
+            output.give(document)
+        else:  # a finding is a line, however wide the terminal
+            output.out.print(health.view(found), soft_wrap=True)
+        if not document["healthy"]:
+            raise typer.Exit(1)
+
+
+async def _found(config: "Path | None", doors: "Doors") -> "Sequence[Finding]":
+    from bot.doctoring.checks import Finding, failing, findings
+    from bot.doctoring.looking import scene
+    from bot.doctoring.registry import CHECKS
+    from bot.settings_reading import load
+
+    try:
+        settings = load(config)
+    except Exception as error:  # noqa: BLE001 - a broken settings file is a finding like others
+        return (failing(error),)
+    path = config or FILE_NAME
+    told = f"{path} can be read" if path.exists() else "there is no footnote.toml, so all is at its default"
+    looked = await scene(settings, doors.open_model)
+    return (Finding("ok", f"Settings: {told}."), *await findings(CHECKS, looked))
 
 
 def _examine(frame: Frame, wanted: "Wanted") -> None:

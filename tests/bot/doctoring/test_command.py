@@ -107,32 +107,51 @@ def test_ctrl_c_prints_what_was_measured_so_far(first: int) -> None:
         assert (split["cases"], split["right"]) == (20, 20)
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        (MODEL, "gold at 127.0.0.1:1; `footnote doctor --model` tries it"),
-        ("", "none; answers are"),
-        ('[model]\napi = "azure"\nname = "gold"\n', "no base_url is set for the model; set base_url of the model, or"),
-        (f'{MODEL}api = "azure"\n', "no api_version is set for the model"),
-    ],
-)
-def test_without_model_it_says_what_is_set_up(settings: str, said: str) -> None:
-    """Home, what is indexed, and the model; nothing is asked of anybody."""
-    Path(".footnote").mkdir()
-    result = run(settings=settings)
+FREE_PORT = "[http]\nport = 0\n"
+
+
+def test_without_model_every_finding_is_a_line() -> None:
+    """All is well on a fresh machine, and nothing is made by looking."""
+    result = run(settings=FREE_PORT)
+    lines = result.stdout.splitlines()
 
     assert result.exit_code == 0
-    assert "12 passages of 1 corpus" in result.stdout
-    assert said in result.stdout
+    assert lines[0] == "ok    Settings: footnote.toml can be read."
+    assert all(line.startswith("ok    ") for line in lines)
+    assert len(lines) >= 10
+    assert not Path(".footnote").exists()
 
 
-def test_what_is_set_up_as_json() -> None:
-    """Nothing is opened where there is no home yet."""
-    document = json.loads(run("--json").stdout)
+def test_what_fails_is_told_with_what_to_do_and_exits_with_1() -> None:
+    """The rest is told all the same, each on one line however long."""
+    Path(".footnote").mkdir()
+    Path(".footnote/footnote.db").write_bytes(b"garbage" * 4_000)
+    result = run(settings=FREE_PORT)
+    (failed,) = [line for line in result.stdout.splitlines() if line.startswith("FAIL")]
 
-    assert document.pop("home").endswith(".footnote")
-    model = {"name": "gold", "server": "127.0.0.1:1", "fault": ""}
-    assert document == {"schema": 1, "corpora": 0, "passages": 0, "model": model}
+    assert result.exit_code == 1
+    assert "damaged" in failed
+    assert failed.endswith("Restore it from a backup, or move the whole folder away and ingest again.")
+    assert "ok    Port: " in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("settings", "healthy", "level", "said"),
+    [
+        (FREE_PORT, True, "ok", "Settings: footnote.toml can be read."),
+        ("timezon = 'UTC'", False, "fail", "footnote.toml, line 1: there is no setting `timezon`."),
+        ("timezone = ", False, "fail", "footnote.toml is not valid TOML"),
+    ],
+)
+def test_findings_as_json(settings: str, *, healthy: bool, level: str, said: str) -> None:
+    """One document; settings that cannot be read are a finding as well."""
+    result = run("--json", settings=settings)
+    document = json.loads(result.stdout)
+
+    assert (document["schema"], document["healthy"], result.exit_code) == (1, healthy, 0 if healthy else 1)
+    assert document["findings"][0]["level"] == level
+    assert said in document["findings"][0]["what"]
+    assert all(set(finding) == {"level", "what", "hint"} for finding in document["findings"])
 
 
 def _agreeing(*_: Any) -> str:

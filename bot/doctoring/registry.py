@@ -1,0 +1,20 @@
+"""Every check of `footnote doctor`, in the order in which it is told. A platform adds its own at the end."""
+
+from bot.doctoring import home_checks, server_checks, settings_checks, store_checks
+from bot.doctoring.checks import Check
+
+CHECKS: tuple[Check, ...] = (
+    home_checks.clock,
+    home_checks.home,
+    home_checks.lock,
+    home_checks.disk,
+    store_checks.database,
+    store_checks.embedder,
+    store_checks.indexes,
+    settings_checks.corpora,
+    settings_checks.channels,
+    settings_checks.schedule,
+    server_checks.model,
+    server_checks.port,
+    settings_checks.platforms,
+)

@@ -1,0 +1,380 @@
+"""The doctor's checks: each says what it found in a line, with what to do, whatever is broken."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.doctoring import home_checks, server_checks, settings_checks, store_checks
+from bot.doctoring.checks import Check, Finding, Scene, findings
+from bot.doctoring.looking import scene
+from bot.doctoring.registry import CHECKS
+from bot.settings import Settings
+from pipeline.errors import ModelRefused, ModelUnavailable
+from storage.database import open_database
+from storage.errors import DatabaseUnusable
+from storage.examining import Clocks, FileState
+from storage.lock import hold
+from storage.types import CorpusInfo
+from tests.bot.doctoring.gold import GoldLLM, opens
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HANDBOOK = CorpusInfo("handbook", 3, 12, NOW, 0)
+WHOLE = FileState(1_000_000, "fits", (), whole=True, unwritable=None)
+SOURCE = {"type": "folder", "path": "docs"}
+SLACK = {"bot_token": "xoxb-hush", "app_token": "xapp-hush"}
+MODEL = {"name": "gold", "base_url": "http://127.0.0.1:1/v1"}
+
+
+def _scene(*, llm: GoldLLM | None = None, settings: dict[str, Any] | None = None, **looked: Any) -> Scene:
+    return replace(Scene(Settings.model_validate(settings or {}), NOW, opens(llm or GoldLLM())), **looked)
+
+
+def _found(check: Check, looked: Scene) -> tuple[Finding, ...]:
+    return asyncio.run(findings((check,), looked))
+
+
+def _one(check: Check, looked: Scene) -> tuple[str, str]:
+    (finding,) = _found(check, looked)
+    assert finding.hint or finding.level == "ok"
+    return finding.level, f"{finding.what} {finding.hint}"
+
+
+def _corpus(name: str = "handbook", *readers: str) -> dict[str, Any]:
+    return {"name": name, "readers": readers, "source": SOURCE}
+
+
+@pytest.mark.parametrize(
+    ("looked", "level", "said"),
+    [
+        ({}, "ok", "none yet"),
+        ({"file": WHOLE}, "ok", "1 MB, whole, and can be written"),
+        ({"file": replace(WHOLE, revision="newer")}, "fail", "newer Footnote. Upgrade"),
+        ({"file": replace(WHOLE, revision="older")}, "warn", "older Footnote. The next command"),
+        ({"file": replace(WHOLE, faults=("row 3 missing",))}, "fail", "damaged: row 3 missing. Restore"),
+        ({"file": replace(WHOLE, whole=False)}, "warn", "too large to be checked whole"),
+        ({"file": replace(WHOLE, unwritable=DatabaseUnusable("Locked.", hint="Wait."))}, "fail", "Locked. Wait."),
+        ({"fault": DatabaseUnusable("Gone.", hint="Mend it.")}, "fail", "Gone. Mend it."),
+    ],
+)
+def test_the_database(looked: dict[str, Any], level: str, said: str) -> None:
+    """Each state has its line."""
+    found = _one(store_checks.database, _scene(**looked))
+
+    assert found[0] == level
+    assert said in found[1]
+
+
+@pytest.mark.parametrize(
+    ("known", "level", "said"),
+    [
+        (Clocks(None, None), "ok", "it is 2026-03-01 13:00 in Europe/Berlin"),
+        (Clocks(NOW, NOW - timedelta(days=1)), "ok", "it is"),
+        (Clocks(None, NOW + timedelta(hours=2)), "fail", "last entry of the record is 2.0 h ahead of this machine's"),
+        (Clocks(NOW - timedelta(seconds=90), None), "fail", "database server's clock is 90 s behind this machine's"),
+    ],
+)
+def test_the_clock(known: Clocks, level: str, said: str) -> None:
+    """It agrees with the database server's, and did not jump back behind the record."""
+    found = _one(home_checks.clock, _scene(settings={"timezone": "Europe/Berlin"}, clocks=known))
+
+    assert found[0] == level
+    assert said in found[1]
+
+
+def test_the_clock_of_the_home_s_file_system_is_looked_at() -> None:
+    """It is this machine's here, and the home is well."""
+    Path(".footnote").mkdir(mode=0o700)
+    now = replace(_scene(), now=datetime.now(UTC))
+
+    assert _one(home_checks.clock, now)[0] == "ok"
+    assert _one(home_checks.home, now)[0] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("looked", "level", "said"),
+    [
+        ({}, "ok", "nobody owns"),
+        ({"owner": "process 7, `footnote serve`", "serving": True}, "ok", "answers (process 7"),
+        (
+            {"owner": "process 7, `footnote ingest`"},
+            "warn",
+            "owned by process 7, `footnote ingest`, which is no server",
+        ),
+    ],
+)
+def test_the_lock(looked: dict[str, Any], level: str, said: str) -> None:
+    """A server that answers is fine; who else owns the home is named."""
+    found = _one(home_checks.lock, _scene(**looked))
+
+    assert found[0] == level
+    assert said in found[1]
+
+
+def test_a_home_that_others_can_open_is_told() -> None:
+    """What was asked stands in it."""
+    Path(".footnote").mkdir()
+    Path(".footnote").chmod(0o755)
+
+    assert _one(home_checks.home, _scene())[0] == "warn"
+
+
+def test_a_home_that_is_a_file_is_told() -> None:
+    """With what to do."""
+    Path(".footnote").touch()
+    level, said = _one(home_checks.home, _scene())
+
+    assert level == "fail"
+    assert "Move that file away" in said
+
+
+def test_room_is_counted_for_a_copy_and_for_dumps() -> None:
+    """A database that will be migrated is copied; a dump grows as it is read in."""
+    Path("dump.xml.bz2").write_bytes(b"x" * 1_000)
+    source = {"type": "wikipedia", "dump": "dump.xml.bz2"}
+    looked = _scene(settings={"corpus": [{"name": "wiki", "source": source}]}, file=replace(WHOLE, revision="older"))
+
+    assert home_checks.needed(looked) == 500_000_000 + 1_000_000 + 12_000
+    assert home_checks.needed(_scene()) == 500_000_000
+
+
+@pytest.mark.parametrize(
+    ("free", "level", "said"),
+    [
+        (2 * 10**12, "ok", "2.0 TB free, and about 40.0 GB may be needed."),
+        (30 * 10**9, "warn", "30.0 GB free"),
+        (3 * 10**6, "fail", "3 MB free"),
+    ],
+)
+def test_too_little_room_is_told(free: int, level: str, said: str) -> None:
+    """It fails where there is next to none."""
+    found = home_checks.room(free, 40 * 10**9)
+
+    assert found.level == level
+    assert said in found.what
+
+
+@pytest.mark.parametrize(
+    ("settings", "indexed", "said"),
+    [
+        ({"corpus": [_corpus("handbook", "*")], "slack": SLACK}, (HANDBOOK,), []),
+        ({"corpus": [_corpus()], "slack": SLACK}, (HANDBOOK,), ["nobody but the terminal may read handbook"]),
+        ({"slack": SLACK}, (HANDBOOK,), ["nobody but the terminal may read handbook"]),
+        ({"corpus": [_corpus()]}, (HANDBOOK,), []),
+        ({"corpus": [_corpus()]}, (), ["handbook has not been read in to its end"]),
+        ({"corpus": [_corpus()]}, None, []),
+    ],
+)
+def test_corpora_want_readers_and_reading(
+    settings: dict[str, Any], indexed: tuple[CorpusInfo, ...] | None, said: Sequence[str]
+) -> None:
+    """Nobody to read one matters where there is a platform."""
+    found = _found(settings_checks.corpora, _scene(settings=settings, corpora=indexed))
+    warned = [finding.what for finding in found if finding.level != "ok"]
+
+    assert len(warned) == len(said)
+    assert all(part in what for part, what in zip(said, warned, strict=True))
+
+
+def test_a_channel_that_names_what_it_may_not_read_or_what_is_empty_is_told() -> None:
+    """It would be answered from nothing."""
+    channel = {"id": "slack:T1/C1", "corpora": ["handbook"]}
+    settings = {"corpus": [_corpus("handbook", "slack:T1/C2")], "channel": [channel]}
+    found = _found(settings_checks.channels, _scene(settings=settings, corpora=()))
+
+    assert [finding.level for finding in found] == ["warn", "warn"]
+    assert "which is empty" in found[0].what
+    assert "may not be read there" in found[1].what
+
+
+@pytest.mark.parametrize(
+    ("schedule", "corpora", "said"),
+    [
+        ({}, [_corpus()], ["no night is set"]),
+        ({"nightly": "03:00"}, [], ["no corpus has a source"]),
+        ({"nightly": "03:00"}, [_corpus()], ["the next night begins 2026-03-02 03:00 in Europe/Berlin"]),
+        ({"nightly": "03:00", "admin_channel": "slack:T1/C1"}, [_corpus()], ["begins", "cannot be posted to slack:T1"]),
+    ],
+)
+def test_the_schedule(schedule: dict[str, str], corpora: list[dict[str, Any]], said: Sequence[str]) -> None:
+    """When the night comes, and whether it has anything to do."""
+    settings = {"timezone": "Europe/Berlin", "schedule": schedule, "corpus": corpora}
+    found = _found(settings_checks.schedule, _scene(settings=settings))
+
+    assert all(part in finding.what for part, finding in zip(said, found, strict=True))
+
+
+@pytest.mark.parametrize(("slack", "levels"), [({}, ["ok"]), (SLACK, []), ({"bot_token": "xoxb-hush"}, ["fail"])])
+def test_a_platform_that_lacks_something_fails(slack: dict[str, str], levels: list[str]) -> None:
+    """One that lacks nothing is left to its own checks."""
+    found = _found(settings_checks.platforms, _scene(settings={"slack": slack}))
+
+    assert [finding.level for finding in found] == levels
+    assert "hush" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("model", "reply", "level", "said"),
+    [
+        ({}, "", "ok", "none; answers are quoted"),
+        (MODEL, "Yes.", "ok", "gold at 127.0.0.1:1 answers"),
+        (MODEL, ModelRefused("no"), "ok", "answers"),
+        (MODEL, ModelUnavailable("it is down", hint="start it"), "fail", "it is down start it"),
+        (MODEL | {"api": "azure"}, "", "fail", "no api_version is set for the model"),
+    ],
+)
+def test_the_model(model: dict[str, str], reply: str | Exception, level: str, said: str) -> None:
+    """None is needed; one that is set has to answer a word."""
+    found = _one(server_checks.model, _scene(settings={"model": model}, llm=_Says(reply)))
+
+    assert found[0] == level
+    assert said in found[1]
+
+
+class _Says(GoldLLM):
+    """A model that says one thing to everything."""
+
+    def __init__(self, reply: str | Exception) -> None:
+        super().__init__()
+        self._reply = reply
+
+    async def complete(self, call: Any, spent: Any) -> Any:
+        """Say it."""
+        del call, spent
+        if isinstance(self._reply, Exception):
+            raise self._reply
+        return self._reply
+
+
+def test_a_port_in_use_is_told_unless_our_server_has_it() -> None:
+    """With what to do."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        settings = {"http": {"port": taken.getsockname()[1]}}
+        level, said = _one(server_checks.port, _scene(settings=settings))
+        ours = _one(server_checks.port, _scene(settings=settings, owner="process 7", serving=True))
+
+    assert (level, ours[0]) == ("fail", "ok")
+    assert "Address already in use" in said
+    assert _one(server_checks.port, _scene(settings={"http": {"port": 0}}))[0] == "ok"
+
+
+def test_an_embedder_that_is_not_there_is_told() -> None:
+    """By its name."""
+    level, _ = _one(store_checks.embedder, _scene(settings={"embedding": {"function": "no-such"}}))
+
+    assert level == "fail"
+
+
+def test_indexes_are_left_to_whoever_owns_the_home() -> None:
+    """Two processes must not open them."""
+    level, said = _one(store_checks.indexes, _scene(corpora=(HANDBOOK,), owner="process 7"))
+
+    assert level == "ok"
+    assert "12 passages of 1 corpus; whoever owns the home" in said
+    assert not Path(".footnote").exists()
+
+
+def test_indexes_that_are_gone_are_told() -> None:
+    """And not made again by looking."""
+    Path(".footnote").mkdir()
+    found = _found(store_checks.indexes, _scene(corpora=(HANDBOOK,)))
+
+    assert [finding.level for finding in found] == ["fail", "fail"]
+    assert all("is missing" in finding.what and "reindex" in finding.hint for finding in found)
+    assert {path.name for path in Path(".footnote").iterdir()} <= {"lock"}
+
+
+def test_nothing_ingested_is_told() -> None:
+    """With how to begin."""
+    assert _one(store_checks.indexes, _scene(corpora=()))[0] == "warn"
+    assert _found(store_checks.indexes, _scene()) == ()
+
+
+async def _broken(looked: Scene) -> Sequence[Finding]:
+    raise KeyError(looked.settings.timezone)
+
+
+async def _endless(looked: Scene) -> Sequence[Finding]:
+    del looked
+    await asyncio.Event().wait()
+    return ()
+
+
+def test_a_check_that_breaks_or_never_ends_is_a_finding_too() -> None:
+    """The others are told all the same, in their order."""
+    checks = (_broken, _endless, settings_checks.platforms)
+    found = asyncio.run(findings(checks, _scene(), seconds=0.05))
+
+    assert [finding.level for finding in found] == ["fail", "warn", "ok"]
+    assert "took longer than 0.05 s" in found[1].what
+
+
+def _looked(settings: dict[str, Any]) -> tuple[Scene, tuple[Finding, ...]]:
+    async def look() -> tuple[Scene, tuple[Finding, ...]]:
+        seen = await scene(Settings.model_validate(settings | {"http": {"port": 0}}), opens(GoldLLM()))
+        return seen, await findings(CHECKS, seen)
+
+    return asyncio.run(look())
+
+
+def test_a_home_that_is_not_there_yet_is_well_and_is_not_made() -> None:
+    """Looking changes nothing."""
+    seen, found = _looked({})
+
+    assert (seen.owner, seen.file, seen.corpora) == (None, None, None)
+    assert {finding.level for finding in found} == {"ok"}
+    assert not Path(".footnote").exists()
+
+
+def test_a_home_as_it_was_made_is_looked_at_whole(here: Path) -> None:
+    """Its database is whole; that nothing is ingested is the one thing told."""
+    with open_database("", home=here / ".footnote"):
+        pass
+    seen, found = _looked({})
+
+    assert seen.corpora == ()
+    assert seen.file
+    assert (seen.file.revision, seen.file.unwritable) == ("fits", None)
+    assert [finding.what for finding in found if finding.level != "ok"] == [
+        "Indexes: nothing is ingested yet, so nothing can be answered."
+    ]
+
+
+def test_who_owns_the_home_is_seen(here: Path) -> None:
+    """A process that answers no socket is no server."""
+    with hold(here / ".footnote"):
+        seen, _ = _looked({})
+
+    assert seen.owner
+    assert f"process {os.getpid()}" in seen.owner
+    assert not seen.serving
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage" * 4_000])
+def test_a_database_that_is_none_is_told_and_takes_nothing_with_it(content: bytes) -> None:
+    """An empty one is made anew by the next command, garbage is damage."""
+    Path(".footnote").mkdir(mode=0o700)
+    Path(".footnote/footnote.db").write_bytes(content)
+    _, found = _looked({})
+    failed = [finding.what for finding in found if finding.level == "fail"]
+
+    assert len(failed) == bool(content)
+    assert all("damaged" in what for what in failed)
+    assert Path(".footnote/footnote.db").read_bytes() == content
+
+
+def test_a_database_server_that_does_not_answer_is_told_without_its_password() -> None:
+    """Whether psycopg is there or not."""
+    _, found = _looked({"database": "postgresql://user:hush@127.0.0.1:1/footnote"})
+    failed = [finding for finding in found if finding.level == "fail"]
+
+    assert len(failed) == 1
+    assert "hush" not in str(failed)
