@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bot.documents import Document, document, error, moment
 from bot.record import status_of
 from bot.tables import counted
+from storage.types import EntryKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,14 +22,13 @@ def turns(listed: Iterable[Listed]) -> Document:
 
 
 def turn(entries: Iterable[LogEntry]) -> Document:
-    """Say what `audit show` shows: the entries of one turn, oldest first."""
+    """Say what `audit show` shows, oldest first: the entries of a turn, or of a channel, whose id is no turn's."""
     listed = list(entries)
-    return document(
-        answer_id=listed[0].turn_id,
-        entries=[
-            {"seq": entry.seq, "at": moment(entry.at), "kind": entry.kind.value, "body": entry.body} for entry in listed
-        ],
-    )
+    named = "channel" if listed[0].kind is EntryKind.SETTING else "answer_id"
+    shown = [
+        {"seq": entry.seq, "at": moment(entry.at), "kind": entry.kind.value, "body": entry.body} for entry in listed
+    ]
+    return document(**{named: listed[0].turn_id}, entries=shown)
 
 
 def verified(checked: Verified) -> Document:

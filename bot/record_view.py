@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.constrain import Constrain
 from rich.text import Text
 
+from bot.aftermath_view import KINDS, aftermath_lines
 from bot.facts_view import fact_lines
 from bot.outcome_view import claim_lines, usage_line, withheld_lines
 from bot.record import status_of
@@ -41,7 +42,10 @@ def turns_view(turns: Sequence[Listed], zone: tzinfo) -> RenderableType:
 
 
 def turn_view(entries: Sequence[LogEntry], zone: tzinfo, *, full: bool = False) -> RenderableType:
-    """Show all that is recorded of one turn, in order; replies of a model in `full`, or their beginning."""
+    """Show all that is recorded of one turn, or of a channel, in order.
+
+    Replies of a model stand there in `full`, or their beginning.
+    """
     lines = [line for entry in entries for line in _entry_lines(entry, zone, full=full)]
     return Constrain(Group(*lines), WIDTH)
 
@@ -63,6 +67,8 @@ def _entry_lines(entry: LogEntry, zone: tzinfo, *, full: bool) -> list[Renderabl
         return step_lines(entry.body, full=full)
     if entry.kind is EntryKind.TURN_CLOSED:
         return [Text(), heading, *_closed_lines(entry.body, zone)]
+    if entry.kind in KINDS:
+        return [Text(), heading, *aftermath_lines(entry)]
     return [heading, *fact_lines(entry.body), Text()]
 
 

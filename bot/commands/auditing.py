@@ -35,17 +35,26 @@ def turns(
         frame.output.give(record_documents.turns(last), record_view.turns_view(last, frame.settings.zone))
 
 
-@app.command(epilog=examples("footnote audit show 3f9a1c02b7de", "footnote audit show 3f9a --full"))
+@app.command(
+    epilog=examples(
+        "footnote audit show 3f9a1c02b7de", "footnote audit show 3f9a --full", "footnote audit show slack:T1/C1"
+    )
+)
 def show(
     context: typer.Context,
-    answer_id: Annotated[str, typer.Argument(metavar="ID", help="An answer's id, or its first characters.")],
+    answer_id: Annotated[
+        str, typer.Argument(metavar="ID", help="An answer's id, or its first characters; or a channel's.")
+    ],
     *,
     full: Annotated[
         bool, typer.Option("--full", help="Show whole replies of a model, and all that it was given.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the story of one answer: the question, each search and call, each claim, each sentence, each source."""
+    """Show the story of one answer: the question, each search and call, each claim, each sentence, each source.
+
+    It goes on to where it was posted and what people did with it. Of a channel: what admins set there, and when.
+    """
     with command(context, as_json=as_json) as frame:
         entries = asyncio.run(_turn(frame, answer_id))
         frame.output.give(

@@ -459,6 +459,17 @@ def test_audit_show_shows_a_turn_by_the_beginning_of_its_id() -> None:
     assert [entry["kind"] for entry in told["entries"]] == ["turn_opened", "step", "turn_closed"]
 
 
+def test_audit_show_shows_what_was_set_for_a_channel_though_another_s_name_begins_alike() -> None:
+    """It is no turn, and is listed as none."""
+    body = {"key": "paused", "was": False, "now": True, "by": "slack:T1/U1"}
+    record = tuple(LogEntry(f"slack:T1/C1{more}", EntryKind.SETTING, body, 9, logged()[0].at) for more in ("", "2"))
+    house = House(record=(*logged(), *record))
+
+    assert "paused: no → yes, by slack:T1/U1" in run("audit", "show", "slack:T1/C1", house=house).stdout
+    assert document(run("audit", "show", "slack:T1/C1", "--json", house=house))["channel"] == "slack:T1/C1"
+    assert [turn["answer_id"] for turn in document(run("audit", "list", "--json", house=house))["turns"]] == ["abc123"]
+
+
 @pytest.mark.parametrize(("typed", "expected"), [("zzz", "There is no answer “zzz”"), ("ab", "Several answers begin")])
 def test_audit_show_needs_one_answer(typed: str, expected: str) -> None:
     """Not none, and not two."""
