@@ -1,0 +1,34 @@
+"""What Slack takes in one message, as data. Lengths are counted as UTF-16 does, which is never less than Slack's count.
+
+From its documents: 50 blocks a message and 100 a modal, 3,000 characters a section, 12,000 in all markdown blocks
+together, 25 elements of a row of actions.
+"""
+
+from bot.showing.parts import Limits
+from bot.slack.escaping import escaped, escaped_markdown
+
+ROW = 5
+"""Buttons in a row: more are possible, but hard to survey."""
+
+
+def measure(text: str) -> int:
+    """Return how long a text is as mrkdwn."""
+    return units(escaped(text))
+
+
+def measure_markdown(text: str) -> int:
+    """Return how long a text is as Markdown."""
+    return units(escaped_markdown(text))
+
+
+def units(text: str) -> int:
+    """Return the length in UTF-16 units; halves of surrogate pairs count as what they are replaced by."""
+    return len(text.encode("utf-16-le", "replace")) // 2
+
+
+SECTIONS = Limits(message=12_000, parts=46, part=3_000, row=ROW, measure=measure, markup=8, line=2)
+"""Sections of mrkdwn, with room for a row of buttons, one for feedback, and a divider each."""
+MARKDOWN = Limits(message=12_000, parts=46, part=12_000, row=ROW, measure=measure_markdown, markup=8, line=2, gap=2)
+"""Markdown blocks, and what is streamed."""
+MODAL = Limits(message=100_000, parts=98, part=3_000, row=ROW, measure=measure, markup=8, line=2)
+"""Sections of a modal."""
