@@ -40,10 +40,12 @@ class Exchange:
     messages: frozenset[str]
 
 
-async def remembered(app: App, platform: Platform, question: Question, row: QueuedQuestion) -> tuple[Turn, ...]:
+async def remembered(
+    app: App, platform: Platform, question: Question, row: QueuedQuestion, *, patience: float = HEARING_SECONDS
+) -> tuple[Turn, ...]:
     """Return what was said before a question in its conversation, oldest first.
 
-    A platform that does not answer keeps nobody waiting: the log alone is remembered then.
+    A platform that has not answered after `patience` seconds keeps nobody waiting: the log alone is remembered then.
 
     Raises:
         StorageError: the log cannot be read.
@@ -52,7 +54,7 @@ async def remembered(app: App, platform: Platform, question: Question, row: Queu
     scope = await readable_here(app, question.asker)
     rows = await app.queue.conversation(question.conversation, before=row.ticket, limit=most)
     own = [await _exchange(app, earlier, question, scope) for earlier in rows]
-    heard = await _heard(platform, question, most)
+    heard = await _heard(platform, question, most, patience)
     known = {question.message}.union(*(exchange.messages for exchange in own))
     others = [message for message in heard if message.message not in known and message.at <= question.at]
     kept = await _without_own(app, others, question, scope)
@@ -106,9 +108,9 @@ async def _exchange(app: App, earlier: QueuedQuestion, by: Question, scope: Coll
     return Exchange(question.at, exchanged(question, earlier.outcome, turn, by, scope), shown)
 
 
-async def _heard(platform: Platform, question: Question, most: int) -> Sequence[Heard]:
+async def _heard(platform: Platform, question: Question, most: int, patience: float) -> Sequence[Heard]:
     try:
-        async with asyncio.timeout(HEARING_SECONDS):
+        async with asyncio.timeout(patience):
             return await platform.heard(question, most)
     except (PlatformError, TimeoutError) as error:
         report(logging.WARNING, "the platform does not hand over the conversation", question, error)

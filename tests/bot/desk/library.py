@@ -1,0 +1,136 @@
+"""A house of three corpora, each with words that no other has, and conversations kept in it."""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.access import Asker
+from bot.answering import answer
+from bot.app import App
+from bot.desk.keeping import kept as row_of
+from bot.desk.types import Heard, Place, Question
+from bot.platform import PlatformError
+from bot.settings import Settings
+from bot.turns import Answered, Asked
+from ingest.refreshing import refresh
+from pipeline.types import CitedSentence, Status, Turn
+from storage.types import Evidence, QueuedQuestion, SearchQuery
+from tests.fakes import PageSource
+from tests.storage.stores import kept, opened
+
+START = datetime(2026, 3, 2, 9, tzinfo=UTC)
+MARKS = {"handbook": "quayside", "kitchen": "samovar", "board": "merger"}
+"""A word of each corpus that stands in its pages and titles and nowhere else."""
+CHANNEL = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisations=False)
+
+
+async def quoting(talk: Any, kit: Any) -> Status:
+    """Say the best sentence found."""
+    hits = await kit.search(SearchQuery(talk.question.text), 3)
+    for hit in hits[:1]:
+        text = hit.passage.text
+        await kit.say(CitedSentence(text, (Evidence(text, hit.passage, hit.document, (0, len(text))),)))
+    return Status.ANSWERED
+
+
+async def abstaining(talk: Any, kit: Any) -> Status:
+    """Find pages, and nothing in them."""
+    await kit.search(SearchQuery(talk.question.text), 3)
+    return Status.ABSTAINED
+
+
+async def failing(talk: Any, kit: Any) -> Status:
+    """Take too long."""
+    del talk, kit
+    raise TimeoutError
+
+
+SYSTEMS = {"quoting": quoting, "abstaining": abstaining, "failing": failing}
+
+
+def settings(home: Path, readers: dict[str, Sequence[str]] | None = None, **more: Any) -> Settings:
+    """Return settings by which the team may read all, or what `readers` say."""
+    corpora = [{"name": name, "readers": tuple((readers or {}).get(name, ("*",)))} for name in MARKS]
+    return Settings(home=home, corpus=corpora, system="", **more)
+
+
+@contextmanager
+def house(home: Path) -> Iterator[Callable[[], Awaitable[App]]]:
+    """Open a house; the function fills it."""
+    with opened(home) as store:
+
+        async def filled() -> App:
+            for name, mark in MARKS.items():
+                pages = {mark: {"title": f"The {mark}", "": f"The {mark} is open at ten."}}
+                await refresh(PageSource(pages), name, store, progress=lambda _: None)
+            return App(settings(home), store, **kept(store), systems=SYSTEMS)
+
+        yield filled
+
+
+@dataclass
+class Talk:
+    """One conversation in a channel, held by hand: questions go into the queue, are answered, and done with."""
+
+    app: App
+    asker: Asker = CHANNEL
+    name: str = "slack:T1/C1/1"
+    asked: int = 0
+
+    def question(self, text: str, **changes: Any) -> Question:
+        """Return the next question."""
+        self.asked += 1
+        place = Place(self.asker.platform, self.asker.workspace, self.asker.channel, "1")
+        at = START + timedelta(minutes=10 * self.asked)
+        message = f"{self.name}/q{self.asked}"
+        asking = Question(message, "ask", text, self.asker, place, self.name, at, message)
+        return replace(asking, **changes)
+
+    async def take(self, text: str, **changes: Any) -> tuple[Question, QueuedQuestion]:
+        """Put the next question into the queue."""
+        question = self.question(text, **changes)
+        row, _ = await self.app.queue.put(row_of(question))
+        return question, row
+
+    async def ask(
+        self,
+        text: str,
+        *,
+        system: str = "quoting",
+        outcome: str = "delivered",
+        earlier: tuple[Turn, ...] = (),
+        within: tuple[str, ...] | None = None,
+        **changes: Any,
+    ) -> tuple[QueuedQuestion, Answered]:
+        """Ask the next question, and have it answered in one message."""
+        question, row = await self.take(text, **changes)
+        asked = Asked(text, question.asker, system=system, ticket=row.ticket, earlier=earlier, within=within)
+        done = await answer(self.app, asked, lambda _: None)
+        await self.app.queue.note(row.ticket, turn_id=done.answer_id, posted=(f"{self.name}/a{self.asked}",))
+        await self.app.queue.finish(row.ticket, outcome)
+        return row, done
+
+
+@dataclass
+class Hearing:
+    """What of a platform is asked here: the conversation, or why it cannot be had."""
+
+    said: tuple[Heard, ...] = ()
+    fault: PlatformError | None = None
+    asked: list[int] = field(default_factory=list)
+
+    async def heard(self, question: Question, most: int) -> tuple[Heard, ...]:
+        """Hand over what was said."""
+        del question
+        self.asked.append(most)
+        if self.fault:
+            raise self.fault
+        return self.said
+
+
+def heard(message: str, text: str, minutes: float, user: str = "U7") -> Heard:
+    """Return a message, so many minutes after the conversation began; of ours where `user` is empty."""
+    return Heard(message, user, text, START + timedelta(minutes=minutes))
