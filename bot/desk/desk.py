@@ -134,7 +134,8 @@ class Desk:
         if flight is not None:
             self._floor.want(flight, Wish.REMOVE, by=by, why=why)
             await flight.gone.wait()
-            return
+        # It may have been all but done when this was wanted: then it stands there now, and goes like any other.
+        row = await self._means.queue.get(row.ticket) or row
         platform = self._platforms.get(row.channel.partition(":")[0])
         if platform is not None and row.state == State.DONE and row.outcome != Outcome.RETRACTED:
             done = Flight(row, platform, self._means)
