@@ -14,7 +14,10 @@ _READERS = "Name channels or people in its readers, as under [[corpus]] in footn
 
 async def corpora(scene: Scene) -> Sequence[Finding]:
     """Whether each corpus has somebody to read it, and has been read in."""
-    return tuple(_corpora(scene)) or (Finding("ok", "Corpora: each can be read by somebody."),)
+    found = tuple(_corpora(scene))
+    if found or scene.fault:
+        return found
+    return (Finding("ok", "Corpora: each is read in, and by somebody."),)
 
 
 async def channels(scene: Scene) -> Sequence[Finding]:
