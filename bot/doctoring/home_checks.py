@@ -41,7 +41,9 @@ async def lock(scene: Scene) -> Sequence[Finding]:
         return (Finding("ok", "Lock: nobody owns the home just now."),)
     if scene.serving:
         return (Finding("ok", f"Lock: a server has the home open and answers ({scene.owner})."),)
-    hint = "Other commands wait for it; stop it if it should not run."
+    hint = (
+        "Other commands wait for it. Stop it if it should not run; a server of another version is to be started again."
+    )
     return (Finding("warn", f"Lock: the home is owned by {scene.owner}, which is no server that answers.", hint),)
 
 
