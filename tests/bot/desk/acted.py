@@ -244,7 +244,7 @@ class Stage:
 
 
 def house(readers: dict[str, tuple[str, ...]] | None = None, **more: Any) -> tuple[Record, Stage, Acting]:
-    """Return a record with three corpora, a platform, and what acts on them; everybody reads all if not told otherwise."""
+    """Return a record, a platform, and what acts on them; everybody reads all corpora unless told otherwise."""
     record, stage = Record(settings(readers), **more), Stage()
     return record, stage, Acting(record, {"slack": stage})
 

@@ -143,6 +143,4 @@ def test_what_cannot_be_read_makes_no_difference(turns, readers, narrowed, by, d
 def _without(told: Told, may: set[str]) -> Told:
     """Return a turn without what may not be read."""
     kept = {name: tuple(one for one in getattr(told, name) if one in may) for name in ("cited", "found", "earlier")}
-    return Told(
-        told.asker, **kept, only_asker=told.only_asker, task=told.task, status=told.status, language=told.language
-    )
+    return replace(told, **kept)

@@ -1,0 +1,193 @@
+"""A whole bot with three corpora, two users, three channels and their DMs, for the matrix of what may be read where.
+
+The system of these turns tells all it can: it cites every page that is found, makes claims of every passage and of all
+that was said earlier, and, where it is asked to, only shows the nearest pages.
+"""
+
+import itertools
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bot.access import Asker
+from bot.app import App
+from bot.desk.acting import Acting
+from bot.desk.opening import open_desk
+from bot.desk.permitted import Denied
+from bot.desk.types import Question, Taken
+from bot.settings import Settings
+from ingest.refreshing import refresh
+from pipeline.types import CitedSentence, ClaimChecked, Status
+from storage.types import CheckedClaim, Claim, EntryKind, Evidence, SearchQuery, Verdict
+from tests.platforms.dialects import Dialect
+from tests.platforms.fake_platform import FakePlatform, client
+from tests.platforms.fake_server import FakeServer, serve
+from tests.platforms.wire import wired
+from tests.platforms.world import LinkedPages
+from tests.storage.stores import kept, opened
+
+CORPORA = ("zebra", "walrus", "ocelot")
+"""The name of a corpus stands in every title, passage and address of it, and nowhere else."""
+CHANNELS, USERS = ("C1", "C2", "C3"), ("U1", "U2")
+PLACES = (*CHANNELS, *USERS)
+WHO = (*itertools.product(CHANNELS, USERS), *(("", user) for user in USERS))
+"""Channel and user of everybody who asks; without a channel in a DM."""
+NEAREST = "Which vaults are near?"
+HELD = "What do the vaults hold?"
+FOLLOW_UP = "And what else do they hold?"
+CHECKED = "The vaults hold maps."
+
+
+async def telling_all(talk, kit):
+    """Search, and say all that can be said."""
+    hits = await kit.search(SearchQuery(talk.question.text), 9)
+    heard = [turn.text for turn in talk.earlier if turn.speaker == "bot"]
+    for verdict, text in zip(itertools.cycle((Verdict.SUPPORTS, Verdict.REFUTES)), heard, strict=False):
+        kit.tell(ClaimChecked(CheckedClaim(Claim(text, "model"), verdict, (), f"because {text}")))
+    for hit in hits:
+        claim = Claim(hit.passage.text, "model")
+        kit.tell(
+            ClaimChecked(CheckedClaim(claim, Verdict.SUPPORTS, (hit.passage.id,), f"as {hit.document.title} says"))
+        )
+    if talk.question.text.startswith("Which") or not hits:
+        return Status.ABSTAINED
+    for hit in hits:
+        text = hit.passage.text
+        await kit.say(CitedSentence(text, (Evidence(text, hit.passage, hit.document, (0, len(text))),)))
+    return Status.ANSWERED
+
+
+@asynccontextmanager
+async def leaking(home: Path, dialect: Dialect) -> AsyncIterator["House"]:
+    """Index three corpora once, and serve a platform."""
+    with opened(home) as store:
+        for name in CORPORA:
+            pages = {f"{name}.md": {"title": f"Vault {name}", "": f"The vaults of {name} hold maps."}}
+            source = LinkedPages(pages, urls={f"{name}.md": f"https://{name}.example/vault"})
+            await refresh(source, name, store, progress=lambda _: None)
+        app = App(Settings(home=home), store, systems={"extractive": telling_all}, **kept(store))
+        async with serve(dialect) as server, wired(server.url) as wire:
+            yield House(app, server, client(wire, dialect))
+
+
+@dataclass
+class House:
+    """The bot, its platform, and what its settings allow just now."""
+
+    app: App
+    server: FakeServer
+    platform: FakePlatform
+    readers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    narrowed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    foreign: frozenset[str] = frozenset()
+    """The places that are not the team's own."""
+    _looked: int = 0
+
+    @property
+    def helper(self) -> str:
+        """Whom channels name to be asked, as the platform writes people."""
+        return "U9" if self.platform.name == "slack" else "9"
+
+    async def allow(self, readers: Mapping[str, Sequence[str]], foreign: frozenset[str]) -> None:
+        """Start anew with other settings: the places that may read each corpus, or `*`."""
+        name = self.platform.name
+        corpus = [
+            {"name": one, "readers": [who if who == "*" else f"{name}:T1/{who}" for who in readers[one]]}
+            for one in CORPORA
+        ]
+        channel = [{"id": f"{name}:T1/{one}", "ask": [f"{name}:T1/{self.helper}"]} for one in CHANNELS]
+        settings = Settings(home=self.app.settings.home, corpus=corpus, channel=channel)
+        self.app, self.readers, self.foreign = replace(self.app, settings=settings), readers, foreign
+        for one in list(self.narrowed):
+            await self.narrow(one, None)
+
+    async def narrow(self, channel: str, corpora: tuple[str, ...] | None) -> None:
+        """Have an admin narrow a channel, or take that back."""
+        where = f"{self.platform.name}:T1/{channel}"
+        await self.app.overrides.set(where, "corpora", corpora and list(corpora), by="admin", was=None)
+        if corpora is None:
+            self.narrowed.pop(channel)
+        else:
+            self.narrowed[channel] = corpora
+
+    def asker(self, channel: str, user: str) -> Asker:
+        """Return somebody, with what the platform knows of the place."""
+        kind, place = ("channel", channel) if channel else ("dm", f"D-{user}")
+        own = place not in self.foreign
+        flags = {"shared_with_other_organisations": not own, "listed_server": own}
+        return Asker(self.platform.name, kind, "T1", place, user, **flags)
+
+    def may(self, channel: str, user: str) -> frozenset[str]:
+        """Say which corpora may be read by somebody, in words of this test's own."""
+        own = (channel or f"D-{user}") not in self.foreign
+        there = {name for name in CORPORA if (channel or user) in self.readers[name]}
+        there |= {name for name in CORPORA if own and "*" in self.readers[name]}
+        return frozenset(there & set(self.narrowed.get(channel, CORPORA)))
+
+    async def ask(
+        self, asked: Mapping[tuple[str, str], str], *, before: Mapping[Any, Question] | None = None, **more: Any
+    ):
+        """Ask as many questions at once, each in a thread of its own or in that of a question before; return them."""
+        desk = open_desk(self.app, {self.platform.name: self.platform})
+        questions = {}
+        async with desk.running():
+            for (channel, user), text in asked.items():
+                who = self.asker(channel, user)
+                thread = before[channel, user].place.thread if before else ""
+                message = await self.server.say(text, user=user, channel=who.channel, thread=thread, silent=True)
+                facts = {"message": message, "text": text, "user": user, "channel": who.channel, "thread": thread}
+                alone = (channel, user) == ("C2", "U2")
+                event = facts | {"workspace": "T1", "dm": not channel, "only_asker": alone} | more
+                question = replace(self.platform.question(event), asker=who)
+                assert await desk.take(question) is Taken.NEW
+                questions[channel, user] = question
+        return questions
+
+    async def ticket(self, question: Question) -> int:
+        row = await self.app.queue.by_key(question.key)
+        assert (row.state, row.outcome) == ("done", "delivered")
+        return row.ticket
+
+    async def act(self, name: str, what: Any, who: tuple[str, str], *more: Any) -> Any:
+        """Press something, and hold what comes back, and what is posted, to what may be read."""
+        acting = Acting(self.app, {self.platform.name: self.platform})
+        try:
+            said = await getattr(acting, name)(what, self.asker(*who), *more)
+        except Denied as denied:
+            said = denied.words
+        assert not found_in(said) - self.may(*who), (name, who, said)
+        self.look()
+        return said
+
+    def look(self) -> None:
+        """Hold everything that the platform has received since the last look to what may be read where it stands."""
+        received = self.server.received[self._looked :]
+        self._looked = len(self.server.received)
+        for name, facts in received:
+            if name not in {"post", "edit"}:
+                continue
+            posted = self.server.messages.get(facts.get("message", ""))
+            place = facts.get("channel") or (posted.channel if posted else "")
+            only = facts.get("only", "") or place.removeprefix("D-")
+            may = self.may("" if place.startswith("D-") else place, only)
+            assert not found_in(facts) - may, (name, facts)
+
+    async def earlier(self, question: Question) -> str:
+        """Return what of its conversation was remembered for a question."""
+        row = await self.app.queue.by_key(question.key)
+        entries = await self.app.audit.turn(row.turn_id)
+        return next(str(entry.body["earlier"]) for entry in entries if entry.kind is EntryKind.TURN_OPENED)
+
+
+def found_in(value: Any) -> frozenset[str]:
+    """Return the corpora of which anything stands in a value."""
+    return frozenset(name for name in CORPORA if name in repr(value).lower())
+
+
+def combinations() -> Iterator[dict[str, tuple[str, ...]]]:
+    """Return readers for the three corpora, until each of the 64 sets of places and `*` was given to one of them."""
+    sets = [one for size in range(7) for one in itertools.combinations((*PLACES, "*"), size)]
+    for start in range(0, len(sets), len(CORPORA)):
+        yield {name: sets[(start + place) % len(sets)] for place, name in enumerate(CORPORA)}

@@ -1,0 +1,140 @@
+"""Two users, three channels, DMs, three corpora, every set of readers: nothing of a corpus leaves its scope.
+
+Everything that the platform receives is looked at, and everything that comes back to whoever presses anything.
+"""
+
+import itertools
+from dataclasses import fields
+
+import pytest
+
+from bot.showing.view import EvidenceView
+from bot.words import say
+from pipeline.kit import Kit
+from tests.bot.desk.leaking import (
+    CHECKED,
+    CORPORA,
+    FOLLOW_UP,
+    HELD,
+    NEAREST,
+    WHO,
+    combinations,
+    found_in,
+    leaking,
+)
+from tests.platforms.dialects import DIALECTS
+
+NOTHING = say("not_here", "en")
+ROUNDS = list(combinations())
+OPEN = dict.fromkeys(CORPORA, ("*", "C1", "C2", "C3", "U1", "U2"))
+
+
+@pytest.fixture(params=["slack", "discord"])
+async def house(request, tmp_path):
+    async with leaking(tmp_path, DIALECTS[request.param]) as opened:
+        yield opened
+
+
+async def test_every_answer_shows_what_may_be_read_there_and_nothing_else(house):
+    """Whether it answers, shows the nearest pages or checks a claim, for every set of readers."""
+    for number, readers in enumerate(ROUNDS):
+        await house.allow(readers, frozenset({"C3", "D-U2"} if number % 2 else ()))
+        task = {"task": "check"} if number % 5 == 4 else {}
+        text = CHECKED if task else (HELD, NEAREST)[number % 2]
+        asked = await house.ask(dict.fromkeys(WHO, text), **task)
+        for who, question in asked.items():
+            ours = [one for one in house.server.messages.values() if one.key == question.key]
+            shown = found_in([one.plain for one in ours])
+            assert shown <= house.may(*who)
+            assert task or shown == house.may(*who)
+        house.look()
+
+
+async def test_what_is_done_with_an_answer_is_held_to_what_may_be_read_by_then(house):
+    """Settings have changed since: evidence, share, sources, feedback, Ask, by everybody, with every ticket."""
+    await house.allow(OPEN, frozenset())
+    asked = await house.ask(dict.fromkeys(WHO, HELD))
+    house.look()
+    given = set()
+    for number, readers in enumerate(ROUNDS):
+        await house.allow(readers, frozenset({"C3", "D-U2"} if number % 2 else ()))
+        for (owner, question), who in itertools.product(asked.items(), WHO):
+            ticket = await house.ticket(question)
+            said = await house.act("evidence", ticket, who)
+            may = house.may(*who) == set(CORPORA) and _could_be_told(owner, who)
+            assert isinstance(said, EvidenceView) if may else said == NOTHING
+            given.add(may)
+            if (number + ticket) % 4 == 0:
+                pages = await house.act("sources", question.conversation, who)
+                assert found_in(pages) == (house.may(*who) if _could_be_told(owner, who) else set())
+                assert [one.number for one in pages.sources] == list(range(1, len(pages.sources) + 1))
+                said = await house.act("feedback", ticket, who, "down", "It is so.")
+                assert (said != NOTHING) == may
+                await house.act("ask_person", ticket, who)
+    assert given == {True, False}
+
+
+@pytest.mark.parametrize("readable", [True, False])
+async def test_an_answer_is_shared_only_where_all_of_it_may_be_read_by_then(house, readable):
+    """Everybody there sees it then."""
+    await house.allow(OPEN, frozenset())
+    asked = await house.ask(dict.fromkeys(WHO, HELD))
+    house.look()
+    ticket = await house.ticket(asked["C2", "U2"])
+    if not readable:
+        await house.narrow("C2", CORPORA[:2])
+    before = set(house.server.messages)
+
+    said = [await house.act("share", ticket, who) for who in (*WHO, ("C2", "U2"))]
+
+    shown = [one for key, one in house.server.messages.items() if key not in before]
+    assert said.count(say("share_done", "en")) == len(shown) == readable
+    assert found_in([one.plain for one in shown]) == (set(CORPORA) if readable else set())
+    assert all((one.channel, one.only) == ("C2", "") for one in shown)
+
+
+async def test_scope_that_is_narrowed_in_a_conversation_counts_at_once(house):
+    """For the next answer, for what is remembered of it, and for the evidence of all that came before."""
+    for narrowed in [CORPORA, CORPORA[:2], CORPORA[1:], CORPORA[:1], ()]:
+        await house.allow(OPEN, frozenset())
+        asked = await house.ask(dict.fromkeys(WHO, HELD))
+        again = await house.ask(dict.fromkeys(WHO, FOLLOW_UP), before=asked)
+        house.look()
+        for channel in ("C1", "C2", "C3"):
+            await house.narrow(channel, narrowed)
+        last = await house.ask(dict.fromkeys(WHO, FOLLOW_UP), before=asked)
+        house.look()
+        for who, question in last.items():
+            remembered = found_in(await house.earlier(question))
+            assert remembered <= house.may(*who)
+            assert remembered == (set(CORPORA) if house.may(*who) == set(CORPORA) else set())
+            for earlier in (asked[who], again[who], question):
+                await house.act("evidence", await house.ticket(earlier), who)
+                await house.act("sources", earlier.conversation, who)
+
+
+async def test_nobody_but_the_configured_person_is_called_and_with_the_question_alone(house):
+    """In the channel that asked."""
+    await house.allow(OPEN, frozenset())
+    asked = await house.ask(dict.fromkeys(WHO, HELD))
+    house.look()
+    before = set(house.server.messages)
+
+    for who, question in asked.items():
+        await house.act("ask_person", await house.ticket(question), who)
+
+    calls = [one for key, one in house.server.messages.items() if key not in before]
+    assert len(calls) == sum(bool(channel) for channel, _ in WHO)
+    assert {ping for one in calls for reading in one.read for ping in reading.pings} == {f"<@{house.helper}>"}
+    assert not found_in([one.parts for one in calls])
+
+
+def test_a_turn_has_no_worked_examples_that_could_leak():
+    """Whoever gives the kit some adds them to this matrix."""
+    assert "demos" not in {field.name for field in fields(Kit)}
+
+
+def _could_be_told(owner: tuple[str, str], who: tuple[str, str]) -> bool:
+    if owner[1] == who[1]:
+        return True
+    return owner[0] == who[0] != "" and owner != ("C2", "U2")
