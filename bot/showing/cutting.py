@@ -11,6 +11,8 @@ _TONES = range(0x1F3FB, 0x1F400)
 _JAMO = range(0x1160, 0x1200)
 """Vowels and finals of Korean, where they are written one by one."""
 _JOINER = "\u200d"
+_FIRST = 64
+"""How many characters are tried first."""
 
 
 def pieces(text: str, fits: Callable[[str], bool]) -> Iterator[str]:
@@ -20,17 +22,16 @@ def pieces(text: str, fits: Callable[[str], bool]) -> Iterator[str]:
         text: What is cut.
         fits: Whether a piece is short enough; a single character is taken to be.
     """
-    while text and not fits(text):
-        end = _end(text, fits)
-        yield text[:end]
-        text = text[end:]
-    if text:
-        yield text
+    start = 0
+    while start < len(text):
+        end = start + _longest(text[start:], fits)
+        end = end if end == len(text) else start + _end(text[start:], end - start, fits)
+        yield text[start:end]
+        start = end
 
 
-def _end(text: str, fits: Callable[[str], bool]) -> int:
+def _end(text: str, longest: int, fits: Callable[[str], bool]) -> int:
     """Return where the longest piece that fits may end."""
-    longest = _longest(text, fits)
     for mark in ("\n", " "):
         place = text.rfind(mark, longest // 2, longest) + 1
         if place and fits(text[:place]):
@@ -40,7 +41,10 @@ def _end(text: str, fits: Callable[[str], bool]) -> int:
 
 def _longest(text: str, fits: Callable[[str], bool]) -> int:
     """Return how many characters fit: what a piece takes need not grow with each, so that the end is tried again."""
-    low, high = 1, len(text)
+    high = _FIRST
+    while high < len(text) and fits(text[:high]):
+        high *= 2
+    low, high = 1, min(high, len(text))
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(text[:middle]) else (low, middle - 1)

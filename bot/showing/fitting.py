@@ -13,6 +13,8 @@ from bot.showing.parts import Kind, Limits, Page, Part, Run, Style
 from bot.showing.view import Button, View
 
 _WHOLE = (Style.MARK, Style.PERSON)
+_Sized = tuple[Part, int]
+"""A part, and how much its runs take."""
 
 
 def fit(view: View, limits: Limits, zone: tzinfo = UTC) -> tuple[Page, ...]:
@@ -22,13 +24,14 @@ def fit(view: View, limits: Limits, zone: tzinfo = UTC) -> tuple[Page, ...]:
 
 def paged(shown: Iterable[Block], limits: Limits, buttons: tuple[Button, ...] = ()) -> tuple[Page, ...]:
     """Return pages that hold all of these blocks in their order."""
-    pages: list[list[Part]] = [[]]
+    pages: list[list[_Sized]] = [[]]
     for part in (part for block in shown for part in _parts(block, limits)):
-        if pages[-1] and not _room(pages[-1], part, limits):
+        if pages[-1] and not _room([*pages[-1], part], limits):
             pages.append(_taken_along(pages[-1], part, limits))
         pages[-1].append(part)
     rows = tuple(buttons[start : start + limits.row] for start in range(0, len(buttons), limits.row))
-    return (*(Page(tuple(page)) for page in pages[:-1]), Page(tuple(pages[-1]), rows))
+    *others, last = (tuple(part for part, _ in page) for page in pages)
+    return (*map(Page, others), Page(last, rows))
 
 
 def size(part: Part, limits: Limits) -> int:
@@ -36,38 +39,39 @@ def size(part: Part, limits: Limits) -> int:
     return limits.gap + sum(map(limits.size, part.runs))
 
 
-def _room(page: list[Part], part: Part, limits: Limits) -> bool:
-    taken = sum(size(other, limits) for other in page)
-    return len(page) < limits.parts and taken + size(part, limits) <= limits.message
+def _room(page: list[_Sized], limits: Limits) -> bool:
+    return len(page) <= limits.parts and sum(taken + limits.gap for _, taken in page) <= limits.message
 
 
-def _taken_along(page: list[Part], part: Part, limits: Limits) -> list[Part]:
+def _taken_along(page: list[_Sized], part: _Sized, limits: Limits) -> list[_Sized]:
     """Take a heading from a page's end to the next page, where what it is the heading of begins."""
-    last = page[-1]
-    if last.kind in {Kind.LABEL, Kind.HEADING} and len(page) > 1 and _room([last], part, limits):
-        return [page.pop()]
-    return []
+    heads = page[-1][0].kind in {Kind.LABEL, Kind.HEADING}
+    return [page.pop()] if heads and len(page) > 1 and _room([page[-1], part], limits) else []
 
 
-def _parts(block: Block, limits: Limits) -> Iterator[Part]:
+def _parts(block: Block, limits: Limits) -> Iterator[_Sized]:
     """Yield the parts of a block: as few as hold it, none cut that fits whole into one."""
     most = min(limits.part, limits.message) - limits.gap
     runs, taken = list[Run](), 0
-    for group in block.groups:
-        whole = [run for run in _linkable(group, limits, most) if run.text]
-        needed = sum(map(limits.size, whole))
+    for run, needed in (pair for group in block.groups for pair in _in_turn(group, limits, most)):
         if runs and taken + needed > most:
-            yield Part(block.kind, tuple(runs), block.state)
+            yield Part(block.kind, tuple(runs), block.state), taken
             runs, taken = [], 0
-        for run in whole if needed <= most else _cut(whole, limits, most):
-            if runs and taken + limits.size(run) > most:
-                yield Part(block.kind, tuple(runs), block.state)
-                runs, taken = [], 0
-            if runs or not run.text.isspace():  # what parts two sentences is not needed where a part begins
-                runs.append(run)
-                taken += limits.size(run)
+        if runs or not run.text.isspace():  # what parts two sentences is not needed where a part begins
+            runs.append(run)
+            taken += limits.size(run)
     if runs:
-        yield Part(block.kind, tuple(runs), block.state)
+        yield Part(block.kind, tuple(runs), block.state), taken
+
+
+def _in_turn(group: Iterable[Run], limits: Limits, most: int) -> Iterator[tuple[Run, int]]:
+    """Yield a group's runs, each with how much room is wanted for it: the first wants all of them beside it."""
+    runs = [run for run in _linkable(group, limits, most) if run.text]
+    whole = sum(map(limits.size, runs))
+    if whole > most:
+        yield from ((piece, limits.size(piece)) for run in runs for piece in _cut(run, limits, most))
+    else:
+        yield from ((run, limits.size(run) if place else whole) for place, run in enumerate(runs))
 
 
 def _linkable(group: Iterable[Run], limits: Limits, most: int) -> Iterator[Run]:
@@ -80,16 +84,9 @@ def _linkable(group: Iterable[Run], limits: Limits, most: int) -> Iterator[Run]:
             yield run
 
 
-def _cut(runs: Iterable[Run], limits: Limits, most: int) -> Iterator[Run]:
-    for run in runs:
-        if run.style in _WHOLE:
-            yield run
-        else:
-            yield from _cut_one(run, limits, most)
-
-
-def _cut_one(run: Run, limits: Limits, most: int) -> Iterator[Run]:
-    def fits(text: str) -> bool:
-        return limits.size(replace(run, text=text)) <= most
-
-    return (replace(run, text=text) for text in pieces(run.text, fits))
+def _cut(run: Run, limits: Limits, most: int) -> Iterable[Run]:
+    if run.style in _WHOLE:
+        return (run,)
+    return (
+        replace(run, text=text) for text in pieces(run.text, lambda text: limits.size(replace(run, text=text)) <= most)
+    )

@@ -58,7 +58,7 @@ def check(pages: tuple[Page, ...], limits: Limits) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(view=views)
 def test_any_view_fits_with_all_its_words_and_footnotes_in_order(name: str, view: View) -> None:
     """Addresses too: each stands as a link, or, where it leaves no room for its title, as text."""
@@ -86,7 +86,7 @@ def test_any_view_fits_with_all_its_words_and_footnotes_in_order(name: str, view
         assert text_of(pages) == source_text(shown)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(view=views, factor=st.integers(1, 4), parts=st.integers(1, 5), most=st.integers(LEAST, 2_000))
 def test_any_measure_will_do(view: View, factor: int, parts: int, most: int) -> None:
     """Also one by which a longer text may take less."""
@@ -98,7 +98,7 @@ def test_any_measure_will_do(view: View, factor: int, parts: int, most: int) -> 
     check(fit(view, limits), limits)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(view=evidences)
 @pytest.mark.parametrize("name", ["slack modal", "discord", "small"])
 def test_any_evidence_fits_whole_and_in_order(name: str, view: EvidenceView) -> None:
