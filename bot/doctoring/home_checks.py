@@ -97,7 +97,7 @@ def size(count: int) -> str:
     for unit, factor in (("TB", 10**12), ("GB", 10**9)):
         if count >= factor:
             return f"{count / factor:.1f} {unit}"
-    return f"{count / 10**6:.0f} MB"
+    return f"{count / 10**6:.0f} MB" if count >= 10**6 else f"{count / 10**3:.0f} kB"
 
 
 async def _to_be_made(folder: Path) -> Finding:
