@@ -1,0 +1,222 @@
+"""What is shown of a turn from its first moment to its end, as values."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.showing.blocks import blocks
+from bot.showing.folding import after, begun, checked, ended, stopped, waiting
+from bot.showing.view import Action, ClaimCard, ShownSentence, Source, View
+from bot.words import say
+from pipeline.types import (
+    Answer,
+    AnsweredSentence,
+    ClaimChecked,
+    Drafting,
+    Event,
+    FoundPassages,
+    Said,
+    Searching,
+    Status,
+)
+from storage.types import CheckedClaim, Claim, Hit, Verdict
+from tests.bot.house import DAY, answered, citation, document, hit, passage
+
+MADE_UP = "The keeper was born on the moon."
+
+
+def claim(verdict: Verdict, origin: str = "model", evidence: tuple[str, ...] = ("p1",)) -> CheckedClaim:
+    return CheckedClaim(Claim(MADE_UP, origin), verdict, evidence, "because")
+
+
+def found(dense: float, number: int, text: str = "Words.") -> Hit:
+    return Hit(passage(text, number), document(title=f"Page {number}"), 1.0, dense=dense)
+
+
+def shown_after(*events: Event) -> View:
+    view = begun(7, "en")
+    for event in events:
+        view = after(view, event)
+    return view
+
+
+def actions(view: View) -> list[Action]:
+    return [button.action for button in view.buttons]
+
+
+def words_of(view: View) -> str:
+    return " ".join(run.text for block in blocks(view, DAY.tzinfo) for group in block.groups for run in group)
+
+
+def test_something_is_shown_at_once_that_can_be_stopped() -> None:
+    """In the asker's language, with what is to be known beforehand."""
+    view = begun(7, "de", notice="Nur Zitate.")
+    assert (view.status, view.notice, actions(view), view.done) == (
+        say("begun", "de"),
+        "Nur Zitate.",
+        [Action.STOP],
+        False,
+    )
+    assert view.buttons[0].ticket == 7
+
+
+def test_who_waits_is_told_how_many_are_before() -> None:
+    """And may still give up."""
+    view = waiting(begun(7, "en"), 3)
+    assert "3" in view.status
+    assert actions(view) == [Action.STOP]
+
+
+@pytest.mark.parametrize(
+    ("event", "status"),
+    [
+        (Searching("a\n b"), "Searching “a b” …"),
+        (Searching("x" * 99), f"Searching “{'x' * 60}” …"),
+        (Searching(""), "Looking for evidence …"),
+        (FoundPassages("a", (hit(),)), "Passages found: 1. Reading …"),
+        (ClaimChecked(claim(Verdict.REFUTES)), "Checking statements …"),
+        (Drafting(3), "Drafting from what was found: 3 …"),
+        (Said(AnsweredSentence("x", (1,))), "Writing …"),
+    ],
+)
+def test_what_is_done_is_told_in_a_line(event: Event, status: str) -> None:
+    """The last thing that happened."""
+    assert after(begun(7, "en"), event).status == status
+
+
+def test_a_claim_has_words_only_once_passages_support_it() -> None:
+    """Before, and where they do not, a card says how it stands."""
+    view = shown_after(Searching(""), Searching(""), Searching(""))
+    assert view.claims == tuple(ClaimCard(number, "checking") for number in (1, 2, 3))
+
+    view = after(view, FoundPassages("", (found(0.5, 1),)))
+    for verdict in (Verdict.REFUTES, Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO, Verdict.SUPPORTS):
+        view = after(view, ClaimChecked(claim(verdict)))
+
+    supported = ClaimCard(2, "supported", MADE_UP, ("Page 1",))
+    assert view.claims == (ClaimCard(1, "refuted"), supported, ClaimCard(3, "unknown"), replace(supported, number=4))
+
+
+def test_cards_that_got_no_verdict_go_when_the_answer_is_written() -> None:
+    """Nothing is checked any more."""
+    view = shown_after(Searching(""), Searching(""), ClaimChecked(claim(Verdict.REFUTES)), Drafting(1))
+    assert view.claims == (ClaimCard(1, "refuted"),)
+
+
+def test_the_claim_somebody_asks_about_is_no_card() -> None:
+    """Its verdict is the answer."""
+    assert shown_after(ClaimChecked(claim(Verdict.SUPPORTS, "user"))).claims == ()
+
+
+def test_the_nearest_passage_is_quoted_until_there_is_a_sentence() -> None:
+    """Labelled as what it is. What was found for claims is not quoted."""
+    view = shown_after(FoundPassages("", (found(0.9, 1),)))
+    assert view.quote is None
+
+    view = after(view, FoundPassages("q", (found(0.3, 2), found(0.5, 3, "Best."))))
+    assert view.quote == Source(0, "Page 3", "Hours", DAY, "https://example.com/harbour.md", "Best.")
+    assert view.quote_label == say("quote_meanwhile", "en")
+    assert after(view, FoundPassages("q", (found(0.4, 4),))).quote == view.quote
+    assert after(view, FoundPassages("q", ())).quote == view.quote
+    assert after(view, FoundPassages("q", (found(0.6, 5),))).quote.title == "Page 5"
+
+    view = after(view, Said(AnsweredSentence("It is so.", (1,), "note", paragraph=True)))
+    assert (view.quote, view.quote_label) == (None, "")
+    assert view.sentences == (ShownSentence("It is so.", (1,), "note", paragraph=True),)
+    assert after(view, FoundPassages("q", (found(0.9, 6),))).quote is None
+
+
+def test_an_answer_stays_with_its_sources_and_its_counts() -> None:
+    """The claims are one line then, and what could not be confirmed is counted."""
+    before = shown_after(Searching("q"), FoundPassages("q", (hit(),)), ClaimChecked(claim(Verdict.SUPPORTS)))
+    claims = (claim(Verdict.SUPPORTS), claim(Verdict.REFUTES), claim(Verdict.SUPPORTS, "retrieved"))
+    sentences = (AnsweredSentence("The quay opens at seven.", (1,)),)
+    answer = Answer(Status.ANSWERED, sentences, (citation(),), claims, nearest=(hit(),), withheld=2)
+    view = ended(before, answered(answer=answer), ask=True)
+
+    assert view.sentences == (ShownSentence("The quay opens at seven.", (1,)),)
+    assert view.sources == (Source(1, "Harbour", "Hours", DAY, "https://example.com/harbour.md"),)
+    assert view.collapsed == "Statements checked: 2, confirmed: 1."
+    assert view.left_out == "Left out, because not confirmed: 2 of 3 statements."
+    assert (view.status, view.claims, view.quote, view.text, view.nearest, view.done) == ("", (), None, "", (), True)
+    assert actions(view) == [Action.EVIDENCE, Action.UP, Action.DOWN, Action.ASK, Action.RETRACT]
+
+
+def test_what_only_the_asker_sees_can_be_shared() -> None:
+    """What all see can be taken back."""
+    assert actions(ended(begun(7, "en"), answered(), only_asker=True)) == [
+        Action.EVIDENCE,
+        Action.UP,
+        Action.DOWN,
+        Action.SHARE,
+    ]
+
+
+def test_an_abstention_shows_the_nearest_pages_it_was_given() -> None:
+    """By title, section, date and address, without their words."""
+    given_up = answered(answer=Answer(Status.ABSTAINED, nearest=(hit(),)), text="I found nothing.")
+    view = ended(begun(7, "en"), given_up, ask=True)
+
+    assert (view.text, view.sentences, view.sources) == ("I found nothing.", (), ())
+    assert view.nearest == (Source(0, "Harbour", "Hours", DAY, "https://example.com/harbour.md"),)
+    assert view.nearest_label == say("nearest", "en")
+    assert actions(view) == [Action.EVIDENCE, Action.UP, Action.DOWN, Action.ASK]
+    assert ended(begun(7, "en"), answered(answer=Answer(Status.ABSTAINED), text="-")).nearest_label == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [(Status.CHATTED, []), (Status.FAILED, [Action.ASK]), (Status.REFUSED, [Action.ASK]), (Status.CANCELLED, [])],
+)
+def test_our_own_words_stand_alone(status: Status, expected: list[Action]) -> None:
+    """A greeting needs no help; a failure may."""
+    view = ended(begun(7, "en"), answered(answer=Answer(status, nearest=(hit(),)), text="Our words."), ask=True)
+    assert (view.text, view.nearest, view.sources, actions(view)) == ("Our words.", (), (), expected)
+
+
+def test_a_fact_check_shows_the_claim_its_verdict_why_and_the_passages() -> None:
+    """The passages in their own words."""
+    answer = Answer(Status.ANSWERED, (AnsweredSentence("x", (1,)),), (citation(),), (claim(Verdict.REFUTES, "user"),))
+    view = checked(begun(7, "en"), answered(answer=answer))
+
+    assert view.text == f"“{MADE_UP}”\nContradicted: because"
+    assert (view.sentences, view.collapsed) == ((), "")
+    assert [source.quote for source in view.sources] == ["The quay opens at seven."]
+    assert Action.EVIDENCE in actions(view)
+
+
+def test_a_check_that_came_to_no_verdict_ends_as_an_answer_does() -> None:
+    """With our own words."""
+    refused = answered(answer=Answer(Status.REFUSED), text="That is a question.")
+    assert checked(begun(7, "en"), refused) == ended(begun(7, "en"), refused)
+
+
+def test_of_a_stopped_turn_stays_that_it_was_stopped() -> None:
+    """Sentences whose sources are not known yet go."""
+    view = stopped(shown_after(Said(AnsweredSentence("It is so.", (1,)))))
+    assert view == View(7, "en", text="Stopped.", done=True)
+
+
+_verdicts = st.sampled_from([Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO])
+_events = st.one_of(
+    st.builds(Searching, st.sampled_from(["", "q"])),
+    st.builds(FoundPassages, st.sampled_from(["", "q"]), st.sampled_from([(), (hit(),), (found(0.7, 9),)])),
+    st.builds(ClaimChecked, st.builds(claim, _verdicts)),
+    st.builds(Drafting, st.integers(0, 5)),
+    st.builds(Said, st.just(AnsweredSentence("It is so.", (1,)))),
+)
+
+
+@given(st.lists(_events, max_size=12))
+def test_what_was_not_confirmed_is_never_said(events: list[Event]) -> None:
+    """Whatever happens in whatever order, no refuted or unknown claim is put into words, nor why."""
+    view = shown_after(*events)
+    claims = tuple(event.checked for event in events if isinstance(event, ClaimChecked))
+    last = ended(view, answered(answer=Answer(Status.ANSWERED, claims=claims, withheld=1), text="-"))
+
+    for one in (view, last):
+        assert MADE_UP not in words_of(one)
+        assert "because" not in words_of(one).replace("Left out, because not confirmed", "")
+    assert len({card.number for card in view.claims}) == len(view.claims)
