@@ -199,13 +199,13 @@ def _free(owner: str, now: datetime, *, sole: bool) -> ColumnElement[bool]:
 
 
 def _put(connection: Connection, row: Mapping[str, Any]) -> tuple[QueuedQuestion, bool]:
-    query = select(questions).where(questions.c.key == row["key"])
-    if known := _found(connection, query):
-        return known[0], False
-    # Between the two, another machine may take it.
+    # The fewer statements the better: beside an ingest each may wait some milliseconds for the interpreter.
     adding = _INSERTS[connection.dialect.name](questions).values(row).on_conflict_do_nothing(index_elements=["key"])
-    new = connection.execute(adding.returning(questions.c.ticket)).scalar() is not None
-    return _found(connection, query)[0], new
+    new = connection.execute(adding.returning(*questions.c)).one_or_none()
+    if new is not None:
+        return _question(new, ()), True
+    (known,) = _found(connection, select(questions).where(questions.c.key == row["key"]))
+    return known, False
 
 
 def _note(

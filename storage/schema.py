@@ -133,7 +133,6 @@ questions = Table(
     Index("questions_by_moment", "taken_at"),
     Index("questions_of_channel", "channel", "taken_at"),
     Index("questions_of_asker", "asker", "taken_at"),
-    sqlite_autoincrement=True,
 )
 
 # The messages that show the answer to a question, in order.

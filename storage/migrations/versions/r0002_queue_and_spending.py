@@ -45,7 +45,6 @@ def _make_queue() -> None:
         sa.Column("sending", sa.Boolean, nullable=False),
         sa.Column("owner", sa.Text, nullable=False),
         sa.Column("lease_until", sa.DateTime(timezone=True)),
-        sqlite_autoincrement=True,
     )
     op.create_index("questions_by_state", "questions", ["state", "ticket"])
     op.create_index("questions_by_conversation", "questions", ["conversation", "ticket"])
