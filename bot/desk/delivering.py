@@ -51,7 +51,7 @@ class Post:
         failed: Callable[[], None],
     ) -> None:
         """Take up a post as it is stored. `failed` is called once when a view on the way cannot be shown for good."""
-        self.question, self.posted = question, posted
+        self.question, self.posted, self._stored = question, posted, posted
         self.fault: Exception | None = None
         self.platform, self._keep, self._clock, self._failed = platform, keep, clock, failed
         self._sending = self._doubt = sending
@@ -142,6 +142,7 @@ class Post:
         if self._doubt and self.ways.reads_back:
             self.posted = await self._found()
             if self.posted and not self.ways.edits:
+                await self._store()
                 return
         elif self._doubt and not self.posted:
             raise Uncertain("the answer was perhaps posted, and the platform cannot be asked")
@@ -158,9 +159,14 @@ class Post:
             self._doubt = error.seconds is None
             raise
         self._doubt = False
-        if shown != self.posted:
-            self.posted = shown
-            await self._keep(posted=shown.messages)
+        self.posted = shown
+        await self._store()
+
+    async def _store(self) -> None:
+        """Store what stands there, if that is not what is stored."""
+        if self.posted != self._stored:
+            await self._keep(posted=self.posted.messages)
+            self._stored = self.posted
 
     async def _found(self) -> Posted:
         """Ask for what stands there. What is stored and not there was deleted: an edit of it will say so."""

@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 
 from bot.access import Asker
 from bot.desk.clock import Clock
+from bot.desk.ending import removed
 from bot.desk.flights import Flight, Means, Wish
 from bot.desk.floor import Floor, Pace
 from bot.desk.keeping import kept, question_of
 from bot.desk.knowing import Knowing
 from bot.desk.recording import stopping
 from bot.desk.reporting import report
-from bot.desk.running import removed
 from bot.desk.types import Outcome, Question, State, Taken
 from bot.platform import Platform, PlatformError
 from bot.words import say

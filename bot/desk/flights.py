@@ -70,6 +70,8 @@ class Flight:
         self.started = False
         self.wish: Wish | None = None
         self.by = self.why = ""
+        self.resting = asyncio.Event()
+        """Set when the server stops."""
         self.gone = asyncio.Event()
         """Set when the desk is done with it."""
         self.post = Post(
@@ -104,6 +106,8 @@ class Flight:
 
     def want(self, wish: Wish, *, by: str = "", why: str = "") -> None:
         """Want something of it. An answer on its way to the reader is broken off only where the server stops."""
+        if wish is Wish.REST:
+            self.resting.set()
         if self.wish is not None and self.wish >= wish:
             return
         self.wish, self.by, self.why = wish, by, why

@@ -11,9 +11,10 @@ from datetime import timedelta
 from typing import Any
 
 from bot.desk.dispatching import Entry, Lanes, Room, answered, before, joined, left, started
+from bot.desk.ending import REST_SECONDS
 from bot.desk.flights import Flight, Means, Wish
 from bot.desk.reporting import report
-from bot.desk.running import REST_SECONDS, run
+from bot.desk.running import run
 from bot.platform import Platform
 from bot.showing.folding import waiting
 from storage.errors import StorageError

@@ -4,29 +4,24 @@ Every step stores what it is about to do before it does it, so that a process th
 state that `resuming` knows.
 """
 
-import asyncio
 import logging
 import secrets
 from datetime import timedelta
 
-from bot.desk import recording
 from bot.desk.delivering import Uncertain
+from bot.desk.ending import apologised, removed, rested, settled, unrecorded
 from bot.desk.flights import Answered, Flight, Interrupted, Means, Wish
-from bot.desk.notices import resting, said
+from bot.desk.notices import said
 from bot.desk.recalling import recalled
 from bot.desk.recording import Showed
 from bot.desk.reporting import report
 from bot.desk.resuming import Act, Next, after_restart
 from bot.desk.types import Outcome, Posted
-from bot.platform import CannotPost, PlatformError, PostGone
+from bot.platform import CannotPost, PostGone
 from bot.showing import folding
 from bot.showing.view import View
-from bot.words import say
 from pipeline.types import Event, Status
 from storage.errors import StorageError
-
-REST_SECONDS = 5.0
-"""How long a post may take to say that the server stops."""
 
 
 async def run(flight: Flight, means: Means, answered: Answered) -> bool:
@@ -42,14 +37,11 @@ async def run(flight: Flight, means: Means, answered: Answered) -> bool:
             return False
         showed = await _showed(flight, means, answered)
     except StorageError as error:
-        showed = await _unrecorded(flight, error)
+        showed = await unrecorded(flight, error)
     except Exception as error:  # noqa: BLE001 - a fault in one turn never ends the desk
-        showed = await _apologised(flight, error)
+        showed = await apologised(flight, error)
     answered()
-    if showed is None:
-        return False
-    await _settled(flight, means, showed)
-    return True
+    return showed is not None and await settled(flight, means, showed)
 
 
 async def _showed(flight: Flight, means: Means, answered: Answered) -> Showed | None:
@@ -73,7 +65,7 @@ async def _as_wished(flight: Flight, means: Means, showed: Showed | None, answer
     if showed is not None or flight.wish is None:
         return showed
     if flight.wish is Wish.REST:
-        await _rest(flight, means)
+        await rested(flight, means)
         return None
     outcome = Outcome.STOPPED if flight.wish is Wish.STOP else Outcome.DELIVERED
     showed = await _deliver(flight, folding.stopped(flight.view), answered, outcome)
@@ -101,8 +93,7 @@ async def _done(flight: Flight, means: Means, step: Next, answered: Answered) ->
         case Act.SAY_STOPPED:
             return await _deliver(flight, folding.stopped(flight.view), answered, step.outcome)
         case Act.REMOVE:
-            flight.wish = Wish.REMOVE
-            return None
+            return await removed(flight, means, recorded=True)
         case Act.DOUBT:
             await means.knowing.interrupt(flight.turn_id)
             return Showed(step.outcome, flight.post.posted, None, "the process ended while it was being posted")
@@ -173,82 +164,3 @@ async def _deliver(
         report(logging.WARNING, "an answer cannot be posted", flight.question, error, turn_id=flight.turn_id)
         return Showed(Outcome.UNDELIVERABLE, post.posted, view, str(error))
     return Showed(outcome, post.posted, view)
-
-
-async def _apologised(flight: Flight, error: Exception) -> Showed:
-    """Say that something failed on our side, as far as anything can be said."""
-    report(logging.ERROR, "a turn failed", flight.question, error, turn_id=flight.turn_id)
-    apology, post = said(flight.ticket, flight.language, say("failed", flight.language)), flight.post
-    if flight.question.unasked and not post.begun:
-        return Showed(Outcome.SILENT, Posted(), None, _named(error))
-    post.fault, flight.delivering = None, True
-    try:
-        await post.finish(apology)
-    except Exception as fault:  # noqa: BLE001 - there is nothing left to try
-        report(logging.ERROR, "a failure could not be said", flight.question, fault, turn_id=flight.turn_id)
-        return Showed(Outcome.UNDELIVERABLE, post.posted, None, _named(error))
-    return Showed(Outcome.DELIVERED, post.posted, apology, _named(error))
-
-
-def _named(error: Exception) -> str:
-    """Return what kind of error it was; its words may hold anything."""
-    return type(error).__name__
-
-
-async def _unrecorded(flight: Flight, error: StorageError) -> Showed:
-    """Say that nothing is answered because no record of it can be kept, and nothing else."""
-    report(logging.ERROR, "a turn cannot be recorded", flight.question, error, turn_id=flight.turn_id)
-    sorry = said(flight.ticket, flight.language, say("unrecorded", flight.language))
-    await flight.post.settle()
-    if not flight.question.unasked or flight.post.begun:
-        try:
-            await flight.post.last_words(sorry)
-        except Exception as fault:  # noqa: BLE001 - there is nothing left to try
-            report(logging.ERROR, "a failure could not be said", flight.question, fault, turn_id=flight.turn_id)
-    return Showed(Outcome.UNDELIVERABLE, flight.post.posted, sorry, "no record could be kept")
-
-
-async def removed(flight: Flight, means: Means) -> Showed:
-    """Take back what stands there, and record by whom."""
-    try:
-        messages = await flight.post.remove()
-    except PlatformError as error:
-        report(logging.WARNING, "a post could not be removed", flight.question, error, turn_id=flight.turn_id)
-        messages = ()
-    if flight.turn_id:
-        await means.knowing.append(recording.retracted(flight.turn_id, messages, by=flight.by, why=flight.why))
-    return Showed(Outcome.RETRACTED, flight.post.posted, None, recorded=True)
-
-
-async def _rest(flight: Flight, means: Means) -> None:
-    """Leave it to the next start, and say so where something stands there."""
-    try:
-        async with asyncio.timeout(REST_SECONDS):
-            if flight.post.posted and flight.post.ways.edits and not flight.delivering:
-                await flight.post.finish(resting(flight.view))
-    except (TimeoutError, PlatformError, Uncertain, StorageError) as error:
-        report(logging.WARNING, "a restart could not be announced", flight.question, error)
-    try:
-        await means.queue.release(flight.ticket)
-    except StorageError as error:
-        report(logging.ERROR, "a question could not be released", flight.question, error)
-
-
-async def _settled(flight: Flight, means: Means, showed: Showed) -> None:
-    """Record how it was done with, however long the database is away: it is shown, and must not be shown again."""
-    recorded, attempt = showed.recorded, 0
-    while True:
-        try:
-            if not recorded:
-                turn_id = flight.turn_id or secrets.token_hex(6)
-                await means.knowing.append(recording.delivered(turn_id, flight.ticket, flight.question, showed))
-                recorded = True
-            await means.queue.finish(flight.ticket, showed.outcome)
-        except StorageError as error:
-            report(
-                logging.ERROR, "what was shown could not be recorded", flight.question, error, turn_id=flight.turn_id
-            )
-            attempt += 1
-            await means.clock.sleep(min(60.0, 2.0 ** min(attempt, 10)))
-        else:
-            return

@@ -1,0 +1,408 @@
+"""Everything around the desk, in memory: a queue, a record, a platform, a system; and a fuse that ends the process.
+
+All of it outlives a desk: a test that lets the fuse burn down opens another desk on the same world.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.access import Asker
+from bot.desk.clock import Clock
+from bot.desk.desk import Desk
+from bot.desk.dispatching import Room
+from bot.desk.floor import Pace
+from bot.desk.knowing import Knowing, Plan
+from bot.desk.types import Place, Posted, Question, Ways
+from bot.platform import PostGone
+from bot.showing.folding import ended
+from bot.showing.view import View
+from bot.turn_record import closing, interruption, opening
+from bot.turns import Answered, Asked
+from bot.wording import wording
+from pipeline.types import Answer, AnsweredSentence, Conversation, Said, Searching, Status, Turn, Usage
+from storage.errors import HomeUnusable
+from storage.storable import storable
+from storage.types import EntryKind, LogEntry, NewQuestion, QueuedQuestion
+
+DAY = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+HOUSE = "slack"
+
+
+def question(number: int = 1, channel: str = "C1", thread: str = "", **changes: Any) -> Question:
+    """Return a question; each number has a thread of its own unless one is named."""
+    place = Place(HOUSE, "T1", channel, thread or f"t{number}")
+    asker = Asker(HOUSE, "channel", "T1", channel, "U1")
+    facts = {"message": f"m{number}", "handle": "xoxb-secret"}
+    conversation = f"{place.channel_id}/{place.thread}"
+    key = f"{place.channel_id}/{number}"
+    return Question(key, "ask", f"Question {number}?", asker, place, conversation, DAY, **facts | changes)
+
+
+class Dead(asyncio.CancelledError):
+    """The process is no more."""
+
+
+@dataclass
+class Fuse:
+    """Counts everything that reaches beyond the process, before and after; at `most` the process is dead."""
+
+    most: int = 1_000_000
+    burnt: int = 0
+    dead: asyncio.Event = field(default_factory=asyncio.Event)
+    buried: bool = False
+
+    async def step(self) -> None:
+        """Go on, or never again."""
+        await asyncio.sleep(0)
+        self.burnt += 1
+        if self.burnt >= self.most:
+            self.dead.set()
+        if self.dead.is_set():
+            if not self.buried:
+                await asyncio.Event().wait()
+            raise Dead
+
+
+@dataclass
+class World:
+    """What is on the disk and at the platform."""
+
+    rows: dict[int, QueuedQuestion] = field(default_factory=dict)
+    log: list[LogEntry] = field(default_factory=list)
+    posts: dict[str, tuple[str, View]] = field(default_factory=dict)
+    """By message: the question's key and what is read there."""
+    told: list[str] = field(default_factory=list)
+    fuse: Fuse = field(default_factory=Fuse)
+    broken: set[str] = field(default_factory=set)
+    """The methods of queue and record that fail."""
+    faults: dict[str, list[Exception]] = field(default_factory=dict)
+    """What the next calls of the platform raise, by method; `after_show` is raised after it posted."""
+    calls: list[str] = field(default_factory=list)
+    views: list[View] = field(default_factory=list)
+    """All that was ever shown."""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set whenever a row changes."""
+
+    async def reach(self, name: str) -> None:
+        """Let a call through on its way in."""
+        await self.fuse.step()
+        if name in self.broken:
+            raise HomeUnusable("The disk is full.", hint="Make room.")
+
+    def read(self, number: int = 1, channel: str = "C1") -> list[View]:
+        """Return what stands now in answer to a question."""
+        return [view for key, view in self.posts.values() if key == f"{HOUSE}:T1/{channel}/{number}"]
+
+    def entries(self, kind: EntryKind) -> list[LogEntry]:
+        """Return the entries of a kind."""
+        return [entry for entry in self.log if entry.kind is kind]
+
+
+@dataclass
+class MemoryQueue:
+    """`storage.queue.Queue` without a database."""
+
+    world: World
+
+    async def put(self, new: NewQuestion) -> tuple[QueuedQuestion, bool]:
+        await self.world.reach("put")
+        known = next((row for row in self.world.rows.values() if row.key == new.key), None)
+        if known:
+            return known, False
+        ticket = len(self.world.rows) + 1
+        asked = {name: getattr(new, name) for name in NewQuestion.__slots__}
+        fresh = {"state": "waiting", "outcome": "", "taken_at": DAY, "turn_id": "", "sending": False}
+        row = QueuedQuestion(ticket, **asked, **fresh, posted=(), owner="", lease_until=None)
+        self.world.rows[ticket] = row
+        await self.world.fuse.step()
+        return row, True
+
+    async def open(self, owner: str, now: datetime, *, sole: bool = False) -> tuple[QueuedQuestion, ...]:
+        await self.world.reach("open")
+        return tuple(row for row in self.world.rows.values() if _free(row, owner, now, sole=sole))
+
+    async def claim(self, ticket: int, owner: str, until: datetime, *, now: datetime, sole: bool = False) -> bool:
+        await self.world.reach("claim")
+        if not _free(self.world.rows[ticket], owner, now, sole=sole):
+            return False
+        await self._set(ticket, state="running", owner=owner, lease_until=until)
+        return True
+
+    async def renew(self, owner: str, until: datetime) -> frozenset[int]:
+        if "renew" in self.world.broken:
+            raise HomeUnusable("The disk is full.")
+        mine = [row for row in self.world.rows.values() if row.state == "running" and row.owner == owner]
+        for row in mine:
+            self.world.rows[row.ticket] = replace(row, lease_until=until)
+        return frozenset(row.ticket for row in mine)
+
+    async def release(self, ticket: int) -> None:
+        await self.world.reach("release")
+        await self._set(ticket, state="waiting", owner="")
+
+    async def note(self, ticket: int, **notes: Any) -> None:
+        await self.world.reach("note")
+        known = {name: value for name, value in notes.items() if value is not None and name != "text"}
+        if notes.get("text") is not None:
+            known["body"] = {**self.world.rows[ticket].body, "text": notes["text"]}
+        await self._set(ticket, **known)
+
+    async def finish(self, ticket: int, outcome: str) -> None:
+        await self.world.reach("finish")
+        await self._set(ticket, state="done", outcome=str(outcome), handle="", owner="")
+
+    async def reopen(self, ticket: int, text: str) -> bool:
+        await self.world.reach("reopen")
+        row = self.world.rows[ticket]
+        if row.state != "done":
+            return False
+        body = {**row.body, "text": text}
+        await self._set(ticket, state="waiting", outcome="", turn_id="", sending=False, body=body)
+        return True
+
+    async def get(self, ticket: int) -> QueuedQuestion | None:
+        return self.world.rows.get(ticket)
+
+    async def by_key(self, key: str) -> QueuedQuestion | None:
+        return next((row for row in self.world.rows.values() if row.key == key), None)
+
+    async def conversation(self, conversation: str, *, limit: int) -> tuple[QueuedQuestion, ...]:
+        found = [row for row in self.world.rows.values() if row.conversation == conversation]
+        return tuple(found[-limit:])
+
+    async def _set(self, ticket: int, **values: Any) -> None:
+        self.world.rows[ticket] = replace(self.world.rows[ticket], **values)
+        self.world.changed.set()
+        await self.world.fuse.step()
+
+
+def _free(row: QueuedQuestion, owner: str, now: datetime, *, sole: bool) -> bool:
+    left = row.state == "running" and row.owner != owner
+    return row.state == "waiting" or (left and (sole or (row.lease_until is not None and row.lease_until < now)))
+
+
+@dataclass
+class MemoryPlatform:
+    """A platform in memory. It refuses what a platform refuses."""
+
+    world: World
+    edits: bool = True
+    reads_back: bool = True
+    pace: float = 0.0
+    gate: asyncio.Event | None = None
+    """While it is not set, nothing can be shown."""
+    name: str = HOUSE
+
+    def ways(self, asked: Question) -> Ways:
+        del asked
+        return Ways(self.edits, self.reads_back, self.pace)
+
+    async def show(self, asked: Question, view: View, posted: Posted) -> Posted:
+        await self._reach("show")
+        if self.gate:
+            await self.gate.wait()
+        assert view.ticket
+        assert self.edits or (view.done and not posted)
+        if gone := [message for message in posted.messages if message not in self.world.posts]:
+            raise PostGone(f"{gone} is not there")
+        message = posted.messages[0] if posted else f"p{len(self.world.calls)}"
+        self.world.posts[message] = (asked.key, view)
+        self.world.views.append(view)
+        self._fail("after_show")
+        await self.world.fuse.step()
+        return Posted((message,))
+
+    async def find(self, asked: Question) -> Posted:
+        assert self.reads_back
+        await self._reach("find")
+        return Posted(tuple(message for message, (key, _) in self.world.posts.items() if key == asked.key))
+
+    async def remove(self, asked: Question, posted: Posted) -> None:
+        del asked
+        await self._reach("remove")
+        for message in posted.messages:
+            self.world.posts.pop(message, None)
+        await self.world.fuse.step()
+
+    async def tell(self, asked: Question, text: str) -> None:
+        del asked
+        await self._reach("tell")
+        self.world.told.append(text)
+        await self.world.fuse.step()
+
+    async def _reach(self, name: str) -> None:
+        await self.world.fuse.step()
+        self.world.calls.append(name)
+        self._fail(name)
+
+    def _fail(self, name: str) -> None:
+        if self.world.faults.get(name):
+            raise self.world.faults[name].pop(0)
+
+
+@dataclass
+class System:
+    """What answers: it repeats the question. `gates` hold it at the question's text; `errors` end it there."""
+
+    world: World
+    gates: dict[str, asyncio.Event] = field(default_factory=dict)
+    errors: dict[str, Exception] = field(default_factory=dict)
+    statuses: dict[str, Status] = field(default_factory=dict)
+    asked: list[Asked] = field(default_factory=list)
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def answer(self, asked: Asked, tell: Callable[[Any], None]) -> Answered:
+        """Answer as `bot.answering` does, with a record of it."""
+        self.asked.append(asked)
+        asking = Turn("user", asked.text, at=DAY, language="en")
+        opened = opening(asked, Conversation((asking,)), {}, {"task": "ask"})
+        await self._append(asked.id, EntryKind.TURN_OPENED, opened)
+        tell(Searching(asked.text))
+        status, sentence = Status.CANCELLED, AnsweredSentence(f"About: {asked.text}", (1,))
+        try:
+            self.begun.set()
+            if gate := self.gates.get(asked.text):
+                await gate.wait()
+            await self.world.fuse.step()
+            tell(Said(sentence))
+            if error := self.errors.get(asked.text):
+                raise error
+            status = self.statuses.get(asked.text, Status.ANSWERED)
+        finally:
+            sentences = (sentence,) if status is Status.ANSWERED else ()
+            answer = Answer(status, sentences)
+            done = Answered(asked.id, answer, wording(answer, asking), "fake", None, Usage(), 0.1)
+            (closed,) = closing(done, (), (), ())
+            await self._append(asked.id, closed.kind, closed.body)
+        return done
+
+    async def _append(self, turn_id: str, kind: EntryKind, body: Any) -> None:
+        await append(self.world, LogEntry(turn_id, kind, body))
+
+
+async def append(world: World, entry: LogEntry) -> None:
+    """Add to the record, as JSON brings it back."""
+    await world.reach("append")
+    world.log.append(replace(entry, body=storable(entry.body), seq=len(world.log) + 1, at=DAY))
+    await world.fuse.step()
+
+
+@dataclass
+class Waits:
+    """A clock that stands still until it is moved."""
+
+    sleepers: list[tuple[float, asyncio.Event]] = field(default_factory=list)
+    at: float = 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait for the clock to be moved so far."""
+        woken = asyncio.Event()
+        self.sleepers.append((self.at + seconds, woken))
+        await woken.wait()
+
+    async def move(self, seconds: float) -> None:
+        """Move it on, and let what wakes do what it can."""
+        await settle()
+        self.at += seconds
+        for when, woken in self.sleepers:
+            if when <= self.at:
+                woken.set()
+        await settle()
+
+
+async def settle() -> None:
+    """Let everything run until nothing does but waiting."""
+    for _ in range(200):
+        await asyncio.sleep(0)
+
+
+@dataclass
+class Office:
+    """A desk and what it works with."""
+
+    world: World
+    platform: MemoryPlatform
+    system: System
+    desk: Desk
+    waits: Waits
+
+
+def office(world: World | None = None, *, sleep: Any = None, room: Room | None = None, **traits: Any) -> Office:
+    """Open an office on a world; `traits` are the platform's."""
+    world = world or World()
+    platform, system, waits = MemoryPlatform(world, **traits), System(world), Waits()
+
+    async def plan(house: Any, asked: Question, row: QueuedQuestion, turn_id: str) -> Plan:
+        del house
+        return Plan(Asked(asked.text, asked.asker, id=turn_id, ticket=row.ticket))
+
+    async def entries(turn_id: str) -> tuple[LogEntry, ...]:
+        await world.reach("entries")
+        return tuple(entry for entry in world.log if entry.turn_id == turn_id)
+
+    async def interrupt(turn_id: str) -> bool:
+        kinds = {entry.kind for entry in await entries(turn_id)}
+        if EntryKind.TURN_OPENED not in kinds or EntryKind.TURN_CLOSED in kinds:
+            return False
+        await append(world, interruption(turn_id, language="en"))
+        return True
+
+    async def final(view: View, asked: Question, answered: Answered) -> View:
+        del asked
+        return ended(view, answered)
+
+    async def readable(*_: Any) -> bool:
+        return True
+
+    async def governs(asked: Question, by: Asker) -> bool:
+        del asked
+        return by.user == "UADMIN"
+
+    async def added(entry: LogEntry) -> None:
+        await append(world, entry)
+
+    answer = system.answer
+    knowing = Knowing(plan, answer, answer, final, entries, added, interrupt, readable, governs)
+    clock = Clock(lambda: DAY, sleep or waits.sleep)
+    pace = Pace(room or Room(8, 4), grace=5.0)
+    desk = Desk(MemoryQueue(world), {HOUSE: platform}, knowing, pace, clock=clock)
+    return Office(world, platform, system, desk, waits)
+
+
+@asynccontextmanager
+async def at_work(world: World | None = None, **traits: Any) -> Any:
+    """Open an office, and close it at the end without waiting for what hangs."""
+    opened, closing_down = office(world, **traits), None
+    try:
+        async with opened.desk.running():
+            try:
+                yield opened
+            finally:
+                closing_down = asyncio.create_task(_hurry(opened.waits))
+    finally:
+        if closing_down:
+            closing_down.cancel()
+
+
+async def _hurry(waits: Waits) -> None:
+    while True:
+        await waits.move(60.0)
+
+
+async def done(world: World, ticket: int = 1) -> QueuedQuestion:
+    """Wait until a question is done with."""
+    async with asyncio.timeout(5):
+        await until(world, lambda: world.rows[ticket].state == "done")
+    return world.rows[ticket]
+
+
+async def until(world: World, holds: Callable[[], bool]) -> None:
+    """Wait until something holds of the queue's rows."""
+    world.changed = asyncio.Event()
+    while not holds():
+        world.changed.clear()
+        await world.changed.wait()

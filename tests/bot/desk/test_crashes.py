@@ -1,0 +1,138 @@
+"""The process dies at every moment there is; the next one leaves exactly one whole answer, or says that it cannot know.
+
+Every call that reaches beyond the process burns the fuse twice: before it does anything, and after it did. Each test
+runs once for every length of fuse, until one is long enough for all to be done.
+"""
+
+import asyncio
+
+import pytest
+
+from bot.desk.dispatching import Room
+from storage.types import EntryKind
+from tests.bot.desk.desked import Fuse, World, office, question, until
+
+WAYS = {
+    "edits": {"edits": True, "reads_back": True},
+    "blind edits": {"edits": True, "reads_back": False},
+    "once": {"edits": False, "reads_back": True},
+    "blind": {"edits": False, "reads_back": False},
+}
+
+
+async def quick(seconds):
+    """Sleep a thousandth of the time."""
+    await asyncio.sleep(seconds / 1000)
+
+
+async def hand_in(at):
+    """Ask two questions in a thread and one elsewhere, as often as the platform delivers them."""
+    for number, thread in ((1, "t"), (2, "t"), (3, "u"), (1, "t")):
+        await at.desk.take(question(number, thread=thread))
+
+
+async def delete(at):
+    """Ask, and delete the question."""
+    await at.desk.take(question(1))
+    await at.desk.deleted(question(1).key)
+
+
+async def edit(at):
+    """Ask, and edit the question."""
+    await at.desk.take(question(1))
+    await asyncio.sleep(0.001)
+    await at.desk.edited(question(1).key, "Other words?")
+
+
+def live(world, fuse, doing, **traits):
+    """Live until all is done, or the fuse has burnt down. Returns whether all was done."""
+
+    async def life():
+        at = office(world, sleep=quick, room=Room(2, 2), **traits)
+        async with at.desk.running():
+            await doing(at)
+            await until(world, lambda: all(row.state == "done" for row in world.rows.values()))
+
+    async def until_dead():
+        world.fuse = fuse
+        living, dying = asyncio.ensure_future(life()), asyncio.ensure_future(fuse.dead.wait())
+        await asyncio.wait({living, dying}, return_when=asyncio.FIRST_COMPLETED)
+        if living.done():
+            living.result()
+        fuse.buried = True
+        return not fuse.dead.is_set()
+
+    with asyncio.Runner() as runner:
+        return runner.run(until_dead())
+
+
+def lives(doing, **traits):
+    """Give the world that two lives leave, for every moment at which the first may end."""
+    for most in range(1, 1_000):
+        world = World()
+        whole = live(world, Fuse(most), doing, **traits)
+        yield most, world
+        live(world, Fuse(), doing, **traits)
+        yield most, world
+        if whole:
+            return
+    raise AssertionError("it never ended")
+
+
+@pytest.mark.parametrize("ways", ["edits", "once"])
+def test_exactly_one_answer(ways):
+    """Where the platform can be asked, each question has one whole answer, whenever the process died."""
+    for place, (most, world) in enumerate(lives(hand_in, **WAYS[ways])):
+        if place % 2 == 0:
+            continue
+        for number in (1, 2, 3):
+            shown = world.read(number)
+            assert [view.done for view in shown] == [True], (most, number, shown)
+            assert shown[0].sentences[0].text == f"About: Question {number}?", most
+        assert {row.outcome for row in world.rows.values()} == {"delivered"}, most
+        assert not any(row.handle for row in world.rows.values())
+
+
+@pytest.mark.parametrize("ways", ["blind edits", "blind"])
+def test_at_most_one_answer(ways):
+    """Where the platform cannot be asked, no question has two; of one that may have none, the record says so."""
+    doubts = 0
+    for place, (most, world) in enumerate(lives(hand_in, **WAYS[ways])):
+        if place % 2 == 0:
+            continue
+        said = {entry.body["ticket"]: entry.body["outcome"] for entry in world.entries(EntryKind.DELIVERED)}
+        for number, row in world.rows.items():
+            shown = [view for view in world.read(number) if view.done]
+            assert len(world.read(number)) <= 1, (most, number)
+            assert row.outcome == said[number]
+            assert row.outcome == "uncertain" or len(shown) == 1, (most, number)
+            doubts += row.outcome == "uncertain"
+    assert doubts
+
+
+def test_every_turn_is_closed_and_every_answer_delivered_once_in_the_record():
+    """Whenever the process died, no turn stays open in the record, and no answer is recorded as delivered twice."""
+    for place, (most, world) in enumerate(lives(hand_in, **WAYS["edits"])):
+        if place % 2 == 0:
+            continue
+        opened = [entry.turn_id for entry in world.entries(EntryKind.TURN_OPENED)]
+        closed = [entry.turn_id for entry in world.entries(EntryKind.TURN_CLOSED)]
+        delivered = [entry.turn_id for entry in world.entries(EntryKind.DELIVERED)]
+        assert sorted(opened) == sorted(closed), most
+        assert len(delivered) == len(set(delivered)) == 3, most
+
+
+def test_a_deleted_question_stays_deleted():
+    """Whenever the process died while a question was deleted, nothing stands there once that is done again."""
+    for place, (most, world) in enumerate(lives(delete, **WAYS["edits"])):
+        if place % 2:
+            assert world.read() == [], most
+            assert world.rows[1].outcome == "retracted", most
+
+
+def test_an_edited_question_is_answered_in_its_last_words():
+    """Whenever the process died while a question was edited, one answer to the new words stands there."""
+    for place, (most, world) in enumerate(lives(edit, **WAYS["edits"])):
+        if place % 2:
+            (view,) = world.read()
+            assert view.sentences[0].text == "About: Other words?", most

@@ -1,0 +1,138 @@
+"""Who is next at the desk, over whatever is asked, answered and delivered in whatever order."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.desk.dispatching import Entry, Lanes, Room, answered, before, joined, left, started
+
+rooms = st.builds(Room, st.integers(1, 4), st.integers(1, 3))
+places = st.tuples(st.sampled_from("ABCD"), st.sampled_from("xyz"))
+events = st.lists(st.one_of(places, st.integers(0, 50)), max_size=60)
+"""A place asks a question; a number picks one of those under way, which is answered, or leaves."""
+
+
+def taken(ticket, channel, conversation):
+    return Entry(ticket, channel, f"{channel}/{conversation}")
+
+
+def history(room, happening):
+    """Run events through the lanes; return every state after its starts, with what was started, in order."""
+    lanes, states, starts, ticket = Lanes(), [], [], 0
+    for event in happening:
+        under_way = (*lanes.answering, *lanes.delivering)
+        if isinstance(event, tuple):
+            ticket += 1
+            lanes = joined(lanes, taken(ticket, *event))
+        elif under_way:
+            chosen = under_way[event % len(under_way)]
+            lanes = answered(lanes, chosen) if chosen in lanes.answering and event % 2 else left(lanes, chosen)
+        lanes, new = started(lanes, room)
+        starts += new
+        states.append(lanes)
+    return states, starts, lanes
+
+
+@given(rooms, events)
+def test_room_is_kept(room, happening):
+    """Never more are answered at once than there is room for, over all and in a channel."""
+    states, _, _ = history(room, happening)
+
+    for lanes in states:
+        assert len(lanes.answering) <= room.at_once
+        channels = Counter(entry.channel for entry in lanes.answering.values())
+        assert max(channels.values(), default=0) <= room.per_channel
+
+
+@given(rooms, events)
+def test_one_of_a_conversation_at_a_time(room, happening):
+    """Of one conversation, one question is answered or delivered at a time."""
+    states, _, _ = history(room, happening)
+
+    for lanes in states:
+        under_way = [*lanes.answering.values(), *lanes.delivering.values()]
+        assert len({entry.conversation for entry in under_way}) == len(under_way)
+
+
+@given(rooms, events)
+def test_order_is_kept(room, happening):
+    """In a channel, and so in a conversation, questions start in the order in which they were taken."""
+    _, starts, _ = history(room, happening)
+
+    for channel in "ABCD":
+        tickets = [entry.ticket for entry in starts if entry.channel == channel]
+        assert tickets == sorted(tickets)
+
+
+@given(rooms, events)
+def test_nothing_idles(room, happening):
+    """While there is room, whoever heads a line waits only for its channel's room or its own conversation."""
+    states, _, _ = history(room, happening)
+
+    for lanes in states:
+        if len(lanes.answering) == room.at_once:
+            continue
+        busy = Counter(entry.channel for entry in lanes.answering.values())
+        talking = {entry.conversation for entry in (*lanes.answering.values(), *lanes.delivering.values())}
+        for channel, line in lanes.waiting.items():
+            assert busy[channel] == room.per_channel or line[0].conversation in talking
+
+
+@given(rooms, events)
+def test_nothing_starves(room, happening):
+    """Whatever happened, once what is under way leaves, everybody who waits is started."""
+    _, _, lanes = history(room, happening)
+    waiting = {entry.ticket for line in lanes.waiting.values() for entry in line}
+
+    late = set()
+    while lanes.answering or lanes.delivering:
+        lanes = left(lanes, next(iter((*lanes.answering, *lanes.delivering))))
+        lanes, new = started(lanes, room)
+        late |= {entry.ticket for entry in new}
+
+    assert late == waiting
+    assert not lanes.waiting
+
+
+@given(st.integers(1, 3), st.integers(1, 30))
+def test_channels_take_turns(quiet, load):
+    """A channel with many questions lets each other channel in after one of its own."""
+    room, lanes = Room(1, 1), Lanes()
+    for ticket in range(load):
+        lanes = joined(lanes, taken(ticket, "busy", str(ticket)))
+    for ticket in range(quiet):
+        lanes = joined(lanes, taken(load + ticket, f"quiet{ticket}", "x"))
+
+    order = []
+    for _ in range(load + quiet):
+        lanes, (entry,) = started(lanes, room)
+        order.append(entry.channel)
+        lanes = left(lanes, entry.ticket)
+
+    assert order[0] == "busy"
+    assert order[1 : quiet + 1] == [f"quiet{number}" for number in range(quiet)]
+
+
+def test_an_answer_under_delivery_takes_no_room():
+    """A platform that is away keeps nobody but the same conversation from being answered."""
+    room = Room(1, 1)
+    lanes = joined(joined(joined(Lanes(), taken(1, "A", "x")), taken(2, "B", "x")), taken(3, "A", "x"))
+    lanes, first = started(lanes, room)
+
+    lanes, second = started(answered(lanes, 1), room)
+    lanes, third = started(answered(lanes, 2), room)
+    lanes, fourth = started(left(lanes, 1), room)
+
+    assert [[entry.ticket for entry in new] for new in (first, second, third, fourth)] == [[1], [2], [], [3]]
+
+
+def test_who_is_before():
+    """Those count who were taken earlier and have no answer yet, wherever they asked."""
+    lanes = Lanes()
+    for ticket, channel in ((1, "A"), (2, "B"), (3, "A"), (4, "C")):
+        lanes = joined(lanes, taken(ticket, channel, str(ticket)))
+    lanes, _ = started(lanes, Room(2, 1))
+
+    assert before(lanes, 4) == 3
+    assert before(answered(lanes, 1), 4) == 2
