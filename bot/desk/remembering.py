@@ -7,16 +7,18 @@ anything cannot be read any more is left out whole, the question too, and also w
 import asyncio
 import logging
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.app import App
 from bot.chat import REMEMBERED, cited_titles
+from bot.desk import acts
 from bot.desk.keeping import question_of
 from bot.desk.permitted import same_person
 from bot.desk.reading_here import readable_here
 from bot.desk.recalling import Recalled, recalled
 from bot.desk.reporting import report
+from bot.desk.seen import only_asker
 from bot.desk.types import Heard, Outcome, Question
 from bot.platform import Platform, PlatformError
 from pipeline.kit import Limits
@@ -58,13 +60,16 @@ async def remembered(
     known = {question.message}.union(*(exchange.messages for exchange in own))
     others = [message for message in heard if message.message not in known and message.at <= question.at]
     kept = await _without_own(app, others, question, scope)
-    return merged(own, kept)[-most:]
+    return merged(own, kept, scope)[-most:]
 
 
-def merged(own: Iterable[Exchange], heard: Iterable[Heard]) -> tuple[Turn, ...]:
-    """Return exchanges and messages by time; an answer follows its question, whatever was said meanwhile. Pure."""
+def merged(own: Iterable[Exchange], heard: Iterable[Heard], scope: Collection[str] = ()) -> tuple[Turn, ...]:
+    """Return exchanges and messages by time; an answer follows its question, whatever was said meanwhile. Pure.
+
+    A message of ours that only the platform knows of may stand on anything in the `scope` it is remembered in.
+    """
     said = [(exchange.at, exchange.turns) for exchange in own]
-    said += [(message.at, (_turn(message),)) for message in heard if message.text.strip()]
+    said += [(message.at, (_turn(message, scope),)) for message in heard if message.text.strip()]
     return tuple(turn for _, turns in sorted(said, key=lambda one: one[0]) for turn in turns)
 
 
@@ -99,8 +104,11 @@ async def _exchange(app: App, earlier: QueuedQuestion, by: Question, scope: Coll
     """Return what is remembered of a row. Of one that cannot be read that is nothing."""
     messages = frozenset({earlier.message, *earlier.posted})
     try:
-        turn = recalled(await app.audit.turn(earlier.turn_id)) if earlier.turn_id else None
-        question = question_of(earlier)
+        entries = await app.audit.turn(earlier.turn_id) if earlier.turn_id else ()
+        turn, question = recalled(entries), question_of(earlier)
+        # What was shared is everybody's, and its post is known like any other.
+        question = replace(question, only_asker=only_asker(question, entries))
+        messages |= frozenset(map(str, acts.last(entries, "share").get("messages", ())))
     except ValueError as error:
         report(logging.WARNING, "an earlier turn cannot be read", by, error, ticket=earlier.ticket)
         return Exchange(earlier.taken_at, (), messages)
@@ -138,10 +146,10 @@ async def _without_own(
     )
 
 
-def _turn(message: Heard) -> Turn:
+def _turn(message: Heard, scope: Collection[str]) -> Turn:
     if message.user:
         return _asked(message.text, message.at)
-    return Turn("bot", message.text[:_LONGEST], message.at)
+    return Turn("bot", message.text[:_LONGEST], message.at, corpora=tuple(sorted(scope)))
 
 
 def _asked(text: str, at: datetime) -> Turn:

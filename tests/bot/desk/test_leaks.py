@@ -93,6 +93,22 @@ async def test_an_answer_is_shared_only_where_all_of_it_may_be_read_by_then(hous
     assert all((one.channel, one.only) == ("C2", "") for one in shown)
 
 
+async def test_what_one_person_was_shown_is_remembered_for_others_once_it_is_shared(house):
+    """Once, and with all that it was made from."""
+    await house.allow(OPEN, frozenset())
+    asked = await house.ask({("C2", "U2"): HELD})
+    before = {("C2", "U1"): asked["C2", "U2"]}
+    unaware = await house.ask({("C2", "U1"): FOLLOW_UP}, before=before)
+
+    await house.act("share", await house.ticket(asked["C2", "U2"]), ("C2", "U2"))
+    aware = await house.ask({("C2", "U1"): FOLLOW_UP}, before=before)
+
+    told = [await house.earlier(one["C2", "U1"]) for one in (unaware, aware)]
+    assert [one.count(HELD) for one in told] == [0, 1]
+    # The second remembers the first too.
+    assert [one.count(CORPORA[0]) for one in told] == [0, 2]
+
+
 async def test_scope_that_is_narrowed_in_a_conversation_counts_at_once(house):
     """For the next answer, for what is remembered of it, and for the evidence of all that came before."""
     for narrowed in [CORPORA, CORPORA[:2], CORPORA[1:], CORPORA[:1], ()]:
