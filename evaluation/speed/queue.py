@@ -68,10 +68,11 @@ async def _measure(home: Path, questions: int) -> dict[str, Any]:
         database = stack.enter_context(open_database("", home=home))
         store = opened(home, open_embedder("minilm", {}), database, stack)
         await refresh(SaladSource(50, 0), "warm", store, progress=lambda _: None)
-        return {name: await _under(load, name, database, store, questions) for name, load in LOADS.items()}
+        return {name: await under(load, name, database, store, questions) for name, load in LOADS.items()}
 
 
-async def _under(load: Load, name: str, database: Database, store: PassageStore, questions: int) -> dict[str, float]:
+async def under(load: Load, name: str, database: Database, store: PassageStore, questions: int) -> dict[str, float]:
+    """Put so many questions into the queue while a load goes on, and return the figures; names are unique by `name`."""
     async with _ingesting(store, name) if load.ingest else _nothing(), _turns(AuditLog(database), load.turns) as ended:
         started = time.perf_counter()
         async with watched_loop() as lags:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,9 +14,14 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, insert, select
 
+from storage.audit import AuditLog
 from storage.database import open_database
 from storage.errors import DatabaseUnusable, HomeUnusable
+from storage.manifest import Manifest
+from storage.queue import Queue
 from storage.schema import corpora, metadata
+from storage.types import EntryKind, LogEntry, NewQuestion
+from storage.urgency import Urgency
 
 
 def add(name: str) -> Callable[[Connection], None]:
@@ -107,6 +113,33 @@ async def test_reading_sees_the_state_before_a_write_that_is_not_done(tmp_path: 
         await writing
 
         assert (set(), {"a"}) == (before, await database.read(names))
+
+
+async def test_a_question_overtakes_the_record_and_the_record_an_ingest(tmp_path: Path) -> None:
+    """What waits for the writer; what has begun is ended first."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold(_connection: Connection) -> None:
+        begun.set()
+        go_on.wait(10)
+
+    with open_database("", home=tmp_path) as database:
+        log, queue, manifest = AuditLog(database), Queue(database), Manifest(database)
+        holding = asyncio.create_task(database.write(hold, Urgency.BATCH))
+        await asyncio.to_thread(begun.wait, 10)
+        waiting = {
+            "ingest": asyncio.create_task(manifest.finish("a", datetime.now(UTC))),
+            "record": asyncio.create_task(log.append(LogEntry("t", EntryKind.STEP, {}))),
+            "question": asyncio.create_task(queue.put(NewQuestion("k", "c", "v", "u", "m", {}))),
+        }
+        done: list[str] = []
+        for name, task in waiting.items():
+            task.add_done_callback(lambda _, name=name: done.append(name))
+        await asyncio.sleep(0)  # each has asked
+        go_on.set()
+        await asyncio.gather(holding, *waiting.values())
+
+    assert done == ["question", "record", "ingest"]
 
 
 async def test_two_writers_of_one_file_wait_for_each_other(tmp_path: Path) -> None:
