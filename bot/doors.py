@@ -68,10 +68,10 @@ def _open_model(settings: ModelSettings) -> AbstractAsyncContextManager[LLM]:
 
 
 async def _serve(settings: Settings) -> None:
-    from bot.platforms import parts
+    from bot.platforms import known
     from bot.serving import serve
 
-    await serve(settings, parts())
+    await serve(settings, known())
 
 
 @dataclass(frozen=True, slots=True)

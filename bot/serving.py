@@ -9,15 +9,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
 
 from starlette.routing import BaseRoute
 
 from bot import http
 from bot.app import App, open_app
 from bot.control.server import controlled
+from bot.desk.desk import Desk
+from bot.desk.opening import open_desk
 from bot.desk.types import Place
-from bot.doors import OpenApp
 from bot.lagging import watched
 from bot.local_home import LocalHome
 from bot.nightly import Night, nights
@@ -28,9 +28,6 @@ from bot.stopping import stoppable
 
 log = logging.getLogger(__name__)
 
-D = TypeVar("D")
-"""The desk."""
-
 
 @dataclass(frozen=True, slots=True)
 class Opened:
@@ -40,24 +37,16 @@ class Opened:
     routes: tuple[BaseRoute, ...] = ()
 
 
-OpenPlatform = Callable[[App, D], AbstractAsyncContextManager[Opened | None]]
+OpenPlatform = Callable[[App, Desk], AbstractAsyncContextManager[Opened | None]]
 """Opens a platform that hands what happens there to the desk; None where it is not configured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parts(Generic[D]):
-    """What a server is made of."""
-
-    open_desk: Callable[[App, Mapping[str, Platform]], D]
-    """Makes a desk; the platforms are there when it runs."""
-    running: Callable[[D], AbstractAsyncContextManager[object]]
-    """The desk answers within; at the end it finishes what ends in time, and puts back the rest."""
-    platforms: tuple[OpenPlatform[D], ...] = ()
-    open_app: OpenApp = open_app
-
-
-async def serve(settings: Settings, parts: Parts[D]) -> None:
+async def serve(settings: Settings, platforms: Sequence[OpenPlatform]) -> None:
     """Serve until a signal asks to stop.
+
+    Args:
+        settings: What is configured.
+        platforms: All that there are; those that are not configured are passed over.
 
     Raises:
         HomeLocked: Another process owns the home.
@@ -66,7 +55,7 @@ async def serve(settings: Settings, parts: Parts[D]) -> None:
         StorageError: Something of the home cannot be used.
     """
     with stoppable() as asked:
-        async with _serving(settings, parts) as ready:
+        async with _serving(settings, platforms) as ready:
             # Whatever level is logged, that it serves, and where, is told.
             log.log(max(logging.INFO, log.getEffectiveLevel()), ready)
             await asked.wait()
@@ -75,17 +64,17 @@ async def serve(settings: Settings, parts: Parts[D]) -> None:
 
 
 @asynccontextmanager
-async def _serving(settings: Settings, parts: Parts[D]) -> AsyncIterator[str]:
+async def _serving(settings: Settings, platforms: Sequence[OpenPlatform]) -> AsyncIterator[str]:
     """Serve within the block, and give a line that says where."""
     async with AsyncExitStack() as stack:
-        app = _considerate(await stack.enter_async_context(parts.open_app(settings)))
+        app = _considerate(await stack.enter_async_context(open_app(settings)))
         await stack.enter_async_context(watched())
         home, there = LocalHome(app), dict[str, Platform]()
-        desk = parts.open_desk(app, there)
-        opened = [await stack.enter_async_context(open_platform(app, desk)) for open_platform in parts.platforms]
+        desk = open_desk(app, there)
+        opened = [await stack.enter_async_context(open_platform(app, desk)) for open_platform in platforms]
         configured = [one for one in opened if one]
         there |= {one.platform.name: one.platform for one in configured}
-        await stack.enter_async_context(parts.running(desk))
+        await stack.enter_async_context(desk.running())
         routes = [route for one in configured for route in one.routes]
         answers = http.application(checks(app, there.values()), redactor(secrets_in(settings)), routes)
         address = await stack.enter_async_context(http.listening(settings.http, answers))

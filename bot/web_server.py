@@ -1,10 +1,9 @@
 """An HTTP server on a socket that is already bound, as a block: uvicorn without its own signals and its own logs."""
 
 import asyncio
-import contextlib
 import socket
-from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Generator
+from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -62,8 +61,9 @@ class _Server(uvicorn.Server):
         if task.done():
             task.result()
 
-    def capture_signals(self) -> AbstractContextManager[None]:
-        return contextlib.nullcontext()
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
 
 
 async def _ended(task: "asyncio.Task[None]", *requests: "asyncio.Task[None]") -> None:

@@ -1,0 +1,125 @@
+"""The server's HTTP: alive, ready or why not, and nothing more than that told."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from bot.http import LARGEST, CannotListen, Check, Readiness, application, bound, listening
+from bot.redacting import redactor
+from bot.serving_settings import HttpSettings
+
+ANYWHERE = HttpSettings(port=0)
+
+
+def says(reason: str) -> Check:
+    """Return a check that finds a reason, or none."""
+
+    async def check() -> str:
+        return reason
+
+    return check
+
+
+async def breaks() -> str:
+    """Fail as a check may."""
+    raise OSError(28, "No space left on device", "/home/footnote.db")
+
+
+async def asked(path: str, checks: Mapping[str, Check], *secrets: str) -> httpx.Response:
+    """Ask a server with these checks."""
+    async with listening(ANYWHERE, application(checks, redactor(secrets))) as address, httpx.AsyncClient() as client:
+        return await client.get(address + path)
+
+
+async def test_a_server_whose_loop_answers_is_alive() -> None:
+    """Whatever is not ready."""
+    response = await asked("/healthz", {"model": says("None is configured.")})
+
+    assert (response.status_code, response.json()) == (200, {"status": "alive"})
+    assert "server" not in response.headers
+
+
+async def test_it_is_ready_when_every_check_holds() -> None:
+    """All of them."""
+    response = await asked("/readyz", {"database": says(""), "slack": says("")})
+
+    assert (response.status_code, response.json()) == (200, {"status": "ready", "reasons": {}})
+
+
+async def test_it_says_what_is_not_ready_and_no_secret() -> None:
+    """In a line each; what raises is a reason like any other."""
+    checks = {"database": breaks, "slack": says("Refused hunter22."), "index": says("")}
+    response = await asked("/readyz", checks, "hunter22")
+
+    assert response.status_code == 503
+    reasons = response.json()["reasons"]
+    assert reasons.keys() == {"database", "slack"}
+    assert reasons["slack"] == "Refused ***."
+    assert reasons["database"].startswith("No space left on device: /home/footnote.db")
+
+
+async def test_many_probes_cost_one_look() -> None:
+    """Anybody may ask as often as he likes."""
+    looks, now = 0, 0.0
+
+    async def check() -> str:
+        nonlocal looks
+        looks += 1
+        await asyncio.sleep(0)
+        return ""
+
+    readiness = Readiness({"database": check}, redactor([]), clock=lambda: now)
+    await asyncio.gather(*(readiness.reasons() for _ in range(20)))
+    assert looks == 1
+    now = 2.0
+    await readiness.reasons()
+    assert looks == 2
+
+
+async def test_platforms_add_routes_whose_bodies_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    """And each request is logged without what stood in its address."""
+    caplog.set_level(logging.INFO, "bot.http")
+
+    async def echo(request: Request) -> Response:
+        return PlainTextResponse(str(len(await request.body())))
+
+    app = application({}, redactor([]), [Route("/slack/events", echo, methods=["POST"])])
+    async with listening(ANYWHERE, app) as address, httpx.AsyncClient() as client:
+        small = await client.post(address + "/slack/events?token=hunter22", content=b"x" * 1000)
+        large = await client.post(address + "/slack/events", content=b"x" * (LARGEST + 1))
+
+    assert (small.text, large.status_code) == ("1000", 413)
+    told: list[Any] = [(r.method, r.path, r.status) for r in caplog.records if r.name == "bot.http"]  # type: ignore[attr-defined]
+    assert told == [("POST", "/slack/events", 200), ("POST", "/slack/events", 413)]
+    assert "hunter22" not in caplog.text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+async def test_the_address_can_be_asked(host: str) -> None:
+    """As it is told."""
+    at = HttpSettings(host=host, port=0)
+    async with listening(at, application({}, redactor([]))) as address, httpx.AsyncClient() as client:
+        assert (await client.get(address + "/healthz")).status_code == 200
+
+
+def test_a_port_that_is_taken_is_told_in_one_line() -> None:
+    """With what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(CannotListen, match=f"Another program listens at 127.0.0.1:{port}.") as caught:
+            bound("127.0.0.1", port)
+    assert "[http]" in caught.value.hint
+
+
+def test_an_address_of_another_machine_is_told_in_one_line() -> None:
+    """Nothing here can listen at it."""
+    with pytest.raises(CannotListen, match=r"Nothing can listen at 192\.0\.2\.1:80: .+\.$"):
+        bound("192.0.2.1", 80)

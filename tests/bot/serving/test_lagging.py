@@ -1,0 +1,26 @@
+"""A loop that stands still is told of."""
+
+import asyncio
+
+import pytest
+
+from bot.lagging import EVERY_SECONDS, watched
+
+
+async def test_only_what_is_longer_than_tolerated_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """With its length."""
+    now, took, done = 0.0, [0.0, 0.9, 1.5, 0.2], asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        if not took:
+            done.set()
+            await asyncio.Event().wait()
+        now += seconds + took.pop(0)
+
+    async with watched(tolerated=1.0, clock=lambda: now, sleep=sleep):
+        await done.wait()
+
+    assert EVERY_SECONDS < 1.0
+    (record,) = caplog.records
+    assert (record.message, record.seconds) == ("the event loop stood still", 1.5)  # type: ignore[attr-defined]

@@ -1,0 +1,197 @@
+"""What a server logs: lines that programs can read, and never a secret, wherever it stood."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from structlog.contextvars import bound_contextvars
+
+from bot.logs import logging_to
+from bot.redacting import HIDDEN, redactor, secrets_in
+from bot.settings import EmbeddingSettings, Settings
+
+SHAPED = [
+    "xoxb-123456789012-abcdefABCDEF",
+    "xapp-1-A0123-456-abcdef0123",
+    "xoxe.xoxp-1-abcdefgh",
+    "sk-proj-abcdefghijklmnop",
+    "MTIzNDU2Nzg5MDEyMzQ1Njc4.GabcDe.abcdefghijklmnopqrstuvwxyz0",
+    "aW50ZXJhY3Rpb246MTIzNDU2Nzg5MDEy",
+]
+
+
+class Terminal(io.StringIO):
+    """A stream that somebody looks at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@contextmanager
+def logged(*secrets: str, stream: io.StringIO | None = None, **how: Any) -> Iterator[io.StringIO]:
+    """Log within to a stream."""
+    stream = stream or io.StringIO()
+    with logging_to(stream, redact=redactor(secrets), **({"level": "info"} | how)):
+        yield stream
+
+
+def lines(stream: io.StringIO) -> list[dict[str, Any]]:
+    """Return the lines that were logged; each is JSON."""
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def fail(secret: str) -> None:
+    """Raise an error with a cause; both name a secret."""
+    try:
+        int(f"{secret}.")
+    except ValueError as error:
+        raise RuntimeError(f"token {secret!r}") from error
+
+
+def log_everywhere(secret: str) -> None:
+    """Log a secret in every place that a line has."""
+    log = logging.getLogger("bot.anything")
+    with bound_contextvars(bound=secret):
+        log.info("said %s", secret)
+        log.info(secret)
+        log.info("extra", extra={"field": secret, f"key {secret}": [{"deep": (secret,)}], "object": {secret: {secret}}})
+        log.info("shown", extra={"field": Exception(secret)})
+        log.info("json %s", json.dumps({"key": secret}))
+        log.info("repr %r", secret)
+        try:
+            fail(secret)
+        except RuntimeError:
+            log.exception("failed")
+
+
+@given(st.text(min_size=8))
+@example('pass"word\\with\nall')
+@example("geheim-für-ÄÖÜ-漢字")
+@example("'\"'\"'\"'\"")
+def test_no_configured_secret_is_ever_logged(secret: str) -> None:
+    """In no field, no name of a field, no exception and no traceback."""
+    assume(len(set(secret)) > 2)  # a row of the same character may stand in any line
+    assume(secret not in json.dumps({"event": "", "level": "info", "logger": "bot.anything"}))
+    with logged(secret) as stream:
+        log_everywhere(secret)
+
+    said = stream.getvalue()
+    for form in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1]):
+        assert form not in said
+    assert len(lines(stream)) == 7
+    assert HIDDEN in said
+
+
+@pytest.mark.parametrize("secret", SHAPED)
+@pytest.mark.parametrize("kind", [io.StringIO, Terminal])
+def test_what_is_shaped_like_a_token_is_hidden(secret: str, kind: type[io.StringIO]) -> None:
+    """Though nobody configured it."""
+    with logged(stream=kind()) as stream:
+        log_everywhere(secret)
+
+    assert secret not in stream.getvalue()
+    assert HIDDEN in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Authorization: Bearer abc.def-123", f"Authorization: {HIDDEN}"),
+        ("{'Authorization': 'Bot abcdefgh'}", f"{{'{HIDDEN}'}}"),
+        ("postgresql://ada:hunter22@db/x", f"postgresql://{HIDDEN}@db/x"),
+        ("wss://slack.test/link/?ticket=12-34&app_id=9", f"wss://slack.test/link/?ticket={HIDDEN}&app_id=9"),
+        ("https://discord.test/api/webhooks/12/ab_c-d/x", f"https://discord.test/api/webhooks/{HIDDEN}/x"),
+        ("https://hooks.slack.com/commands/T1/2/abc", f"https://hooks.slack.com/{HIDDEN}"),
+        ("The task-force met at desk-side.", "The task-force met at desk-side."),
+        ("Ebbline costs 95 euros a month.", "Ebbline costs 95 euros a month."),
+        ("see https://example.com/a:b/c@d", "see https://example.com/a:b/c@d"),
+    ],
+)
+def test_only_what_is_secret_is_hidden(text: str, left: str) -> None:
+    """The rest can be read."""
+    said = redactor([])(text)
+
+    assert said == left or (HIDDEN in left and HIDDEN in said and "abcdefgh" not in said and "abc.def" not in said)
+
+
+def test_every_secret_of_the_settings_is_known() -> None:
+    """Those of models and platforms, options that are named like one, and passwords in addresses."""
+    settings = Settings(
+        database="postgresql://ada:p%40ss@db/x",
+        model={"api_key": "model-key"},
+        slack={"bot_token": "bot", "signing_secret": "signed"},
+        embedding=EmbeddingSettings(options={"nested": {"api_key": "deep"}, "url": "http://a:secret@b"}),
+    )
+
+    assert secrets_in(settings) >= {"model-key", "bot", "signed", "deep", "p%40ss", "p@ss", "secret"}
+    assert secrets_in(Settings()) == frozenset()
+
+
+def test_a_line_says_when_where_and_about_which_question() -> None:
+    """What a task has bound stands in all its lines."""
+    with logged() as stream, bound_contextvars(turn="abc", ticket=7):
+        logging.getLogger("bot.desk").warning("late", extra={"seconds": 2.5})
+
+    (line,) = lines(stream)
+    assert line.pop("timestamp").endswith("Z")
+    del line["message"]  # a test's own handler has left it there
+    assert line == {
+        "event": "late",
+        "level": "warning",
+        "logger": "bot.desk",
+        "turn": "abc",
+        "ticket": 7,
+        "seconds": 2.5,
+    }
+
+
+def test_libraries_are_heard_when_they_warn() -> None:
+    """And, where everything is told, some of their doings; never what they send."""
+    names = ["bot.x", "slack_bolt.App", "discord.gateway", "uvicorn.error", "apscheduler.executors", "httpx"]
+
+    def heard(**how: Any) -> list[str]:
+        with logged(**how) as stream:
+            for name in names:
+                logging.getLogger(name).info("doing")
+            logging.getLogger("httpx").warning("late")
+        return [line["logger"] for line in lines(stream)]
+
+    assert heard(level="warning") == ["httpx"]
+    assert heard() == ["bot.x", "httpx"]
+    assert heard(debug=True) == [*names[:5], "httpx"]
+
+
+def test_a_line_that_cannot_be_written_names_no_secret(capsys: pytest.CaptureFixture[str]) -> None:
+    """The library itself would print all that it was given."""
+    with logged("hunter22") as stream:
+        ours = logging.getLogger().handlers[-1]  # a test's own handler raises
+        ours.handle(logging.LogRecord("bot.x", logging.INFO, __file__, 1, "%d", ("hunter22",), None))
+
+    assert stream.getvalue() == "a line that bot.x logged could not be written\n"
+    assert "hunter22" not in "".join(capsys.readouterr())
+
+
+def test_nothing_in_a_line_commands_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control sequences of others are gone."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    with logged(stream=Terminal()) as stream:
+        logging.getLogger("bot.x").info("a\x1b[2Jb", extra={"c": "\x1b]0;title\x07d"})
+
+    assert "\x1b" not in stream.getvalue()
+    assert "ab" in stream.getvalue()
+
+
+def test_afterwards_nothing_is_left_of_it() -> None:
+    """Handlers and levels are as they were."""
+    root = logging.getLogger()
+    before = [*root.handlers], [logging.getLogger(name).level for name in ("bot", "httpx", "uvicorn")]
+    with logged(debug=True):
+        pass
+
+    assert ([*root.handlers], [logging.getLogger(name).level for name in ("bot", "httpx", "uvicorn")]) == before

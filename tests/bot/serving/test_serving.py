@@ -1,0 +1,131 @@
+"""`footnote serve` as a process: other commands work beside it, and whatever ends it, nothing is lost or left."""
+
+import json
+import signal
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.bot.serving.server import process, run, serving, told
+
+PAGES = {
+    "light.md": "# Skarholm lighthouse\n\nSkarholm lighthouse was built in 1887. A keeper lives beside it.\n",
+    "quay.md": "# The quay\n\nThe quay of Skarholm opens at seven. It closes at nine in the evening.\n",
+}
+TOKEN = "sk-proj-abcdefghijklmnop"
+QUESTION = "When was Skarholm lighthouse built?"
+
+
+@pytest.fixture
+def model(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
+    """Two pages, settings, and a model server that takes calls and never answers."""
+    for name, text in PAGES.items():
+        (here / "docs" / name).parent.mkdir(exist_ok=True)
+        (here / "docs" / name).write_text(text)
+    (here / "footnote.toml").write_text('system = "extractive"\n[http]\nport = 0\n')
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", TOKEN)
+        monkeypatch.setenv("FOOTNOTE_MODEL__NAME", "silent")
+        silent.settimeout(30)
+        yield silent
+
+
+def without(document: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """Return a document without what is different each time."""
+    return {key: value for key, value in document.items() if key not in keys}
+
+
+def last_turn() -> Mapping[str, Any]:
+    """Return the last turn on record."""
+    turn: Mapping[str, Any] = told("audit", "list", "-n", "1")["turns"][0]
+    return turn
+
+
+def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: socket.socket) -> None:
+    """Reading in, asking, searching, checking, talking, looking at the record; then it stops in order."""
+    del model
+    with serving() as server:
+        assert told("ingest", "folder", "docs", "--corpus", "docs")["documents"]["added"] == 2
+        beside = told("ask", QUESTION), told("search", "quay")
+        assert told("check", "The quay opens at nine.")["verdict"] == "REFUTES"
+        lines = run("ask", QUESTION).stdout, run("chat", typed=f"{QUESTION}\nAnd the quay?\n").stdout
+        wrong = run("ask", "🎉", "--json"), run("ask", QUESTION, "--corpus", "nothing")
+        assert told("corpora")["corpora"][0]["documents"] == 2
+        assert told("audit", "show", beside[0]["answer_id"])["answer_id"] == beside[0]["answer_id"]
+        assert told("audit", "verify")["findings"] == []
+
+        answers = [httpx.get(server.address + path) for path in ("/healthz", "/readyz")]
+        assert [(answer.status_code, answer.json()["status"]) for answer in answers] == [(200, "alive"), (200, "ready")]
+
+        for command in (["serve"], ["reindex"]):
+            refused = run(*command)
+            assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
+            assert f"in use by another Footnote (process {server.process.pid}, `" in refused.stderr
+
+        assert server.stop() == 0
+
+    assert [line["event"] for line in server.lines[-2:]] == ["stopping", "stopped"]
+    assert not [line for line in server.lines if line["level"] in {"warning", "error"}]
+    assert TOKEN not in json.dumps(server.lines)
+    assert [*Path(".footnote/control").iterdir()] == []
+
+    once = "answer_id", "seconds"
+    alone = told("ask", QUESTION), told("search", "quay")
+    assert [without(document, *once) for document in beside] == [without(document, *once) for document in alone]
+    assert lines == (run("ask", QUESTION).stdout, run("chat", typed=f"{QUESTION}\nAnd the quay?\n").stdout)
+    for before, after in zip(
+        wrong, (run("ask", "🎉", "--json"), run("ask", QUESTION, "--corpus", "nothing")), strict=True
+    ):
+        assert (before.exit_code, before.stdout, before.stderr) == (1, after.stdout, after.stderr)
+
+
+def test_ctrl_c_stops_the_turn_there_and_a_killed_server_is_told_in_one_line(model: socket.socket) -> None:
+    """The one is on record as cancelled; after the other, the next command opens the home by itself."""
+    with serving() as server:
+        told("ingest", "folder", "docs", "--corpus", "docs")
+        with process("ask", QUESTION, "--system", "wikichat") as asking:
+            call, _ = model.accept()
+            asking.send_signal(signal.SIGINT)
+            out, err = asking.communicate(timeout=30)
+            assert (asking.returncode, out, err.count("\n")) == (130, "", 1)
+            while call.recv(100_000):  # until the server hangs up on the model
+                pass
+            call.close()
+
+        with process("ask", QUESTION, "--system", "wikichat") as asking:
+            calls = ExitStack()
+            while last_turn()["status"] != "unfinished":
+                calls.enter_context(model.accept()[0])
+            server.process.kill()
+            out, err = asking.communicate(timeout=30)
+            calls.close()
+
+    assert (asking.returncode, out) == (1, "")
+    assert err == (
+        "footnote: The server ended before it was done — "
+        "Start `footnote serve` again, or run the command again without it.\n"
+    )
+    statuses = [turn["status"] for turn in told("audit", "list")["turns"]]
+    assert statuses[1] == "cancelled"
+    assert told("ask", QUESTION)["status"] == "answered"
+    with serving() as again:
+        assert told("ask", QUESTION)["status"] == "answered"
+        assert again.stop(signal.SIGINT) == 0
+
+
+def test_what_keeps_it_from_serving_is_one_plain_line(model: socket.socket) -> None:
+    """On stderr, with exit status 1 and nothing left behind."""
+    port = model.getsockname()[1]
+    Path("footnote.toml").write_text(f"[http]\nport = {port}\n")
+    refused = run("serve")
+
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(f"footnote: Another program listens at 127.0.0.1:{port} — ")
+    assert refused.stderr.count("\n") == 1
+    assert not Path(".footnote/lock.owner").exists()
