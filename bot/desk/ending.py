@@ -13,6 +13,7 @@ from bot.desk.flights import Flight, Means
 from bot.desk.notices import resting, said
 from bot.desk.recording import Showed
 from bot.desk.reporting import report
+from bot.desk.sharing import unshare
 from bot.desk.types import Outcome, Posted
 from bot.platform import PlatformError
 from bot.words import say
@@ -65,7 +66,18 @@ async def removed(flight: Flight, means: Means, *, recorded: bool = False) -> Sh
         await post.remove()
     except PlatformError as error:
         report(logging.WARNING, "a post could not be removed", flight.question, error, turn_id=flight.turn_id)
+    await _unshared(flight, means)
     return Showed(Outcome.RETRACTED, post.posted, None, recorded=True)
+
+
+async def _unshared(flight: Flight, means: Means) -> None:
+    """Take back what the asker shared with the channel."""
+    if not (flight.question.only_asker and flight.turn_id):
+        return
+    try:
+        await unshare(flight.post.platform, flight.question, await means.knowing.entries(flight.turn_id))
+    except PlatformError as error:
+        report(logging.WARNING, "a shared answer could not be removed", flight.question, error, turn_id=flight.turn_id)
 
 
 async def rested(flight: Flight, means: Means) -> None:

@@ -145,6 +145,12 @@ class House:
                 questions[channel, user] = question
         return questions
 
+    async def retract(self, question: Question) -> None:
+        """Have its asker take an answer back."""
+        desk = open_desk(self.app, {self.platform.name: self.platform})
+        async with desk.running():
+            await desk.retract(await self.ticket(question), question.asker)
+
     async def ticket(self, question: Question) -> int:
         row = await self.app.queue.by_key(question.key)
         assert (row.state, row.outcome) == ("done", "delivered")

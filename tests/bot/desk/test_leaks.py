@@ -109,6 +109,21 @@ async def test_what_one_person_was_shown_is_remembered_for_others_once_it_is_sha
     assert [one.count(CORPORA[0]) for one in told] == [0, 2]
 
 
+async def test_what_was_shared_goes_when_the_answer_is_taken_back(house):
+    """And nobody is told anything of it any more."""
+    await house.allow(OPEN, frozenset())
+    asked = await house.ask({("C2", "U2"): HELD})
+    ticket = await house.ticket(asked["C2", "U2"])
+    await house.act("share", ticket, ("C2", "U2"))
+    assert await house.act("evidence", ticket, ("C2", "U1")) != NOTHING
+
+    await house.retract(asked["C2", "U2"])
+
+    assert not [one for one in house.server.ours("C2") if found_in(one.plain)]
+    assert await house.act("evidence", ticket, ("C2", "U1")) == NOTHING
+    assert not found_in(await house.act("sources", asked["C2", "U2"].conversation, ("C2", "U2")))
+
+
 async def test_scope_that_is_narrowed_in_a_conversation_counts_at_once(house):
     """For the next answer, for what is remembered of it, and for the evidence of all that came before."""
     for narrowed in [CORPORA, CORPORA[:2], CORPORA[1:], CORPORA[:1], ()]:
