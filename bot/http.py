@@ -48,15 +48,15 @@ class CannotListen(Exception):
 
 
 @asynccontextmanager
-async def listening(at: HttpSettings, app: ASGIApp) -> AsyncIterator[str]:
-    """Serve an application within the block, and give its address.
+async def listening(at: HttpSettings, app: ASGIApp, hurried: asyncio.Event | None = None) -> AsyncIterator[str]:
+    """Serve an application within the block, and give its address; at the end nobody waits who is `hurried`.
 
     Raises:
         CannotListen: Another program listens there, or the address is not this machine's.
     """
     with bound(at.host, at.port) as listener:
         host, port = listener.getsockname()[:2]
-        async with served(app, listener, grace=GRACE_SECONDS):
+        async with served(app, listener, grace=GRACE_SECONDS, hurried=hurried):
             yield f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 

@@ -4,6 +4,7 @@ All of them are blocks that are entered in order and left in the reverse: first 
 under way is finished or put back, then everything is closed.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -54,17 +55,17 @@ async def serve(settings: Settings, platforms: Sequence[OpenPlatform]) -> None:
         PlatformError: A platform refuses us.
         StorageError: Something of the home cannot be used.
     """
-    with stoppable() as asked:
-        async with _serving(settings, platforms) as ready:
+    with stoppable() as stopping:
+        async with _serving(settings, platforms, stopping.hurried) as ready:
             # Whatever level is logged, that it serves, and where, is told.
             log.log(max(logging.INFO, log.getEffectiveLevel()), ready)
-            await asked.wait()
+            await stopping.asked.wait()
             log.info("stopping")
     log.info("stopped")
 
 
 @asynccontextmanager
-async def _serving(settings: Settings, platforms: Sequence[OpenPlatform]) -> AsyncIterator[str]:
+async def _serving(settings: Settings, platforms: Sequence[OpenPlatform], hurried: asyncio.Event) -> AsyncIterator[str]:
     """Serve within the block, and give a line that says where."""
     async with AsyncExitStack() as stack:
         app = _considerate(await stack.enter_async_context(open_app(settings)))
@@ -74,16 +75,33 @@ async def _serving(settings: Settings, platforms: Sequence[OpenPlatform]) -> Asy
         opened = [await stack.enter_async_context(open_platform(app, desk)) for open_platform in platforms]
         configured = [one for one in opened if one]
         there |= {one.platform.name: one.platform for one in configured}
+        await stack.enter_async_context(_hurrying(desk, hurried))
         await stack.enter_async_context(desk.running())
         routes = [route for one in configured for route in one.routes]
         answers = http.application(checks(app, there.values()), redactor(secrets_in(settings)), routes)
-        address = await stack.enter_async_context(http.listening(settings.http, answers))
-        await stack.enter_async_context(controlled(home, settings.home))
-        told, corpora = _telling(settings, there), await home.corpora()
+        address = await stack.enter_async_context(http.listening(settings.http, answers, hurried))
+        await stack.enter_async_context(controlled(home, settings.home, hurried))
+        told, corpora = telling(settings, there), await home.corpora()
         await stack.enter_async_context(nights(settings, home.refresh, told, corpora=corpora))
         for platform in there.values():
             await stack.enter_async_context(platform.connected())
         yield _ready(settings, address, [*there])
+
+
+@asynccontextmanager
+async def _hurrying(desk: Desk, hurried: asyncio.Event) -> AsyncIterator[None]:
+    """Hurry the desk within the block as soon as we are."""
+
+    async def hurry() -> None:
+        await hurried.wait()
+        desk.hurry()
+
+    task = asyncio.create_task(hurry(), name="hurry")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def checks(app: App, platforms: Iterable[Platform]) -> Mapping[str, http.Check]:
@@ -127,7 +145,7 @@ def _ready(settings: Settings, address: str, platforms: Sequence[str]) -> str:
     return f"{where}; {connected}; " + (f"sources are read in at {nightly}" if nightly else "no nights are set")
 
 
-def _telling(settings: Settings, platforms: Mapping[str, Platform]) -> Callable[[Night], Awaitable[None]]:
+def telling(settings: Settings, platforms: Mapping[str, Platform]) -> Callable[[Night], Awaitable[None]]:
     """Return what hears of a night: the log, and the channel of the admins."""
 
     async def told(night: Night) -> None:

@@ -1,39 +1,38 @@
-"""SIGTERM and Ctrl-C for a server: the first asks it to stop in order, each further one hurries it."""
+"""SIGTERM and Ctrl-C for a server: the first asks it to stop in order, a second one hurries it."""
 
 import asyncio
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """What was asked of a server so far."""
+
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    """To stop: take nothing more, and let what is under way finish for a while."""
+    hurried: asyncio.Event = field(default_factory=asyncio.Event)
+    """To finish nothing any more: what is under way is put back."""
+
+    def hear(self) -> None:
+        """Note a further signal."""
+        if self.asked.is_set():
+            self.hurried.set()
+        self.asked.set()
+
+
 @contextmanager
-def stoppable() -> Iterator[asyncio.Event]:
-    """Give an event that the first signal within the block sets; each further one cancels what the block waits for.
-
-    A block that was hurried so ends without an error: that it ended is what was asked for.
-    """
-    asked, loop, task = asyncio.Event(), asyncio.get_running_loop(), asyncio.current_task()
-    hurried = 0
-
-    def hear() -> None:
-        nonlocal hurried
-        if not asked.is_set():
-            asked.set()
-        elif task:
-            hurried += 1
-            task.cancel()
-
+def stoppable() -> Iterator[Stopping]:
+    """Give what signals ask within the block; they do nothing else."""
+    loop, stopping = asyncio.get_running_loop(), Stopping()
     for number in SIGNALS:
-        loop.add_signal_handler(number, hear)
+        loop.add_signal_handler(number, stopping.hear)
     try:
-        yield asked
-    except asyncio.CancelledError:
-        if not (task and hurried):
-            raise
-        while hurried:
-            hurried -= task.uncancel() >= 0
+        yield stopping
     finally:
         for number in SIGNALS:
             loop.remove_signal_handler(number)

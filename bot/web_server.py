@@ -10,10 +10,13 @@ from starlette.types import ASGIApp
 
 
 @asynccontextmanager
-async def served(app: ASGIApp, bound: socket.socket, *, grace: int) -> AsyncIterator[None]:
+async def served(
+    app: ASGIApp, bound: socket.socket, *, grace: int, hurried: asyncio.Event | None = None
+) -> AsyncIterator[None]:
     """Serve within the block. At its end requests under way get `grace` seconds, then they are cancelled.
 
-    What they still do when they are cancelled, such as closing a record, is waited for.
+    What they still do when they are cancelled, such as closing a record, is waited for. Who is `hurried` gives no
+    grace.
     """
     config = uvicorn.Config(
         app,
@@ -34,10 +37,11 @@ async def served(app: ASGIApp, bound: socket.socket, *, grace: int) -> AsyncIter
         yield
     finally:
         server.should_exit = True
+        hurry = asyncio.ensure_future((hurried or asyncio.Event()).wait())
         try:
-            await asyncio.shield(task)
+            await asyncio.wait({task, hurry}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            # Reached early when somebody hurries: no more grace.
+            hurry.cancel()
             server.force_exit = True
             await _ended(task, *server.server_state.tasks)
 

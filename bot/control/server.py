@@ -37,14 +37,14 @@ Work = Callable[[Any, Tell], Awaitable[object]]
 
 
 @asynccontextmanager
-async def controlled(home: Home, folder: Path) -> AsyncIterator[None]:
-    """Offer a home at the socket of its folder within the block.
+async def controlled(home: Home, folder: Path, hurried: asyncio.Event | None = None) -> AsyncIterator[None]:
+    """Offer a home at the socket of its folder within the block; at the end nobody waits who is `hurried`.
 
     Raises:
         OSError: There is no place for a socket.
     """
     with listening(folder) as bound:
-        async with served(application(home), bound, grace=GRACE_SECONDS):
+        async with served(application(home), bound, grace=GRACE_SECONDS, hurried=hurried):
             yield
 
 

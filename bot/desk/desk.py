@@ -70,6 +70,10 @@ class Desk:
         finally:
             await self._floor.end()
 
+    def hurry(self) -> None:
+        """Somebody cannot wait: at the end of `running`, what is under way is released at once."""
+        self._floor.hurry()
+
     async def take(self, question: Question) -> Taken:
         """Store a question. When this returns NEW it is on the disk, and will be answered."""
         try:

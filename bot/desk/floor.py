@@ -42,6 +42,7 @@ class Floor:
         self._flights: dict[int, Flight] = {}
         self._tasks = set[asyncio.Task[Any]]()
         self._leases: asyncio.Task[None] | None = None
+        self._hurried = asyncio.Event()
 
     @property
     def open(self) -> bool:
@@ -69,13 +70,17 @@ class Floor:
             if not flight.started:
                 flight.gone.set()
         self._flights = {flight.ticket: flight for flight in flying}
-        over = asyncio.ensure_future(self._means.clock.sleep(self._pace.grace))
+        over = asyncio.ensure_future(self._means.clock.sleep_unless(self._hurried, self._pace.grace))
         landed = asyncio.ensure_future(_all_gone(flying))
         await asyncio.wait({over, landed}, return_when=asyncio.FIRST_COMPLETED)
         for flight in self._flights.values():
             flight.want(Wish.REST)
         await asyncio.wait({landed}, timeout=2 * REST_SECONDS)
         await _cancelled({over, landed, leases, *self._tasks})
+
+    def hurry(self) -> None:
+        """Let nothing finish any more: what is under way at the end is released at once."""
+        self._hurried.set()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something beside, until it ends or this does."""
