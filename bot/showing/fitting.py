@@ -12,7 +12,6 @@ from bot.showing.cutting import pieces
 from bot.showing.parts import Kind, Limits, Page, Part, Run, Style
 from bot.showing.view import Button, View
 
-_WHOLE = (Style.MARK, Style.PERSON)
 _Sized = tuple[Part, int]
 """A part, and how much its runs take."""
 
@@ -84,9 +83,8 @@ def _linkable(group: Iterable[Run], limits: Limits, most: int) -> Iterator[Run]:
             yield run
 
 
-def _cut(run: Run, limits: Limits, most: int) -> Iterable[Run]:
-    if run.style in _WHOLE:
-        return (run,)
-    return (
-        replace(run, text=text) for text in pieces(run.text, lambda text: limits.size(replace(run, text=text)) <= most)
-    )
+def _cut(run: Run, limits: Limits, most: int) -> Iterator[Run]:
+    def fits(text: str) -> bool:
+        return limits.size(replace(run, text=text)) <= most
+
+    return (replace(run, text=text) for text in pieces(run.text, fits))

@@ -1,7 +1,9 @@
 """What Slack takes in one message, as data. Lengths are counted as UTF-16 does, which is never less than Slack's count.
 
 From its documents: 50 blocks a message and 100 a modal, 3,000 characters a section, 12,000 in all markdown blocks
-together, 25 elements of a row of actions.
+together, 25 elements of a row of actions. Not documented, but reported (slackapi/bolt-js 2509 and 2867): about 12,000
+characters in all blocks of a message together, of which what is around each block takes some, so that 11,341 were too
+many. Messages stay well below.
 """
 
 from bot.showing.parts import Limits
@@ -26,9 +28,9 @@ def units(text: str) -> int:
     return len(text.encode("utf-16-le", "replace")) // 2
 
 
-SECTIONS = Limits(message=12_000, parts=46, part=3_000, row=ROW, measure=measure, markup=8, line=2)
+SECTIONS = Limits(message=9_000, parts=46, part=3_000, row=ROW, measure=measure, markup=8, line=2, gap=80)
 """Sections of mrkdwn, with room for a row of buttons, one for feedback, and a divider each."""
-MARKDOWN = Limits(message=12_000, parts=46, part=12_000, row=ROW, measure=measure_markdown, markup=8, line=2, gap=2)
+MARKDOWN = Limits(message=9_000, parts=46, part=9_000, row=ROW, measure=measure_markdown, markup=8, line=2, gap=2)
 """Markdown blocks, and what is streamed."""
 MODAL = Limits(message=100_000, parts=98, part=3_000, row=ROW, measure=measure, markup=8, line=2)
 """Sections of a modal."""
