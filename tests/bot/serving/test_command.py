@@ -1,0 +1,81 @@
+"""The command `footnote serve` around what it serves: what goes wrong is one plain line, and names no secret."""
+
+import json
+import logging
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from bot.cli import app
+from bot.commands.frame import Invocation
+from bot.platform import PlatformError
+from bot.settings import Settings
+from storage.errors import HomeLocked
+from tests.bot.house import House
+
+SECRET = "hunter22-hunter22"
+
+
+def run(error: Exception | None, *options: str) -> Result:
+    """Serve what logs a secret and ends, or fails."""
+
+    async def serve(settings: Settings) -> None:
+        logging.getLogger("bot.serving").info("with %s", settings.model.api_key.get_secret_value())
+        if error:
+            raise error
+
+    doors = replace(House().doors(), serve=serve)
+    return CliRunner().invoke(app, [*options, "serve"], obj=Invocation(doors=doors), prog_name="footnote")
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Configure a model."""
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+
+
+def lines(result: Result) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return what was logged, and what was said beside."""
+    said = result.stderr.splitlines()
+    return [json.loads(line) for line in said if line.startswith("{")], [line for line in said if line[:1] != "{"]
+
+
+def test_a_server_that_is_stopped_exits_with_0() -> None:
+    """Its log names no secret."""
+    result = run(None)
+    logged, said = lines(result)
+
+    assert (result.exit_code, result.stdout, said) == (0, "", [])
+    assert [line["event"] for line in logged] == ["with ***"]
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (HomeLocked("home is in use.", hint="Wait."), "footnote: home is in use — Wait."),
+        (
+            PlatformError(f"Slack refuses {SECRET}.", hint="Look at it."),
+            "footnote: Slack refuses *** — Look at it.",
+        ),
+    ],
+)
+def test_what_a_person_can_mend_is_one_plain_line(error: Exception, line: str) -> None:
+    """And nothing more is logged of it."""
+    result = run(error)
+    logged, said = lines(result)
+
+    assert (result.exit_code, said, len(logged)) == (1, [line], 1)
+
+
+@pytest.mark.parametrize("options", [[], ["--debug"]])
+def test_a_fault_of_the_code_is_logged_with_where_it_came_from(options: list[str]) -> None:
+    """Without secrets, however much is shown."""
+    result = run(ZeroDivisionError(f"by {SECRET}"), *options)
+    logged, said = lines(result)
+
+    assert result.exit_code == 1
+    assert said[0].startswith("footnote: Something went wrong that should not have: ZeroDivisionError: by ***")
+    assert "test_command.py" in logged[-1]["exception"]
+    assert SECRET not in result.stderr
