@@ -13,6 +13,7 @@ from evaluation.claims.training import train
 from evaluation.crashes import crashes
 from evaluation.injection.command import injection
 from evaluation.retrieval import retrieval
+from evaluation.speed.desk import desk
 from evaluation.speed.dumps import dumps
 from evaluation.speed.embedding import embedding
 from evaluation.speed.queue import queue
@@ -34,6 +35,7 @@ app.command()(retrieval)
 app.command()(crashes)
 app.command()(statements)
 app.command()(injection)
+speed.command()(desk)
 speed.command()(dumps)
 speed.command()(embedding)
 speed.command()(queue)
