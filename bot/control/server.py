@@ -22,6 +22,7 @@ from bot.console import Mendable, fault_of
 from bot.control import wire
 from bot.control.address import listening
 from bot.home import Home
+from bot.sanitizing import encodable
 from bot.turns import Failure
 from bot.versions import VERSION
 from bot.web_server import served
@@ -118,7 +119,7 @@ async def _done(work: Callable[[Tell], Awaitable[object]], lines: "asyncio.Queue
     except Exception as error:
         if not isinstance(error, Mendable):
             log.exception("a command through the control socket failed")
-        lines.put_nowait(wire.encoded(Failure(*fault_of(error))))
+        lines.put_nowait(wire.encoded(Failure(*map(encodable, fault_of(error)))))
     finally:
         lines.put_nowait(b"")
 

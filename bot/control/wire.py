@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from bot.settings import SourceSettings
 from bot.turns import Answered, Asked, Failure
@@ -72,10 +73,27 @@ TYPES = MappingProxyType({kind.__name__: kind for kind in (*REQUESTS, *EVENTS, P
 """All that may be sent, by the name it is sent under."""
 
 
+class NotText(Exception):
+    """What is to be sent holds what is no Unicode text, such as a file's name in another encoding."""
+
+    kind = "not_text"
+    hint = "Rename it, or stop the server and run the command again."
+
+    def __init__(self) -> None:
+        super().__init__("A name in this is no UTF-8, and cannot be told to the server that runs.")
+
+
 def encoded(value: object) -> bytes:
-    """Return one of our values as a line."""
+    """Return one of our values as a line.
+
+    Raises:
+        NotText: It cannot be written as one.
+    """
     name = type(value).__name__
-    body = _adapters()[name].dump_json(value)
+    try:
+        body = _adapters()[name].dump_json(value)
+    except PydanticSerializationError as error:
+        raise NotText from error
     return b'{"type":"%b","value":%b}\n' % (name.encode(), body)
 
 

@@ -111,6 +111,18 @@ async def test_what_goes_wrong_there_is_told_as_if_it_had_here(error: Exception)
     assert fault_of(caught) == fault_of(error)
 
 
+async def test_names_that_are_no_text_are_told_plainly() -> None:
+    """A file system may hold any bytes; what is sent, and what went wrong, is text."""
+    error = FileNotFoundError(2, "No such file or directory", "caf\udce9")
+    assert str(await failing(House(answer=error))) == "No such file or directory: caf?."
+
+    async with remote(HouseHome(House()), Path.cwd()) as home:
+        source = FolderSettings(type="folder", path=Path("caf\udce9"))
+        with pytest.raises(wire.NotText) as caught:
+            await home.refresh("docs", source, lambda _: None)
+    assert isinstance(caught.value, Mendable)
+
+
 async def test_a_fault_of_the_code_is_told_and_logged_there(caplog: pytest.LogCaptureFixture) -> None:
     """Where it can be mended."""
     error = ZeroDivisionError("by zero")
