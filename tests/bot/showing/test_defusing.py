@@ -65,7 +65,8 @@ def test_plain_text_has_nothing_put_into_it_but_at_its_ends(text: str) -> None:
 
 def test_what_hides_or_reorders_text_is_gone() -> None:
     """Controls, overrides of direction, zero-width spaces and tag characters; emoji and Persian keep their joiners."""
-    assert seen("a\u202eb\u200bc\x1b[2Jd\x00e\U000e0041f\u2066g") == "abcdefg"
+    assert seen("a\u202eb\u200bc\x1b[2Jd\x00e\U000e0041f\u2066g") == "abc[2Jdefg"
+    assert seen("a\x98b\r\nc\u2028d") == "ab\nc\nd"
     assert seen("👩\u200d🚒 می\u200cخواهم") == "👩\u200d🚒 می\u200cخواهم"
 
 
