@@ -243,6 +243,20 @@ async def test_what_may_no_longer_be_read_in_the_channel_is_not_shared():
     assert not stage.posts
 
 
+@pytest.mark.parametrize("readable", [["alpha", "beta"], ["alpha"]])
+async def test_a_shared_answer_counts_nothing_that_may_not_be_read_in_the_channel(readable):
+    """Neither claims that were checked nor statements that were left out."""
+    record, stage, acting = house()
+    ticket = record.add(Told(cited=("alpha",), found=("beta",), only_asker=True))
+    record.narrowed["slack:T1/C1"] = {"corpora": readable}
+
+    await acting.share(ticket, in_channel())
+
+    (view,) = stage.posts.values()
+    assert view.sentences
+    assert bool(view.collapsed) == bool(view.left_out) == ("beta" in readable)
+
+
 @pytest.mark.parametrize("reads_back", [True, False])
 async def test_an_answer_whose_sharing_was_cut_short_is_not_there_twice(reads_back):
     """Where the platform can be asked it is completed; where not, it is said that it may stand there."""

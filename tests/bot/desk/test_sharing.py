@@ -1,0 +1,27 @@
+"""Sharing over a network that fails: however often somebody presses, the channel has the answer once."""
+
+import pytest
+
+from bot.words import say
+from tests.bot.desk.leaking import CORPORA, HELD, found_in, leaking
+from tests.platforms.dialects import SLACK
+from tests.platforms.fake_server import BROKEN, LIMITED, LOST, RESET
+
+WHO = ("C2", "U2")
+
+
+@pytest.mark.parametrize("stumble", [LIMITED, BROKEN, RESET, LOST])
+async def test_an_answer_is_in_the_channel_once_however_its_posting_failed(tmp_path, stumble):
+    """Whether or not the failed call had its effect; the platform is asked what stands there."""
+    async with leaking(tmp_path, SLACK) as house:
+        await house.allow(dict.fromkeys(CORPORA, ("C2",)), frozenset())
+        question = (await house.ask({WHO: HELD}))[WHO]
+        ticket, key = await house.ticket(question), f"{question.key}#shared"
+        house.server.stumbles["post"] = [stumble]
+
+        said = [await house.act("share", ticket, WHO) for _ in range(3)]
+
+        shown = [one for one in house.server.messages.values() if one.key == key]
+        assert said == [say(one, "en") for one in ("share_failed", "share_done", "share_already")]
+        assert (len(shown), house.server.posts[key]) == (1, 1)
+        assert found_in(shown[0].plain) == set(CORPORA)
