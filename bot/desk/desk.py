@@ -19,7 +19,6 @@ from bot.desk.reporting import report
 from bot.desk.types import Outcome, Question, State, Taken
 from bot.platform import Platform, PlatformError
 from bot.words import say
-from storage.errors import StorageError
 from storage.language.detect import detect
 from storage.queue import Queue
 from storage.types import QueuedQuestion
@@ -78,7 +77,7 @@ class Desk:
         """Store a question. When this returns NEW it is on the disk, and will be answered."""
         try:
             row, new = await self._means.queue.put(kept(question))
-        except StorageError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the asker is told, and the desk goes on
             report(logging.ERROR, "a question could not be taken", question, error)
             self._refuse(question)
             return Taken.REFUSED

@@ -67,7 +67,9 @@ class Flight:
         self.question = question_of(row)
         self.turn_id = row.turn_id
         self.delivering = False
-        self.started = False
+        self.started = self.claimed = False
+        self.task: asyncio.Task[None] | None = None
+        """All that is done for it, once it is started."""
         self.wish: Wish | None = None
         self.by = self.why = ""
         self.resting = asyncio.Event()

@@ -82,11 +82,12 @@ class Floor:
         """Let nothing finish any more: what is under way at the end is released at once."""
         self._hurried.set()
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Do something beside, until it ends or this does."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def queue_up(self, row: QueuedQuestion) -> None:
         """Let a question wait for its turn, unless it does so already or its platform is not there."""
@@ -120,7 +121,7 @@ class Floor:
 
     def _start(self, flight: Flight) -> None:
         flight.started = True
-        self.spawn(self._fly(flight))
+        flight.task = self.spawn(self._fly(flight))
 
     async def _fly(self, flight: Flight) -> None:
         try:
@@ -146,18 +147,26 @@ class Floor:
             flight.post.offer(flight.view)
 
     async def _keep_leases(self) -> None:
-        """Renew what this process claimed, and take up what another's lapsed lease left."""
-        means = self._means
-        lease = timedelta(seconds=means.lease_seconds)
+        """Renew what this process claimed, give up what another took, and take up what another left."""
         while True:
-            await means.clock.sleep(means.lease_seconds / 3)
+            await self._means.clock.sleep(self._means.lease_seconds / 3)
             try:
-                await means.queue.renew(means.owner, means.clock.now() + lease)
-                if not means.sole:
-                    for row in await means.queue.open(means.owner, means.clock.now()):
-                        self.queue_up(row)
+                await self._renew()
             except StorageError as error:
                 report(logging.ERROR, "leases cannot be renewed", error=error)
+
+    async def _renew(self) -> None:
+        means = self._means
+        claimed = [flight for flight in self._flights.values() if flight.claimed]
+        renewed = await means.queue.renew(means.owner, means.clock.now() + timedelta(seconds=means.lease_seconds))
+        if means.sole:
+            return
+        for flight in claimed:
+            if flight.ticket not in renewed and flight.task is not None and not flight.gone.is_set():
+                report(logging.WARNING, "another process took a question over", flight.question)
+                flight.task.cancel()
+        for row in await means.queue.open(means.owner, means.clock.now()):
+            self.queue_up(row)
 
 
 async def _all_gone(flights: set[Flight]) -> None:

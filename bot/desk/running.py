@@ -35,6 +35,7 @@ async def run(flight: Flight, means: Means, answered: Answered) -> bool:
         until = now + timedelta(seconds=means.lease_seconds)
         if not await means.queue.claim(flight.ticket, means.owner, until, now=now, sole=means.sole):
             return False
+        flight.claimed = True
         showed = await _showed(flight, means, answered)
     except StorageError as error:
         showed = await unrecorded(flight, error)

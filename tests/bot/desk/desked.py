@@ -331,7 +331,15 @@ class Office:
     waits: Waits
 
 
-def office(world: World | None = None, *, sleep: Any = None, room: Room | None = None, **traits: Any) -> Office:
+def office(
+    world: World | None = None,
+    *,
+    sleep: Any = None,
+    room: Room | None = None,
+    now: Callable[[], datetime] = lambda: DAY,
+    sole: bool = True,
+    **traits: Any,
+) -> Office:
     """Open an office on a world; `traits` are the platform's."""
     world = world or World()
     platform, system, waits = MemoryPlatform(world, **traits), System(world), Waits()
@@ -367,9 +375,9 @@ def office(world: World | None = None, *, sleep: Any = None, room: Room | None =
 
     answer = system.answer
     knowing = Knowing(plan, answer, answer, final, entries, added, interrupt, readable, governs)
-    clock = Clock(lambda: DAY, sleep or waits.sleep)
+    clock = Clock(now, sleep or waits.sleep)
     pace = Pace(room or Room(8, 4), grace=5.0)
-    desk = Desk(MemoryQueue(world), {HOUSE: platform}, knowing, pace, clock=clock)
+    desk = Desk(MemoryQueue(world), {HOUSE: platform}, knowing, pace, sole=sole, clock=clock)
     return Office(world, platform, system, desk, waits)
 
 

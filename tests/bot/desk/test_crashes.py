@@ -7,6 +7,8 @@ runs once for every length of fuse, until one is long enough for all to be done.
 import asyncio
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bot.desk.dispatching import Room
 from storage.types import EntryKind
@@ -91,6 +93,21 @@ def test_exactly_one_answer(ways):
             assert shown[0].sentences[0].text == f"About: Question {number}?", most
         assert {row.outcome for row in world.rows.values()} == {"delivered"}, most
         assert not any(row.handle for row in world.rows.values())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 80), min_size=2, max_size=5))
+def test_exactly_one_answer_after_many_deaths(fuses):
+    """However often the process dies, and wherever, each question has one whole answer in the end."""
+    world = World()
+    for most in fuses:
+        live(world, Fuse(most), hand_in)
+    live(world, Fuse(), hand_in)
+
+    for number in (1, 2, 3):
+        (view,) = world.read(number)
+        assert view.done
+        assert view.sentences[0].text == f"About: Question {number}?"
 
 
 @pytest.mark.parametrize("ways", ["blind edits", "blind"])

@@ -1,7 +1,9 @@
 """The desk with a platform, a queue and a record in memory: one question, and what may happen to it."""
 
 import asyncio
+import itertools
 import logging
+from datetime import timedelta
 
 import pytest
 
@@ -10,7 +12,7 @@ from bot.desk.types import Taken
 from bot.platform import CannotPost, PlatformUnavailable, PostGone
 from pipeline.types import Status
 from storage.types import EntryKind
-from tests.bot.desk.desked import MemoryQueue, World, at_work, done, office, question, settle
+from tests.bot.desk.desked import DAY, MemoryQueue, World, at_work, done, office, question, settle
 
 STRANGER = Asker("slack", "channel", "T1", "C1", "U2")
 ADMIN = Asker("slack", "channel", "T1", "C1", "UADMIN")
@@ -44,7 +46,7 @@ async def test_what_is_taken_before_it_runs_is_answered_when_it_does():
     assert row.outcome == "delivered"
 
 
-async def test_a_question_that_cannot_be_stored_is_refused_once():
+async def test_a_question_that_cannot_be_stored_is_refused_once(caplog):
     """The asker is told once for each question, however often the platform delivers it; the cause is in the log."""
     async with at_work() as at:
         at.world.broken.add("put")
@@ -52,6 +54,7 @@ async def test_a_question_that_cannot_be_stored_is_refused_once():
         await settle()
 
     assert taken == [Taken.REFUSED] * 3
+    assert [record.levelname for record in caplog.records] == ["ERROR"] * 3
     assert at.world.told == ["I cannot answer at the moment, because I cannot keep a record of it."]
 
 
@@ -427,19 +430,72 @@ async def test_a_clean_end_releases_the_rest():
     assert view.sentences[0].text == "About: Question 1?"
 
 
+async def test_an_edit_while_the_answer_is_being_delivered():
+    """The answer to the first words is shown, and the same post then answers the new ones."""
+    async with at_work(edits=True, gate=asyncio.Event()) as at:
+        await at.desk.take(question())
+        await settle()
+        editing = asyncio.create_task(at.desk.edited(question().key, "Other words?"))
+        await settle()
+        at.platform.gate.set()
+        await editing
+        await done(at.world)
+
+    (view,) = at.world.read()
+    assert view.sentences[0].text == "About: Other words?"
+    assert len(at.world.entries(EntryKind.DELIVERED)) == 2
+
+
+async def test_a_moved_clock_breaks_nothing():
+    """Where one process works alone, a date that jumps by years back and forth keeps nobody from his answer."""
+    jumps = itertools.cycle([DAY, DAY + timedelta(days=4_000), DAY - timedelta(days=4_000)])
+    async with at_work(now=lambda: next(jumps)) as at:
+        gate = at.system.gates["Question 1?"] = asyncio.Event()
+        await at.desk.take(question())
+        for _ in range(5):
+            await at.waits.move(21.0)
+        gate.set()
+        row = await done(at.world)
+
+    assert row.outcome == "delivered"
+    assert len(at.system.asked) == 1
+
+
+async def test_what_another_process_left_is_taken_over_when_its_lease_lapsed():
+    """Of several processes, one takes up what another claimed only after that one has not renewed it for long."""
+    world, now = World(), DAY
+    async with at_work(world, sole=False) as first:
+        first.system.gates["Question 1?"] = asyncio.Event()
+        await first.desk.take(question())
+        await first.waits.move(1.0)
+        async with at_work(world, sole=False, now=lambda: now) as second:
+            await second.waits.move(25.0)
+            early = len(second.system.asked)
+            now = DAY + timedelta(seconds=61)
+            await second.waits.move(25.0)
+            row = await done(world)
+            await first.waits.move(25.0)
+            given_up = not first.world.rows[1].owner
+
+    assert early == 0
+    assert row.outcome == "delivered"
+    assert given_up
+    assert [view.sentences[0].text for view in world.read()] == ["About: Question 1?"]
+
+
 async def test_leases_are_renewed():
     """While the desk runs, what it claimed stays its own."""
-    async with at_work() as at:
+    now = DAY
+    async with at_work(now=lambda: now) as at:
         at.system.gates["Question 1?"] = asyncio.Event()
         await at.desk.take(question())
         await settle()
-        at.world.rows[1] = at.world.rows[1].__class__(
-            **{name: getattr(at.world.rows[1], name) for name in at.world.rows[1].__slots__} | {"lease_until": None}
-        )
+        before = at.world.rows[1].lease_until
+        now = DAY + timedelta(seconds=20)
         await at.waits.move(21.0)
-        renewed = at.world.rows[1].lease_until
+        after = at.world.rows[1].lease_until
 
-    assert renewed is not None
+    assert after - before == timedelta(seconds=20)
 
 
 async def test_taking_part():
