@@ -1,0 +1,210 @@
+"""Slack as the desk sees it: a view becomes messages, and what stands there is brought to what the view shows.
+
+An answer is on its way as a live message where there can be one, else as one message that is updated as often as the
+limits of the workspace leave room; views that come faster are left out. When it is whole, it stands there whole, in as
+many messages as it needs. What only its asker sees is posted once, when it is whole.
+"""
+
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime, tzinfo
+
+from bot.desk.types import Heard, Place, Posted, Question, Ways
+from bot.platform import CannotPost, PlatformUnavailable, PostGone
+from bot.showing.view import View
+from bot.slack import posting, reading_back
+from bot.slack.calling import PATIENCE, Calling
+from bot.slack.posting import ANSWER, CALL, mark
+from bot.slack.refusals import NotStreaming
+from bot.slack.rendering import Message, first, messages
+from bot.slack.streaming import Streaming
+
+SOON = 5.0
+"""Seconds that the first sign of life waits for its turn in a channel."""
+PACE = 1.5
+"""Seconds between two changes of one message."""
+
+
+class SlackPlatform:
+    """One workspace. Implements `bot.platform.Platform`."""
+
+    name = "slack"
+
+    def __init__(
+        self,
+        call: Calling,
+        *,
+        connected: Callable[[], AbstractAsyncContextManager[None]],
+        ready: Callable[[], str],
+        zone: tzinfo = UTC,
+    ) -> None:
+        """Take the way to Slack, what receives its events and says whether it does, and whose days dates are."""
+        self._call, self._streaming, self._zone = call, Streaming(call), zone
+        self.connected, self._ready = connected, ready
+        self._shown: dict[str, Message] = {}
+        self._us = ""
+
+    @property
+    def ready(self) -> str:
+        """Why events cannot arrive just now; empty when all is well."""
+        return self._ready()
+
+    def ways(self, question: Question) -> Ways:
+        """Say what can be done: what only the asker sees can be neither changed nor read back."""
+        return Ways(edits=not question.only_asker, reads_back=not question.only_asker, pace=PACE)
+
+    async def show(self, question: Question, view: View, posted: Posted) -> Posted:
+        """Bring what stands there to what the view shows."""
+        if question.only_asker:
+            return await self._privately(question, view) if view.done else posted
+        if not view.done:
+            return await self._on_the_way(question, view, posted)
+        try:
+            return await self._whole(question, view, posted)
+        except (CannotPost, PostGone):
+            self._forget(question)
+            raise
+
+    async def find(self, question: Question) -> Posted:
+        """Read our messages in answer to a question."""
+        return await reading_back.posted(self._call, question, await self._our_id())
+
+    async def remove(self, question: Question, posted: Posted) -> None:
+        """Delete what was posted. What only the asker sees is gone when they look away, and cannot be deleted."""
+        for ts in () if question.only_asker else posted.messages:
+            await self._delete(question, ts)
+        self._forget(question)
+
+    async def tell(self, question: Question, text: str) -> None:
+        """Say a sentence to the asker alone."""
+        for message in messages(View(0, text=text), self._zone):
+            await self._say(question, message)
+
+    async def call(self, place: Place, text: str, people: Sequence[str]) -> Posted:
+        """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
+        since, sent = datetime.now(UTC), list[str]()
+        for message in messages(View(0, text=text, mentions=tuple(people)), self._zone):
+            key = secrets.token_hex(8)
+            try:
+                answer = await self._call("chat.postMessage", **posting.post(place, message, mark(CALL, key)))
+            except PlatformUnavailable as error:
+                found = Posted() if error.seconds is not None else await self._called(place, key, since)
+                if not found:
+                    raise
+                sent += found.messages
+            else:
+                sent.append(str(answer["ts"]))
+        return Posted(tuple(sent))
+
+    async def heard(self, question: Question, most: int) -> tuple[Heard, ...]:
+        """Read the conversation before a question."""
+        return await reading_back.heard(self._call, question, await self._our_id(), most)
+
+    async def _on_the_way(self, question: Question, view: View, posted: Posted) -> Posted:
+        """Show a view that others follow, or leave it out."""
+        if not posted:
+            return await self._begin(question, view)
+        ts = posted.messages[0]
+        if self._streaming.live(question, ts):
+            if await self._streaming.go_on(question, view):
+                return posted
+            await self._streaming.end(question, ts, mark(ANSWER, question.key), patience=SOON)
+        message = first(view, self._zone)
+        if self._shown.get(question.key) != message and self._call.pacing.spare("chat.update"):
+            await self._edit(question, ts, message, 0, patience=0.0)
+            self._shown[question.key] = message
+        return posted
+
+    async def _begin(self, question: Question, view: View) -> Posted:
+        """Show the first sign of life."""
+        if self._streaming.possible(question) and (ts := await self._streaming.begin(question, view)):
+            return Posted((ts,))
+        message = first(view, self._zone)
+        self._shown[question.key] = message
+        return Posted((await self._post(question, message, 0, patience=SOON),))
+
+    async def _whole(self, question: Question, view: View, posted: Posted) -> Posted:
+        """Show the whole of it, in as many messages as it takes."""
+        pages, new = messages(view, self._zone), list[str]()
+        for ts in posted.messages[:1]:
+            if self._streaming.live(question, ts):
+                await self._streaming.end(question, ts, mark(ANSWER, question.key))
+        try:
+            for number, message in enumerate(pages):
+                if number < len(posted.messages):
+                    await self._edit(question, posted.messages[number], message, number)
+                else:
+                    new.append(await self._post(question, message, number))
+            for ts in posted.messages[len(pages) :]:
+                await self._delete(question, ts)
+        except PlatformUnavailable as error:
+            raise _with_doubt(error, new) from error
+        self._forget(question)
+        return Posted((*posted.messages[: len(pages)], *new))
+
+    async def _privately(self, question: Question, view: View) -> Posted:
+        """Show the asker alone. Of such messages nothing is known later, not even where they stand."""
+        sent = list[str]()
+        for number, message in enumerate(messages(view, self._zone)):
+            try:
+                await self._say(question, message)
+            except PlatformUnavailable as error:
+                raise _with_doubt(error, sent) from error
+            sent.append(f"private-{number}")
+        return Posted(tuple(sent))
+
+    async def _say(self, question: Question, message: Message) -> None:
+        """Post to one person: where they asked, as long as the address that came with it lives."""
+        if question.handle:
+            try:
+                await self._call.respond(question.handle, posting.response(message))
+            except CannotPost:
+                pass
+            else:
+                return
+        await self._call("chat.postEphemeral", **posting.private(question.place, question.asker.user, message))
+
+    async def _post(self, question: Question, message: Message, page: int, *, patience: float = PATIENCE) -> str:
+        facts = posting.post(question.place, message, mark(ANSWER, question.key, page))
+        return str((await self._call("chat.postMessage", patience=patience, **facts))["ts"])
+
+    async def _edit(
+        self, question: Question, ts: str, message: Message, page: int, *, patience: float = PATIENCE
+    ) -> None:
+        metadata = mark(ANSWER, question.key, page)
+        facts = posting.edit(question.place, ts, message, metadata)
+        try:
+            await self._call("chat.update", patience=patience, **facts)
+        except NotStreaming:
+            # It is live still: begun before a restart, or given up while Slack could not be reached.
+            await self._streaming.end(question, ts, metadata)
+            await self._call("chat.update", patience=patience, **facts)
+
+    async def _delete(self, question: Question, ts: str) -> None:
+        if self._streaming.live(question, ts):
+            await self._streaming.end(question, ts, mark(ANSWER, question.key))
+        try:
+            await self._call("chat.delete", channel=question.place.channel, ts=ts)
+        except PostGone:
+            return
+        except NotStreaming:
+            await self._streaming.end(question, ts, mark(ANSWER, question.key))
+            await self._call("chat.delete", channel=question.place.channel, ts=ts)
+
+    async def _called(self, place: Place, key: str, since: datetime) -> Posted:
+        return await reading_back.called(self._call, place, key, since)
+
+    async def _our_id(self) -> str:
+        if not self._us:
+            self._us = str((await self._call("auth.test"))["user_id"])
+        return self._us
+
+    def _forget(self, question: Question) -> None:
+        self._streaming.forget(question)
+        self._shown.pop(question.key, None)
+
+
+def _with_doubt(error: PlatformUnavailable, sent: Sequence[str]) -> PlatformUnavailable:
+    """Return the error of a post of which a part stands there: whoever comes again has to ask for it first."""
+    return PlatformUnavailable(str(error), hint=error.hint) if sent else error

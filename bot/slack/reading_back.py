@@ -1,0 +1,85 @@
+"""What stands in a conversation, read from Slack itself: all pages of it, ours among it by their marks.
+
+Only a live message carries no mark until it is stopped. One of ours after a question and without any mark is taken
+for its answer, for the questions of a conversation are answered one after another.
+"""
+
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.desk.types import Heard, Place, Posted, Question
+from bot.platform import PostGone
+from bot.slack.calling import Calling
+from bot.slack.posting import ANSWER, CALL, marked
+from bot.slack.unescaping import plain
+
+Json = Mapping[str, Any]
+
+PAGE = 200
+"""Messages that are asked for at once."""
+
+
+async def posted(call: Calling, question: Question, us: str) -> Posted:
+    """Return our messages in answer to a question, in the order in which they stand."""
+    after, found, unmarked = _asked_at(question), list[str](), list[str]()
+    async for message in _messages(call, question.place, oldest=after):
+        if message.get("user") != us or _moment(message) <= float(after):
+            continue
+        if marked(message, ANSWER) == question.key:
+            found.append(str(message["ts"]))
+        elif not message.get("metadata") and "#" not in question.key:  # what is shared is never live
+            unmarked.append(str(message["ts"]))
+    return Posted(tuple(sorted([*found, *([] if found else unmarked[:1])], key=float)))
+
+
+async def called(call: Calling, place: Place, key: str, since: datetime) -> Posted:
+    """Return the call for help that has this key, if it stands there."""
+    oldest = f"{since.timestamp():.6f}"
+    found = [str(one["ts"]) async for one in _messages(call, place, oldest=oldest) if marked(one, CALL) == key]
+    return Posted(tuple(found[:1]))
+
+
+async def heard(call: Calling, question: Question, us: str, most: int) -> tuple[Heard, ...]:
+    """Return the last messages before a question in its conversation, oldest first."""
+    before, said = float(_asked_at(question)), deque[Heard](maxlen=most)
+    async for message in _messages(call, question.place):
+        if _moment(message) < before and message.get("text"):
+            said.append(_heard(message, us))
+            if not question.place.thread and len(said) == most:  # a channel is read backwards
+                break
+    return tuple(sorted(said, key=lambda one: float(one.message)))
+
+
+async def _messages(call: Calling, place: Place, *, oldest: str = "0") -> AsyncIterator[Json]:
+    """Yield what stands in a thread, or in a channel since a moment; nothing where that is gone."""
+    facts: dict[str, Any] = {"channel": place.channel, "limit": PAGE, "include_all_metadata": True}
+    facts |= {"ts": place.thread} if place.thread else {"oldest": oldest}
+    method = "conversations.replies" if place.thread else "conversations.history"
+    while True:
+        try:
+            page = await call(method, **facts)
+        except PostGone:
+            return
+        for message in page.get("messages") or ():
+            yield message
+        cursor = (page.get("response_metadata") or {}).get("next_cursor")
+        if not cursor:
+            return
+        facts["cursor"] = cursor
+
+
+def _asked_at(question: Question) -> str:
+    """Return the moment of a question as Slack's timestamp."""
+    return question.message or f"{question.at.timestamp():.6f}"
+
+
+def _moment(message: Json) -> float:
+    return float(message.get("ts", 0))
+
+
+def _heard(message: Json, us: str) -> Heard:
+    user = str(message.get("user") or message.get("bot_id") or "?")
+    at = datetime.fromtimestamp(_moment(message), UTC)
+    return Heard(str(message["ts"]), "" if user == us else user, plain(str(message["text"])), at)

@@ -1,0 +1,68 @@
+"""Parts of a page as Slack's `rich_text` blocks; pure.
+
+Slack parses nothing in their text, unlike in mrkdwn and Markdown: what a passage says is shown as it stands, asterisks
+and all, and only elements of their own link (`link`) or ping (`user`), which are made here of sources' addresses and of
+`View.mentions` alone. The text is defused all the same, for clients that think they see an address, and because
+`text`, notifications and exports are read by others.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from bot.showing.defusing import defused
+from bot.showing.parts import Kind, Part, Run, Style
+
+Json = dict[str, Any]
+
+_PARTS: dict[Kind, Json] = {
+    Kind.STATUS: {"italic": True},
+    Kind.COLLAPSED: {"italic": True},
+    Kind.LEFT_OUT: {"italic": True},
+    Kind.HEADING: {"bold": True},
+    Kind.LABEL: {"bold": True},
+    Kind.NOTICE: {"bold": True},
+}
+_RUNS: dict[Style, Json] = {Style.NOTE: {"italic": True}, Style.TITLE: {"bold": True}}
+_LONGEST_URL = 3_000
+PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
+"""A person's id."""
+
+
+def rich_text(part: Part) -> Json | None:
+    """Return the block that shows a part; None where nothing of it can be seen."""
+    elements = [made for quote, runs in groupby(part.runs, _quoted) if (made := _element(runs, part.kind, quote=quote))]
+    return {"type": "rich_text", "elements": elements} if elements else None
+
+
+def _quoted(run: Run) -> bool:
+    return run.style is Style.QUOTE
+
+
+def _element(runs: Iterable[Run], kind: Kind, *, quote: bool) -> Json | None:
+    inline = list(_trimmed([made for run in runs if (made := _inline(run, _PARTS.get(kind, {})))]))
+    return {"type": "rich_text_quote" if quote else "rich_text_section", "elements": inline} if inline else None
+
+
+def _inline(run: Run, style: Json) -> Json | None:
+    if run.style is Style.PERSON and PERSON.fullmatch(run.text):
+        return {"type": "user", "user_id": run.text}
+    text = defused(run.text)
+    if not text:
+        return None
+    linked = run.url and len(run.url) <= _LONGEST_URL
+    made: Json = {"type": "link", "url": run.url, "text": text} if linked else {"type": "text", "text": text}
+    style = {**style, **({} if linked else _RUNS.get(run.style, {}))}
+    return {**made, "style": style} if style else made
+
+
+def _trimmed(inline: list[Json]) -> Iterator[Json]:
+    """Yield the elements without line breaks at their ends: each group of them begins a line of its own."""
+    last = len(inline) - 1
+    for place, made in enumerate(inline):
+        text = str(made.get("text", ""))
+        text = text.lstrip("\n") if place == 0 else text
+        text = text.rstrip("\n") if place == last else text
+        if text or "text" not in made:
+            yield {**made, "text": text} if "text" in made else made
