@@ -58,7 +58,7 @@ def document(result: Result) -> dict[str, Any]:
     return read
 
 
-@pytest.mark.parametrize("command", [[], ["ingest"], ["audit"], *COMMANDS])
+@pytest.mark.parametrize("command", [[], ["ingest"], ["audit"], ["serve"], *COMMANDS])
 def test_every_command_has_help_with_an_example(command: list[str]) -> None:
     """One that can be typed as it stands."""
     result = run(*command, "--help")
