@@ -68,10 +68,11 @@ def test_all_commands_work_beside_it_and_say_what_they_say_without_it(model: soc
             assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
             assert f"in use by another Footnote (process {server.process.pid}, `" in refused.stderr
 
-        assert server.stop() == 0
+        assert server.stop(signal.SIGINT) == 0
 
     assert [line["event"] for line in server.lines[-2:]] == ["stopping", "stopped"]
-    assert not [line for line in server.lines if line["level"] in {"warning", "error"}]
+    # On a machine that is busy otherwise the loop may stand still, and says so.
+    assert not [line for line in server.lines if line["level"] != "info" and line["logger"] != "bot.lagging"]
     assert TOKEN not in json.dumps(server.lines)
     assert [*Path(".footnote/control").iterdir()] == []
 
@@ -114,9 +115,6 @@ def test_ctrl_c_stops_the_turn_there_and_a_killed_server_is_told_in_one_line(mod
     statuses = [turn["status"] for turn in told("audit", "list")["turns"]]
     assert statuses[1] == "cancelled"
     assert told("ask", QUESTION)["status"] == "answered"
-    with serving() as again:
-        assert told("ask", QUESTION)["status"] == "answered"
-        assert again.stop(signal.SIGINT) == 0
 
 
 def test_what_keeps_it_from_serving_is_one_plain_line(model: socket.socket) -> None:
