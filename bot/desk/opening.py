@@ -12,7 +12,7 @@ from bot.desk.desk import Desk
 from bot.desk.dispatching import Room
 from bot.desk.floor import Pace
 from bot.desk.knowing import Answering, Knowing, Plan
-from bot.desk.permitted import may_see_answer
+from bot.desk.permitted import may_see_evidence
 from bot.desk.reading_here import readable_here, settings_of
 from bot.desk.recalling import Recalled
 from bot.desk.remembering import remembered
@@ -101,8 +101,8 @@ class _Rules:
         return fold(view, shown, only_asker=question.only_asker, ask=bool(channel.ask))
 
     async def readable(self, question: Question, turn: Recalled) -> bool:
-        """Return whether an answer of the record may still be shown where it was asked for."""
-        return may_see_answer(turn, await readable_here(self.app, question.asker))
+        """Return whether an answer of the record may still be shown where it was asked for: what it counts, too."""
+        return may_see_evidence(turn, await readable_here(self.app, question.asker))
 
     async def governs(self, question: Question, by: Asker) -> bool:
         """Return whether somebody may set the question's channel."""

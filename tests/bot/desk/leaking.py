@@ -14,6 +14,7 @@ from typing import Any
 from bot.access import Asker
 from bot.app import App
 from bot.desk.acting import Acting
+from bot.desk.keeping import kept as kept_question
 from bot.desk.opening import open_desk
 from bot.desk.permitted import Denied
 from bot.desk.types import Question, Taken
@@ -144,6 +145,19 @@ class House:
                 assert await desk.take(question) is Taken.NEW
                 questions[channel, user] = question
         return questions
+
+    async def resume(self, question: Question) -> Question:
+        """Start after a crash that came when a question was answered, as this one was, and not shown; return it."""
+        row = await self.app.queue.by_key(question.key)
+        entries = [one for one in await self.app.audit.turn(row.turn_id) if one.kind is not EntryKind.DELIVERED]
+        await self.app.audit.append(*(replace(one, turn_id=f"{one.turn_id}-left") for one in entries))
+        left = replace(question, key=f"{question.key}-left")
+        kept_row, _ = await self.app.queue.put(kept_question(left))
+        await self.app.queue.note(kept_row.ticket, turn_id=f"{row.turn_id}-left")
+        async with open_desk(self.app, {self.platform.name: self.platform}).running():
+            pass
+        assert await self.ticket(left)
+        return left
 
     async def retract(self, question: Question) -> None:
         """Have its asker take an answer back."""

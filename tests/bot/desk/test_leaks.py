@@ -96,6 +96,21 @@ async def test_an_answer_is_shared_only_where_all_of_it_may_be_read_by_then(hous
     assert all((one.channel, one.only) == ("C2", "") for one in shown)
 
 
+@pytest.mark.parametrize("text", [HELD, NEAREST])
+async def test_an_answer_that_a_crash_held_up_shows_what_may_be_read_by_then(house, text):
+    """It cites what may not: it is asked anew; its nearest pages: those are left out."""
+    await house.allow(OPEN, frozenset())
+    asked = await house.ask({("C1", "U1"): text})
+    house.look()
+    await house.narrow("C1", CORPORA[:1])
+
+    resumed = await house.resume(asked["C1", "U1"])
+
+    house.look()
+    shown = [one.plain for one in house.server.messages.values() if one.key == resumed.key]
+    assert found_in(shown) == set(CORPORA[:1])
+
+
 async def test_what_one_person_was_shown_is_remembered_for_others_once_it_is_shared(house):
     """Once, and with all that it was made from."""
     await house.allow(OPEN, frozenset())
