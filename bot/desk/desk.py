@@ -105,20 +105,26 @@ class Desk:
         if row is not None:
             await self._take_back(row, by=row.user, why="the question was deleted")
 
-    async def stop(self, ticket: int, by: Asker) -> None:
-        """Stop answering, for the asker or who rules the channel; for others nothing happens. Raises `StorageError`."""
+    async def stop(self, ticket: int, by: Asker) -> bool:
+        """Stop answering, for the asker or who rules the channel; for others nothing happens. Raises `StorageError`.
+
+        Returns whether it stops: not where there is nothing under way either.
+        """
         flight = self._floor.flight(ticket)
         if flight is None or flight.delivering or not await self._may(flight.question, by):
-            return
+            return False
         if flight.turn_id and flight.started:
             await self._means.knowing.append(stopping(flight.turn_id, by=_named(by)))
         self._floor.want(flight, Wish.STOP, by=_named(by))
+        return True
 
-    async def retract(self, ticket: int, by: Asker) -> None:
-        """Take an answer back, for the asker or who rules the channel. Raises `StorageError`."""
+    async def retract(self, ticket: int, by: Asker) -> bool:
+        """Take an answer back, for the asker or who rules the channel, and return whether. Raises `StorageError`."""
         row = await self._means.queue.get(ticket)
-        if row is not None and await self._may(question_of(row), by):
-            await self._take_back(row, by=_named(by), why="the answer was taken back")
+        if row is None or not await self._may(question_of(row), by):
+            return False
+        await self._take_back(row, by=_named(by), why="the answer was taken back")
+        return True
 
     async def joined(self, conversation: str) -> bool:
         """Return whether the bot takes part in a conversation: it was asked there, or spoke. Raises `StorageError`."""
