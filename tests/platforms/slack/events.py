@@ -1,0 +1,121 @@
+"""Slack's JSON of messages and events: pure."""
+
+from typing import Any
+
+from tests.platforms.slack.world import APP, BOT, BOT_ID, TEAM, Channel, Message, View, World
+
+TYPES = {"public": "channel", "private": "group", "dm": "im", "mpim": "mpim"}
+
+
+def message_json(message: Message, world: World, *, metadata: bool = True) -> dict[str, Any]:
+    """Return a message as history and events have it."""
+    body: dict[str, Any] = {"type": "message", "user": message.user, "ts": message.ts, "text": message.text}
+    if message.user == BOT:
+        body |= {"bot_id": BOT_ID, "app_id": APP, "bot_profile": {"id": BOT_ID, "app_id": APP, "name": "footnote"}}
+    else:
+        body |= {"client_msg_id": f"client-{message.ts}"}
+    user = world.users.get(message.user)
+    body |= {"team": user.team if user else TEAM}
+    if message.stream:
+        body |= {"streaming_state": "in_progress" if message.stream.state == "streaming" else "completed"}
+    if message.blocks:
+        body["blocks"] = message.blocks
+    if message.edited:
+        body["edited"] = {"user": message.user, "ts": message.edited}
+    if metadata and message.metadata:
+        body["metadata"] = message.metadata
+    return body | _thread(message, world)
+
+
+def _thread(message: Message, world: World) -> dict[str, Any]:
+    if message.thread:
+        root = world.messages.get((message.channel, message.thread))
+        return {"thread_ts": message.thread, "parent_user_id": root.user if root else "USLACKBOT"}
+    replies = world.thread(message.channel, message.ts)[1:]
+    if not replies:
+        return {}
+    people = list(dict.fromkeys(one.user for one in replies))
+    counts = {"reply_count": len(replies), "reply_users_count": len(people), "latest_reply": replies[-1].ts}
+    return {"thread_ts": message.ts, "reply_users": people, "is_locked": False, "subscribed": False, **counts}
+
+
+def channel_json(channel: Channel) -> dict[str, Any]:
+    """Return a channel as conversations.info has it."""
+    body: dict[str, Any] = {
+        "id": channel.id,
+        "is_channel": channel.kind in {"public", "private"},
+        "is_group": channel.kind == "private",
+        "is_im": channel.kind == "dm",
+        "is_mpim": channel.kind == "mpim",
+        "is_private": channel.kind != "public",
+        "is_archived": channel.archived,
+        "is_shared": channel.externally or channel.within,
+        "is_ext_shared": channel.externally,
+        "is_org_shared": channel.within,
+        "is_pending_ext_shared": False,
+        "pending_shared": [],
+        "shared_team_ids": [TEAM, *(["T2"] if channel.externally else [])],
+        "context_team_id": TEAM,
+        "created": 1_600_000_000,
+    }
+    if channel.kind == "dm":
+        (user,) = channel.members - {BOT}
+        return body | {"user": user, "is_open": True}
+    member = BOT in channel.members
+    return body | {"name": channel.name, "is_member": member, "previous_names": channel.old_names}
+
+
+def message_event(message: Message, world: World, **more: Any) -> dict[str, Any]:
+    """Return the event that a message was written."""
+    kind = TYPES[world.channels[message.channel].kind]
+    where = {"channel": message.channel, "event_ts": message.ts, "channel_type": kind}
+    found = message_json(message, world)
+    return {name: value for name, value in found.items() if not name.startswith("reply_")} | where | more
+
+
+def changed_event(message: Message, before: Message, world: World) -> dict[str, Any]:
+    """Return the event that a message was edited, by whomever."""
+    now = {"message": message_json(message, world), "previous_message": message_json(before, world)}
+    return _hidden("message_changed", message, world) | now
+
+
+def deleted_event(message: Message, world: World) -> dict[str, Any]:
+    """Return the event that a message was deleted."""
+    gone = {"deleted_ts": message.ts, "previous_message": message_json(message, world)}
+    return _hidden("message_deleted", message, world) | gone
+
+
+def _hidden(subtype: str, message: Message, world: World) -> dict[str, Any]:
+    ts, kind = world.ts(), TYPES[world.channels[message.channel].kind]
+    where = {"channel": message.channel, "channel_type": kind, "hidden": True, "ts": ts, "event_ts": ts}
+    return {"type": "message", "subtype": subtype, **where}
+
+
+def callback(event: dict[str, Any], world: World, *, event_id: str = "") -> dict[str, Any]:
+    """Return what an event comes in."""
+    number = world.number()
+    channel = event.get("channel")
+    shared = isinstance(channel, str) and channel in world.channels and world.channels[channel].externally
+    installed = {"enterprise_id": None, "team_id": TEAM, "user_id": BOT, "is_bot": True, "is_enterprise_install": False}
+    return {
+        "token": "deprecated",
+        "team_id": TEAM,
+        "context_team_id": TEAM,
+        "context_enterprise_id": None,
+        "api_app_id": APP,
+        "event": event,
+        "type": "event_callback",
+        "event_id": event_id or f"Ev{number:08}",
+        "event_time": int(world.clock.now()),
+        "authorizations": [installed],
+        "is_ext_shared_channel": shared,
+        "event_context": f"4-{number}",
+    }
+
+
+def view_json(view: View) -> dict[str, Any]:
+    """Return a view as Slack hands it back."""
+    known = {"private_metadata": "", "callback_id": "", "notify_on_close": False, "clear_on_close": False}
+    own = {"id": view.id, "team_id": TEAM, "app_id": APP, "bot_id": BOT_ID, "hash": view.hash}
+    stack = {"root_view_id": view.root, "previous_view_id": view.previous or None, "state": {"values": {}}}
+    return {**known, **view.body, **own, **stack}

@@ -1,0 +1,139 @@
+"""Slack's JSON of what people press, type and submit."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.platforms.slack.events import message_json, view_json
+from tests.platforms.slack.responding import made
+from tests.platforms.slack.world import APP, TEAM, Message, View
+
+
+def common(slack: Any, kind: str, user: str) -> dict[str, Any]:
+    """Return what every interaction has."""
+    person = slack.world.users[user]
+    return {
+        "type": kind,
+        "user": {"id": user, "username": person.name, "name": person.name, "team_id": person.team},
+        "team": {"id": TEAM, "domain": "footnote-test"},
+        "api_app_id": APP,
+        "token": "deprecated",
+        "enterprise": None,
+        "is_enterprise_install": False,
+        "trigger_id": slack.trigger(user),
+    }
+
+
+def pressed(slack: Any, user: str, message: Message, action: dict[str, Any]) -> dict[str, Any]:
+    """Return the interaction that something in a message was pressed."""
+    channel = slack.world.channels[message.channel]
+    where = {"message_ts": message.ts, "channel_id": channel.id, "is_ephemeral": bool(message.only)}
+    if message.thread:
+        where["thread_ts"] = message.thread
+    body = {
+        "container": {"type": "message", **where},
+        "channel": {"id": channel.id, "name": channel.name or "directmessage"},
+        "state": {"values": {}},
+        "response_url": made(slack, channel.id, user, message.ts),
+        "actions": [action],
+    }
+    # The message itself is not there if only one sees it.
+    shown = {} if message.only else {"message": message_json(message, slack.world)}
+    return common(slack, "block_actions", user) | body | shown
+
+
+def pressed_in_view(slack: Any, view: View, action: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Return the interaction that something in a modal or an App Home was pressed."""
+    shown = view_json(view) | {"state": {"values": values}}
+    body = {"container": {"type": "view", "view_id": view.id}, "view": shown, "actions": [action]}
+    return common(slack, "block_actions", view.user) | body
+
+
+def shortcut(slack: Any, user: str, callback_id: str, message: Message) -> dict[str, Any]:
+    """Return the interaction that somebody chose a shortcut of a message's menu."""
+    channel = slack.world.channels[message.channel]
+    return common(slack, "message_action", user) | {
+        "callback_id": callback_id,
+        "action_ts": slack.world.ts(),
+        "message_ts": message.ts,
+        "message": message_json(message, slack.world),
+        "channel": {"id": channel.id, "name": channel.name or "directmessage"},
+        "response_url": made(slack, channel.id, user),
+    }
+
+
+def command(slack: Any, user: str, channel: str, name: str, text: str) -> dict[str, Any]:
+    """Return the form of a slash command."""
+    place = slack.world.channels[channel]
+    return {
+        "token": "deprecated",
+        "team_id": TEAM,
+        "team_domain": "footnote-test",
+        "channel_id": channel,
+        "channel_name": {"dm": "directmessage", "private": "privategroup"}.get(place.kind, place.name),
+        "user_id": user,
+        "user_name": slack.world.users[user].name,
+        "command": name,
+        "text": text,
+        "api_app_id": APP,
+        "is_enterprise_install": "false",
+        "response_url": made(slack, channel, user),
+        "trigger_id": slack.trigger(user),
+    }
+
+
+def elements(value: Any, block_id: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield everything in blocks that can be pressed or filled in, with its block's id."""
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from elements(item, block_id or (item.get("block_id") or f"block-{number}"))
+    elif isinstance(value, dict):
+        if "action_id" in value:
+            yield block_id, value
+        for name in ("elements", "element", "accessory", "blocks"):
+            if name in value:
+                yield from elements(value[name], block_id)
+
+
+def action(element: dict[str, Any], block_id: str, ts: str, chosen: Any = None) -> dict[str, Any]:
+    """Return what was pressed. `chosen`: for feedback buttons `positive` or `negative`, else an option's value."""
+    body = {"type": element["type"], "action_id": element["action_id"], "block_id": block_id, "action_ts": ts}
+    match element["type"]:
+        case "feedback_buttons":
+            button = element[f"{chosen}_button"]
+            return body | {"value": button["value"], "text": button["text"]}
+        case "button" | "icon_button":
+            return body | {"text": element["text"]} | ({"value": element["value"]} if "value" in element else {})
+    return body | {"selected_option": option(element, chosen)}
+
+
+def option(element: dict[str, Any], value: Any) -> dict[str, Any]:
+    """Return the option of an element that has a value."""
+    (found,) = [one for one in element["options"] if one["value"] == value]
+    return found
+
+
+def filled(element: dict[str, Any], value: Any) -> dict[str, Any]:
+    """Return the state of something filled in."""
+    kind = element["type"]
+    if kind in {"checkboxes", "multi_static_select"}:
+        return {"type": kind, "selected_options": [option(element, one) for one in value]}
+    if kind in {"static_select", "radio_buttons"}:
+        return {"type": kind, "selected_option": option(element, value) if value is not None else None}
+    if kind == "multi_users_select":
+        return {"type": kind, "selected_users": list(value)}
+    if kind == "users_select":
+        return {"type": kind, "selected_user": value}
+    return {"type": kind, "value": value}
+
+
+def untouched(element: dict[str, Any]) -> Any:
+    """Return what stands in an element that nobody touched."""
+    options = element.get("initial_options") or ([element["initial_option"]] if "initial_option" in element else [])
+    values = [one["value"] for one in options]
+    if element["type"] in {"checkboxes", "multi_static_select"}:
+        return values
+    if element["type"] in {"static_select", "radio_buttons"}:
+        return values[0] if values else None
+    if element["type"] == "multi_users_select":
+        return element.get("initial_users", [])
+    return element.get("initial_value", element.get("initial_user"))

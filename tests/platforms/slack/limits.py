@@ -1,0 +1,95 @@
+"""What Slack allows, as data.
+
+Calls a minute are the tiers of the methods' documentation (slack_kit's JSON of it, autumn 2026), taken as exact:
+Slack promises at least as many. [K] is from memory, [M] was measured by others, as the comment says.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+TIER_1, TIER_2, TIER_3, TIER_4 = 1, 20, 50, 100
+SPECIAL = 600
+"""[K] "Special rate limits" of methods that may be called much more often."""
+
+PER_MINUTE: Mapping[str, int] = MappingProxyType(
+    {
+        "agents.sessions.setStatus": TIER_3,
+        "api.test": TIER_4,
+        "apps.connections.open": TIER_1 * 60,  # [K] Tier 1 by its page, but reconnecting is not refused in practice
+        "assistant.threads.setStatus": SPECIAL,
+        "assistant.threads.setSuggestedPrompts": TIER_3,
+        "assistant.threads.setTitle": TIER_2,
+        "auth.revoke": TIER_3,
+        "auth.test": SPECIAL,
+        "bots.info": TIER_3,
+        "chat.appendStream": TIER_4,
+        "chat.delete": TIER_3,
+        "chat.getPermalink": SPECIAL,
+        "chat.postEphemeral": TIER_4,
+        "chat.postMessage": 300,  # [K] "several hundred a minute" for the workspace, besides one a second a channel
+        "chat.startStream": TIER_2,
+        "chat.stopStream": TIER_2,
+        "chat.update": TIER_3,
+        "conversations.history": TIER_3,
+        "conversations.info": TIER_3,
+        "conversations.join": TIER_3,
+        "conversations.list": TIER_2,
+        "conversations.members": TIER_4,
+        "conversations.open": TIER_3,
+        "conversations.replies": TIER_3,
+        "reactions.add": TIER_3,
+        "reactions.remove": TIER_2,
+        "team.info": TIER_3,
+        "users.conversations": TIER_3,
+        "users.info": TIER_4,
+        "users.list": TIER_2,
+        "views.open": TIER_4,
+        "views.publish": TIER_4,
+        "views.push": TIER_4,
+        "views.update": TIER_4,
+    }
+)
+NOT_IN_THE_MARKETPLACE: Mapping[str, int] = MappingProxyType({"conversations.history": 1, "conversations.replies": 1})
+"""For apps that are sold outside of it, since 2025-05-29 [K]; apps made for one workspace are not meant."""
+
+POSTS_BURST = 4
+"""[K] "Short bursts of more than one message a second" in a channel: so many at once, then one a second."""
+
+TEXT = 40_000
+"""Characters of `text` in a post: above, Slack truncates or refuses [K]; here it refuses."""
+UPDATED_TEXT = 4_000
+"""Of `text` in chat.update, by its documentation of msg_too_long."""
+MARKDOWN = 12_000
+"""Of `markdown_text`, of a streamed chunk, and of all markdown blocks of a message together."""
+BLOCKS_SIZE, BLOCK_SIZE = 13_422, 125
+"""[M] What all blocks of a message may weigh: their text, and each block's container. Undocumented: "12,000 text
+characters with a buffer for block containers", and 13,297 characters of Markdown were taken but 13,172 beside a divider
+(slackapi/bolt-js#2509); above, msg_blocks_too_long. A response_url knows no such limit (#2867)."""
+STREAM_BYTES = 10_600
+"""[M] UTF-8 bytes that one streamed message holds once it has text: text and titles once, details and output twice
+(openclaw/openclaw#143882: refused from 10,600 to 11,300 on, with msg_too_long). Undocumented."""
+STREAM_SECONDS = 300
+"""[M] How long a message can stream, whatever is appended (slackapi/python-slack-sdk#1859)."""
+TASK_FIELD = 256
+"""Characters of a task's title, details and output, by the documentation; in practice more was taken."""
+STATUS_SECONDS = 120
+LOADING_MESSAGES = 10
+PROMPTS = 4
+"""[K] Suggested prompts."""
+METADATA_BYTES = 8_000
+"""[K] 8 KB of metadata."""
+MESSAGE_BLOCKS, VIEW_BLOCKS = 50, 100
+VIEW_BYTES = 250_000
+VIEWS_STACKED = 3
+TRIGGER_SECONDS = 3
+RESPONSES, RESPONSE_SECONDS = 5, 30 * 60
+"""Uses of a response_url, and how long it lives."""
+ACK_SECONDS = 3
+RETRY_AFTER = (0, 60, 300)
+"""How long after an attempt failed the next one is made."""
+SOCKETS = 10
+TICKET_SECONDS = 30
+"""[K] How long a websocket's address may be used."""
+PAGE = 1_000
+REACTIONS = 23
+"""[K] Of one person on one message."""

@@ -1,0 +1,79 @@
+"""assistant.threads.* and agents.sessions.*: what an agent shows besides messages."""
+
+from typing import Any
+
+from tests.platforms.slack import limits
+from tests.platforms.slack.calls import Call, Refusal, method
+from tests.platforms.slack.posting import visible
+from tests.platforms.slack.world import BOT, Status
+
+_SESSIONS = {"active", "processing", "suspended", "closed"}
+
+
+def _status(slack: Any, call: Call) -> dict[str, Any]:
+    place, loading = _place(slack, call), call.parsed("loading_messages", "invalid_arguments") or []
+    if not isinstance(loading, list) or len(loading) > limits.LOADING_MESSAGES:
+        raise Refusal("invalid_arguments", "[ERROR] no more than 10 items allowed [json-pointer:/loading_messages]")
+    slack.world.statuses.pop(place, None)
+    if call["status"]:
+        until = slack.world.clock.now() + limits.STATUS_SECONDS
+        slack.world.statuses[place] = Status(call["status"], loading, until)
+        for text in (call["status"], *loading):
+            slack.texts.append(("mrkdwn", text))
+    slack.notify()
+    return {}
+
+
+def _prompts(slack: Any, call: Call) -> dict[str, Any]:
+    prompts = call.parsed("prompts", "invalid_arguments")
+    well = isinstance(prompts, list) and all(set(one) == {"title", "message"} for one in prompts)
+    if not well or len(prompts) > limits.PROMPTS:
+        raise Refusal("invalid_arguments", "[ERROR] no more than 4 items allowed [json-pointer:/prompts]")
+    channel = visible(slack.world, call["channel_id"])
+    slack.world.prompts[channel.id, call.get("thread_ts") or ""] = prompts
+    slack.notify()
+    return {}
+
+
+def _title(slack: Any, call: Call) -> dict[str, Any]:
+    slack.world.titles[_place(slack, call)] = call["title"]
+    slack.notify()
+    return {}
+
+
+def _session(slack: Any, call: Call) -> dict[str, Any]:
+    if call["status"] not in _SESSIONS:
+        raise Refusal("invalid_status")
+    if not call.get("thread_ts"):
+        raise Refusal("thread_ts_required")
+    place = _place(slack, call)
+    if BOT not in slack.world.channels[place[0]].members:
+        raise Refusal("not_authorized")
+    slack.world.sessions[place] = call["status"]
+    slack.notify()
+    return {"status": call["status"], "agent_status": call["status"], "title": call.get("title") or ""}
+
+
+def _place(slack: Any, call: Call) -> tuple[str, str]:
+    channel, thread = visible(slack.world, call.get("channel_id") or ""), str(call["thread_ts"])
+    if (channel.id, thread) not in slack.world.messages:
+        raise Refusal("invalid_thread_ts")
+    return channel.id, thread
+
+
+_LOOKS = "icon_emoji icon_url username"
+METHODS = {
+    "assistant.threads.setStatus": method(
+        _status,
+        "channel_id thread_ts status",
+        f"loading_messages {_LOOKS}",
+        scopes="chat:write assistant:write",
+    ),
+    "assistant.threads.setSuggestedPrompts": method(
+        _prompts, "channel_id prompts", "thread_ts title", scopes="assistant:write"
+    ),
+    "assistant.threads.setTitle": method(_title, "channel_id thread_ts title", scopes="assistant:write"),
+    "agents.sessions.setStatus": method(
+        _session, "status", f"channel_id thread_ts title initiator_user_id {_LOOKS}", scopes="chat:write"
+    ),
+}

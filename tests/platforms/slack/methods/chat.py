@@ -1,0 +1,104 @@
+"""chat.*: messages that are posted, shown to one person, changed and deleted."""
+
+import copy
+from typing import Any
+
+from tests.platforms.slack import limits
+from tests.platforms.slack.calls import Call, Refusal, method
+from tests.platforms.slack.events import message_json
+from tests.platforms.slack.posting import content, thread_of, visible, writable
+from tests.platforms.slack.world import BOT, Message
+
+
+def _post(slack: Any, call: Call) -> dict[str, Any]:
+    world = slack.world
+    channel = writable(world, call, call["channel"])
+    thread = thread_of(world, channel.id, call.get("thread_ts"))
+    said = content(call)
+    if call.flag("reply_broadcast") and not thread:
+        raise Refusal("thread_not_found")
+    message = Message(world.ts(), channel.id, BOT, said.text, thread, said.markdown, said.blocks or [], said.metadata)
+    message.unfurls = call.flag("unfurl_links", default=True) or call.flag("unfurl_media", default=True)
+    message.broadcast = call.flag("reply_broadcast")
+    slack.wrote(world.add(message))
+    return {"channel": channel.id, "ts": message.ts, "message": message_json(message, world)}
+
+
+def _whisper(slack: Any, call: Call) -> dict[str, Any]:
+    world = slack.world
+    channel = writable(world, call, call["channel"])
+    if call["user"] not in channel.members:
+        raise Refusal("user_not_in_channel")
+    thread = thread_of(world, channel.id, call.get("thread_ts"))
+    said = content(call)
+    message = Message(world.ts(), channel.id, BOT, said.text, thread, said.markdown, said.blocks or [])
+    message.only = call["user"]
+    slack.showed(world.add(message))
+    return {"message_ts": message.ts}
+
+
+def _update(slack: Any, call: Call) -> dict[str, Any]:
+    world = slack.world
+    message = _ours(slack, call, "cant_update_message")
+    if world.channels[message.channel].archived:
+        raise Refusal("is_inactive")
+    if message.stream and slack.streaming(message):
+        raise Refusal("streaming_state_conflict")
+    said = content(call, most=limits.UPDATED_TEXT)
+    before = copy.deepcopy(message)
+    if said.blocks is not None or said.text or said.markdown:
+        message.stream = None
+    message.blocks = said.blocks if said.blocks is not None else ([] if said.text or said.markdown else message.blocks)
+    message.text, message.markdown = said.text or ("" if said.markdown else message.text), said.markdown
+    message.metadata = message.metadata if said.metadata is None else (said.metadata or None)
+    message.edited = message.edited if said.blocks else world.ts()
+    message.edits += 1
+    slack.changed(message, before)
+    return {"channel": message.channel, "ts": message.ts, "text": message.text, "message": message_json(message, world)}
+
+
+def _delete(slack: Any, call: Call) -> dict[str, Any]:
+    message = _ours(slack, call, "cant_delete_message")
+    slack.removed(message)
+    return {"channel": message.channel, "ts": message.ts}
+
+
+def _ours(slack: Any, call: Call, error: str) -> Message:
+    channel = visible(slack.world, call["channel"])
+    found = slack.world.messages.get((channel.id, str(call["ts"])))
+    if found is None or found.only:
+        raise Refusal("message_not_found")
+    if found.user != BOT:
+        raise Refusal(error)
+    return found
+
+
+def _permalink(slack: Any, call: Call) -> dict[str, Any]:
+    channel = visible(slack.world, call["channel"])
+    if (channel.id, str(call["message_ts"])) not in slack.world.messages:
+        raise Refusal("message_not_found")
+    ts = str(call["message_ts"]).replace(".", "")
+    return {"channel": channel.id, "permalink": f"https://footnote-test.slack.com/archives/{channel.id}/p{ts}"}
+
+
+_LOOKS = "username icon_emoji icon_url link_names parse"
+METHODS = {
+    "chat.postMessage": method(
+        _post,
+        "channel",
+        f"text blocks thread_ts markdown_text metadata mrkdwn reply_broadcast unfurl_links unfurl_media "
+        f"unfurl_app_links as_user {_LOOKS}",
+        scopes="chat:write",
+    ),
+    "chat.postEphemeral": method(
+        _whisper, "channel user", f"text blocks thread_ts markdown_text as_user {_LOOKS}", scopes="chat:write"
+    ),
+    "chat.update": method(
+        _update,
+        "channel ts",
+        "text blocks markdown_text metadata link_names parse as_user reply_broadcast",
+        scopes="chat:write",
+    ),
+    "chat.delete": method(_delete, "channel ts", "as_user", scopes="chat:write"),
+    "chat.getPermalink": method(_permalink, "channel message_ts"),
+}

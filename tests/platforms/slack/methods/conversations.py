@@ -1,0 +1,136 @@
+"""conversations.*: channels, who is in them, and what was said there, page by page."""
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+from tests.platforms.slack import limits
+from tests.platforms.slack.calls import Call, Refusal, method, need
+from tests.platforms.slack.events import channel_json, message_json
+from tests.platforms.slack.posting import READ, readable, visible
+from tests.platforms.slack.world import BOT, Channel, Message, World
+
+
+def _info(slack: Any, call: Call) -> dict[str, Any]:
+    channel = visible(slack.world, call["channel"])
+    need(call.token, {READ[channel.kind]})
+    body = channel_json(channel)
+    if call.flag("include_num_members"):
+        body["num_members"] = len(channel.members)
+    return {"channel": body}
+
+
+def _members(slack: Any, call: Call) -> dict[str, Any]:
+    channel = visible(slack.world, call["channel"])
+    need(call.token, {READ[channel.kind]})
+    page, following = _paged(sorted(channel.members), call, slack)
+    return {"members": page, **_following(following)}
+
+
+def _listed(slack: Any, call: Call) -> dict[str, Any]:
+    return _channels(slack, call, list(slack.world.channels.values()))
+
+
+def _of_user(slack: Any, call: Call) -> dict[str, Any]:
+    user = call.get("user") or BOT
+    found = [one for one in slack.world.channels.values() if user in one.members and BOT in one.members]
+    return _channels(slack, call, found)
+
+
+def _channels(slack: Any, call: Call, channels: Sequence[Channel]) -> dict[str, Any]:
+    names = {"public_channel": "public", "private_channel": "private", "im": "dm", "mpim": "mpim"}
+    kinds = {names[name.strip()] for name in (call.get("types") or "public_channel").split(",")}
+    for kind in kinds:
+        need(call.token, {READ[kind]})
+    found = [one for one in channels if one.kind in kinds and (one.kind == "public" or BOT in one.members)]
+    if call.flag("exclude_archived"):
+        found = [one for one in found if not one.archived]
+    page, following = _paged(found, call, slack)
+    return {"channels": [channel_json(one) for one in page], **_following(following)}
+
+
+def _open(slack: Any, call: Call) -> dict[str, Any]:
+    users = call.get("users") or ""
+    names = users if isinstance(users, list) else [name for name in users.split(",") if name]
+    if len(names) != 1 or names[0] not in slack.world.users:
+        raise Refusal("user_not_found" if names else "users_list_not_supplied")
+    return {"channel": {"id": slack.world.dm(names[0]).id}}
+
+
+def _join(slack: Any, call: Call) -> dict[str, Any]:
+    channel = visible(slack.world, call["channel"])
+    if channel.archived:
+        raise Refusal("is_archived")
+    if channel.kind != "public":
+        raise Refusal("method_not_supported_for_channel_type")
+    channel.members.add(BOT)
+    return {"channel": channel_json(channel)}
+
+
+def _replies(slack: Any, call: Call) -> dict[str, Any]:
+    world = slack.world
+    channel = readable(world, call, call["channel"])
+    found = world.messages.get((channel.id, str(call["ts"])))
+    if found is None or found.only:
+        raise Refusal("thread_not_found")
+    root, *replies = world.thread(channel.id, found.root)
+    if found.thread:  # a reply's ts is answered with the thread, as documented
+        root = world.messages[channel.id, found.thread]
+    page, following = _paged(_between(replies, call), call, slack)
+    # Every page begins with the root [K].
+    return _messages([root, *page], following, call, world)
+
+
+def _history(slack: Any, call: Call) -> dict[str, Any]:
+    channel = readable(slack.world, call, call["channel"])
+    found = _between(slack.world.top(channel.id), call)[::-1]
+    page, following = _paged(found, call, slack, normal=100)
+    return _messages(page, following, call, slack.world)
+
+
+def _messages(page: Sequence[Message], following: str, call: Call, world: World) -> dict[str, Any]:
+    metadata = call.flag("include_all_metadata")
+    found = [message_json(one, world, metadata=metadata) for one in page]
+    return {"messages": found, "has_more": bool(following), **_following(following)}
+
+
+def _between(messages: Sequence[Message], call: Call) -> list[Message]:
+    oldest, latest = float(call.get("oldest") or 0), float(call.get("latest") or "inf")
+    within = call.flag("inclusive")
+    return [
+        one
+        for one in messages
+        if oldest < float(one.ts) < latest or (within and float(one.ts) in {oldest, latest} - {0.0})
+    ]
+
+
+def _paged(found: Sequence[Any], call: Call, slack: Any, normal: int = limits.PAGE) -> tuple[list[Any], str]:
+    """Return a page and the cursor of the next. Pages may be shorter than was asked for."""
+    try:
+        begin = int(base64.b64decode(call.get("cursor") or b"", validate=True).decode().rpartition(":")[2] or 0)
+    except ValueError:
+        raise Refusal("invalid_cursor") from None
+    most = int(call.get("limit") or normal)
+    if not 0 < most <= limits.PAGE:
+        raise Refusal("invalid_limit")
+    end = begin + min(most, slack.page)
+    following = base64.b64encode(f"next:{end}".encode()).decode() if end < len(found) else ""
+    return list(found[begin:end]), following
+
+
+def _following(cursor: str) -> dict[str, Any]:
+    return {"response_metadata": {"next_cursor": cursor}}
+
+
+_PAGES = "cursor limit"
+_SPAN = f"{_PAGES} oldest latest inclusive include_all_metadata"
+METHODS = {
+    "conversations.info": method(_info, "channel", "include_locale include_num_members"),
+    "conversations.members": method(_members, "channel", _PAGES),
+    "conversations.list": method(_listed, "", f"types exclude_archived team_id {_PAGES}"),
+    "conversations.open": method(_open, "", "users channel return_im prevent_creation", scopes="im:write"),
+    "conversations.join": method(_join, "channel", scopes="channels:join"),
+    "conversations.replies": method(_replies, "channel ts", _SPAN),
+    "conversations.history": method(_history, "channel", _SPAN),
+    "users.conversations": method(_of_user, "", f"user types exclude_archived team_id {_PAGES}"),
+}

@@ -1,0 +1,91 @@
+"""views.*: modals and the App Home."""
+
+import json
+from typing import Any
+
+from tests.platforms.slack import limits
+from tests.platforms.slack.blocks import objections
+from tests.platforms.slack.calls import Call, Refusal, method
+from tests.platforms.slack.elements import BOOL, plain
+from tests.platforms.slack.events import view_json
+from tests.platforms.slack.shapes import Check, choice, fields, string
+from tests.platforms.slack.world import View
+
+_ANY: Check = lambda *_: iter(())  # noqa: E731
+_KNOWN = {
+    "private_metadata": string(3_000, 0),
+    "callback_id": string(255, 0),
+    "external_id": string(255, 0),
+    "clear_on_close": BOOL,
+    "notify_on_close": BOOL,
+}
+_SHAPES = {
+    "modal": fields(
+        {"type": choice("modal"), "title": plain(24), "blocks": _ANY},
+        {**_KNOWN, "close": plain(24), "submit": plain(24), "submit_disabled": BOOL},
+    ),
+    "home": fields({"type": choice("home"), "blocks": _ANY}, _KNOWN),
+}
+
+
+def checked(view: Any, kind: str = "modal") -> dict[str, Any]:
+    """Return a view that Slack would take. Raises `Refusal`."""
+    if not isinstance(view, dict) or view.get("type") != kind:
+        raise Refusal("invalid_arguments", f"[ERROR] must be a {kind} [json-pointer:/view/type]")
+    if len(json.dumps(view).encode()) > limits.VIEW_BYTES:
+        raise Refusal("view_too_large")
+    found = list(_SHAPES[kind](view, "/view"))
+    found += objections(view.get("blocks"), "modal" if kind == "modal" else "home", "/view/blocks")
+    inputs = any(isinstance(one, dict) and one.get("type") == "input" for one in view.get("blocks") or ())
+    if kind == "modal" and inputs and "submit" not in view:
+        found.append("[ERROR] missing required field: submit [json-pointer:/view]")
+    if found:
+        raise Refusal("invalid_arguments", *found)
+    return view
+
+
+def _open(slack: Any, call: Call) -> dict[str, Any]:
+    body = checked(call.parsed("view", "invalid_arguments"))
+    user = slack.triggered(call.get("trigger_id"))
+    return _placed(slack, user, body, [])
+
+
+def _push(slack: Any, call: Call) -> dict[str, Any]:
+    body = checked(call.parsed("view", "invalid_arguments"))
+    user = slack.triggered(call.get("trigger_id"))
+    return _placed(slack, user, body, slack.world.views.get(user, []))
+
+
+def _placed(slack: Any, user: str, body: dict[str, Any], stack: list[View]) -> dict[str, Any]:
+    return {"view": view_json(slack.place(user, body, stack))}
+
+
+def _update(slack: Any, call: Call) -> dict[str, Any]:
+    body = checked(call.parsed("view", "invalid_arguments"))
+    for stack in slack.world.views.values():
+        for view in stack:
+            outer = call.get("external_id")
+            if view.id == call.get("view_id") or (outer and view.body.get("external_id") == outer):
+                if call.get("hash") not in {None, view.hash}:
+                    raise Refusal("hash_conflict")
+                slack.replace(view, body)
+                return {"view": view_json(view)}
+    raise Refusal("not_found")
+
+
+def _publish(slack: Any, call: Call) -> dict[str, Any]:
+    body, world = checked(call.parsed("view", "invalid_arguments"), "home"), slack.world
+    if call["user_id"] not in world.users:
+        raise Refusal("user_not_found")
+    name = f"V{world.number()}"
+    view = world.homes[call["user_id"]] = View(name, call["user_id"], body, f"{world.number()}.home", name)
+    slack.displayed(body)
+    return {"view": view_json(view)}
+
+
+METHODS = {
+    "views.open": method(_open, "view", "trigger_id interactivity_pointer"),
+    "views.push": method(_push, "view", "trigger_id interactivity_pointer"),
+    "views.update": method(_update, "view", "view_id external_id hash"),
+    "views.publish": method(_publish, "user_id view", "hash"),
+}

@@ -1,0 +1,115 @@
+"""What every method that writes checks: the channel, the thread, text, blocks and metadata."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tests.platforms.slack import limits
+from tests.platforms.slack.blocks import Surface, objections, too_long
+from tests.platforms.slack.calls import Call, Refusal, need
+from tests.platforms.slack.shapes import units
+from tests.platforms.slack.world import BOT, Channel, World
+
+READ = {"public": "channels:read", "private": "groups:read", "dm": "im:read", "mpim": "mpim:read"}
+HISTORY = {"public": "channels:history", "private": "groups:history", "dm": "im:history", "mpim": "mpim:history"}
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a message says."""
+
+    text: str
+    markdown: str
+    blocks: list[dict[str, Any]] | None
+    metadata: dict[str, Any] | None
+
+
+def visible(world: World, channel: str, error: str = "channel_not_found") -> Channel:
+    """Return a channel that the bot can see: its own, and all public ones. Raises `Refusal`."""
+    found = world.channels.get(channel)
+    if found is None or (found.kind != "public" and BOT not in found.members):
+        raise Refusal(error)
+    return found
+
+
+def writable(world: World, call: Call, channel: str) -> Channel:
+    """Return a channel that the bot may write to; somebody's id stands for the DM with them. Raises `Refusal`."""
+    user = world.users.get(channel)
+    if user and not user.bot:
+        return world.dm(channel)
+    found = visible(world, channel)
+    if found.archived:
+        raise Refusal("is_archived")
+    if BOT not in found.members and "chat:write.public" not in call.token.scopes:
+        raise Refusal("not_in_channel")
+    if found.locked:
+        raise Refusal("restricted_action")
+    return found
+
+
+def readable(world: World, call: Call, channel: str) -> Channel:
+    """Return a channel whose messages the bot may read. Raises `Refusal`."""
+    found = visible(world, channel)
+    need(call.token, {HISTORY[found.kind]})
+    if BOT not in found.members:
+        raise Refusal("not_in_channel")
+    return found
+
+
+def thread_of(world: World, channel: str, thread: Any) -> str:
+    """Return the root's ts that a message is written under. Raises `Refusal`."""
+    if not thread:
+        return ""
+    root = world.messages.get((channel, str(thread)))
+    if root is None or root.only:
+        raise Refusal("thread_not_found")
+    if root.thread:
+        # Slack takes a reply's ts and makes a mess of it: "Avoid using a reply's ts value".
+        raise Refusal("cannot_reply_to_message")
+    return root.ts
+
+
+def content(call: Call, *, most: int = limits.TEXT, weighed: bool = True) -> Content:
+    """Return what a message is to say. Raises `Refusal`."""
+    text, markdown = call.get("text") or "", call.get("markdown_text") or ""
+    blocks = blocks_of(call)
+    if markdown and (text or blocks):
+        raise Refusal("markdown_text_conflict")
+    if units(text) > most or units(markdown) > limits.MARKDOWN:
+        raise Refusal("msg_too_long")
+    if blocks and weighed and (error := too_long(blocks)):
+        raise Refusal(error)
+    if not (text.strip() or markdown.strip() or blocks):
+        raise Refusal("no_text")
+    return Content(text, markdown, blocks, metadata(call))
+
+
+def blocks_of(call: Call, name: str = "blocks") -> list[dict[str, Any]] | None:
+    """Return the blocks of a call, checked. Raises `Refusal`."""
+    blocks = call.parsed(name, "invalid_blocks_format")
+    if blocks is not None:
+        checked(blocks, f"/{name}")
+    return blocks
+
+
+def checked(blocks: Any, where: str = "/blocks", surface: Surface = "message", error: str = "invalid_blocks") -> None:
+    """Refuse blocks that are not well. Raises `Refusal`."""
+    if not isinstance(blocks, list):
+        raise Refusal("invalid_blocks_format")
+    if found := objections(blocks, surface, where):
+        raise Refusal(error, *found, errors=[one.removeprefix("[ERROR] ") for one in found])
+
+
+def metadata(call: Call) -> dict[str, Any] | None:
+    """Return the metadata of a call; an empty one takes away what was there. Raises `Refusal`."""
+    given = call.parsed("metadata", "invalid_metadata_format")
+    if given is None or given == {}:
+        return given
+    well = isinstance(given, dict) and set(given) == {"event_type", "event_payload"}
+    if not well or not isinstance(given["event_type"], str) or not given["event_type"]:
+        raise Refusal("invalid_metadata_format")
+    if not isinstance(given["event_payload"], dict):
+        raise Refusal("invalid_metadata_schema")
+    if len(json.dumps(given).encode()) > limits.METADATA_BYTES:
+        raise Refusal("metadata_too_large")
+    return given

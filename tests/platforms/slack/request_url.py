@@ -1,0 +1,72 @@
+"""The Events API over HTTP: signed requests to the app's request URL, with Slack's retry headers."""
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import aiohttp
+
+from tests.platforms.slack import limits
+from tests.platforms.slack.clock import Clock
+from tests.platforms.slack.delivery import Delivery, first
+from tests.platforms.slack.signing import signed
+
+_REASONS = {"timeout": "http_timeout", "connection_closed": "connection_failed"}
+_FORM = "application/x-www-form-urlencoded"
+
+
+@dataclass
+class RequestUrl:
+    """What goes to the app over HTTP: `delivery.Transport`."""
+
+    clock: Clock
+    session: aiohttp.ClientSession
+    secret: str
+    url: str = ""
+    """Where the app listens, such as http://127.0.0.1:3000/slack/events."""
+
+    async def send(self, delivery: Delivery) -> str:
+        """Post it, and wait 3 s by the clock for a 200."""
+        kind, body = encoded(delivery)
+        headers = signed(self.secret, body) | {"Content-Type": kind}
+        if delivery.attempt:
+            headers["X-Slack-Retry-Num"] = str(delivery.attempt)
+            headers["X-Slack-Retry-Reason"] = _REASONS.get(delivery.reason, delivery.reason)
+        delivery.sent.append(time.monotonic())
+        posting = asyncio.ensure_future(self.post(body, headers))
+        try:
+            await first(posting, self.clock.sleep(limits.ACK_SECONDS))
+            if not posting.done():
+                return "timeout"
+            status, answer = posting.result()
+        except aiohttp.ClientError:
+            return "connection_failed"
+        finally:
+            posting.cancel()
+        if status == 200:
+            delivery.acknowledge(answer)
+        return "" if status == 200 else "http_error"
+
+    async def post(self, body: str, headers: dict[str, str]) -> tuple[int, Any]:
+        """Send anything to the app, and return what it answers. Raises `aiohttp.ClientError`."""
+        async with self.session.post(self.url or "http://127.0.0.1:1/", data=body.encode(), headers=headers) as answer:
+            text = await answer.text()
+            found = json.loads(text) if text and answer.content_type == "application/json" else text
+            return answer.status, found
+
+
+def encoded(delivery: Delivery) -> tuple[str, str]:
+    """Return the content type and the body: events are JSON, interactions a form with JSON in it, commands a form."""
+    if delivery.kind == "events_api":
+        return "application/json", json.dumps(delivery.payload)
+    if delivery.kind == "interactive":
+        return _FORM, urlencode({"payload": json.dumps(delivery.payload)})
+    return _FORM, urlencode(delivery.payload)
+
+
+def verification(challenge: str) -> str:
+    """Return the body with which Slack verifies a request URL when it is set."""
+    return json.dumps({"token": "deprecated", "challenge": challenge, "type": "url_verification"})

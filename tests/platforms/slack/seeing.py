@@ -1,0 +1,222 @@
+"""What a person sees in a channel, as plain text that reads like a conversation.
+
+#general
+Ana: @footnote When was the lighthouse built?
+  Footnote: It was built in 1887. [1]
+    [1] Lighthouse <https://skarholm.example/light.md>
+    [Evidence] [Ask a person]
+  Footnote (only you see this): Thank you.
+  … Footnote is checking 2 statements
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tests.platforms.markup import markdown_words, slack_words
+from tests.platforms.slack.world import Message, View, World
+
+_TOKEN = re.compile(r"<([^<>\n|]*)(?:\|([^<>\n]*))?>")
+_LINK = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<?(https?://[^\s)>]+)>?\)")
+_SIGNS = {"pending": "○", "in_progress": "◌", "complete": "✓", "error": "✗"}
+
+
+def transcript(world: World, channel: str, by: str) -> str:
+    """Return all that somebody sees of a channel now, its threads opened."""
+    place = world.channels[channel]
+    if by not in place.members:
+        return ""
+    lines = [f"#{place.name}" if place.name else "(direct message)"]
+    for message in _tops(world, channel, by):
+        lines += _lines(message, world, "")
+        for reply in _replies(world, message, by):
+            lines += _lines(reply, world, "  ")
+        status = world.statuses.get((channel, message.ts))
+        if status and world.clock.now() < status.until:
+            lines.append(f"  … Footnote {status.text}")
+    return "\n".join(lines)
+
+
+def _tops(world: World, channel: str, by: str) -> list[Message]:
+    return [one for one in _here(world, channel, by) if not one.thread or one.broadcast]
+
+
+def _replies(world: World, root: Message, by: str) -> list[Message]:
+    return [one for one in _here(world, root.channel, by) if one.thread == root.ts]
+
+
+def _here(world: World, channel: str, by: str) -> list[Message]:
+    found = [one for (where, _), one in world.messages.items() if where == channel and one.only in {"", by}]
+    return sorted(found, key=lambda one: one.ts)
+
+
+def _lines(message: Message, world: World, indent: str) -> list[str]:
+    user = world.users.get(message.user)
+    name = user.name.title() if user else "Slackbot"
+    marks = " (only you see this)" if message.only else ""
+    body = said(message, world)
+    if message.edited:
+        body = [*body[:-1], f"{body[-1]} (edited)"] if body else ["(edited)"]
+    first, *rest = body or [""]
+    lines = [f"{indent}{name}{marks}: {first}", *(f"{indent}  {line}" for line in rest)]
+    reactions = [f":{name}: {len(users)}" for name, users in message.reactions.items() if users]
+    return [*lines, f"{indent}  {' '.join(reactions)}"] if reactions else lines
+
+
+def said(message: Message, world: World) -> list[str]:
+    """Return the lines of a message."""
+    lines = list(_streamed(message, world)) if message.stream else []
+    lines += [line for block in message.blocks for line in _block(block, world)]
+    if message.markdown:
+        lines += _markdown(message.markdown, world)
+    if not lines and message.text:
+        lines += _mrkdwn(message.text, world).split("\n")
+    return lines
+
+
+def words(message: Message, world: World) -> str:
+    """Return what a message says but for what can be pressed."""
+    return "\n".join(line for line in said(message, world) if not re.fullmatch(r"(\[[^\]]+\] ?)+", line.strip("* ")))
+
+
+def _streamed(message: Message, world: World) -> Iterator[str]:
+    stream = message.stream
+    assert stream
+    if stream.plan:
+        yield f"» {stream.plan}"
+    for kind, part in stream.parts:
+        if kind == "text":
+            yield from _markdown(part, world)
+        elif kind == "blocks":
+            yield from (line for block in part for line in _block(block, world))
+        else:
+            yield from _task(stream.tasks[part], world)
+    if stream.state == "streaming":
+        yield "▌"
+
+
+def _task(task: dict[str, Any], world: World) -> Iterator[str]:
+    yield f"{_SIGNS[task.get('status', 'pending')]} {task['title']}"
+    for name in ("details", "output"):
+        value = task.get(name)
+        if isinstance(value, dict):
+            yield from (f"  {line}" for line in _rich(value, world))
+        elif value:
+            yield from (f"  {line}" for line in _markdown(value, world))
+    yield from (f"  {one['text']} <{one['url']}>" for one in task.get("sources", ()))
+
+
+def _block(block: dict[str, Any], world: World) -> Iterator[str]:
+    match block["type"]:
+        case "section":
+            for item in filter(None, [block.get("text"), *block.get("fields", ())]):
+                yield from _text(item, world).split("\n")
+            if "accessory" in block:
+                yield _pressable(block["accessory"])
+        case "header" | "alert":
+            yield from _text(block["text"], world).split("\n")
+        case "context":
+            yield " ".join(_text(one, world) if "text" in one else f"({one['alt_text']})" for one in block["elements"])
+        case "actions" | "context_actions":
+            yield " ".join(map(_pressable, block["elements"]))
+        case "markdown":
+            yield from _markdown(block["text"], world)
+        case "divider":
+            yield "---"
+        case "rich_text":
+            yield from _rich(block, world)
+        case "task_card":
+            yield from _task(block, world)
+        case "plan":
+            yield f"» {block['title']}"
+            yield from (line for task in block.get("tasks", ()) for line in _task(task, world))
+        case "table":
+            for row in block["rows"]:
+                yield " | ".join(one["text"] if "text" in one else " ".join(_rich(one, world)) for one in row)
+        case "image":
+            yield f"({block['alt_text']} <{block['image_url']}>)"
+        case "input":
+            yield f"{_text(block['label'], world)}: {_field(block['element'])}"
+
+
+def _text(item: dict[str, Any], world: World) -> str:
+    return item["text"] if item["type"] == "plain_text" else _mrkdwn(item["text"], world)
+
+
+def _pressable(element: dict[str, Any]) -> str:
+    if element["type"] == "feedback_buttons":
+        names = (element[name]["text"]["text"] for name in ("positive_button", "negative_button"))
+        return " ".join(f"[{name}]" for name in names)
+    if element["type"] == "image":
+        return f"({element['alt_text']} <{element['image_url']}>)"
+    where = f" <{element['url']}>" if "url" in element else ""
+    return f"[{element['text']['text']}{where}]" if "text" in element else _field(element)
+
+
+def _field(element: dict[str, Any]) -> str:
+    options = [one["text"]["text"] for one in element.get("options", ())]
+    return f"[{' / '.join(options)}]" if options else "[_____]"
+
+
+def _rich(value: dict[str, Any], world: World) -> list[str]:
+    if "elements" not in value:
+        return [_inline(value, world)]
+    if value["type"] in {"rich_text", "rich_text_list"}:
+        mark = "• " if value["type"] == "rich_text_list" else ""
+        return [f"{mark}{line}" for element in value["elements"] for line in _rich(element, world)]
+    text = "".join(_inline(element, world) for element in value["elements"])
+    mark = "> " if value["type"] == "rich_text_quote" else ""
+    return [f"{mark}{line}" for line in text.removesuffix("\n").split("\n")]
+
+
+def _inline(element: dict[str, Any], world: World) -> str:
+    match element["type"]:
+        case "text":
+            return slack_words(element["text"].replace("&", "&amp;"))
+        case "link":
+            return f"{element.get('text', element['url'])} <{element['url']}>"
+        case "citation":
+            return f"[{element['index']}: {element['text']} <{element['url']}>]"
+        case "user":
+            return _name(f"@{element['user_id']}", world)
+        case "broadcast":
+            return f"@{element['range']}"
+    return f"({element['type']})"
+
+
+def _mrkdwn(text: str, world: World) -> str:
+    def token(found: re.Match[str]) -> str:
+        target, label = found[1], found[2]
+        if target[:1] in {"@", "#", "!"}:
+            return _name(target, world)
+        return f"{label} <{target}>" if label else f"<{target}>"
+
+    plain = slack_words(_TOKEN.sub(lambda found: token(found).replace("<", "\0").replace(">", "\1"), text))
+    plain = re.sub(r"(?<![\w*])\*(\S(?:[^*\n]*\S)?)\*(?![\w*])", r"\1", plain)
+    return re.sub(r"(?<![\w_])_(\S(?:[^_\n]*\S)?)_(?![\w_])", r"\1", plain).replace("\0", "<").replace("\1", ">")
+
+
+def _name(target: str, world: World) -> str:
+    if target[0] == "@":
+        user = world.users.get(target[1:])
+        return f"@{user.name if user else target[1:]}"
+    if target[0] == "#":
+        place = world.channels.get(target[1:])
+        return f"#{place.name if place else target[1:]}"
+    return f"@{target[1:]}"
+
+
+def _markdown(text: str, world: World) -> list[str]:
+    del world
+    linked = _LINK.sub(lambda found: f"{found[1]} \0{found[2]}\1", text)
+    shown = markdown_words(re.sub(r"(?<!\\)\*\*((?:\\.|[^*\\])+)\*\*", r"\1", linked))
+    return [line for line in shown.replace("\0", "<").replace("\1", ">").split("\n") if line.strip()]
+
+
+def modal(view: View, world: World) -> str:
+    """Return what somebody sees of a modal."""
+    lines = [f"= {view.body['title']['text']} ="] if "title" in view.body else ["= Home ="]
+    lines += [line for block in view.body["blocks"] for line in _block(block, world)]
+    lines += [f"! {error}" for error in view.errors.values()]
+    ends = [view.body[name]["text"] for name in ("close", "submit") if name in view.body]
+    return "\n".join([*lines, " ".join(f"[{end}]" for end in ends)] if ends else lines)

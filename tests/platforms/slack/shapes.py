@@ -1,0 +1,131 @@
+"""What JSON may look like, in small parts that are put together: each finds what Slack would object to.
+
+Lengths are counted as UTF-16 does, which is never less than Slack's count. Objections are worded as Slack words them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from typing import Any
+
+Check = Callable[[Any, str], Iterator[str]]
+"""Given a value and where it stands, it yields objections."""
+
+
+def units(text: str) -> int:
+    """Return a length in UTF-16 units."""
+    return len(text.encode("utf-16-le", "replace")) // 2
+
+
+def wrong(where: str, what: str) -> str:
+    return f"[ERROR] {what} [json-pointer:{where}]"
+
+
+def string(most: int = 10**9, least: int = 1) -> Check:
+    """Return what checks a text's length."""
+
+    def check(value: Any, where: str) -> Iterator[str]:
+        if not isinstance(value, str):
+            yield wrong(where, "must be a string")
+        elif units(value) > most:
+            yield wrong(where, f"must be less than {most + 1} characters")
+        elif units(value) < least:
+            yield wrong(where, f"must be more than {least - 1} characters")
+
+    return check
+
+
+def url(most: int = 3_000) -> Check:
+    """Return what checks an address."""
+
+    def check(value: Any, where: str) -> Iterator[str]:
+        found = list(string(most)(value, where))
+        if not found and (not value.startswith(("http://", "https://")) or any(char.isspace() for char in value)):
+            found.append(wrong(where, "must be a valid URL"))
+        yield from found
+
+    return check
+
+
+def choice(*values: Any) -> Check:
+    """Return what checks for one of these values."""
+
+    def check(value: Any, where: str) -> Iterator[str]:
+        if value not in values:
+            yield wrong(where, f"must be one of: {', '.join(map(str, values))}")
+
+    return check
+
+
+def kind(of: type, *, least: float | None = None, most: float | None = None) -> Check:
+    """Return what checks a value's type, and of numbers the range."""
+
+    def check(value: Any, where: str) -> Iterator[str]:
+        number = of in {int, float}
+        if not isinstance(value, (int, float) if of is float else of) or (number and isinstance(value, bool)):
+            yield wrong(where, f"must be a {of.__name__}")
+        elif (least is not None and value < least) or (most is not None and value > most):
+            yield wrong(where, f"must be between {least} and {most}")
+
+    return check
+
+
+def several(each: Check, most: int = 10**9, least: int = 1) -> Check:
+    """Return what checks an array."""
+
+    def check(value: Any, where: str) -> Iterator[str]:
+        if not isinstance(value, list):
+            yield wrong(where, "must be an array")
+            return
+        if len(value) > most:
+            yield wrong(where, f"no more than {most} items allowed")
+        if len(value) < least:
+            yield wrong(where, f"no fewer than {least} items allowed")
+        for number, item in enumerate(value):
+            yield from each(item, f"{where}/{number}")
+
+    return check
+
+
+def fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+    """Return what checks an object's fields: no other may be there."""
+    known = {**required, **(optional or {})}
+
+    def check(value: Any, where: str) -> Iterator[str]:
+        if not isinstance(value, dict):
+            yield wrong(where, "must be an object")
+            return
+        for name in required:
+            if name not in value:
+                yield wrong(where, f"missing required field: {name}")
+        for name, item in value.items():
+            if name in known:
+                yield from known[name](item, f"{where}/{name}")
+            else:
+                yield wrong(where, f"invalid additional property: {name}")
+
+    return check
+
+
+def typed(kinds: Mapping[str, Check]) -> Check:
+    """Return what checks an object by its type."""
+
+    def check(value: Any, where: str) -> Iterator[str]:
+        name = value.get("type") if isinstance(value, dict) else None
+        if not isinstance(name, str):
+            yield wrong(where, "missing required field: type")
+        elif name not in kinds:
+            yield wrong(f"{where}/type", f"unsupported type: {name}")
+        else:
+            yield from kinds[name](value, where)
+
+    return check
+
+
+def shape(name: str, required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+    """Return what checks an object of a type."""
+    return fields({"type": choice(name), **required}, optional)
+
+
+def one_of(value: Mapping[str, Any], names: Set[str], where: str) -> Iterator[str]:
+    """Object if not exactly one of the fields is there."""
+    if len(names & set(value)) != 1:
+        yield wrong(where, f"exactly one required of: {', '.join(sorted(names))}")

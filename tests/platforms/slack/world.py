@@ -1,0 +1,188 @@
+"""What is in a workspace: people, channels, messages, streams, views. Plain data, which the server changes."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tests.platforms.slack.calls import Token
+from tests.platforms.slack.clock import Clock
+
+TEAM, APP, BOT, BOT_ID = "T1", "A0FOOTNOTE", "U0BOT", "B0BOT"
+OTHER_TEAM = "T2"
+BOT_TOKEN = "xoxb-111-222-FAKEBOTTOKENNEVERLOGGED"
+APP_TOKEN = "xapp-1-A0FOOTNOTE-333-FAKEAPPTOKENNEVERLOGGED"
+SIGNING_SECRET = "fakesigningsecretneverlogged0000"
+SECRETS = (BOT_TOKEN, APP_TOKEN, SIGNING_SECRET, "FAKETRIGGERNEVERLOGGED", "FAKEHOOKNEVERLOGGED")
+"""Whoever finds one of these in a log has found a leak; the last two stand in trigger ids and response_urls."""
+SCOPES = frozenset(
+    "app_mentions:read assistant:write channels:history channels:read chat:write commands groups:history groups:read "
+    "im:history im:read im:write mpim:history mpim:read reactions:read reactions:write team:read users:read".split()
+)
+Kind = Literal["public", "private", "dm", "mpim"]
+
+
+@dataclass
+class User:
+    id: str
+    name: str
+    team: str = TEAM
+    bot: bool = False
+    admin: bool = False
+    guest: bool = False
+    locale: str = "en-US"
+
+
+@dataclass
+class Channel:
+    id: str
+    name: str
+    kind: Kind = "public"
+    members: set[str] = field(default_factory=set)
+    archived: bool = False
+    externally: bool = False
+    """Whether it is shared with other organisations."""
+    within: bool = False
+    """Whether it is shared with other workspaces of the same organisation."""
+    old_names: list[str] = field(default_factory=list)
+    locked: bool = False
+    """Whether only admins may post."""
+
+
+@dataclass
+class Stream:
+    """What a streamed message is besides a message."""
+
+    began: float
+    display: str = "timeline"
+    mode: str = ""
+    """markdown_text or chunks: what it began with."""
+    state: Literal["streaming", "complete", "expired", "stopped_by_user"] = "streaming"
+    plan: str = ""
+    parts: list[tuple[str, Any]] = field(default_factory=list)
+    """In order: ("text", Markdown), ("task", its id), ("blocks", blocks)."""
+    tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+@dataclass
+class Message:
+    ts: str
+    channel: str
+    user: str
+    text: str = ""
+    thread: str = ""
+    """The root's ts; empty for messages of the channel itself."""
+    markdown: str = ""
+    """What was given as markdown_text."""
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+    metadata: dict[str, Any] | None = None
+    only: str = ""
+    """Who alone sees it; empty for all."""
+    edited: str = ""
+    """When, as a ts, if readers are shown that it was."""
+    edits: int = 0
+    stream: Stream | None = None
+    unfurls: bool = False
+    """Whether a client would fetch previews of its links."""
+    broadcast: bool = False
+    reactions: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def root(self) -> str:
+        return self.thread or self.ts
+
+
+@dataclass
+class View:
+    id: str
+    user: str
+    body: dict[str, Any]
+    hash: str
+    root: str
+    previous: str = ""
+    errors: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Status:
+    text: str
+    loading: list[str]
+    until: float
+
+
+@dataclass
+class World:
+    """Everything there is, and how it is found."""
+
+    clock: Clock
+    users: dict[str, User] = field(default_factory=dict)
+    channels: dict[str, Channel] = field(default_factory=dict)
+    messages: dict[tuple[str, str], Message] = field(default_factory=dict)
+    """By channel and ts."""
+    gone: dict[tuple[str, str], Message] = field(default_factory=dict)
+    views: dict[str, list[View]] = field(default_factory=dict)
+    """By user what is open, the topmost last."""
+    homes: dict[str, View] = field(default_factory=dict)
+    statuses: dict[tuple[str, str], Status] = field(default_factory=dict)
+    """By channel and thread."""
+    sessions: dict[tuple[str, str], str] = field(default_factory=dict)
+    prompts: dict[tuple[str, str], list[dict[str, str]]] = field(default_factory=dict)
+    titles: dict[tuple[str, str], str] = field(default_factory=dict)
+    tokens: dict[str, Token] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    def number(self) -> int:
+        return next(self._numbers)
+
+    def ts(self) -> str:
+        """Return a timestamp that none had before."""
+        return f"{int(self.clock.now())}.{self.number():06}"
+
+    def dm(self, user: str) -> Channel:
+        """Return the bot's DM with somebody, open or opened now."""
+        made = Channel(f"D{user}", "", "dm", {user, BOT})
+        return self.channels.setdefault(made.id, made)
+
+    def add(self, message: Message) -> Message:
+        self.messages[message.channel, message.ts] = message
+        return message
+
+    def thread(self, channel: str, root: str) -> list[Message]:
+        """Return a root and its replies that everybody sees, oldest first."""
+        found = [one for one in self._sorted(channel) if one.root == root]
+        return [one for one in found if not one.only]
+
+    def top(self, channel: str) -> list[Message]:
+        """Return what everybody sees in a channel outside of threads, oldest first."""
+        return [one for one in self._sorted(channel) if (not one.thread or one.broadcast) and not one.only]
+
+    def _sorted(self, channel: str) -> Iterator[Message]:
+        here = (one for (where, _), one in self.messages.items() if where == channel)
+        return iter(sorted(here, key=lambda one: one.ts))
+
+    def ours(self) -> list[Message]:
+        """Return what the bot wrote and is there, oldest first."""
+        return sorted((one for one in self.messages.values() if one.user == BOT), key=lambda one: one.ts)
+
+
+def town(clock: Clock) -> World:
+    """Return a workspace with three people and an admin, three channels of theirs, and one of each other kind."""
+    world = World(clock)
+    names = {"U1": "ana", "U2": "ben", "U3": "cleo", "U9": "admin", "UX": "xenia"}
+    for user, name in names.items():
+        world.users[user] = User(user, name, OTHER_TEAM if user == "UX" else TEAM, admin=user == "U9")
+    world.users[BOT] = User(BOT, "footnote", bot=True)
+    everybody = {"U1", "U2", "U3", "U9", BOT}
+    for channel, name in {"C1": "general", "C2": "harbour", "C3": "random"}.items():
+        world.channels[channel] = Channel(channel, name, members=set(everybody))
+    world.channels["C4"] = Channel("C4", "elsewhere", members={"U1", "U2"})
+    world.channels["C5"] = Channel("C5", "with-others", members={*everybody, "UX"}, externally=True)
+    world.channels["C6"] = Channel("C6", "closed", members=set(everybody), archived=True)
+    world.channels["G1"] = Channel("G1", "secret", "private", {"U1", "U2", BOT})
+    world.channels["G2"] = Channel("G2", "not-ours", "private", {"U1", "U2"})
+    world.channels["G3"] = Channel("G3", "mpdm-ana--ben--footnote-1", "mpim", {"U1", "U2", BOT})
+    world.tokens[BOT_TOKEN] = Token(BOT_TOKEN, "bot", set(SCOPES))
+    world.tokens[APP_TOKEN] = Token(APP_TOKEN, "app", {"connections:write"})
+    return world
