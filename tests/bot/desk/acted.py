@@ -1,5 +1,6 @@
 """A record in memory and a platform that notes what it is told, for tests of what people do with an answer."""
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -179,9 +180,11 @@ class Record:
         return tuple(row for row in self.rows.values() if row.conversation == conversation)[-limit:]
 
     async def turn(self, turn_id: str) -> tuple[LogEntry, ...]:
+        await asyncio.sleep(0)
         return tuple(entry for entry in self.log if entry.turn_id == turn_id)
 
     async def append(self, *entries: LogEntry) -> None:
+        await asyncio.sleep(0)  # as a real one lets others run
         if self.broken:
             raise self.broken
         self.log += [replace(entry, body=storable(entry.body)) for entry in entries]
