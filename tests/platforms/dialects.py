@@ -5,19 +5,24 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from bot.discord import escaping as discord_escaping
+from bot.discord.limits import CONTENT
+from bot.showing.parts import Limits
 from bot.slack import escaping as slack_escaping
+from bot.slack.limits import SECTIONS
 from tests.platforms.reading import Reader, discord, slack
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """A platform's name and ways of writing."""
+    """A platform's name and ways of writing, and what its server takes, counted as its documents say."""
 
     name: Literal["slack", "discord"]
     read: Reader
     escape: Callable[[str], str]
     link: Callable[[str, str], str]
     """Of a title and an address."""
+    limits: Limits
+    """What we fit messages into."""
     message: int
     """How many characters a message may have in sum."""
     part: int
@@ -27,11 +32,29 @@ class Dialect:
 
     def smaller(self, message: int) -> "Dialect":
         """Return the same dialect with shorter messages."""
-        return replace(self, message=message, part=min(self.part, message))
+        part = min(self.part, message)
+        limits = replace(self.limits, message=message, part=part)
+        return replace(self, message=message, part=part, limits=limits)
 
 
-SLACK = Dialect("slack", slack, slack_escaping.escaped, slack_escaping.link, message=12_000, part=3_000, parts=50)
+SLACK = Dialect(
+    "slack",
+    slack,
+    slack_escaping.escaped,
+    slack_escaping.link,
+    SECTIONS,
+    message=12_000,
+    part=3_000,
+    parts=50,
+)
 DISCORD = Dialect(
-    "discord", discord, discord_escaping.escaped, discord_escaping.link, message=2_000, part=2_000, parts=1
+    "discord",
+    discord,
+    discord_escaping.escaped,
+    discord_escaping.link,
+    CONTENT,
+    message=2_000,
+    part=2_000,
+    parts=1,
 )
 DIALECTS = {dialect.name: dialect for dialect in (SLACK, DISCORD)}

@@ -112,8 +112,10 @@ class FakeServer:
     async def say(
         self, text: str, *, user: str = "U1", channel: str = "C1", thread: str = "", dm: bool = False, **more: Any
     ) -> str:
-        """Write a message, and hand the event out. `more`: `only_asker`, `unasked`, `task`, `mentioned`."""
+        """Write a message, and hand the event out. `more`: `only_asker`, `unasked`, `task`; `silent` hands out none."""
         message = self._new(channel, thread, user, (text,))
+        if more.pop("silent", False):
+            return message.id
         event = {"type": "asked", "message": message.id, "text": text, "user": user, "channel": channel}
         self._sent[message.id] = event | {"thread": thread, "dm": dm, **more}
         await self._hand_out(self._sent[message.id])
@@ -163,7 +165,7 @@ class FakeServer:
         """Return the arguments of every call of a name."""
         return [facts for called, facts in self.received if called == name]
 
-    async def until(self, holds: Callable[["FakeServer"], object], seconds: float = 10) -> None:
+    async def until(self, holds: Callable[["FakeServer"], object], seconds: float = 4) -> None:
         """Wait until something holds of the server."""
         try:
             async with asyncio.timeout(seconds):

@@ -1,8 +1,11 @@
-"""A view as the fake platform's messages: rendered, escaped, and split to what a message may hold."""
+"""A page of a view as a message of the fake platform: each part one text, every run escaped as the very last step."""
 
 from dataclasses import dataclass
 
-from bot.showing.view import Source, View
+from bot.showing.evidence import fit_evidence
+from bot.showing.fitting import fit
+from bot.showing.parts import Page, Part, Run, Style
+from bot.showing.view import EvidenceView, View
 from tests.platforms.dialects import Dialect
 
 
@@ -16,38 +19,26 @@ class Rendered:
 
 def rendered(view: View, dialect: Dialect) -> tuple[Rendered, ...]:
     """Return the messages that show a view."""
-    pieces = [dialect.escape(piece) for line in _lines(view) for piece in _pieces(line, dialect.part // 3)]
-    links = [_source(source, dialect) for source in (*view.sources, *view.nearest)]
-    pages = _pages([line for line in (*pieces, *links) if line], dialect.part)
-    buttons = tuple((button.action.value, button.ticket) for button in view.buttons)
-    return (*(Rendered((page,)) for page in pages[:-1]), Rendered((pages[-1],), buttons))
+    return tuple(_rendered(page, dialect) for page in fit(view, dialect.limits))
 
 
-def _lines(view: View) -> list[str]:
-    claims = [f"{card.number}. {card.state} {card.text} {' '.join(card.sources)}" for card in view.claims]
-    sentences = [
-        f"{one.note} {one.text} ".lstrip() + "".join(f"[{number}]" for number in one.numbers) for one in view.sentences
-    ]
-    quote = [view.quote_label, view.quote.quote, view.quote.title] if view.quote else []
-    head = [view.status, view.notice, *claims, view.collapsed, *quote, view.text]
-    return [*head, *sentences, view.left_out, view.nearest_label]
+def evidence(view: EvidenceView, language: str, dialect: Dialect) -> tuple[Rendered, ...]:
+    """Return the messages that show a turn's evidence."""
+    return tuple(_rendered(page, dialect) for page in fit_evidence(view, dialect.limits, language))
 
 
-def _source(source: Source, dialect: Dialect) -> str:
-    number = f"{dialect.escape(f'[{source.number}]')} " if source.number else ""
-    words = f" {dialect.escape(source.section)} {dialect.escape(source.quote)}"
-    return f"{number}{dialect.link(source.title, source.url)}{words}".rstrip()
+def _rendered(page: Page, dialect: Dialect) -> Rendered:
+    texts = [_text(part, dialect) for part in page.parts] or ["…"]
+    buttons = tuple((button.action.value, button.ticket) for row in page.rows for button in row)
+    # Where a message is one text, its parts are paragraphs of it.
+    return Rendered(tuple(texts) if dialect.parts > 1 else ("\n\n".join(texts),), buttons)
 
 
-def _pieces(text: str, size: int) -> list[str]:
-    return [text[start : start + size] for start in range(0, len(text), size)]
+def _text(part: Part, dialect: Dialect) -> str:
+    return "".join(_run(run, dialect) for run in part.runs)
 
 
-def _pages(lines: list[str], size: int) -> list[str]:
-    pages, page = list[str](), ""
-    for line in lines or ["…"]:
-        if page and len(page) + 1 + len(line) > size:
-            pages.append(page)
-            page = ""
-        page = f"{page}\n{line}" if page else line
-    return [*pages, page]
+def _run(run: Run, dialect: Dialect) -> str:
+    if run.url:
+        return dialect.link(run.text, run.url)
+    return f"<@{run.text}>" if run.style is Style.PERSON else dialect.escape(run.text)

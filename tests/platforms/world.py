@@ -30,6 +30,13 @@ PAGES = {
     "pier.md": {"title": "Pier", "": f"{ANSWERS[MADE]} In the storm of 1953 it was lost."},
     "tide.md": {"title": "Tides", "": ANSWERS[RISES]},
 }
+RULES = tuple(
+    f"Rule {number} of the harbour book says that no boat of type {number} may moor at quay {number} of the harbour of "
+    f"Skarholm while the bell of tower {number} rings for the boats that come home through the fog of the night."
+    for number in range(1, 41)
+)
+"""What makes an answer long, said whole by `systems.recite`."""
+BOOK = {"book.md": {"title": "The harbour book", "": " ".join(RULES)}}
 EVERYWHERE = {"corpus": [{"name": "handbook", "readers": ["*"]}]}
 
 

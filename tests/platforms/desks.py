@@ -1,0 +1,58 @@
+"""The real desk over an app, with the fake platform at it, as a server puts them together."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from bot.access import Asker
+from bot.app import App
+from bot.desk.acting import Acting
+from bot.desk.clock import Clock
+from bot.desk.opening import open_desk
+from bot.desk.permitted import Denied
+from bot.showing.view import EvidenceView
+from tests.platforms.fake_platform import FakePlatform, Press
+
+SOONER = 20
+"""So many times sooner than in a server do waits end here: for another attempt, for patience, for grace."""
+HASTY = Clock(sleep=lambda seconds: asyncio.sleep(seconds / SOONER))
+
+
+@asynccontextmanager
+async def opened_bot(
+    app: App, platform: FakePlatform, *, at_desk: Any = None, clock: Clock = HASTY
+) -> AsyncIterator[None]:
+    """Answer questions within the block. `at_desk` is what the desk sees, where it is not the platform itself."""
+    platforms = {platform.name: at_desk or platform}
+    platform.desk = desk = open_desk(app, platforms, clock=clock)
+    platform.press = pressing(Acting(app, platforms))
+    async with desk.running(), platform.connected():
+        yield
+
+
+def pressing(acting: Acting) -> Press:
+    """Return what buttons do, but for Stop and Retract."""
+
+    async def press(action: str, ticket: int, by: Asker) -> str:
+        try:
+            match action:
+                case "evidence":
+                    return _plain(await acting.evidence(ticket, by))
+                case "up" | "down":
+                    return await acting.feedback(ticket, by, action)
+                case "ask":
+                    return await acting.ask_person(ticket, by)
+                case "share":
+                    return await acting.share(ticket, by)
+        except Denied as denied:
+            return denied.words
+        raise AssertionError(f"there is no button {action!r}")
+
+    return press
+
+
+def _plain(view: EvidenceView) -> str:
+    items = [f"{item.claim}: {item.verdict} {item.reasoning}" for item in view.items]
+    sources = [f"[{source.number}] {source.title}: {source.quote}" for source in view.sources]
+    return "\n".join(filter(None, [view.heading, view.text, *items, *sources]))
