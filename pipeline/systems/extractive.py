@@ -4,6 +4,7 @@ Reads from top to bottom; each step is a pure function of `pipeline.extraction`,
 reach out through the kit.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,15 +55,16 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def consider(talk: Conversation, kit: Kit) -> Considered:
-    """Find and rank what could be quoted."""
+    """Find and rank what could be quoted. Reading the passages takes a while, in which others are not kept waiting."""
     question = resolve(talk)
     hits = await kit.search(SearchQuery(question.query), WIDER * kit.limits.passages)
     language = _language(talk.question, hits)
     found = candidates([hit for hit in hits if _speaks(hit, language)][: kit.limits.passages])
-    reading = asked(question.text, question.borrowed, language, hits)
+    reading = await asyncio.to_thread(asked, question.text, question.borrowed, language, hits)
     contexts = [candidate.context for candidate in found]
     cosines = await kit.compare(question.query, contexts) if reading.trust else [0.0] * len(found)
-    ranked = sorted(scored(reading, found, cosines), key=lambda one: one.score, reverse=True)
+    read = await asyncio.to_thread(scored, reading, found, cosines)
+    ranked = sorted(read, key=lambda one: one.score, reverse=True)
     return Considered(reading, hits, tuple(ranked), chance(reading, hits, ranked))
 
 
