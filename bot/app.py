@@ -138,7 +138,6 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
 
 
 def _store(settings: Settings, manifest: Manifest, stack: ExitStack) -> PassageStore:
-    threads = Threads.started(stack)
     options = settings.embedding.options
     embedder = open_embedder(settings.embedding.function, options)
     place = ChromaServer(settings.chroma.url) if settings.chroma.url else settings.home / "chroma"
@@ -146,6 +145,8 @@ def _store(settings: Settings, manifest: Manifest, stack: ExitStack) -> PassageS
     stack.callback(dense.close)
     lexical = LexicalIndex(settings.home / "lexical")
     stack.callback(lexical.close)
+    # They end first: what was cancelled may still be in the middle of a commit.
+    threads = Threads.started(stack)
     return PassageStore(manifest, dense, lexical, embedder, threads, own_first=settings.ranking.own_first)
 
 
