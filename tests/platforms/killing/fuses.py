@@ -1,0 +1,159 @@
+"""Wrappers that kill their process at a named point: SIGKILL, so that nothing is finished, flushed or closed.
+
+They are passed where the real things are passed, and do nothing else.
+"""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from bot.app import App
+from bot.desk.types import Posted, Question
+from bot.showing.view import View
+from pipeline.kit import Kit, System
+from pipeline.types import CitedSentence, Conversation, Status
+from storage.types import LogEntry
+
+Moment = Literal["before", "after"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where to die: before or after the n-th time that something is done. An empty name: nowhere."""
+
+    name: str = ""
+    moment: Moment = "before"
+    nth: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.moment} {self.name}" + (f" {self.nth}" if self.nth > 1 else "")
+
+
+NOWHERE = Point()
+
+
+@dataclass
+class Fuse:
+    """Counts what is done, and ends the process at its point."""
+
+    point: Point
+    seen: Counter[tuple[str, Moment]] = field(default_factory=Counter)
+    final: bool = False
+    """Whether the view that is being shown is the last of its question."""
+
+    def at(self, name: str, moment: Moment) -> None:
+        """Be somewhere, and perhaps die there."""
+        self.seen[name, moment] += 1
+        if (
+            name
+            and (name, moment) == (self.point.name, self.point.moment)
+            and self.seen[name, moment] == self.point.nth
+        ):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    async def around(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
+        """Do some work between its two points."""
+        self.at(name, "before")
+        done = await work()
+        self.at(name, "after")
+        return done
+
+
+@dataclass(frozen=True)
+class FusedQueue:
+    """The queue; `finished` hears of every question that is done."""
+
+    inner: Any
+    fuse: Fuse
+    finished: Callable[[str], Awaitable[None]]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    async def put(self, question: Any) -> Any:
+        return await self.fuse.around("put", lambda: self.inner.put(question))
+
+    async def note(self, ticket: int, **facts: Any) -> None:
+        for fact in facts:
+            self.fuse.at(f"note {fact}", "before")
+        await self.inner.note(ticket, **facts)
+        for fact in facts:
+            self.fuse.at(f"note {fact}", "after")
+
+    async def finish(self, ticket: int, outcome: str) -> None:
+        await self.fuse.around("finish", lambda: self.inner.finish(ticket, outcome))
+        row = await self.inner.get(ticket)
+        await self.finished(row.key)
+
+
+@dataclass(frozen=True)
+class FusedAudit:
+    """The log."""
+
+    inner: Any
+    fuse: Fuse
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    async def append(self, *added: LogEntry) -> Any:
+        kinds = [entry.kind.value for entry in added]
+        for kind in kinds:
+            self.fuse.at(kind, "before")
+        numbers = await self.inner.append(*added)
+        for kind in kinds:
+            self.fuse.at(kind, "after")
+        return numbers
+
+
+@dataclass(frozen=True)
+class FusedWire:
+    """The network between the platform's client and its server."""
+
+    inner: Any
+    fuse: Fuse
+
+    async def call(self, name: str, **facts: Any) -> Any:
+        final = f"final {name}" if self.fuse.final else ""
+        return await self.fuse.around(name, lambda: self.fuse.around(final, lambda: self.inner.call(name, **facts)))
+
+    async def ack(self, socket: Any, event: int) -> None:
+        await self.fuse.around("ack", lambda: self.inner.ack(socket, event))
+
+
+@dataclass(frozen=True)
+class FusedPlatform:
+    """The platform."""
+
+    inner: Any
+    fuse: Fuse
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    async def show(self, question: Question, view: View, posted: Posted) -> Posted:
+        self.fuse.final = view.done
+        return await self.fuse.around("show", lambda: self.inner.show(question, view, posted))
+
+
+def fused(system: System, fuse: Fuse) -> System:
+    """Return a system that may die before it begins, and after each sentence."""
+
+    async def answer(talk: Conversation, kit: Kit) -> Status:
+        async def say(sentence: CitedSentence) -> bool:
+            return await fuse.around("say", lambda: kit.say(sentence))
+
+        return await fuse.around("system", lambda: system(talk, replace(kit, say=say)))
+
+    return answer
+
+
+def rigged(app: App, fuse: Fuse, finished: Callable[[str], Awaitable[None]]) -> App:
+    """Return the app with a fuse in everything that is done in order."""
+    systems: Mapping[str, System] = {name: fused(system, fuse) for name, system in app.systems.items()}
+    queue: Any = FusedQueue(app.queue, fuse, finished)
+    audit: Any = FusedAudit(app.audit, fuse)
+    return replace(app, systems=systems, queue=queue, audit=audit)
