@@ -1,15 +1,17 @@
 """What is new in a view as chunks for a live message, which only ever grows; pure.
 
-The status and each claim are cards, which can be filled in later (`task_update`); sentences are text, which cannot be
-taken back. Every piece is escaped by itself, so that nothing pings or links wherever two of them meet.
+The status and each claim are cards, of which title and state can be set anew while details are only ever added to;
+sentences are text, which cannot be taken back. Every piece is escaped by itself, so that nothing pings or links
+wherever two of them meet.
 """
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from bot.showing.cutting import pieces
-from bot.showing.view import ClaimCard, ShownSentence, Source, View
+from bot.showing.view import ClaimCard, ShownSentence, View
 from bot.slack.buttons import buttons
 from bot.slack.escaping import escaped, escaped_markdown
 from bot.slack.limits import units
@@ -68,30 +70,31 @@ def grown(sent: Sent, view: View) -> tuple[list[Json], Sent]:
     after = Sent(tuple({**known, **cards}.items()), view.sentences, noticed, size)
     if after.size > MOST_BYTES:
         return [], sent
-    changed = [card for name, card in cards.items() if known.get(name) != card]
+    changed = [_update(card, known.get(name, {})) for name, card in cards.items() if known.get(name) != card]
     return [*changed, *([{"type": "markdown_text", "text": text}] if text else [])], after
 
 
 def _cards(view: View) -> Iterator[Json]:
     if view.status:
-        yield _task("status", view.status, "in_progress", _meanwhile(view))
+        yield _task("status", view.status, "in_progress")
     for card in view.claims[:MOST_CARDS]:
         yield _task(f"claim-{card.number}", say(f"claim_{card.state}", view.language), *_claim(card))
+    if view.quote and not view.sentences:
+        quoted = f"“{view.quote.quote}” ({view.quote.title})"
+        name = hashlib.sha256(quoted.encode("utf-8", "replace")).hexdigest()[:12]
+        yield _task(f"quote-{name}", view.quote_label or view.quote.title, "complete", quoted)
 
 
-def _meanwhile(view: View) -> str:
-    return f"{view.quote_label} {_quoted(view.quote)}".strip() if view.quote and not view.sentences else ""
-
-
-def _quoted(source: Source) -> str:
-    return f"“{source.quote}” ({source.title})"
+def _update(card: Json, known: Json) -> Json:
+    """Return what changes a card: details that it has are not said again."""
+    return {name: value for name, value in card.items() if name != "details" or not known.get("details")}
 
 
 def _claim(card: ClaimCard) -> tuple[str, str]:
     return CARD_STATES[card.state], " · ".join(filter(None, (card.text, ", ".join(card.sources))))
 
 
-def _task(name: str, title: str, status: str, details: str) -> Json:
+def _task(name: str, title: str, status: str, details: str = "") -> Json:
     made: Json = {"type": "task_update", "id": name, "title": _short(title), "status": status}
     return {**made, "details": _short(details)} if details.strip() else made
 

@@ -6,9 +6,9 @@ many messages as it needs. What only its asker sees is posted once, when it is w
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 
 from bot.desk.types import Heard, Place, Posted, Question, Ways
 from bot.platform import CannotPost, PlatformUnavailable, PostGone
@@ -83,13 +83,13 @@ class SlackPlatform:
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> Posted:
         """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
-        since, sent = datetime.now(UTC), list[str]()
+        sent = list[str]()
         for message in messages(View(0, text=text, mentions=tuple(people)), self._zone):
             key = secrets.token_hex(8)
             try:
                 answer = await self._call("chat.postMessage", **posting.post(place, message, mark(CALL, key)))
             except PlatformUnavailable as error:
-                found = Posted() if error.seconds is not None else await self._called(place, key, since)
+                found = Posted() if error.seconds is not None else await reading_back.called(self._call, place, key)
                 if not found:
                     raise
                 sent += found.messages
@@ -158,7 +158,7 @@ class SlackPlatform:
         """Post to one person: where they asked, as long as the address that came with it lives."""
         if question.handle:
             try:
-                await self._call.respond(question.handle, posting.response(message))
+                await self._call.respond(question.handle, posting.response(question.place, message))
             except CannotPost:
                 pass
             else:
@@ -179,7 +179,7 @@ class SlackPlatform:
         except NotStreaming:
             # It is live still: begun before a restart, or given up while Slack could not be reached.
             await self._streaming.end(question, ts, metadata)
-            await self._call("chat.update", patience=patience, **facts)
+            await _once_over(self._call("chat.update", patience=patience, **facts))
 
     async def _delete(self, question: Question, ts: str) -> None:
         if self._streaming.live(question, ts):
@@ -190,10 +190,7 @@ class SlackPlatform:
             return
         except NotStreaming:
             await self._streaming.end(question, ts, mark(ANSWER, question.key))
-            await self._call("chat.delete", channel=question.place.channel, ts=ts)
-
-    async def _called(self, place: Place, key: str, since: datetime) -> Posted:
-        return await reading_back.called(self._call, place, key, since)
+            await _once_over(self._call("chat.delete", channel=question.place.channel, ts=ts))
 
     async def _our_id(self) -> str:
         if not self._us:
@@ -203,6 +200,14 @@ class SlackPlatform:
     def _forget(self, question: Question) -> None:
         self._streaming.forget(question)
         self._shown.pop(question.key, None)
+
+
+async def _once_over(call: Awaitable[object]) -> None:
+    """Make a call that waits for the end of a live message, which comes by itself after some minutes."""
+    try:
+        await call
+    except NotStreaming as error:
+        raise PlatformUnavailable(str(error), seconds=SOON) from error
 
 
 def _with_doubt(error: PlatformUnavailable, sent: Sequence[str]) -> PlatformUnavailable:

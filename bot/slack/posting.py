@@ -38,10 +38,11 @@ def private(place: Place, user: str, message: Message) -> Json:
     return {**_thread(place), "user": user, **_shown(message)}
 
 
-def response(message: Message) -> Json:
-    """Return what is sent to the address that came with a command or an action."""
+def response(place: Place, message: Message) -> Json:
+    """Return what is sent to the address that came with a command or an action: one person sees it."""
+    where = {"thread_ts": place.thread} if place.thread else {}
     unfurl = {"unfurl_links": False, "unfurl_media": False}
-    return {"response_type": "ephemeral", "replace_original": False, **_shown(message), **unfurl}
+    return {"response_type": "ephemeral", "replace_original": False, **where, **_shown(message), **unfurl}
 
 
 def _thread(place: Place) -> Json:

@@ -34,11 +34,16 @@ async def posted(call: Calling, question: Question, us: str) -> Posted:
     return Posted(tuple(sorted([*found, *([] if found else unmarked[:1])], key=float)))
 
 
-async def called(call: Calling, place: Place, key: str, since: datetime) -> Posted:
-    """Return the call for help that has this key, if it stands there."""
-    oldest = f"{since.timestamp():.6f}"
-    found = [str(one["ts"]) async for one in _messages(call, place, oldest=oldest) if marked(one, CALL) == key]
-    return Posted(tuple(found[:1]))
+async def called(call: Calling, place: Place, key: str) -> Posted:
+    """Return the call for help that has this key, if it stands in a thread, or among the newest posts of a channel."""
+    looked = 0
+    async for message in _messages(call, place):
+        looked += 1
+        if marked(message, CALL) == key:
+            return Posted((str(message["ts"]),))
+        if not place.thread and looked == PAGE:  # a channel is read backwards
+            break
+    return Posted()
 
 
 async def heard(call: Calling, question: Question, us: str, most: int) -> tuple[Heard, ...]:
@@ -63,7 +68,8 @@ async def _messages(call: Calling, place: Place, *, oldest: str = "0") -> AsyncI
         except PostGone:
             return
         for message in page.get("messages") or ():
-            yield message
+            if not ("cursor" in facts and message.get("ts") == place.thread):  # it begins every page
+                yield message
         cursor = (page.get("response_metadata") or {}).get("next_cursor")
         if not cursor:
             return

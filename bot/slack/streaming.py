@@ -16,8 +16,8 @@ from bot.slack.calling import PATIENCE, Calling
 from bot.slack.chunks import Sent, grown, opening
 from bot.slack.refusals import NotStreaming
 
-REFUSED_SECONDS = 600.0
-"""How long no live message is begun after Slack refused one."""
+REFUSALS, REFUSED_SECONDS = 3, 600.0
+"""After how many refusals one after another no live message is begun, and for how long."""
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Streaming:
         """Take the way to Slack."""
         self._call = call
         self._live: dict[str, _Live] = {}
-        self._closed_until = 0.0
+        self._refused, self._closed_until = 0, 0.0
 
     def possible(self, question: Question) -> bool:
         """Return whether a question's answer can begin as a live message now: within the limits, and in a thread."""
@@ -56,6 +56,8 @@ class Streaming:
             PlatformUnavailable: Without `seconds` it may stand there.
         """
         made, sent = opening(view)
+        if not sent.cards:
+            return ""
         try:
             answer = await self._call("chat.startStream", patience=0.0, **_where(question), chunks=made)
         except PlatformUnavailable as error:
@@ -63,9 +65,11 @@ class Streaming:
                 raise
             return ""
         except (CannotPost, PostGone, NotStreaming):
-            self._closed_until = self._call.pacing.now() + REFUSED_SECONDS
+            self._refused += 1
+            if self._refused >= REFUSALS:
+                self._refused, self._closed_until = 0, self._call.pacing.now() + REFUSED_SECONDS
             return ""
-        ts = str(answer["ts"])
+        ts, self._refused = str(answer["ts"]), 0
         self._live[question.key] = _Live(ts, sent)
         return ts
 

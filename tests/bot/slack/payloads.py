@@ -1,0 +1,54 @@
+"""What of Slack's JSON a client reads, and in which way: so that tests can look for pings and links in all of it."""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from tests.platforms import markup
+
+
+def elements(blocks: Any, kind: str) -> list[dict[str, Any]]:
+    """Return all objects of a type anywhere in blocks, in order."""
+    return [one for one in walk(blocks) if one.get("type") == kind]
+
+
+def walk(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield all objects in JSON, in order."""
+    if isinstance(value, dict):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
+        yield from walk(item)
+
+
+def texts(blocks: Any) -> list[str]:
+    """Return all strings that are shown, but for addresses of links and what only programs read."""
+    shown = ("text", "title", "details", "output")
+    return [one[name] for one in walk(blocks) for name in shown if isinstance(one.get(name), str)]
+
+
+def addresses(blocks: Any) -> list[str]:
+    """Return the addresses that are linked to."""
+    return [one["url"] for one in walk(blocks) if "url" in one]
+
+
+def people(blocks: Any) -> list[str]:
+    """Return whom blocks mention."""
+    assert not [one for one in walk(blocks) if one.get("type") in {"broadcast", "usergroup", "channel"}]
+    return [one["user_id"] for one in elements(blocks, "user")]
+
+
+def lines(blocks: Any) -> list[str]:
+    """Return the text of each section and quote of rich text, and of each card's title."""
+    found = []
+    for one in walk(blocks):
+        if str(one.get("type")).startswith("rich_text_"):
+            found.append("".join(item.get("text") or f"@{item.get('user_id')}" for item in one["elements"]))
+        elif one.get("type") == "task_card":
+            found.append(one["title"])
+    return [markup.UNSEEN.sub("", line) for line in found]
+
+
+def harmful(strings: Any) -> list[str]:
+    """Return all pings and links that any client could make of these strings, each alone and all joined."""
+    strings = list(strings)
+    return list(chain.from_iterable((*markup.pings(one), *markup.links(one)) for one in (*strings, "".join(strings))))

@@ -1,0 +1,122 @@
+"""A Slack platform before the strict fake server, on a clock that jumps whenever the bot waits."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.access import Asker
+from bot.desk.types import Place, Posted, Question
+from bot.platform import PlatformUnavailable
+from bot.showing.view import Action, Button, ClaimCard, ShownSentence, Source, View
+from bot.slack.calling import Calling, web_client
+from bot.slack.pacing import Pacing
+from bot.slack.platform import SlackPlatform
+from bot.slack.rendering import messages
+from tests.platforms.slack.clock import ManualClock
+from tests.platforms.slack.server import FakeSlack, serve
+from tests.platforms.slack.world import BOT_TOKEN
+
+SENTENCES = tuple(ShownSentence(f"Sentence {n} of the answer.", (n,), paragraph=n == 3) for n in range(1, 5))
+SOURCES = tuple(
+    Source(n, f"Page {n}", "Part", datetime(2026, 3, n, tzinfo=UTC), f"https://e.org/{n}") for n in range(1, 5)
+)
+STOP = (Button(Action.STOP, "Stop", 7),)
+BEGUN = View(7, "en", "Looking into it …", buttons=STOP)
+_QUOTE = Source(0, "Page 1", url="https://e.org/1", quote="<!here> *Open*.")
+_CLAIMS = (ClaimCard(1, "checking"), ClaimCard(2, "checking"))
+_CHECKED = (ClaimCard(1, "supported", "It is open.", ("Page 1",)), ClaimCard(2, "unknown"))
+WAY = (
+    BEGUN,
+    replace(BEGUN, status="Searching …"),
+    replace(BEGUN, status="Found …", quote=_QUOTE, quote_label="Meanwhile:"),
+    replace(BEGUN, status="Looking …", quote=_QUOTE, quote_label="Meanwhile:", claims=_CLAIMS),
+    replace(BEGUN, status="Checking …", claims=_CHECKED),
+    *(replace(BEGUN, status="Writing …", claims=_CHECKED, sentences=SENTENCES[:n]) for n in range(1, 5)),
+)
+"""What is shown of a turn, one after the other."""
+FINAL = View(
+    7,
+    "en",
+    collapsed="Statements checked: 2, confirmed: 1.",
+    sentences=SENTENCES,
+    left_out="1 of 5 statements was left out.",
+    sources=SOURCES,
+    buttons=tuple(Button(one, one.value, 7) for one in (Action.EVIDENCE, Action.UP, Action.DOWN, Action.RETRACT)),
+    done=True,
+)
+NOTHING = Posted()
+LONG = replace(FINAL, sentences=tuple(ShownSentence("word " * 150 + f"{n}.", (1 + n % 4,)) for n in range(16)))
+"""An answer that takes several messages."""
+
+
+@dataclass
+class Shop:
+    """The platform, the server, and the clock of both."""
+
+    slack: FakeSlack
+    clock: ManualClock
+    platform: SlackPlatform
+    call: Calling
+
+    async def asked(self, text: str = "When?", *, channel: str = "C1", thread: str = "", **more: Any) -> Question:
+        """Return a question that somebody asks in a channel now."""
+        ts = await self.slack.acts.say(text, channel=channel, thread=thread)
+        return question(channel, ts, thread=thread, at=self.clock.now(), **more)
+
+    async def shown(self, asked: Question, view: View, posted: Posted = NOTHING) -> Posted:
+        """Show a view as the desk does: in doubt it asks what stands there, and it comes again."""
+        for _ in range(9):
+            try:
+                return await self.platform.show(asked, view, posted)
+            except PlatformUnavailable as error:
+                if error.seconds is None and self.platform.ways(asked).reads_back:
+                    posted = await self.found(asked) or posted
+                await self.clock.advance(error.seconds or 1)
+        raise AssertionError("it never came to be shown")
+
+    async def found(self, asked: Question) -> Posted:
+        """Ask what stands there, until that is known."""
+        for _ in range(9):
+            try:
+                return await self.platform.find(asked)
+            except PlatformUnavailable as error:
+                await self.clock.advance(error.seconds or 1)
+        raise AssertionError("it never came to be known")
+
+    async def told(self, asked: Question, *views: View) -> Posted:
+        """Show one view after the other."""
+        posted = Posted()
+        for view in views:
+            posted = await self.shown(asked, view, posted)
+        return posted
+
+    def whole(self, asked: Question, view: View) -> None:
+        """Hold what stands in answer to a question to a view: all of it, once, and marked."""
+        found = self.slack.acts.answers(asked.message)
+        assert [one.blocks for one in found] == [list(message.blocks) for message in messages(view)]
+        assert not any(one.stream for one in found)
+        marks = [one.metadata["event_payload"] for one in found]
+        assert marks == [{"key": asked.key, "page": page} for page in range(len(found))]
+        assert not any(one.unfurls or one.edited for one in found)
+
+
+def question(channel: str, ts: str, *, thread: str = "", at: float = 0, **more: Any) -> Question:
+    """Return a question of a message in a channel."""
+    place = Place("slack", "T1", channel, thread or ts)
+    asker = Asker("slack", "channel", "T1", channel, "U1", shared_with_other_organisations=False)
+    key = f"{place.channel_id}/{ts}"
+    made = Question(key, "ask", "When?", asker, place, key, datetime.fromtimestamp(at, UTC), ts)
+    return replace(made, **more)
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[Shop]:
+    """Open one; nothing that the server did not expect may have happened in it."""
+    clock = ManualClock(1_790_000_000.0)
+    async with serve(clock=clock) as slack:
+        slack.subscribed = set()
+        call = Calling(web_client(BOT_TOKEN, slack.api), Pacing(clock.now, clock.advance))
+        yield Shop(slack, clock, SlackPlatform(call, connected=nullcontext, ready=lambda: ""), call)
+        assert slack.errors == []

@@ -1,0 +1,73 @@
+"""Slack's modals: whatever the evidence, each page is one that Slack takes, and all pages have all of it."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+
+from bot.showing.view import EvidenceItem, EvidenceView, Source
+from bot.slack.modals import BACK, ON, comment_modal, commented, evidence_modal, turned, words_modal
+from bot.words import say
+from tests.bot.showing.views import evidences
+from tests.bot.slack.payloads import elements, harmful, lines, texts
+from tests.platforms.slack.methods.views import checked
+
+LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "zh", "ja", "ar"]
+
+
+def pages(view: EvidenceView) -> list[dict]:
+    """Return all pages, by turning them."""
+    found = [evidence_modal(view, "7", 0, "en")]
+    while forward := [one for one in elements(found[-1]["blocks"], "button") if one["action_id"] == ON]:
+        of, page = turned(forward[0]["value"])
+        found.append(evidence_modal(view, of, page, "en"))
+    return found
+
+
+@settings(max_examples=25)
+@given(view=evidences)
+def test_any_evidence_is_shown_whole(view: EvidenceView) -> None:
+    """Page by page, and nothing of it pings or links but sources."""
+    for page in pages(view):
+        assert checked(page) == page
+        assert len(json.dumps(page)) < 250_000
+        assert harmful(texts(page["blocks"])) == []
+
+
+def test_more_than_a_hundred_blocks_are_paged() -> None:
+    """Every claim with its verdict, why, and its passage is on one of the pages, in order; one can go back."""
+    items = tuple(
+        EvidenceItem(f"Claim {n}", "Confirmed", f"Reason {n}", (Source(0, "P", quote=f"Q{n}"),)) for n in range(60)
+    )
+    found = pages(EvidenceView("Evidence", "Why?", items))
+    said = [line for page in found for line in lines(page["blocks"])]
+
+    assert len(found) == 2
+    assert [line for line in said if "Claim" in line] == [f"Confirmed: Claim {n}" for n in range(60)]
+    assert [line for line in said if "Reason" in line] == [f"Why: Reason {n}" for n in range(60)]
+    assert [line for line in said if "“Q" in line] == [f"“Q{n}”" for n in range(60)]
+    (back,) = [one for one in elements(found[1]["blocks"], "button") if one["action_id"] == BACK]
+    assert turned(back["value"]) == ("7", 0)
+    assert evidence_modal(EvidenceView("Evidence", "Why?", items), "7", 99, "en") == found[1]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_other_modals_are_taken_in_every_language(language: str) -> None:
+    """Their titles and buttons are short enough not to be cut."""
+    for modal in (comment_modal(7, "down", language), words_modal(say("evidence", language), "Not here.", language)):
+        assert checked(modal) == modal
+        assert "…" not in json.dumps([modal["title"], modal["close"]], ensure_ascii=False)
+
+
+def test_a_comment_is_read_back() -> None:
+    """With what it was about; nothing written is an empty comment."""
+    view = comment_modal(7, "down", "en")
+
+    assert commented({**view, "state": {"values": {"comment": {"text": {"value": "Too long"}}}}}) == (
+        7,
+        "down",
+        "Too long",
+    )
+    assert commented({**view, "state": {"values": {"comment": {"text": {"value": None}}}}}) == (7, "down", "")
+    assert commented({"callback_id": "other"}) is None
+    assert turned("nothing") is None

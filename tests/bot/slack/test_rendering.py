@@ -1,0 +1,151 @@
+"""Any view as Slack's messages: within all limits, with every footnote, and with no ping or link but what is meant."""
+
+import re
+from dataclasses import replace
+from itertools import chain
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.showing.blocks import blocks
+from bot.showing.defusing import address, seen
+from bot.showing.view import Action, Button, ClaimCard, ShownSentence, Source, View
+from bot.slack.buttons import pressed
+from bot.slack.rendering import first, messages
+from bot.slack.unescaping import plain
+from tests.bot.showing.views import DAY, views
+from tests.bot.slack.payloads import addresses, elements, harmful, lines, people, texts
+from tests.platforms import markup
+from tests.platforms.slack.blocks import objections, too_long
+
+PEOPLE = st.lists(st.sampled_from(["U1", "W2AB"]), max_size=3).map(tuple)
+
+
+def buttons(*actions: Action) -> tuple[Button, ...]:
+    return tuple(Button(action, action.value, 7) for action in actions)
+
+
+def words(text: str) -> str:
+    return "".join(markup.UNSEEN.sub("", text).split())
+
+
+@settings(max_examples=60)
+@given(view=views, people_=PEOPLE)
+def test_any_view_fits_whole_and_harmless(view: View, people_: tuple[str, ...]) -> None:
+    """Slack refuses none of its messages; all words and footnotes are there; only sources link, only people ping."""
+    view = replace(view, mentions=people_)
+    made = messages(view)
+
+    for message in made:
+        assert objections(list(message.blocks)) == []
+        assert too_long(message.blocks) == ""
+        assert 0 < len(message.text) <= 4_000
+        assert harmful([markup.UNSEEN.sub("\u2060", one) for one in texts(message.blocks)]) == []
+        assert harmful([message.text.replace("<@U1>", "").replace("<@W2AB>", "")]) == []
+    shown = [message.blocks for message in made]
+    urls = {address(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))}
+    assert set(addresses(shown)) <= urls - {""}
+    assert people(shown) == list(people_)
+    said = words("".join(lines(shown)))
+    for number in chain(*(one.numbers for one in view.sentences), (one.number for one in view.sources if one.number)):
+        assert f"[{number}]" in said
+    if all(len(url) < 100 for url in urls):  # a long one stands as text behind its title
+        whole = "".join(run.text for one in blocks(view, DAY.tzinfo) for group in one.groups for run in group)
+        # A card's title needs no colon behind it, and a mention is shown with an @.
+        assert re.sub("[:@]", "", said) == re.sub("[:@]", "", words(seen(whole)))
+
+
+@settings(max_examples=30)
+@given(view=views)
+def test_a_view_on_the_way_is_one_message(view: View) -> None:
+    """It has all buttons and is within the limits."""
+    message = first(view)
+
+    assert objections(list(message.blocks)) == []
+    assert too_long(message.blocks) == ""
+    assert len(elements(message.blocks, "button")) + 2 * len(elements(message.blocks, "feedback_buttons")) == len(
+        {button.action for button in view.buttons}
+    )
+
+
+def test_an_answer_reads_from_top_to_bottom() -> None:
+    """Sentences, what was left out, sources with title, section, day and link, and buttons that say their ticket."""
+    view = View(
+        7,
+        "en",
+        collapsed="Statements checked: 2, confirmed: 1.",
+        sentences=(ShownSentence("The quay opens at seven.", (1,)), ShownSentence("So do <shops>.", (1, 2))),
+        left_out="1 of 3 statements was left out.",
+        sources=(Source(1, "Harbour", "Hours", DAY, "https://e.org/h"), Source(2, "Shops")),
+        buttons=buttons(Action.EVIDENCE, Action.UP, Action.DOWN, Action.RETRACT),
+        done=True,
+    )
+    (message,) = messages(view)
+
+    assert lines(message.blocks) == [
+        "Statements checked: 2, confirmed: 1.",
+        "The quay opens at seven. [1] So do <shops>. [1][2]",
+        "1 of 3 statements was left out.",
+        "[1] Harbour › Hours · 2026-03-01\n[2] Shops",
+    ]
+    assert addresses(message.blocks) == ["https://e.org/h"]
+    assert [one["type"] for one in message.blocks] == [
+        "rich_text",
+        "rich_text",
+        "divider",
+        "rich_text",
+        "rich_text",
+        "actions",
+        "context_actions",
+    ]
+    ids = [(one["action_id"], one["value"]) for one in elements(message.blocks, "button")]
+    assert ids == [("footnote:evidence", "7"), ("footnote:retract", "7")]
+    (feedback,) = elements(message.blocks, "feedback_buttons")
+    assert pressed(feedback["action_id"], feedback["positive_button"]["value"]) == (Action.UP, 7)
+    assert pressed(feedback["action_id"], feedback["negative_button"]["value"]) == (Action.DOWN, 7)
+    shown = markup.UNSEEN.sub("", plain(message.text))
+    assert shown.splitlines()[1] == "The quay opens at seven. [1] So do <shops>. [1][2]"
+
+
+def test_claims_are_cards_and_the_quote_is_a_quotation() -> None:
+    """A supported claim has its text within the card; what the quotation is, is said above it."""
+    view = View(
+        7,
+        "en",
+        status="Checking …",
+        claims=(ClaimCard(1, "supported", "The quay is open.", ("Harbour",)), ClaimCard(2, "checking")),
+        quote=Source(0, "Harbour", url="https://e.org/h", quote="*Open* to <!channel>"),
+        quote_label="Meanwhile:",
+        buttons=buttons(Action.STOP),
+    )
+    (message,) = messages(view)
+    cards = elements(message.blocks, "task_card")
+
+    assert [(card["title"], card["status"]) for card in cards] == [
+        ("Confirmed", "complete"),
+        ("Checking a statement …", "in_progress"),
+    ]
+    assert lines(message.blocks)[2].strip() == "The quay is open. · Harbour"
+    (quote,) = elements(message.blocks, "rich_text_quote")
+    assert lines(quote) == ["“*Open* to <!channel>”"]
+    assert lines(message.blocks)[-1] == "Harbour"
+
+
+def test_what_is_pressed_is_read_back_only_where_it_is_ours() -> None:
+    """Strangers' ids and values mean nothing."""
+    assert pressed("footnote:stop", "7") == (Action.STOP, 7)
+    for action_id, value in [
+        ("other:stop", "7"),
+        ("footnote:dance", "7"),
+        ("footnote:stop", "x"),
+        ("footnote:feedback", "7"),
+    ]:
+        assert pressed(action_id, value) is None
+
+
+def test_an_empty_view_is_still_a_message() -> None:
+    """Slack takes none without text."""
+    (message,) = messages(View(7))
+
+    assert objections(list(message.blocks)) == []
+    assert message.text
