@@ -14,7 +14,7 @@ from typing import Any
 from structlog.contextvars import bound_contextvars
 
 from bot.access import readable
-from bot.app import CHECKS, App
+from bot.app import CHECKS, TEXT_CHECKS, App
 from bot.failures import OURS, failed, said, unexpected
 from bot.kits import Tools, equipped
 from bot.turn_record import closing, interruption, opening
@@ -50,6 +50,14 @@ async def check(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answer
     Raises as `answer` does.
     """
     return await _taken(app, asked, tell, Task("check", CHECKS, app.examines, verdict))
+
+
+async def check_text(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+    """Check each statement of a text; every one is a claim of the answer with a verdict of its own.
+
+    A text of one statement is checked as `check` does. Raises as `answer` does.
+    """
+    return await _taken(app, asked, tell, Task("check", TEXT_CHECKS, app.examines, verdict))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from bot.lazy_model import LazyModel
 from bot.settings import Settings
 from bot.versions import VERSION, prompts_digest, support_digest
-from pipeline import checking
+from pipeline import checking, checking_texts
 from pipeline.kit import Supports, System
 from pipeline.model import LLM
 from pipeline.supporting import Checker, verbatim
@@ -40,6 +40,10 @@ SYSTEMS: Mapping[str, System] = MappingProxyType({"wikichat": wikichat.answer, "
 """Every system by the name that settings and `--system` use."""
 CHECKS: Mapping[str, System] = MappingProxyType({"wikichat": checking.by_model, "extractive": checking.by_rules})
 """What checks a claim, by the name of the system that is of its kind."""
+TEXT_CHECKS: Mapping[str, System] = MappingProxyType(
+    {"wikichat": checking_texts.by_model, "extractive": checking_texts.by_rules}
+)
+"""What checks each statement of a text, by the same names."""
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,26 @@ async def change(
     return made.words
 
 
+async def told(app: App, channel: str, by: Asker, *, is_admin: Callable[[Asker], bool], language: str) -> str:
+    """Return what holds in the channel where an admin stands, a line a key, and how it is changed.
+
+    Raises:
+        Refused: they are no admin, or stand elsewhere.
+        StorageError: it cannot be looked up.
+    """
+    if not is_admin(by):
+        raise Refused(say("channel_admins", language))
+    if channel != f"{by.platform}:{by.workspace}/{by.channel}":
+        raise Refused(say("channel_elsewhere", language))
+    now = in_effect(app.settings, await app.overrides.of(channel), channel)
+    readers = app.settings.readers
+    known = {corpus.name: readers.get(corpus.name, ()) for corpus in await app.manifest.catalogue()}
+    there = tuple(name for name in readable(known, by) if now.corpora is None or name in now.corpora)
+    values = {key: getattr(now, key) for key in KEYS} | {"corpora": there, "system": now.system or app.system}
+    lines = [f"{key}: {_shown(value)}" for key, value in values.items()]
+    return "\n".join((say("channel_now", language), *lines, say("channel_how", language)))
+
+
 def changed(ceiling: ChannelSettings, there: Collection[str], key: str, written: str, *, language: str) -> Change:
     """Return what a change comes to. Pure.
 

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from bot.serving import OpenPlatform
+from bot.slack.opening import open_slack
 
 
 def known() -> Sequence[OpenPlatform]:
     """Return what opens each, configured or not."""
-    return ()
+    return (open_slack,)

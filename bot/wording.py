@@ -37,13 +37,20 @@ def wording(answer: Answer, question: Turn) -> str:
 
 def verdict(answer: Answer, question: Turn) -> str:
     """Return the text of a check: the verdict and why; pure."""
-    found = claim_of(answer)
-    return f"{found.verdict}: {found.reasoning}" if found else wording(answer, question)
+    found = claims_of(answer)
+    if len(found) > 1:
+        return "\n".join(f"“{one.claim.text}” {one.verdict}: {one.reasoning}" for one in found)
+    return f"{found[0].verdict}: {found[0].reasoning}" if found else wording(answer, question)
 
 
 def claim_of(answer: Answer) -> CheckedClaim | None:
     """Return the claim that somebody asked about, with its verdict; None in a turn that came to none."""
-    return next((checked for checked in answer.claims if checked.claim.origin == "user"), None)
+    return next(iter(claims_of(answer)), None)
+
+
+def claims_of(answer: Answer) -> tuple[CheckedClaim, ...]:
+    """Return the claims that somebody asked about, with their verdicts: several where a whole text was checked."""
+    return tuple(checked for checked in answer.claims if checked.claim.origin == "user")
 
 
 def marked(sentence: AnsweredSentence) -> str:

@@ -57,12 +57,12 @@ Judge = Callable[[Conversation, Sequence[Hit], Kit], Awaitable[Judged]]
 
 async def by_rules(talk: Conversation, kit: Kit) -> Status:
     """Check the conversation's last turn by the local check alone. Raises `NotAClaim` and `SearchUnavailable`."""
-    return await _check(talk, kit, _judged_by_rules)
+    return await _check(talk, kit, judged_by_rules)
 
 
 async def by_model(talk: Conversation, kit: Kit) -> Status:
     """Check the conversation's last turn by the model's verification. Raises any `PipelineError`."""
-    return await _check(talk, kit, _judged_by_model)
+    return await _check(talk, kit, judged_by_model)
 
 
 def refuse_unclaimed(text: str) -> None:
@@ -141,24 +141,34 @@ def overruled(found: Verification, support: Support) -> Verification:
 
 
 async def _check(talk: Conversation, kit: Kit, judge: Judge) -> Status:
-    claim = talk.question.text
-    refuse_unclaimed(claim)
-    hits = await kit.search(SearchQuery(claim), kit.limits.passages)
+    refuse_unclaimed(talk.question.text)
+    return await told(talk.question.text, await verdict_on(talk, kit, judge), kit)
+
+
+async def verdict_on(talk: Conversation, kit: Kit, judge: Judge) -> Judged:
+    """Hold the conversation's last turn, one statement, against what is found for it. Raises any `PipelineError`."""
+    hits = await kit.search(SearchQuery(talk.question.text), kit.limits.passages)
     readable = [hit for hit in hits if sentences_of([hit])][:CONSIDERED]
-    verdict = await judge(talk, readable, kit) if readable else Judged(Verdict.NOT_ENOUGH_INFO, _NOTHING)
+    return await judge(talk, readable, kit) if readable else Judged(Verdict.NOT_ENOUGH_INFO, _NOTHING)
+
+
+async def told(claim: str, verdict: Judged, kit: Kit) -> Status:
+    """Tell a verdict, and say the sentences that it rests on through the gate."""
     ids = tuple(passage.id for passage in passages_of(verdict.evidence))
     kit.tell(ClaimChecked(CheckedClaim(Claim(claim, origin="user"), verdict.verdict, ids, verdict.reasoning)))
     said = [await kit.say(CitedSentence(one.text, (one,))) for one in verdict.evidence]
     return Status.ANSWERED if any(said) else Status.ABSTAINED
 
 
-async def _judged_by_rules(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judged:
+async def judged_by_rules(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judged:
+    """Judge by the local check alone."""
     claim = talk.question.text
     alone = [await _held(claim, [hit], kit) for hit in hits]
     return judged(alone, await _held(claim, hits, kit))
 
 
-async def _judged_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judged:
+async def judged_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> Judged:
+    """Judge by the model's verification, unless the rules know better. Raises any `PipelineError`."""
     claim, sentences = talk.question.text, sentences_of(hits)
     found = await verification_of(claim, sentences, talk, kit.ask, student=kit.limits.student)
     named = tuple(sentences[number - 1] for number in found.sentences)

@@ -170,6 +170,11 @@ class Queue:
         query = select(questions).where(questions.c.channel == channel)
         return await self._one(query.order_by(questions.c.ticket.desc()).limit(1))
 
+    async def newest(self, platform: str) -> QueuedQuestion | None:
+        """Return the question that was taken last on a platform, such as `slack`; None when there is none."""
+        query = select(questions).where(questions.c.channel.startswith(f"{platform}:", autoescape=True))
+        return await self._one(query.order_by(questions.c.ticket.desc()).limit(1))
+
     async def by_message(self, channel: str, message: str) -> QueuedQuestion | None:
         """Return the question that this message answers or, when it answers none, asks; of several the newest."""
         answers = select(posts.c.ticket).where(posts.c.channel == channel, posts.c.message == message)

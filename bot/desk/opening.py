@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from bot.access import Asker
-from bot.answering import answer, check, close_interrupted
+from bot.answering import answer, check_text, close_interrupted
 from bot.app import App
 from bot.budgets import Refusal, budgeted
 from bot.desk.clock import Clock
@@ -49,7 +49,7 @@ def open_desk(
     knowing = Knowing(
         plan=rules.plan,
         answer=answering or (lambda asked, tell: answer(app, asked, tell)),
-        check=answering or (lambda asked, tell: check(app, asked, tell)),
+        check=answering or (lambda asked, tell: check_text(app, asked, tell)),
         ended=rules.ended,
         entries=app.audit.turn,
         append=app.audit.append,

@@ -4,12 +4,13 @@ Of claims that a model made up, only those that passages support are ever put in
 pages may be seen is decided before: what is given is shown.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from bot.showing.offering import after_answer, stopping
 from bot.showing.view import ClaimCard, ShownSentence, Source, View
 from bot.turns import Answered
-from bot.wording import claim_of, left_out
+from bot.wording import claims_of, left_out
 from bot.words import say
 from pipeline.types import AnsweredSentence, ClaimChecked, Drafting, Event, FoundPassages, Said, Searching, Status
 from storage.types import CheckedClaim, Citation, Hit, Verdict
@@ -71,13 +72,28 @@ def ended(view: View, answered: Answered, *, only_asker: bool = False, ask: bool
 
 
 def checked(view: View, answered: Answered, *, only_asker: bool = False, ask: bool = False) -> View:
-    """Return what a fact-check found: the claim, its verdict and why, and the passages' own words. As `ended` else."""
-    found, shown = claim_of(answered.answer), ended(view, answered, only_asker=only_asker, ask=ask)
+    """Return what a fact-check found: each claim, its verdict and why, and the passages' own words. As `ended` else."""
+    found, shown = claims_of(answered.answer), ended(view, answered, only_asker=only_asker, ask=ask)
     if not found:
         return shown
     sources = tuple(replace(_source(one), quote=one.quote) for one in answered.answer.citations)
-    text = f"“{found.claim.text}”\n{verdict_said(found.verdict, view.language)}: {found.reasoning}"
+    marks = _marks(answered.answer.citations) if len(found) > 1 else {}
+    text = "\n\n".join(_judgement(one, marks, view.language) for one in found)
     return replace(shown, text=text, collapsed="", sentences=(), left_out="", sources=sources)
+
+
+def _judgement(found: CheckedClaim, marks: Mapping[str, str], language: str) -> str:
+    """Return a claim with its verdict and why; of several, with the footnotes of the passages it was held against."""
+    noted = "".join(dict.fromkeys(marks[one] for one in found.evidence if one in marks))
+    said = f"“{found.claim.text}”\n{verdict_said(found.verdict, language)}: {found.reasoning}"
+    return f"{said} {noted}" if noted else said
+
+
+def _marks(citations: Iterable[Citation]) -> dict[str, str]:
+    marks: dict[str, str] = {}
+    for one in citations:
+        marks[one.passage_id] = f"{marks.get(one.passage_id, '')}[{one.number}]"
+    return marks
 
 
 def stopped(view: View) -> View:

@@ -1,0 +1,200 @@
+"""What people do with an answer in Slack: they press a button, turn a page of evidence, or send a comment.
+
+Slack hears at once that it arrived; what comes of it is for whoever pressed, and for nobody else. A trigger opens a
+modal within 3 s, so where looking evidence up takes longer, a modal that says so comes first.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any, Literal
+
+from bot.access import Asker
+from bot.desk.acting import Acting
+from bot.desk.desk import Desk
+from bot.desk.permitted import Denied
+from bot.platform import PlatformError
+from bot.showing.view import Action, EvidenceView
+from bot.slack.buttons import pressed
+from bot.slack.calling import Calling
+from bot.slack.escaping import escaped
+from bot.slack.modals import comment_modal, commented, evidence_modal, turned, words_modal
+from bot.slack.places import Places
+from bot.slack.reading import is_direct, is_ts
+from bot.words import say
+from storage.errors import StorageError
+
+Json = Mapping[str, Any]
+
+log = logging.getLogger(__name__)
+
+PATIENT_SECONDS = 1.0
+"""So long evidence may take before a modal says that it is looked up."""
+_AT = "@"
+"""Between what a modal is of and where it was opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """A press of a button: of what, by whom, and how they can be answered."""
+
+    name: str
+    value: str
+    user: str
+    channel: str
+    trigger: str
+    url: str = ""
+    thread: str = ""
+    view: str = ""
+    """The modal that the button stands in; empty where it stands in a message."""
+
+
+def press_of(body: Json) -> Press | None:
+    """Return the press that `block_actions` is; None where nothing can be made of it. Pure."""
+    actions, container, view = body.get("actions"), _part(body, "container"), _part(body, "view")
+    first = actions[0] if isinstance(actions, list) and actions and isinstance(actions[0], Mapping) else {}
+    message = _part(body, "message")
+    thread = container.get("thread_ts") or message.get("thread_ts")
+    press = Press(
+        str(first.get("action_id", "")),
+        str(first.get("value", "")),
+        str(_part(body, "user").get("id", "")),
+        str(_part(body, "channel").get("id") or container.get("channel_id") or ""),
+        str(body.get("trigger_id", "")),
+        str(body.get("response_url", "")),
+        str(thread) if is_ts(thread) else "",
+        str(view.get("id", "")),
+    )
+    return press if press.name and press.user else None
+
+
+class Pressing:
+    """Does what people want of one workspace's answers."""
+
+    def __init__(self, desk: Desk, acting: Acting, call: Calling, places: Places, zone: tzinfo) -> None:
+        """Take the desk, what acts on answers, the way to Slack, what is known of people, and whose days dates are."""
+        self._desk, self._acting, self._call, self._places, self._zone = desk, acting, call, places, zone
+
+    async def press(self, press: Press) -> None:
+        """Do what a button is for, and answer whoever pressed it."""
+        if press.view:
+            await self._turn(press)
+            return
+        found = pressed(press.name, press.value)
+        if found is None:
+            return
+        by, language = await self._who(press.user, press.channel)
+        try:
+            words = await self._act(found[0], found[1], press, by, language)
+        except Denied as denied:
+            words = denied.words
+        except StorageError as error:
+            log.error("a button could not be obeyed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
+            words = say("acting_unavailable", language or "en")
+        if words:
+            await self._tell(press, words)
+
+    async def comment(self, body: Json) -> Json | None:
+        """Note a comment that was sent, and return the modal that says what came of it; None if it is none of ours."""
+        view = _part(body, "view")
+        metadata, _, channel = str(view.get("private_metadata", "")).partition(_AT)
+        found = commented({**view, "private_metadata": metadata})
+        if found is None:
+            return None
+        ticket, opinion, text = found
+        by, language = await self._who(str(_part(body, "user").get("id", "")), channel)
+        try:
+            words = await self._acting.feedback(ticket, by, opinion, text, language=language)
+        except Denied as denied:
+            words = denied.words
+        return words_modal(say("slack_comment", language or "en"), words, language or "en")
+
+    async def _who(self, user: str, channel: str) -> tuple[Asker, str]:
+        """Return who pressed and where they stand, and the language that they read."""
+        asker = self._places.asker(channel, user, direct=is_direct(channel))
+        return await asyncio.gather(asker, self._places.language(user))
+
+    async def _act(self, action: Action, ticket: int, press: Press, by: Asker, language: str) -> str:
+        """Return what whoever pressed is told; empty where they see it anyway. Raises `Denied`, `StorageError`."""
+        match action:
+            case Action.STOP:
+                return "" if await self._desk.stop(ticket, by) else say("slack_not_yours", language or "en")
+            case Action.RETRACT:
+                return "" if await self._desk.retract(ticket, by) else say("slack_not_yours", language or "en")
+            case Action.ASK:
+                return await self._acting.ask_person(ticket, by, language=language)
+            case Action.SHARE:
+                return await self._acting.share(ticket, by, language=language)
+            case Action.EVIDENCE:
+                await self._evidence(ticket, press, by, language)
+                return ""
+            case Action.UP | Action.DOWN:
+                what: Literal["up", "down"] = "up" if action is Action.UP else "down"
+                words = await self._acting.feedback(ticket, by, what, language=language)
+                modal = comment_modal(ticket, what, language or "en")
+                modal = {**modal, "private_metadata": f"{modal['private_metadata']}{_AT}{press.channel}"}
+                return "" if await self._opened(press, modal) else words
+
+    async def _evidence(self, ticket: int, press: Press, by: Asker, language: str) -> None:
+        """Show a modal of the evidence. Raises `Denied` where it cannot be seen, and nothing is open yet."""
+        looking = asyncio.ensure_future(self._acting.evidence(ticket, by, language=language))
+        done, _ = await asyncio.wait({looking}, timeout=PATIENT_SECONDS)
+        of = f"{ticket}{_AT}{press.channel}"
+        if done:
+            await self._opened(press, evidence_modal(looking.result(), of, 0, language or "en", self._zone))
+            return
+        heading = say("evidence", language or "en")
+        opened = await self._opened(press, words_modal(heading, say("looking", language or "en"), language or "en"))
+        view = await _or_denied(looking, heading)
+        if opened:
+            await self._replaced(opened, evidence_modal(view, of, 0, language or "en", self._zone))
+
+    async def _turn(self, press: Press) -> None:
+        """Show another page of a modal, looked up anew."""
+        found = turned(press.value)
+        ticket, _, channel = (found[0] if found else "").partition(_AT)
+        if found is None or not ticket.isdigit():
+            return
+        by, language = await self._who(press.user, channel)
+        heading = say("evidence", language or "en")
+        view = await _or_denied(self._acting.evidence(int(ticket), by, language=language), heading)
+        await self._replaced(press.view, evidence_modal(view, found[0], found[1], language or "en", self._zone))
+
+    async def _opened(self, press: Press, modal: Json) -> str:
+        """Open a modal, and return its id; empty where Slack will not have it any more."""
+        try:
+            answer = await self._call("views.open", trigger_id=press.trigger, view=modal)
+        except PlatformError as error:
+            log.warning("a modal could not be opened", extra={"cause": str(error)})
+            return ""
+        return str((answer.get("view") or {}).get("id", ""))
+
+    async def _replaced(self, view: str, modal: Json) -> None:
+        try:
+            await self._call("views.update", view_id=view, view=modal)
+        except PlatformError as error:
+            log.warning("a modal could not be changed", extra={"cause": str(error)})
+
+    async def _tell(self, press: Press, words: str) -> None:
+        """Say something to whoever pressed, and to nobody else."""
+        thread = {"thread_ts": press.thread} if press.thread else {}
+        body = {"response_type": "ephemeral", "replace_original": False, "text": escaped(words), **thread}
+        try:
+            await self._call.respond(press.url, body)
+        except PlatformError as error:
+            log.warning("somebody could not be answered", extra={"cause": str(error)})
+
+
+async def _or_denied(looking: Awaitable[EvidenceView], heading: str) -> EvidenceView:
+    """Return the evidence, or our words for why there is none."""
+    try:
+        return await looking
+    except Denied as denied:
+        return EvidenceView(heading, "", text=denied.words)
+
+
+def _part(body: Json, name: str) -> Json:
+    found = body.get(name)
+    return found if isinstance(found, Mapping) else {}

@@ -1,0 +1,109 @@
+"""What was asked while nobody listened: mentions, messages in DMs, and follow-ups in threads that we take part in.
+
+Every channel that we are in is read from where the last question was taken anywhere, a day back at most: until then
+nothing was missed. What is found goes the way of events, under the same keys, so that what was taken before is known.
+What nobody asked us is left alone.
+"""
+
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from bot.desk.desk import Desk
+from bot.desk.types import Taken
+from bot.platform import PlatformError
+from bot.slack import reading
+from bot.slack.calling import Calling
+from bot.slack.reading import Us, Written
+from bot.slack.taking import Taking
+from storage.errors import StorageError
+from storage.queue import Queue
+
+Json = Mapping[str, Any]
+
+log = logging.getLogger(__name__)
+
+FURTHEST = timedelta(days=1)
+"""What was asked before that is not answered any more."""
+THREADS = timedelta(days=7)
+"""How old a thread may be in which somebody asks on."""
+PAGE = 200
+_TYPES = "public_channel,private_channel,im,mpim"
+
+
+class CatchingUp:
+    """Takes what was missed in one workspace."""
+
+    def __init__(
+        self, queue: Queue, desk: Desk, call: Calling, us: Us, taking: Taking, now: Callable[[], float] = time.time
+    ) -> None:
+        """Take the queue, the desk, the way to Slack, who we are, what takes messages, and the date in seconds."""
+        self._queue, self._desk, self._call, self._us, self._taking, self._now = queue, desk, call, us, taking, now
+
+    async def since(self) -> float | None:
+        """Return until when nothing was missed, in seconds since 1970; None where nothing was ever taken.
+
+        To be asked before events arrive again. Raises `StorageError`.
+        """
+        last = await self._queue.newest("slack")
+        return last.taken_at.timestamp() - 1.0 if last else None
+
+    async def run(self, since: float | None) -> None:
+        """Take all that was missed since then; what cannot be read is told in the log, and the rest goes on."""
+        if since is None:
+            return
+        since, taken = max(since, self._now() - FURTHEST.total_seconds()), 0
+        try:
+            async for channel in self._pages("users.conversations", "channels", types=_TYPES, exclude_archived=True):
+                taken += await self._channel(channel, since)
+        except (PlatformError, StorageError) as error:
+            log.warning("not all that was missed could be looked for", extra={"cause": str(error)})
+        if taken:
+            log.info("questions that were asked meanwhile: %d", taken)
+
+    async def _channel(self, channel: Json, since: float) -> int:
+        name, taken = str(channel.get("id", "")), 0
+        kind = "im" if channel.get("is_im") else "mpim" if channel.get("is_mpim") else "channel"
+        try:
+            async for message in self._missed(name, since):
+                taken += await self._take({**message, "channel": name, "channel_type": kind})
+        except PlatformError as error:
+            log.warning("a channel could not be caught up", extra={"channel": name, "cause": str(error)})
+        return taken
+
+    async def _missed(self, channel: str, since: float) -> AsyncIterator[Json]:
+        """Yield a channel's messages since then, with those of threads that were begun before; oldest first."""
+        oldest = f"{since - THREADS.total_seconds():.6f}"
+        roots = [one async for one in self._pages("conversations.history", "messages", channel=channel, oldest=oldest)]
+        for root in reversed(roots):
+            if float(root.get("ts", 0)) > since:
+                yield root
+            if float(root.get("latest_reply") or 0) > since:
+                facts: dict[str, Any] = {"channel": channel, "ts": root["ts"], "oldest": f"{since:.6f}"}
+                async for reply in self._pages("conversations.replies", "messages", **facts):
+                    if reply.get("ts") != root.get("ts"):
+                        yield reply
+
+    async def _take(self, event: Json) -> int:
+        written = reading.read({"event": {"type": "message", **event}}, self._us)
+        if not isinstance(written, Written):
+            return 0
+        question = await self._taking.question(written)
+        if question is None or question.unasked:
+            return 0
+        taken = await self._desk.take(question)
+        if taken is Taken.KNOWN and written.edited:
+            await self._desk.edited(question.key, question.text)
+        return int(taken is Taken.NEW)
+
+    async def _pages(self, method: str, what: str, **facts: Any) -> AsyncIterator[Json]:
+        """Yield the items of a list, all pages of it. Raises `PlatformError`."""
+        while True:
+            page = await self._call(method, limit=PAGE, **facts)
+            for item in page.get(what) or ():
+                yield item
+            if not (cursor := str((page.get("response_metadata") or {}).get("next_cursor") or "")):
+                return
+            facts["cursor"] = cursor

@@ -1,0 +1,44 @@
+"""`/footnote`: what holds in a channel, for admins to see and to narrow. `channel_commands` decides and keeps it."""
+
+from bot.access import Asker
+from bot.app import App
+from bot.channel_commands import Refused, change, told
+from bot.words import say
+from storage.errors import StorageError
+
+SHOWING = ("", "settings", "help")
+"""What asks to see it; "set" before a key may be left out."""
+
+
+class Configuring:
+    """Shows and changes the settings of one workspace's channels."""
+
+    def __init__(self, app: App) -> None:
+        """Take what is opened."""
+        self._app = app
+
+    async def answer(self, written: str, by: Asker, language: str) -> str:
+        """Do what an admin writes after `/footnote`, and return what they are told; why not, where it is not done."""
+        channel = f"{by.platform}:{by.workspace}/{by.channel}"
+        words = written.split(maxsplit=2)
+        key, value = _pair(words)
+        try:
+            if key in SHOWING:
+                return await told(self._app, channel, by, is_admin=self._is_admin, language=language)
+            return await change(self._app, channel, key, value, by, is_admin=self._is_admin, language=language)
+        except Refused as refused:
+            return str(refused)
+        except StorageError:
+            return say("channel_unchangeable", language)
+
+    def _is_admin(self, by: Asker) -> bool:
+        return f"{by.platform}:{by.workspace}/{by.user}" in self._app.settings.slack.admins
+
+
+def _pair(words: list[str]) -> tuple[str, str]:
+    """Return a key and a value as they were written."""
+    if words and words[0].lower() == "set":
+        words = words[1:]
+    elif len(words) > 2:  # noqa: PLR2004 - a key, and a value of several words
+        words = [words[0], " ".join(words[1:])]
+    return (words[0].lower() if words else "", words[1] if len(words) > 1 else "")

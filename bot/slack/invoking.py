@@ -1,0 +1,86 @@
+"""What people invoke beside writing: `/ask`, `/check`, and the shortcut of a message; pure.
+
+Their answers are their own: only they see them, until they share them. The address to answer at comes with it, and is a
+secret, as is the trigger's id; so of that a hash goes into the key.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bot.access import Asker
+from bot.desk.types import Place, Question, Task
+from bot.slack.reading import Us, is_direct, is_ts, said, task_of
+
+Json = Mapping[str, Any]
+
+ASKING = ("/ask", "/check")
+"""The commands that ask."""
+CONFIGURING = "/footnote"
+SHORTCUT = "footnote_check"
+"""The callback id of **Fact-check this message**."""
+
+
+@dataclass(frozen=True, slots=True)
+class Invoked:
+    """A question that somebody put by a command or a shortcut."""
+
+    task: Task
+    kind: str
+    trigger: str
+    user: str
+    channel: str
+    text: str
+    url: str
+    thread: str = ""
+
+    @property
+    def direct(self) -> bool:
+        """Whether it was in a DM with us or with somebody else: Slack tells them apart for nobody."""
+        return is_direct(self.channel)
+
+
+def invoked(body: Json, us: Us) -> Invoked | None:
+    """Return what a command or a shortcut asks; None where it is none of those that ask."""
+    if body.get("command") in ASKING:
+        return Invoked(
+            task_of(str(body["command"])),
+            "command",
+            str(body.get("trigger_id", "")),
+            str(body.get("user_id", "")),
+            str(body.get("channel_id", "")),
+            said(str(body.get("text") or ""), us),
+            str(body.get("response_url", "")),
+        )
+    if body.get("type") == "message_action" and body.get("callback_id") == SHORTCUT:
+        return _shortcut(body, us)
+    return None
+
+
+def _shortcut(body: Json, us: Us) -> Invoked:
+    message = _within(body, "message")
+    root = message.get("thread_ts") or message.get("ts")
+    return Invoked(
+        "check",
+        "shortcut",
+        str(body.get("trigger_id", "")),
+        str(_within(body, "user").get("id", "")),
+        str(_within(body, "channel").get("id", "")),
+        said(str(message.get("text") or ""), us),
+        str(body.get("response_url", "")),
+        thread=str(root) if is_ts(root) else "",
+    )
+
+
+def question(invoked: Invoked, us: Us, asker: Asker, at: datetime) -> Question:
+    """Return the question that it is: a conversation by itself."""
+    key = f"slack:{us.team}/{invoked.kind}/{hashlib.sha256(invoked.trigger.encode()).hexdigest()[:32]}"
+    place = Place("slack", us.team, invoked.channel, invoked.thread)
+    return Question(key, invoked.task, invoked.text, asker, place, key, at, only_asker=True, handle=invoked.url)
+
+
+def _within(body: Json, name: str) -> Json:
+    found = body.get(name)
+    return found if isinstance(found, Mapping) else {}

@@ -1,0 +1,160 @@
+"""What is known of channels and people: who else is in a channel, whose they are, what language they read.
+
+Slack is asked once and then seldom: its events say when something changed. What it does not say in time counts against
+a place: it is taken to be shared with other organisations.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from bot.access import Asker
+from bot.platform import PlatformError
+from bot.slack.calling import Calling
+from bot.slack.reading import Us, is_direct
+
+T = TypeVar("T")
+Json = Mapping[str, Any]
+
+log = logging.getLogger(__name__)
+
+FRESH_SECONDS = 3_600.0
+"""So long an answer of Slack's counts where no event says otherwise."""
+LOOK_SECONDS = 1.5
+"""So long somebody waits for it. Slack wants to hear within 3 s that a question was taken."""
+MOST = 50_000
+"""How many channels, and how many people, are remembered."""
+
+
+def is_shared(channel: Json) -> bool | None:
+    """Return whether people of other organisations are in a channel, as `conversations.info` has it; pure.
+
+    Other workspaces of the same organisation are not others. None where Slack does not say, as of most DMs.
+    """
+    if channel.get("is_ext_shared") is True or channel.get("connected_team_ids"):
+        return True
+    if channel.get("is_shared") is True:
+        return channel.get("is_org_shared") is not True
+    return False if channel.get("is_ext_shared") is False else None
+
+
+def is_stranger(user: Json, us: Us) -> bool:
+    """Return whether somebody is of another organisation, as `users.info` has them; pure."""
+    own = user.get("enterprise_user")
+    if us.enterprise and isinstance(own, Mapping) and own.get("enterprise_id") == us.enterprise:
+        return False
+    return user.get("is_stranger") is True or user.get("team_id") != us.team
+
+
+@dataclass
+class Memory(Generic[T]):
+    """Answers by what they are of. Who asks for one that is being looked up waits for the same."""
+
+    look: Callable[[str], Awaitable[T]]
+    clock: Callable[[], float]
+    _known: dict[str, tuple[float, T]] = field(default_factory=dict)
+    _looking: dict[str, asyncio.Task[T]] = field(default_factory=dict)
+
+    async def of(self, name: str) -> T:
+        """Return the answer. Raises `PlatformError` where there is none, `TimeoutError` where it takes too long."""
+        until, answer = self._known.get(name, (0.0, None))
+        if answer is not None and until > self.clock():
+            return answer
+        if (task := self._looking.get(name)) is None:
+            task = self._looking[name] = asyncio.create_task(self._look(name))
+            task.add_done_callback(_heard)
+        async with asyncio.timeout(LOOK_SECONDS):
+            return await asyncio.shield(task)
+
+    def note(self, name: str, answer: T) -> None:
+        """Remember what was heard without asking."""
+        if len(self._known) >= MOST:
+            self._known.pop(next(iter(self._known)))
+        self._known[name] = (self.clock() + FRESH_SECONDS, answer)
+
+    def forget(self, name: str) -> None:
+        """Forget what is no longer so, also what is just being looked up."""
+        self._known.pop(name, None)
+        self._looking.pop(name, None)
+
+    async def close(self) -> None:
+        """Look nothing up any more."""
+        tasks = list(self._looking.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _look(self, name: str) -> T:
+        mine = asyncio.current_task()
+        try:
+            answer = await self.look(name)
+            if self._looking.get(name) is mine:
+                self.note(name, answer)
+            return answer
+        finally:
+            if self._looking.get(name) is mine:
+                del self._looking[name]
+
+
+def _heard(task: "asyncio.Task[Any]") -> None:
+    """Let an error that nobody waited for be none."""
+    if not task.cancelled():
+        task.exception()
+
+
+class Places:
+    """What is known of one workspace's channels and people."""
+
+    def __init__(self, call: Calling, us: Us, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take the way to Slack, who we are there, and a clock in seconds."""
+        self._call, self._us = call, us
+        self._channels = Memory[Json](self._channel, clock)
+        self._people = Memory[Json](self._person, clock)
+
+    async def asker(self, channel: str, user: str, *, direct: bool, shared: bool = False) -> Asker:
+        """Return somebody and where they stand. `shared`: Slack said with what they did that the channel is."""
+        if shared:
+            self._channels.note(channel, {"is_ext_shared": True})
+        others = shared or await self.shared(channel, user if direct else "")
+        kind: Literal["dm", "channel"] = "dm" if direct else "channel"
+        return Asker("slack", kind, self._us.team, channel, user, shared_with_other_organisations=others)
+
+    async def shared(self, channel: str, user: str = "") -> bool:
+        """Return whether people of other organisations may be in a channel, or in the DM with somebody."""
+        try:
+            found = None if user else is_shared(await self._channels.of(channel))
+            return is_stranger(await self._people.of(user), self._us) if user else found is not False
+        except (PlatformError, TimeoutError) as error:
+            log.warning("it cannot be told who is in a channel", extra={"channel": channel, "cause": str(error)})
+            return True
+
+    async def language(self, user: str) -> str:
+        """Return the language that somebody reads Slack in, such as `de`; empty where that is not known."""
+        try:
+            locale = (await self._people.of(user)).get("locale")
+        except (PlatformError, TimeoutError):
+            return ""
+        return locale.partition("-")[0].lower() if isinstance(locale, str) else ""
+
+    def forget(self, channel: str) -> None:
+        """Forget a channel of which something changed."""
+        self._channels.forget(channel)
+
+    async def close(self) -> None:
+        """Look nothing up any more."""
+        await self._channels.close()
+        await self._people.close()
+
+    async def _channel(self, channel: str) -> Json:
+        found: Json = (await self._call("conversations.info", channel=channel)).get("channel") or {}
+        # A DM says nothing of the sort, but who it is with does.
+        if is_direct(channel) and is_shared(found) is None and found.get("user"):
+            return {"is_ext_shared": is_stranger(await self._people.of(str(found["user"])), self._us)}
+        return found
+
+    async def _person(self, user: str) -> Json:
+        found: Json = (await self._call("users.info", user=user, include_locale=True)).get("user") or {}
+        return found

@@ -1,0 +1,111 @@
+"""What happens in Slack is handed to the desk: which message is a question, and what an edit or a deletion means.
+
+`take` returns once a question is on the disk; only then is Slack told that it arrived. What could not be kept has been
+told, so that it need not come again; where nothing can be told, it raises, and Slack delivers once more.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from bot.app import App
+from bot.channel_settings import ChannelSettings, by_file
+from bot.desk.desk import Desk
+from bot.desk.reading_here import settings_of
+from bot.desk.types import Question, State, Taken
+from bot.slack import invoking, reading
+from bot.slack.invoking import Invoked
+from bot.slack.places import Places
+from bot.slack.reading import Erased, Halted, Rewritten, Us, Written
+from storage.errors import StorageError
+
+SOON = 1.0
+"""Seconds that an edit or a deletion may take before Slack is told that it arrived."""
+RECENT = 5
+"""How many questions of a conversation may be the one that is stopped."""
+NO_WORDS = "hello"
+"""What somebody says who mentions us and says nothing else."""
+
+
+class Taking:
+    """Takes questions of one workspace."""
+
+    def __init__(
+        self, app: App, desk: Desk, us: Us, places: Places, spawn: Callable[[Awaitable[None]], asyncio.Future[None]]
+    ) -> None:
+        """Take what is opened, the desk, who we are, what is known of places, and what keeps work that takes longer."""
+        self._app, self._desk, self._us, self.places, self._spawn = app, desk, us, places, spawn
+
+    async def take(self, written: Written) -> Taken | None:
+        """Take a message, if it is a question. Raises `StorageError` where that cannot be told."""
+        question = await self.question(written)
+        return await self._desk.take(question) if question else None
+
+    async def take_invoked(self, invoked: Invoked) -> Taken:
+        """Take what a command or a shortcut asks."""
+        asker = await self.places.asker(invoked.channel, invoked.user, direct=invoked.direct)
+        return await self._desk.take(invoking.question(invoked, self._us, asker, datetime.now(UTC)))
+
+    async def question(self, written: Written) -> Question | None:
+        """Return the question that a message is; None where it is none to us.
+
+        Asked are we in a DM, by a mention, and in a thread that we take part in by whatever is not said to another.
+        Where a channel wants every question answered, what is written to all of it is one that nobody asked us.
+
+        Raises:
+            StorageError: Whether we take part in a thread cannot be looked up.
+        """
+        addressed = written.direct or written.mentions(self._us)
+        if not addressed and written.thread and (written.to_another(self._us) or not await self._joined(written)):
+            return None
+        settings = await self._settings(f"slack:{written.team}/{written.channel}")
+        unasked = not addressed and not written.thread
+        if unasked and (settings.answer != "every" or written.edited):
+            return None
+        asker = await self.places.asker(written.channel, written.user, direct=written.direct, shared=written.shared)
+        found = reading.question(written, self._us, asker, only_asker=settings.ephemeral, unasked=unasked)
+        return found if found.text else self._wordless(found, addressed=addressed)
+
+    async def rewritten(self, event: Rewritten) -> None:
+        """Have an edited question answered anew. Raises `StorageError`."""
+        now = event.now
+        asked = now.direct or now.thread or now.mentions(self._us)
+        if asked and (text := reading.said(now.raw, self._us)):
+            await self._soon(self._desk.edited(now.key, text))
+
+    async def erased(self, event: Erased) -> None:
+        """Take back the answer to a deleted question. Raises `StorageError`."""
+        await self._soon(self._desk.deleted(event.key))
+
+    async def halted(self, event: Halted) -> None:
+        """Stop answering where somebody pressed Slack's own button for that. Raises `StorageError`."""
+        channel = f"slack:{event.team}/{event.channel}"
+        rows = [await self._app.queue.by_message(channel, one) for one in event.messages]
+        if not any(rows):
+            rows = [*await self._app.queue.conversation(event.conversation, limit=RECENT)]
+        by = await self.places.asker(event.channel, event.user, direct=reading.is_direct(event.channel))
+        for ticket in {row.ticket for row in rows if row and row.state == State.RUNNING}:
+            await self._desk.stop(ticket, by)
+
+    async def _soon(self, work: Awaitable[None]) -> None:
+        """Wait for work that may take longer than Slack does; it goes on then. Raises what it raises until then."""
+        task = self._spawn(work)
+        done, _ = await asyncio.wait({task}, timeout=SOON)
+        if done:
+            task.result()
+
+    async def _joined(self, written: Written) -> bool:
+        return await self._desk.joined(written.conversation)
+
+    async def _settings(self, channel_id: str) -> ChannelSettings:
+        """Return what holds in a channel; where admins' changes cannot be read, what the file says."""
+        try:
+            return await settings_of(self._app, channel_id)
+        except StorageError:
+            # What cannot be read cannot be written: the desk will not keep the question, and tells.
+            return by_file(self._app.settings, channel_id)
+
+    def _wordless(self, question: Question, *, addressed: bool) -> Question | None:
+        """Return what a message without words is: a greeting to whom it is addressed."""
+        return replace(question, text=NO_WORDS) if addressed else None

@@ -1,0 +1,51 @@
+"""Work that goes on beside what started it: kept until it ends, and broken off with whoever keeps it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+SECONDS = 3.0
+"""How long what is under way may take when all ends."""
+
+
+class Tasks:
+    """Tasks under way. What one raises is logged, for nobody may be waiting for it."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._tasks = set[asyncio.Task[object]]()
+
+    def spawn(self, work: Awaitable[T]) -> asyncio.Task[T]:
+        """Begin some work; whoever likes may wait for it."""
+        task = asyncio.ensure_future(_done(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Break off, after a while, what is still under way at the end of the block."""
+        try:
+            yield
+        finally:
+            if self._tasks:
+                await asyncio.wait(self._tasks, timeout=SECONDS)
+            left = list(self._tasks)
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+
+    def _ended(self, task: "asyncio.Task[object]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            log.error("work on Slack's side failed", extra={"cause": f"{type(error).__name__}: {error}"})
+
+
+async def _done(work: Awaitable[T]) -> T:
+    return await work

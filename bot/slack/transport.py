@@ -1,0 +1,216 @@
+"""The two ways in which Slack's events arrive: over a socket that we open, or by requests that Slack makes to us.
+
+Both say why events cannot arrive just now, and both have what was missed meanwhile caught up.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
+from slack_bolt.adapter.starlette.async_handler import AsyncSlackRequestHandler
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from bot.platform import PlatformUnavailable
+from bot.slack.calling import Calling
+from bot.slack.signing import is_slacks
+from bot.slack.tasks import Tasks
+from bot.slack.watching import Hearing, watched
+
+log = logging.getLogger(__name__)
+
+CatchUp = Callable[[float | None], Awaitable[None]]
+"""Takes what was missed since a moment."""
+PATH = "/slack/events"
+"""Where Slack sends events, commands and what people press."""
+PING_SECONDS = 10.0
+LAST_SECONDS = 3.0
+"""How long what has arrived may take to be taken in when the socket is closed."""
+AGAIN_SECONDS = 5.0
+
+
+class Line(Protocol):
+    """A way in which events arrive."""
+
+    @property
+    def routes(self) -> tuple[BaseRoute, ...]:
+        """What the HTTP server serves for it."""
+        ...
+
+    def connected(self) -> AbstractAsyncContextManager[None]:
+        """Be connected within the block. Raises `PlatformError` where Slack refuses."""
+        ...
+
+    def ready(self) -> str:
+        """Say why events cannot arrive just now; nothing when all is well."""
+        ...
+
+    def end(self, why: str) -> None:
+        """Take no more: the workspace let us go."""
+        ...
+
+
+class HttpLine:
+    """Requests that Slack makes; each proves by its signature that it is Slack's."""
+
+    def __init__(
+        self,
+        app: AsyncApp,
+        secret: str,
+        tasks: Tasks,
+        catch_up: CatchUp,
+        since: float | None,
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Take bolt's app, the signing secret, what keeps tasks, what catches up since when, and the date."""
+        self._handler, self._secret, self._tasks = AsyncSlackRequestHandler(app), secret, tasks
+        self._catch_up, self._since, self._now, self._ended = catch_up, since, now, ""
+        self.routes: tuple[BaseRoute, ...] = (Route(PATH, self._receive, methods=["POST"]),)
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """Catch up with what was missed; requests arrive whenever the HTTP server listens."""
+        async with self._tasks.kept():
+            self._tasks.spawn(self._catch_up(self._since))
+            yield
+
+    def ready(self) -> str:
+        """Say why the workspace let us go, if it did."""
+        return self._ended
+
+    def end(self, why: str) -> None:
+        """Take no more."""
+        self._ended = self._ended or why
+
+    async def _receive(self, request: Request) -> Response:
+        body = await request.body()
+        if not is_slacks(self._secret, body, request.headers, self._now()) or not _is_text(body):
+            log.warning("a request that is not Slack's was refused")
+            return Response(status_code=401)
+        return await self._handler.handle(request)
+
+
+class SocketLine:
+    """A socket that we open. What goes deaf is opened anew."""
+
+    def __init__(
+        self,
+        app: AsyncApp,
+        call: Calling,
+        token: str,
+        tasks: Tasks,
+        catch_up: CatchUp,
+        since: float | None,
+        *,
+        hearing: Hearing | None = None,
+        ping_seconds: float = PING_SECONDS,
+    ) -> None:
+        """Take bolt's app, the way to Slack, the app token, what keeps tasks, what catches up since when, the watch."""
+        self._app, self._call, self._token, self._tasks = app, call, token, tasks
+        self._catch_up, self._since = catch_up, since
+        self._hearing, self._ping, self._ended = hearing or Hearing(), ping_seconds, ""
+        self._client: SocketModeClient | None = None
+        self._taking = set[asyncio.Task[None]]()
+        self.routes: tuple[BaseRoute, ...] = ()
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """Hold a socket open within the block.
+
+        Raises:
+            PlatformError: Slack refuses; that it is away is none, for it is tried again until it is there.
+        """
+        address = await self._address()
+        handler = AsyncSocketModeHandler(self._app, self._token, ping_interval=self._ping)
+        client = self._client = handler.client
+        client.wss_uri = address
+        client.socket_mode_request_listeners[:] = [self._one_of(handler)]
+        client.message_listeners.append(self._heard)
+        async with self._tasks.kept():
+            self._tasks.spawn(self._catch_up(self._since))
+            connecting = self._tasks.spawn(self._connect(client))
+            watch = self._tasks.spawn(watched(self._hearing, client))
+            try:
+                yield
+            finally:
+                watch.cancel()
+                connecting.cancel()
+                await self._close(client)
+
+    def ready(self) -> str:
+        """Say why the socket hears nothing."""
+        if self._ended:
+            return self._ended
+        session = self._client.current_session if self._client else None
+        open_ = session is not None and not session.closed
+        return "" if open_ and self._hearing.greeted else "The socket to Slack is not open."
+
+    def end(self, why: str) -> None:
+        """Close the socket for good."""
+        if not self._ended:
+            self._ended = why
+            log.error("Slack let us go: %s", why)
+            if self._client:
+                self._tasks.spawn(_closed(self._client))
+
+    async def _address(self) -> str | None:
+        try:
+            return str((await self._call("apps.connections.open", app_token=self._token))["url"])
+        except PlatformUnavailable as error:
+            log.warning("Slack cannot be reached yet", extra={"cause": str(error)})
+            return None
+
+    async def _connect(self, client: SocketModeClient) -> None:
+        while client.wss_uri is None:
+            await asyncio.sleep(AGAIN_SECONDS)
+            client.wss_uri = await self._address()
+        await client.connect()  # type: ignore[no-untyped-call]
+
+    def _one_of(
+        self, handler: AsyncSocketModeHandler
+    ) -> Callable[[AsyncBaseSocketModeClient, SocketModeRequest], Awaitable[None]]:
+        async def handle(client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+            task = self._tasks.spawn(handler.handle(client, request))  # type: ignore[arg-type]
+            self._taking.add(task)
+            try:
+                await asyncio.shield(task)
+            finally:
+                self._taking.discard(task)
+
+        return handle
+
+    async def _heard(self, _: AsyncBaseSocketModeClient, message: dict[str, object], __: str | None) -> None:
+        """Note that something came; after a long silence what was missed is caught up."""
+        if lost := self._hearing.heard(greeting=message.get("type") == "hello"):
+            self._tasks.spawn(self._catch_up(time.time() - lost))
+
+    async def _close(self, client: SocketModeClient) -> None:
+        """Take in what has arrived, then close."""
+        if self._taking:
+            await asyncio.wait(self._taking, timeout=LAST_SECONDS)
+        await _closed(client)
+
+
+async def _closed(client: SocketModeClient) -> None:
+    """Close a client, and wait for its own tasks, which it only cancels."""
+    own = (client.message_processor, client.current_session_monitor, client.message_receiver)
+    await client.close()  # type: ignore[no-untyped-call]
+    await asyncio.gather(*filter(None, own), return_exceptions=True)
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
