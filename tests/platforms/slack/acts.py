@@ -27,7 +27,7 @@ class Acts:
         """Write a message, and return its ts. `silent` tells nobody; `more` goes into the event."""
         world = self._slack.world
         place = world.channels[channel]
-        assert user in place.members and not place.archived, f"{user} cannot write to {channel}"
+        assert user in place.members - ({user} if place.archived else set()), f"{user} cannot write to {channel}"
         message = world.add(Message(world.ts(), channel, user, text, thread))
         if not silent:
             self._tell(message, **more)

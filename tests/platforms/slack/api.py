@@ -29,19 +29,13 @@ async def answer(slack: Any, request: web.Request) -> web.StreamResponse:
 
 async def _do(slack: Any, name: str, arguments: dict[str, Any], secret: str) -> web.StreamResponse:
     try:
-        token = _token(slack, secret)
-        how = METHODS.get(name)
-        if how is None:
-            raise Refusal("unknown_method", req_method=name)
-        if token.kind not in how.token.split():
-            raise Refusal("not_allowed_token_type")
+        call = _called(slack, name, arguments, secret)
         if wait := slack.rates.wait(name, str(arguments.get("channel", ""))):
             slack.limited.append(slack.received[-1])
             return limited(wait)
-        call = Call(name, arguments, token)
-        check(call, how)
-        body = how.do(slack, call)
-        headers = {"X-OAuth-Scopes": ",".join(sorted(token.scopes))}
+        check(call, METHODS[name])
+        body = METHODS[name].do(slack, call)
+        headers = {"X-OAuth-Scopes": ",".join(sorted(call.token.scopes))}
         return web.json_response({"ok": True, **body}, headers=headers)
     except Refusal as refusal:
         return _refuse(slack, name, refusal)
@@ -50,6 +44,15 @@ async def _do(slack: Any, name: str, arguments: dict[str, Any], secret: str) -> 
         raise
     finally:
         slack.notify()
+
+
+def _called(slack: Any, name: str, arguments: dict[str, Any], secret: str) -> Call:
+    token = _token(slack, secret)
+    if name not in METHODS:
+        raise Refusal("unknown_method", req_method=name)
+    if token.kind not in METHODS[name].token.split():
+        raise Refusal("not_allowed_token_type")
+    return Call(name, arguments, token)
 
 
 def _refuse(slack: Any, name: str, refusal: Refusal) -> web.Response:

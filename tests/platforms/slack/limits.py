@@ -15,7 +15,7 @@ PER_MINUTE: Mapping[str, int] = MappingProxyType(
     {
         "agents.sessions.setStatus": TIER_3,
         "api.test": TIER_4,
-        "apps.connections.open": TIER_1 * 60,  # [K] Tier 1 by its page, but reconnecting is not refused in practice
+        "apps.connections.open": TIER_3,
         "assistant.threads.setStatus": SPECIAL,
         "assistant.threads.setSuggestedPrompts": TIER_3,
         "assistant.threads.setTitle": TIER_2,

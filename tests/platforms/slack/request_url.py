@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -25,6 +26,7 @@ class RequestUrl:
     clock: Clock
     session: aiohttp.ClientSession
     secret: str
+    notify: Callable[[], None]
     url: str = ""
     """Where the app listens, such as http://127.0.0.1:3000/slack/events."""
 
@@ -36,6 +38,7 @@ class RequestUrl:
             headers["X-Slack-Retry-Num"] = str(delivery.attempt)
             headers["X-Slack-Retry-Reason"] = _REASONS.get(delivery.reason, delivery.reason)
         delivery.sent.append(time.monotonic())
+        self.notify()
         posting = asyncio.ensure_future(self.post(body, headers))
         try:
             await first(posting, self.clock.sleep(limits.ACK_SECONDS))

@@ -65,15 +65,7 @@ async def respond(slack: Any, request: web.Request) -> web.StreamResponse:
 
 def _answer(slack: Any, name: str, body: Any) -> web.Response:
     try:
-        if not isinstance(body, dict) or set(body) - _KNOWN:
-            raise Refusal("invalid_payload")
-        hook = slack.hooks.get(name)
-        if hook is None or slack.clock.now() > hook.until:
-            raise Refusal("expired_url")
-        if hook.uses >= limits.RESPONSES:
-            raise Refusal("used_url")
-        take(slack, hook, body)
-        hook.uses += 1
+        _use(slack, slack.hooks.get(name), body)
         return web.json_response({"ok": True})
     except Refusal as refusal:
         slack.refused.append(Refused("response_url", str(refusal), tuple(refusal.more.get("errors", ()))))
@@ -81,6 +73,17 @@ def _answer(slack: Any, name: str, body: Any) -> web.Response:
         return web.json_response(refusal.body(), status=404 if str(refusal).endswith("_url") else 400)
     finally:
         slack.notify()
+
+
+def _use(slack: Any, hook: Hook | None, body: Any) -> None:
+    if not isinstance(body, dict) or set(body) - _KNOWN:
+        raise Refusal("invalid_payload")
+    if hook is None or slack.clock.now() > hook.until:
+        raise Refusal("expired_url")
+    if hook.uses >= limits.RESPONSES:
+        raise Refusal("used_url")
+    take(slack, hook, body)
+    hook.uses += 1
 
 
 def take(slack: Any, hook: Hook, body: dict[str, Any]) -> None:

@@ -10,14 +10,17 @@ Ana: @footnote When was the lighthouse built?
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 from typing import Any
 
-from tests.platforms.markup import markdown_words, slack_words
+from tests.platforms.markup import UNSEEN, markdown_words, slack_words
 from tests.platforms.slack.world import Message, View, World
 
 _TOKEN = re.compile(r"<([^<>\n|]*)(?:\|([^<>\n]*))?>")
 _LINK = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<?(https?://[^\s)>]+)>?\)")
+_CURSOR = "▌"
 _SIGNS = {"pending": "○", "in_progress": "◌", "complete": "✓", "error": "✗"}
 
 
@@ -63,10 +66,13 @@ def _lines(message: Message, world: World, indent: str) -> list[str]:
     return [*lines, f"{indent}  {' '.join(reactions)}"] if reactions else lines
 
 
-def said(message: Message, world: World) -> list[str]:
-    """Return the lines of a message."""
+_PRESSED = {"actions", "context_actions"}
+
+
+def said(message: Message, world: World, without: AbstractSet[str] = frozenset()) -> list[str]:
+    """Return the lines of a message, without blocks of some kinds."""
     lines = list(_streamed(message, world)) if message.stream else []
-    lines += [line for block in message.blocks for line in _block(block, world)]
+    lines += [line for block in message.blocks if block["type"] not in without for line in _block(block, world)]
     if message.markdown:
         lines += _markdown(message.markdown, world)
     if not lines and message.text:
@@ -75,8 +81,9 @@ def said(message: Message, world: World) -> list[str]:
 
 
 def words(message: Message, world: World) -> str:
-    """Return what a message says but for what can be pressed."""
-    return "\n".join(line for line in said(message, world) if not re.fullmatch(r"(\[[^\]]+\] ?)+", line.strip("* ")))
+    """Return what a message says but for the rows of what can be pressed."""
+    lines = said(message, world, _PRESSED)
+    return "\n".join(line for line in lines if line != _CURSOR)
 
 
 def _streamed(message: Message, world: World) -> Iterator[str]:
@@ -92,7 +99,7 @@ def _streamed(message: Message, world: World) -> Iterator[str]:
         else:
             yield from _task(stream.tasks[part], world)
     if stream.state == "streaming":
-        yield "▌"
+        yield _CURSOR
 
 
 def _task(task: dict[str, Any], world: World) -> Iterator[str]:
@@ -107,40 +114,32 @@ def _task(task: dict[str, Any], world: World) -> Iterator[str]:
 
 
 def _block(block: dict[str, Any], world: World) -> Iterator[str]:
-    match block["type"]:
-        case "section":
-            for item in filter(None, [block.get("text"), *block.get("fields", ())]):
-                yield from _text(item, world).split("\n")
-            if "accessory" in block:
-                yield _pressable(block["accessory"])
-        case "header" | "alert":
-            yield from _text(block["text"], world).split("\n")
-        case "context":
-            yield " ".join(_text(one, world) if "text" in one else f"({one['alt_text']})" for one in block["elements"])
-        case "actions" | "context_actions":
-            yield " ".join(map(_pressable, block["elements"]))
-        case "markdown":
-            yield from _markdown(block["text"], world)
-        case "divider":
-            yield "---"
-        case "rich_text":
-            yield from _rich(block, world)
-        case "task_card":
-            yield from _task(block, world)
-        case "plan":
-            yield f"» {block['title']}"
-            yield from (line for task in block.get("tasks", ()) for line in _task(task, world))
-        case "table":
-            for row in block["rows"]:
-                yield " | ".join(one["text"] if "text" in one else " ".join(_rich(one, world)) for one in row)
-        case "image":
-            yield f"({block['alt_text']} <{block['image_url']}>)"
-        case "input":
-            yield f"{_text(block['label'], world)}: {_field(block['element'])}"
+    yield from _SHOWN[block["type"]](block, world)
+
+
+def _section(block: dict[str, Any], world: World) -> Iterator[str]:
+    for item in filter(None, [block.get("text"), *block.get("fields", ())]):
+        yield from _text(item, world).split("\n")
+    if "accessory" in block:
+        yield _pressable(block["accessory"])
+
+
+def _context(block: dict[str, Any], world: World) -> Iterator[str]:
+    yield " ".join(_text(one, world) if "text" in one else f"({one['alt_text']})" for one in block["elements"])
+
+
+def _plan(block: dict[str, Any], world: World) -> Iterator[str]:
+    yield f"» {block['title']}"
+    yield from (line for task in block.get("tasks", ()) for line in _task(task, world))
+
+
+def _table(block: dict[str, Any], world: World) -> Iterator[str]:
+    for row in block["rows"]:
+        yield " | ".join(one["text"] if "text" in one else " ".join(_rich(one, world)) for one in row)
 
 
 def _text(item: dict[str, Any], world: World) -> str:
-    return item["text"] if item["type"] == "plain_text" else _mrkdwn(item["text"], world)
+    return UNSEEN.sub("", item["text"]) if item["type"] == "plain_text" else _mrkdwn(item["text"], world)
 
 
 def _pressable(element: dict[str, Any]) -> str:
@@ -220,3 +219,23 @@ def modal(view: View, world: World) -> str:
     lines += [f"! {error}" for error in view.errors.values()]
     ends = [view.body[name]["text"] for name in ("close", "submit") if name in view.body]
     return "\n".join([*lines, " ".join(f"[{end}]" for end in ends)] if ends else lines)
+
+
+_SHOWN: Mapping[str, Callable[[dict[str, Any], World], Iterable[str]]] = MappingProxyType(
+    {
+        "section": _section,
+        "header": lambda block, world: _text(block["text"], world).split("\n"),
+        "alert": lambda block, world: _text(block["text"], world).split("\n"),
+        "context": _context,
+        "actions": lambda block, _: [" ".join(map(_pressable, block["elements"]))],
+        "context_actions": lambda block, _: [" ".join(map(_pressable, block["elements"]))],
+        "markdown": lambda block, world: _markdown(block["text"], world),
+        "divider": lambda *_: ["---"],
+        "rich_text": _rich,
+        "task_card": _task,
+        "plan": _plan,
+        "table": _table,
+        "image": lambda block, _: [f"({block['alt_text']} <{block['image_url']}>)"],
+        "input": lambda block, world: [f"{_text(block['label'], world)}: {_field(block['element'])}"],
+    }
+)

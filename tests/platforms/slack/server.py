@@ -36,10 +36,14 @@ from tests.platforms.slack.socket_mode import Sockets
 from tests.platforms.slack.world import APP, SIGNING_SECRET, Message, View, World, town
 
 Mode = Literal["socket", "http"]
+_CHANNELS = ("archive", "unarchive", "rename", "left", "deleted")
 EVENTS = frozenset(
-    "app_mention app_home_opened app_uninstalled tokens_revoked agent_session_stopped channel_archive channel_unarchive "
-    "channel_rename channel_shared channel_unshared channel_left group_archive group_unarchive group_rename group_left "
-    "member_joined_channel member_left_channel message.channels message.groups message.im message.mpim".split()
+    {
+        *("app_mention", "app_home_opened", "app_uninstalled", "tokens_revoked", "agent_session_stopped"),
+        *("message.channels", "message.groups", "message.im", "message.mpim"),
+        *("channel_shared", "channel_unshared", "member_joined_channel", "member_left_channel"),
+        *(f"{kind}_{what}" for kind in ("channel", "group") for what in _CHANNELS),
+    }
 )
 
 
@@ -224,7 +228,7 @@ async def serve(*, clock: Clock | None = None, mode: Mode = "socket", world: Wor
     events = asyncio.Event()
     async with aiohttp.ClientSession() as session:
         sockets, courier = Sockets(clock, events.set, APP), Courier(clock, events.set)
-        requests = RequestUrl(clock, session, SIGNING_SECRET)
+        requests = RequestUrl(clock, session, SIGNING_SECRET, events.set)
         slack = FakeSlack(clock, world or town(clock), sockets, courier, Rates(clock), requests, _changed=events)
         courier.transport = sockets if mode == "socket" else requests
         runner = web.AppRunner(_app(slack), access_log=None, shutdown_timeout=1)

@@ -3,7 +3,8 @@
 Lengths are counted as UTF-16 does, which is never less than Slack's count. Objections are worded as Slack words them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 Check = Callable[[Any, str], Iterator[str]]
@@ -125,7 +126,7 @@ def shape(name: str, required: Mapping[str, Check], optional: Mapping[str, Check
     return fields({"type": choice(name), **required}, optional)
 
 
-def one_of(value: Mapping[str, Any], names: Set[str], where: str) -> Iterator[str]:
+def one_of(value: Mapping[str, Any], names: AbstractSet[str], where: str) -> Iterator[str]:
     """Object if not exactly one of the fields is there."""
     if len(names & set(value)) != 1:
         yield wrong(where, f"exactly one required of: {', '.join(sorted(names))}")

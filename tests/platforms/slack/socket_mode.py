@@ -57,9 +57,7 @@ class Sockets:
     def ticket(self) -> str:
         """Return a ticket for one connection. Raises `Refusal`."""
         if not self.allowed:
-            raise Refusal("socket_mode_disabled")  # [K]
-        if len([link for link in self.links if not link.leaving]) >= limits.SOCKETS:
-            raise Refusal("too_many_websockets")  # [K]
+            raise Refusal("socket_mode_disabled")  # [K] the name
         ticket = f"ticket-{next(self._numbers)}"
         self._tickets[ticket] = self.clock.now() + limits.TICKET_SECONDS
         return ticket
@@ -73,6 +71,10 @@ class Sockets:
         await socket.prepare(request)
         link = Link(self.made, socket)
         self.made += 1
+        if len(self._open()) >= limits.SOCKETS:
+            await socket.send_json({"type": "disconnect", "reason": "too_many_websockets"})
+            await socket.close()
+            return socket
         with suppress(ConnectionError):
             await socket.send_json(self._hello())
         self.links.append(link)
@@ -151,6 +153,7 @@ class Sockets:
         if not link.deaf:
             with suppress(ConnectionError):
                 await link.socket.send_json(body)
+        self.notify()
 
     def deafen(self, how: Deafness = "silent") -> None:
         """Let the connections that there are go deaf; new ones hear."""

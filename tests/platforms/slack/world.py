@@ -16,9 +16,13 @@ SIGNING_SECRET = "fakesigningsecretneverlogged0000"
 SECRETS = (BOT_TOKEN, APP_TOKEN, SIGNING_SECRET, "FAKETRIGGERNEVERLOGGED", "FAKEHOOKNEVERLOGGED")
 """Whoever finds one of these in a log has found a leak; the last two stand in trigger ids and response_urls."""
 SCOPES = frozenset(
-    "app_mentions:read assistant:write channels:history channels:read chat:write commands groups:history groups:read "
-    "im:history im:read im:write mpim:history mpim:read reactions:read reactions:write team:read users:read".split()
+    {
+        *("app_mentions:read", "assistant:write", "chat:write", "commands", "im:write", "team:read", "users:read"),
+        *(f"{kind}:{what}" for kind in ("channels", "groups", "im", "mpim") for what in ("history", "read")),
+        *("reactions:read", "reactions:write"),
+    }
 )
+"""What the bot's token may do; tests take scopes away."""
 Kind = Literal["public", "private", "dm", "mpim"]
 
 
