@@ -6,8 +6,9 @@ many messages as it needs. What only its asker sees is posted once, when it is w
 """
 
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, tzinfo
 
 from bot.desk.types import Heard, Place, Posted, Question, Ways
@@ -16,12 +17,13 @@ from bot.showing.view import View
 from bot.slack import posting, reading_back
 from bot.slack.calling import PATIENCE, Calling
 from bot.slack.posting import ANSWER, CALL, mark
-from bot.slack.refusals import NotStreaming
+from bot.slack.refusals import CannotEdit, NotStreaming
 from bot.slack.rendering import Message, first, messages
 from bot.slack.streaming import Streaming
 
 SOON = 5.0
 """Seconds that the first sign of life waits for its turn in a channel."""
+_REMEMBERED = 1_000
 PACE = 1.5
 """Seconds between two changes of one message."""
 
@@ -44,6 +46,7 @@ class SlackPlatform:
         self.connected, self._ready = connected, ready
         self._shown: dict[str, Message] = {}
         self._us = ""
+        self._deleted = deque[str](maxlen=_REMEMBERED)
 
     @property
     def ready(self) -> str:
@@ -75,6 +78,10 @@ class SlackPlatform:
         for ts in () if question.only_asker else posted.messages:
             await self._delete(question, ts)
         self._forget(question)
+
+    def deleted_by_us(self, ts: str) -> bool:
+        """Return whether it was we who deleted a message: Slack tells of that as of anybody's."""
+        return ts in self._deleted
 
     async def tell(self, question: Question, text: str) -> None:
         """Say a sentence to the asker alone."""
@@ -112,8 +119,9 @@ class SlackPlatform:
             await self._streaming.end(question, ts, mark(ANSWER, question.key), patience=SOON)
         message = first(view, self._zone)
         if self._shown.get(question.key) != message and self._call.pacing.spare("chat.update"):
-            await self._edit(question, ts, message, 0, patience=0.0)
             self._shown[question.key] = message
+            with suppress(CannotEdit):
+                await self._edit(question, ts, message, 0, patience=0.0)
         return posted
 
     async def _begin(self, question: Question, view: View) -> Posted:
@@ -126,22 +134,33 @@ class SlackPlatform:
 
     async def _whole(self, question: Question, view: View, posted: Posted) -> Posted:
         """Show the whole of it, in as many messages as it takes."""
-        pages, new = messages(view, self._zone), list[str]()
+        pages = messages(view, self._zone)
         for ts in posted.messages[:1]:
             if self._streaming.live(question, ts):
                 await self._streaming.end(question, ts, mark(ANSWER, question.key))
+        left, fixed, shown = deque(posted.messages), list[str](), list[str]()
         try:
             for number, message in enumerate(pages):
-                if number < len(posted.messages):
-                    await self._edit(question, posted.messages[number], message, number)
-                else:
-                    new.append(await self._post(question, message, number))
-            for ts in posted.messages[len(pages) :]:
+                edited = await self._into(question, left, fixed, message, number)
+                shown.append(edited or await self._post(question, message, number))
+            for ts in (*fixed, *left):
                 await self._delete(question, ts)
         except PlatformUnavailable as error:
-            raise _with_doubt(error, new) from error
+            raise _with_doubt(error, set(shown) - set(posted.messages)) from error
         self._forget(question)
-        return Posted((*posted.messages[: len(pages)], *new))
+        return Posted(tuple(shown))
+
+    async def _into(self, question: Question, left: deque[str], fixed: list[str], message: Message, page: int) -> str:
+        """Let the first of our messages that can be changed show a page, and return it; those that cannot are fixed."""
+        while left:
+            ts = left.popleft()
+            try:
+                await self._edit(question, ts, message, page)
+            except CannotEdit:
+                fixed.append(ts)
+            else:
+                return ts
+        return ""
 
     async def _privately(self, question: Question, view: View) -> Posted:
         """Show the asker alone. Of such messages nothing is known later, not even where they stand."""
@@ -184,6 +203,7 @@ class SlackPlatform:
     async def _delete(self, question: Question, ts: str) -> None:
         if self._streaming.live(question, ts):
             await self._streaming.end(question, ts, mark(ANSWER, question.key))
+        self._deleted.append(ts)
         try:
             await self._call("chat.delete", channel=question.place.channel, ts=ts)
         except PostGone:
@@ -210,6 +230,6 @@ async def _once_over(call: Awaitable[object]) -> None:
         raise PlatformUnavailable(str(error), seconds=SOON) from error
 
 
-def _with_doubt(error: PlatformUnavailable, sent: Sequence[str]) -> PlatformUnavailable:
+def _with_doubt(error: PlatformUnavailable, sent: Collection[str]) -> PlatformUnavailable:
     """Return the error of a post of which a part stands there: whoever comes again has to ask for it first."""
     return PlatformUnavailable(str(error), hint=error.hint) if sent else error

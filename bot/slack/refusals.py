@@ -3,6 +3,7 @@
 PlatformError
 ├── PlatformUnavailable      without `seconds` nobody knows whether it was done; with them it was not
 ├── CannotPost
+│   └── CannotEdit           a post may stay or go, but not change
 ├── PostGone
 └── NotStreaming             a live message that is none any more, or one still: what it shows is set by an update
 """
@@ -21,6 +22,7 @@ _GONE = frozenset({"message_not_found", "thread_not_found", "no_such_message"})
 _AWAY = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org"})
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 _STREAM_OVER = frozenset({"message_not_in_streaming_state", "stopped_by_user"})
+_FIXED = frozenset({"edit_window_closed", "cant_update_message"})
 STREAMING = "streaming_state_conflict"
 _HINTS: Mapping[str, str] = MappingProxyType(
     {
@@ -35,6 +37,10 @@ _HINTS: Mapping[str, str] = MappingProxyType(
         "token_expired": "The bot token has expired: turn token rotation off, and install the app again.",
     }
 )
+
+
+class CannotEdit(CannotPost):
+    """The workspace lets nobody change a message any more. It can be deleted, and said anew."""
 
 
 class NotStreaming(PlatformError):
@@ -66,6 +72,8 @@ def refusal(method: str, code: str, status: int, retry_after: str = "") -> Platf
         return PostGone(line)
     if code in _STREAM_OVER or code == STREAMING:
         return NotStreaming(line, still=code == STREAMING)
+    if code in _FIXED:
+        return CannotEdit(line)
     return CannotPost(line, hint=_HINTS.get(code, ""))
 
 

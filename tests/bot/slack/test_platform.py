@@ -13,6 +13,7 @@ from tests.bot.slack.shop import BEGUN, FINAL, LONG, SENTENCES, WAY, Shop
 from tests.platforms.slack.faults import BROKEN, LIMITED, LOST, LOST_500, RESET, Fault, refused
 
 APPENDS = len(WAY) - 1
+assert len(messages(LONG)) > 1
 METHODS = ("chat.startStream", "chat.appendStream", "chat.stopStream", "chat.update", "chat.postMessage")
 CUTS = {"limited": LIMITED, "broken": BROKEN, "reset": RESET, "lost": LOST, "lost 500": LOST_500}
 
@@ -184,6 +185,33 @@ async def test_a_shorter_answer_removes_what_is_too_much(shop: Shop) -> None:
     posted = await shop.shown(asked, FINAL, posted)
     shop.whole(asked, FINAL)
     await shop.shown(asked, LONG, posted)
+    shop.whole(asked, LONG)
+
+
+@pytest.mark.parametrize("last", [FINAL, LONG])
+async def test_where_nobody_may_change_messages_the_answer_is_said_anew(shop: Shop, last: View) -> None:
+    """What cannot be changed is deleted once the whole answer stands there, and we know that it was we."""
+    asked = await shop.asked()
+    shop.slack.faults["chat.startStream"] = [refused("unknown_method")]
+    shop.slack.faults["chat.update"] = [refused("edit_window_closed")] * len(WAY)
+    posted = await shop.told(asked, *WAY, last)
+    (gone,) = shop.slack.world.gone
+
+    shop.whole(asked, last)
+    assert posted.messages == tuple(one.ts for one in shop.slack.acts.answers(asked.message))
+    assert shop.platform.deleted_by_us(gone[1])
+    assert not shop.platform.deleted_by_us(asked.message)
+
+
+async def test_a_long_wait_within_an_answer_leaves_it_in_doubt(shop: Shop) -> None:
+    """A page stands there already: whoever comes again has to ask for it first."""
+    asked = await shop.asked()
+    shop.slack.faults["chat.postMessage"] = [Fault(), Fault(429, retry_after=90)]
+    with pytest.raises(PlatformUnavailable) as caught:
+        await shop.platform.show(asked, LONG, Posted())
+    assert caught.value.seconds is None
+    await shop.clock.advance(90)
+    await shop.shown(asked, LONG, await shop.platform.find(asked))
     shop.whole(asked, LONG)
 
 

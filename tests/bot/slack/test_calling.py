@@ -1,0 +1,107 @@
+"""Calls of Slack's Web API: what failures mean, what is repeated, and that no secret is told."""
+
+import logging
+
+import pytest
+
+from bot.platform import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.slack.calling import Calling, web_client
+from bot.slack.pacing import Pacing
+from bot.slack.refusals import NotStreaming, refusal
+from tests.bot.slack.shop import Shop
+from tests.platforms.slack.faults import BROKEN, LIMITED, RESET, Fault, refused
+from tests.platforms.slack.world import BOT_TOKEN, SECRETS
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "expected"),
+    [
+        ("is_archived", 200, CannotPost),
+        ("invalid_blocks", 200, CannotPost),
+        ("message_not_found", 200, PostGone),
+        ("message_not_in_streaming_state", 200, NotStreaming),
+        ("stopped_by_user", 200, NotStreaming),
+        ("streaming_state_conflict", 200, NotStreaming),
+        ("internal_error", 200, PlatformUnavailable),
+        ("", 502, PlatformUnavailable),
+        ("", 200, PlatformUnavailable),
+        ("ratelimited", 429, PlatformUnavailable),
+        ("ratelimited", 200, PlatformUnavailable),
+    ],
+)
+def test_what_a_refusal_means(code: str, status: int, expected: type[PlatformError]) -> None:
+    """By its code; its words are one plain line."""
+    error = refusal("chat.update", code, status, "7")
+
+    assert type(error) is expected
+    assert "\n" not in str(error)
+    if isinstance(error, PlatformUnavailable):
+        assert error.seconds == (7 if code == "ratelimited" else None)
+
+
+def test_a_strange_refusal_tells_nothing_strange() -> None:
+    """What is no code of Slack's is not repeated; nor is a time that is none believed."""
+    assert "xoxb" not in str(refusal("auth.test", "xoxb-1 Token!", 200))
+    assert refusal("auth.test", "ratelimited", 429, "soon").seconds == 5
+    assert refusal("auth.test", "ratelimited", 429, "2.5").seconds == 2.5
+
+
+@pytest.mark.parametrize("fault", [BROKEN, RESET, refused("internal_error")])
+async def test_what_sets_something_is_repeated_and_a_post_is_not(shop: Shop, fault: Fault) -> None:
+    """An update that arrived twice is one; a post would stand there twice."""
+    ts = (await shop.call("chat.postMessage", channel="C1", text="One"))["ts"]
+    shop.slack.faults |= {"chat.update": [fault] * 3, "chat.postMessage": [fault]}
+    await shop.call("chat.update", channel="C1", ts=ts, text="Two")
+
+    assert shop.slack.acts.find(ts).text == "Two"
+    with pytest.raises(PlatformUnavailable) as caught:
+        await shop.call("chat.postMessage", channel="C1", text="Three")
+    assert caught.value.seconds is None
+    assert shop.slack.posts == 1
+
+
+async def test_a_429_is_waited_for(shop: Shop) -> None:
+    """For as long as Slack says; who has no patience is told how long, and nobody calls meanwhile."""
+    shop.slack.faults["chat.postMessage"] = [Fault(429, retry_after=30)] * 2
+    began = shop.clock.now()
+    with pytest.raises(PlatformUnavailable) as caught:
+        await shop.call("chat.postMessage", patience=5, channel="C1", text="One")
+    assert caught.value.seconds == 30
+    with pytest.raises(PlatformUnavailable, match="Too much is going on"):
+        await shop.call("chat.postMessage", patience=5, channel="C1", text="One")
+    assert len(shop.slack.calls("chat.postMessage")) == 1
+    await shop.clock.advance(30)
+    await shop.call("chat.postMessage", channel="C1", text="One")
+    assert shop.clock.now() - began == pytest.approx(60)
+    assert shop.slack.posts == 1
+
+
+async def test_what_never_left_may_be_tried_again(shop: Shop) -> None:
+    """Where nobody listens nothing was done, and a post may be made again."""
+    call = Calling(web_client(BOT_TOKEN, "http://127.0.0.1:1/api/"), Pacing(shop.clock.now, shop.clock.advance))
+    with pytest.raises(PlatformUnavailable, match="cannot be reached") as caught:
+        await call("chat.postMessage", channel="C1", text="One")
+    assert caught.value.seconds is not None
+    with pytest.raises(PlatformUnavailable) as caught:
+        await call.respond("http://127.0.0.1:1/hook/FAKEHOOKNEVERLOGGED", {"text": "One"})
+    assert caught.value.seconds is not None
+
+
+async def test_no_secret_is_told(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither in errors nor in logs, however much is logged."""
+    caplog.set_level(logging.DEBUG)
+    form = (await shop.slack.acts.command("/ask", "When?")).payload
+    shop.slack.faults |= {"auth.test": [refused("invalid_auth")], "response_url": [BROKEN, LIMITED]}
+    said = list[str]()
+    for call in (
+        shop.call("auth.test"),
+        shop.call.respond(form["response_url"], {"text": "One"}),
+        shop.call.respond(form["response_url"], {"text": "One"}),
+        shop.call.respond(f"{form['response_url']}x", {"text": "One"}),
+    ):
+        with pytest.raises(PlatformError) as caught:
+            await call
+        said += [str(caught.value), caught.value.hint]
+    await shop.call("chat.postMessage", channel="C1", text="One")
+
+    assert not [secret for secret in SECRETS for text in (*said, caplog.text) if secret in text]

@@ -1,0 +1,73 @@
+"""What is streamed: only what is new, within a live message's limits, and harmless however it is cut."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from bot.showing.view import ClaimCard, ShownSentence, Source, View
+from bot.slack.chunks import Sent, grown, opening
+from tests.bot.showing.views import views
+from tests.bot.slack.payloads import harmful, texts
+from tests.platforms import markup
+from tests.platforms.slack import limits
+from tests.platforms.slack.methods.streams import _checked
+
+
+@settings(max_examples=60)
+@given(view=views, later=views)
+def test_any_chunks_are_taken_and_harmless(view: View, later: View) -> None:
+    """Whatever stands before and behind them; and a live message never holds more than Slack takes."""
+    made, sent = opening(view)
+    more, sent = grown(sent, replace(later, sentences=(*view.sentences, *later.sentences)) if sent.sentences else later)
+    pieces = [one for chunk in (*made, *more) if chunk["type"] != "blocks" for one in texts(chunk)]
+
+    _checked([*made, *more])
+    assert harmful(pieces) == []
+    assert sum(len(one.encode()) for one in pieces) < limits.STREAM_BYTES
+
+
+def test_only_what_is_new_is_sent() -> None:
+    """A card when it changes, its details once; sentences once; a claim that was not needed is done."""
+    view = View(7, "en", "Looking …", claims=(ClaimCard(1, "checking"), ClaimCard(2, "checking")))
+    _, sent = opening(view)
+    assert grown(sent, view)[0] == []
+
+    claims = (ClaimCard(1, "supported", "It is.", ("Page",)),)
+    said = replace(view, claims=claims, sentences=(ShownSentence("One.", (1,), "note"),))
+    made, sent = grown(sent, said)
+    assert [(one.get("id"), one.get("status"), "details" in one) for one in made] == [
+        ("claim-1", "complete", True),
+        ("claim-2", "complete", False),
+        (None, None, False),
+    ]
+    assert markup.slack_words(made[0]["details"]) == "It is. · Page"
+    assert markup.markdown_words(made[-1]["text"]) == " (note) One. [1]"
+
+    made, sent = grown(
+        sent, replace(said, status="Writing …", sentences=(*said.sentences, ShownSentence("Two.", (), paragraph=True)))
+    )
+    assert [one.get("id") for one in made] == ["status", None]
+    assert markup.markdown_words(made[-1]["text"]) == "\n\nTwo."
+    with pytest.raises(ValueError, match="taken back"):
+        grown(sent, view)
+
+
+def test_a_better_quotation_is_a_card_of_its_own() -> None:
+    """Details are added to, never replaced; none is shown once there are sentences."""
+    first = View(7, "en", "Found …", quote=Source(0, "P", quote="a"), quote_label="Meanwhile:")
+    second = replace(first, quote=Source(0, "P", quote="b"))
+    made, sent = opening(first)
+    more, sent = grown(sent, second)
+
+    assert len({one["id"] for one in (*made, *more)}) == 3
+    assert [markup.slack_words(one["title"]) for one in more] == ["Meanwhile:"]
+    assert grown(Sent(), replace(first, sentences=(ShownSentence("One.", ()),)))[0][0]["id"] == "status"
+
+
+def test_what_has_no_room_is_left_for_the_end() -> None:
+    """Nothing of it is sent, and what comes after neither."""
+    view = View(7, "en", "Writing …", sentences=tuple(ShownSentence("word " * 100, ()) for _ in range(20)))
+    _, sent = opening(replace(view, sentences=()))
+
+    assert grown(sent, view) == ([], sent)

@@ -1,0 +1,34 @@
+"""What people write in Slack, as plain text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.slack.escaping import escaped
+from bot.slack.unescaping import plain
+from tests.platforms import markup
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<@U2|ann> and <@U3>", "@ann and @U3"),
+        ("in <#C1|general> or <#C2>", "in #general or #C2"),
+        ("<!here> <!subteam^S1|@crew> <!date^1^x|May>", "@here @crew May"),
+        (
+            "<https://e.org/a|page> <https://e.org> <mailto:a@e.org|a@e.org>",
+            "page (https://e.org/a) https://e.org mailto:a@e.org",
+        ),
+        ("a &lt; b &amp;&amp; c &gt; d &amp;lt;", "a < b && c > d &lt;"),
+        ("<b>", "b"),
+    ],
+)
+def test_markup_is_read_as_people_read_it(text: str, expected: str) -> None:
+    """Names, channels, links and entities, each once."""
+    assert plain(text) == expected
+
+
+@given(st.text(alphabet="abc <>&;@#!|*", max_size=30))
+def test_what_was_escaped_is_read_back(text: str) -> None:
+    """But for characters that nobody sees."""
+    assert markup.UNSEEN.sub("", plain(escaped(text))) == text
