@@ -11,8 +11,9 @@ from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 from bot.app import App
+from bot.desk.clock import Clock
 from bot.platform import Platform
-from tests.platforms.desks import opened_bot
+from tests.platforms.desks import HASTY, opened_bot
 from tests.platforms.dialects import DISCORD, SLACK, Dialect
 from tests.platforms.fake_platform import client
 from tests.platforms.fake_server import BROKEN, LIMITED, LOST, FakeServer, serve
@@ -119,6 +120,7 @@ class FakeStreet:
     longest: int
     people: tuple[str, str, str] = ("101", "102", "103")
     channels: tuple[str, str, str] = ("201", "202", "203")
+    clock: Clock = HASTY
 
     @property
     def name(self) -> str:
@@ -174,7 +176,7 @@ class FakeStreet:
     async def joined(self, app: App) -> AsyncIterator[Platform]:
         async with wired(self.server.url) as wire:
             platform = client(wire, self.server.dialect)
-            async with opened_bot(app, platform):
+            async with opened_bot(app, platform, clock=self.clock):
                 yield platform
             assert platform.faults == []
 

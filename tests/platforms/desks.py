@@ -34,11 +34,11 @@ async def opened_bot(
 def pressing(acting: Acting) -> Press:
     """Return what buttons do, but for Stop and Retract."""
 
-    async def press(action: str, ticket: int, by: Asker) -> str:
+    async def press(action: str, ticket: int, by: Asker) -> str | EvidenceView:
         try:
             match action:
                 case "evidence":
-                    return _plain(await acting.evidence(ticket, by))
+                    return await acting.evidence(ticket, by)
                 case "up" | "down":
                     return await acting.feedback(ticket, by, action)
                 case "ask":
@@ -50,9 +50,3 @@ def pressing(acting: Acting) -> Press:
         raise AssertionError(f"there is no button {action!r}")
 
     return press
-
-
-def _plain(view: EvidenceView) -> str:
-    items = [f"{item.claim}: {item.verdict} {item.reasoning}" for item in view.items]
-    sources = [f"[{source.number}] {source.title}: {source.quote}" for source in view.sources]
-    return "\n".join(filter(None, [view.heading, view.text, *items, *sources]))

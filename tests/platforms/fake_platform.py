@@ -15,13 +15,13 @@ import aiohttp
 from bot.access import Asker
 from bot.desk.types import Heard, Place, Posted, Question, Taken, Ways
 from bot.platform import PostGone
-from bot.showing.view import View
+from bot.showing.view import EvidenceView, View
 from tests.platforms.dialects import Dialect
 from tests.platforms.fake_server import BOT
-from tests.platforms.rendering import Rendered, rendered
+from tests.platforms.rendering import Rendered, evidence, rendered
 from tests.platforms.wire import HttpWire, Wire
 
-Press = Callable[[str, int, Asker], Awaitable[str]]
+Press = Callable[[str, int, Asker], Awaitable[str | EvidenceView]]
 """What a button does: given action, ticket and who pressed, it returns what that person alone is told."""
 
 
@@ -141,9 +141,18 @@ class FakePlatform:
             await self.desk.stop(ticket, by)
         elif action == "retract":
             await self.desk.retract(ticket, by)
-        elif self.press and (text := await self.press(action, ticket, by)):
-            place = Place(self.name, event["workspace"], event["channel"], event["thread"])
-            await self._say(place, text, only=by.user)
+        elif self.press:
+            await self._told(await self.press(action, ticket, by), event)
+
+    async def _told(self, told: str | EvidenceView, event: dict[str, Any]) -> None:
+        """Show whoever pressed what came of it."""
+        place = Place(self.name, event["workspace"], event["channel"], event["thread"])
+        if isinstance(told, str):
+            await self._say(place, told, only=event["user"])
+            return
+        where = {"channel": place.channel, "thread": place.thread, "key": "", "only": event["user"]}
+        for page in evidence(told, "en", self.dialect):
+            await self.wire.call("post", **where, **_json(page))
 
     def question(self, event: dict[str, Any]) -> Question:
         """Return the question of an event, as adapters make it."""

@@ -4,93 +4,19 @@ import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bot.app import App
 from bot.desk.types import Outcome, State
 from bot.words import say
-from storage.types import EntryKind, QueuedQuestion
-from tests.platforms.contract import HOUSES, Read, Street
+from tests.platforms.bots import Bot, finished, text
+from tests.platforms.contract import HOUSES, Street
 from tests.platforms.systems import Gated, recite
-from tests.platforms.world import ANSWERS, BOOK, BUILT, HOST, MADE, RISES, RULES, fill, open_world
+from tests.platforms.world import ANSWERS, BOOK, BUILT, HOST, MADE, RISES, RULES, fill
 
 KEEPER = "Who lives beside it?"
-
-
-@dataclass
-class Bot:
-    """A bot on a street, and what is asked of it there."""
-
-    street: Street
-    home: Path
-    system: Gated
-    stack: AsyncExitStack
-    app: App | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
-
-    async def start(self, **settings: Any) -> None:
-        """Start it, with other settings if any are given."""
-        self.settings |= settings
-        self.app = self.system.answering(self.stack.enter_context(open_world(self.home, **self.settings)))
-        await self.stack.enter_async_context(self.street.joined(self.app))
-
-    async def stop(self) -> None:
-        """Shut it down cleanly."""
-        await self.stack.aclose()
-        self.app = None
-
-    async def ask(self, text: str = BUILT, *, person: int = 0, channel: int = 0, **more: Any) -> str:
-        """Ask, and return the message."""
-        street = self.street
-        return await street.say(text, user=street.people[person], channel=street.channels[channel], **more)
-
-    async def answered(self, message: str) -> tuple[Read, ...]:
-        """Wait for the answer to a message as it stays, and return it."""
-        await self.street.until(lambda: finished(self.street.answer(message)))
-        return self.street.answer(message)
-
-    async def row(self, message: str, channel: int = 0) -> QueuedQuestion:
-        """Return what the queue has of a message."""
-        assert self.app
-        row = await self.app.queue.by_message(self.id(channel), message)
-        assert row
-        return row
-
-    async def over(self, message: str) -> QueuedQuestion:
-        """Wait until the desk is done with a question, and return what the queue has of it."""
-        # Questions of one conversation are answered one after another: when this is done, so is that before it.
-        await self.answered(await self.ask(RISES, thread=message))
-        return await self.row(message)
-
-    def id(self, channel: int = 0) -> str:
-        """Return a channel as settings name it."""
-        return f"{self.street.name}:T1/{self.street.channels[channel]}"
-
-    async def outcomes(self, row: QueuedQuestion) -> list[str]:
-        """Return how a question was done with, as the record has it."""
-        assert self.app
-        entries = await self.app.audit.turn(row.turn_id)
-        return [entry.body["outcome"] for entry in entries if entry.kind is EntryKind.DELIVERED]
-
-    async def press(self, action: str, message: str, *, person: int = 0) -> None:
-        """Press a button of the answer to a message."""
-        (shown,) = [one for one in self.street.answer(message) if action in one.buttons]
-        await self.street.press(action, shown.id, user=self.street.people[person])
-
-
-def finished(messages: tuple[Read, ...]) -> bool:
-    """Return whether an answer stands there for good."""
-    pressed = {action for one in messages for action in one.buttons}
-    return bool(messages) and "stop" not in pressed
-
-
-def text(messages: tuple[Read, ...]) -> str:
-    """Return what people read of an answer."""
-    return "\n".join(one.text for one in messages)
 
 
 @pytest.fixture(params=HOUSES)

@@ -1,0 +1,14 @@
+"""Every platform that the contract suite runs on, by name: the tests' own, and the real adapters at their fakes."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from types import MappingProxyType
+
+from tests.platforms.contract import HOUSES as FAKES
+from tests.platforms.contract import Street
+from tests.platforms.slack.house import house
+from tests.platforms.slack.joining import joined
+
+HOUSES: Mapping[str, Callable[[], AbstractAsyncContextManager[Street]]] = MappingProxyType(
+    {**FAKES, "slack": house(joined), "slack over HTTP": house(joined, mode="http")}
+)
