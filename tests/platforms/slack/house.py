@@ -16,10 +16,12 @@ from typing import Any
 from bot.app import App
 from bot.desk_settings import ChannelValues
 from bot.platform import Platform
+from bot.slack.limits import SECTIONS
 from tests.platforms.contract import Call, Failure, Read, Street
 from tests.platforms.desks import SOONER
-from tests.platforms.slack import interactions, limits
+from tests.platforms.slack import interactions
 from tests.platforms.slack.clock import FastClock
+from tests.platforms.slack.delivery import Delivery
 from tests.platforms.slack.faults import LIMITED, LOST, UNAVAILABLE, Fault
 from tests.platforms.slack.seeing import modal, words
 from tests.platforms.slack.server import FakeSlack, Mode, serve
@@ -47,7 +49,7 @@ class SlackStreet:
     name: str = "slack"
     people: tuple[str, str, str] = ("U1", "U2", "U3")
     channels: tuple[str, str, str] = ("C1", "C2", "C3")
-    longest: int = limits.BLOCKS_SIZE
+    longest: int = SECTIONS.message
     _asked: dict[str, str] = field(default_factory=dict)
     """The messages that asked, by ts, and where; of commands who asked."""
     _closing: set[str] = field(default_factory=set)
@@ -61,17 +63,21 @@ class SlackStreet:
             self.slack.faults.update(dict.fromkeys(methods, shared))
 
     async def say(self, text: str, *, user: str, channel: str, thread: str = "", dm: bool = False, **more: Any) -> str:
-        """Write to the bot: mention it where nothing else is said. An answer for the asker alone is had by /ask."""
+        """Write to the bot: mention it where nothing else is said. An answer for the asker alone is had by `/ask`.
+
+        `silent` tells nobody.
+        """
         if more.get("only_asker"):
             delivery = await self.slack.acts.command("/ask", text, user=user, channel=channel)
             asked = f"command {delivery.payload['trigger_id']}"
             self._asked[asked] = f"{channel} {user} {self.slack.world.ts()}"
             return asked
         place = self.slack.world.dm(user).id if dm else channel
-        words = text if dm or more.get("unasked") else f"<@{BOT}> {text}"
-        asked = await self.slack.acts.say(words, user=user, channel=place, thread=thread)
+        silent = bool(more.get("silent"))
+        written = text if dm or silent or more.get("unasked") else f"<@{BOT}> {text}"
+        asked = await self.slack.acts.say(written, user=user, channel=place, thread=thread, silent=silent)
         self.slack.world.channels[place].archived |= place in self._closing
-        self._asked[asked] = place
+        self._asked |= {} if silent else {asked: place}
         return asked
 
     async def again(self, message: str) -> None:
@@ -124,8 +130,8 @@ class SlackStreet:
 
     @property
     def pending(self) -> int:
-        """How much is not acknowledged yet."""
-        return len(self.slack.courier.unacked) + len(self._later)
+        """How much of what people did is not acknowledged yet."""
+        return sum(map(_of_people, self.slack.courier.unacked)) + len(self._later)
 
     @property
     def refused(self) -> list[str]:
@@ -177,6 +183,13 @@ class SlackStreet:
     def _read(self, message: Message) -> Read:
         actions = [action for _, element in _pressable(message) for action in _actions(element)]
         return Read(message.ts, words(message, self.slack.world), tuple(dict.fromkeys(actions)))
+
+
+def _of_people(delivery: Delivery) -> bool:
+    """Return whether it is not an echo of what the bot did itself."""
+    event = delivery.payload.get("event", {})
+    written = event.get("message") or event.get("previous_message") or event
+    return "bot_id" not in written
 
 
 def _key(message: Message) -> str:

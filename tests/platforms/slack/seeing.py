@@ -9,9 +9,9 @@ Ana: @footnote When was the lighthouse built?
   … Footnote is checking 2 statements
 """
 
+import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +20,7 @@ from tests.platforms.slack.world import Message, View, World
 
 _TOKEN = re.compile(r"<([^<>\n|]*)(?:\|([^<>\n]*))?>")
 _LINK = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<?(https?://[^\s)>]+)>?\)")
-_CURSOR = "▌"
+_CURSOR, _RULE, _PLAN = "▌", "---", "»"
 _SIGNS = {"pending": "○", "in_progress": "◌", "complete": "✓", "error": "✗"}
 
 
@@ -69,10 +69,10 @@ def _lines(message: Message, world: World, indent: str) -> list[str]:
 _PRESSED = {"actions", "context_actions"}
 
 
-def said(message: Message, world: World, without: AbstractSet[str] = frozenset()) -> list[str]:
-    """Return the lines of a message, without blocks of some kinds."""
+def said(message: Message, world: World) -> list[str]:
+    """Return the lines of a message."""
     lines = list(_streamed(message, world)) if message.stream else []
-    lines += [line for block in message.blocks if block["type"] not in without for line in _block(block, world)]
+    lines += [line for block in message.blocks for line in _block(block, world)]
     if message.markdown:
         lines += _markdown(message.markdown, world)
     if not lines and message.text:
@@ -81,16 +81,25 @@ def said(message: Message, world: World, without: AbstractSet[str] = frozenset()
 
 
 def words(message: Message, world: World) -> str:
-    """Return what a message says but for the rows of what can be pressed."""
-    lines = said(message, world, _PRESSED)
-    return "\n".join(line for line in lines if line != _CURSOR)
+    """Return what a message says, without what can be pressed, signs and rules."""
+    plain = copy.deepcopy(message)
+    plain.blocks = _unpressed(plain.blocks)
+    if plain.stream:
+        parts = plain.stream.parts
+        plain.stream.parts = [(kind, _unpressed(part) if kind == "blocks" else part) for kind, part in parts]
+    lines = (line for line in said(plain, world) if line not in {_CURSOR, _RULE})
+    return "\n".join(re.sub(f"^[{_PLAN}{''.join(_SIGNS.values())}] ", "", line) for line in lines)
+
+
+def _unpressed(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [block for block in blocks if block["type"] not in _PRESSED]
 
 
 def _streamed(message: Message, world: World) -> Iterator[str]:
     stream = message.stream
     assert stream
     if stream.plan:
-        yield f"» {stream.plan}"
+        yield f"{_PLAN} {_plain(stream.plan)}"
     for kind, part in stream.parts:
         if kind == "text":
             yield from _markdown(part, world)
@@ -103,7 +112,7 @@ def _streamed(message: Message, world: World) -> Iterator[str]:
 
 
 def _task(task: dict[str, Any], world: World) -> Iterator[str]:
-    yield f"{_SIGNS[task.get('status', 'pending')]} {task['title']}"
+    yield f"{_SIGNS[task.get('status', 'pending')]} {_plain(task['title'])}"
     for name in ("details", "output"):
         value = task.get(name)
         if isinstance(value, dict):
@@ -129,7 +138,7 @@ def _context(block: dict[str, Any], world: World) -> Iterator[str]:
 
 
 def _plan(block: dict[str, Any], world: World) -> Iterator[str]:
-    yield f"» {block['title']}"
+    yield f"{_PLAN} {_plain(block['title'])}"
     yield from (line for task in block.get("tasks", ()) for line in _task(task, world))
 
 
@@ -139,7 +148,11 @@ def _table(block: dict[str, Any], world: World) -> Iterator[str]:
 
 
 def _text(item: dict[str, Any], world: World) -> str:
-    return UNSEEN.sub("", item["text"]) if item["type"] == "plain_text" else _mrkdwn(item["text"], world)
+    return _plain(item["text"]) if item["type"] == "plain_text" else _mrkdwn(item["text"], world)
+
+
+def _plain(text: str) -> str:
+    return UNSEEN.sub("", text)
 
 
 def _pressable(element: dict[str, Any]) -> str:
@@ -230,7 +243,7 @@ _SHOWN: Mapping[str, Callable[[dict[str, Any], World], Iterable[str]]] = Mapping
         "actions": lambda block, _: [" ".join(map(_pressable, block["elements"]))],
         "context_actions": lambda block, _: [" ".join(map(_pressable, block["elements"]))],
         "markdown": lambda block, world: _markdown(block["text"], world),
-        "divider": lambda *_: ["---"],
+        "divider": lambda *_: [_RULE],
         "rich_text": _rich,
         "task_card": _task,
         "plan": _plan,
