@@ -9,7 +9,7 @@ import logging
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Any, Literal
+from typing import Any
 
 from bot.access import Asker
 from bot.desk.acting import Acting
@@ -119,10 +119,9 @@ class Pressing:
     async def _act(self, action: Action, ticket: int, press: Press, by: Asker, language: str) -> str:
         """Return what whoever pressed is told; empty where they see it anyway. Raises `Denied`, `StorageError`."""
         match action:
-            case Action.STOP:
-                return "" if await self._desk.stop(ticket, by) else say("slack_not_yours", language or "en")
-            case Action.RETRACT:
-                return "" if await self._desk.retract(ticket, by) else say("slack_not_yours", language or "en")
+            case Action.STOP | Action.RETRACT:
+                do = self._desk.stop if action is Action.STOP else self._desk.retract
+                return "" if await do(ticket, by) else say("slack_not_yours", language or "en")
             case Action.ASK:
                 return await self._acting.ask_person(ticket, by, language=language)
             case Action.SHARE:
@@ -130,12 +129,12 @@ class Pressing:
             case Action.EVIDENCE:
                 await self._evidence(ticket, press, by, language)
                 return ""
-            case Action.UP | Action.DOWN:
-                what: Literal["up", "down"] = "up" if action is Action.UP else "down"
-                words = await self._acting.feedback(ticket, by, what, language=language)
-                modal = comment_modal(ticket, what, language or "en")
-                modal = {**modal, "private_metadata": f"{modal['private_metadata']}{_AT}{press.channel}"}
-                return "" if await self._opened(press, modal) else words
+            case Action.UP:
+                return await self._acting.feedback(ticket, by, "up", language=language)
+            case Action.DOWN:
+                words = await self._acting.feedback(ticket, by, "down", language=language)
+                await self._opened(press, _comment_on(ticket, press.channel, language or "en"))
+                return words
 
     async def _evidence(self, ticket: int, press: Press, by: Asker, language: str) -> None:
         """Show a modal of the evidence. Raises `Denied` where it cannot be seen, and nothing is open yet."""
@@ -185,6 +184,12 @@ class Pressing:
             await self._call.respond(press.url, body)
         except PlatformError as error:
             log.warning("somebody could not be answered", extra={"cause": str(error)})
+
+
+def _comment_on(ticket: int, channel: str, language: str) -> Json:
+    """Return the modal that asks what was wrong, which knows where it was opened."""
+    modal = comment_modal(ticket, "down", language)
+    return {**modal, "private_metadata": f"{modal['private_metadata']}{_AT}{channel}"}
 
 
 async def _or_denied(looking: Awaitable[EvidenceView], heading: str) -> EvidenceView:

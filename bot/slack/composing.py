@@ -45,7 +45,7 @@ async def composed(
     settings, platforms = app.settings, dict[str, Platform]()
     us, tasks = await _us(call), Tasks()
     places = Places(call, us)
-    taking = Taking(app, desk, us, places, tasks.spawn)
+    taking = Taking(app, desk, us, places, tasks)
     catching = CatchingUp(app.queue, desk, call, us, taking)
     since = await catching.since()
     pressing = Pressing(desk, Acting(app, platforms), call, places, settings.zone)

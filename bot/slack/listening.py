@@ -54,7 +54,7 @@ class Listening:
                 await self._invoked(body)
             case "block_actions":
                 if press := press_of(body):
-                    self.tasks.spawn(self.pressing.press(press))
+                    await self.tasks.soon(self.pressing.press(press))
             case "view_submission":
                 view = await self.pressing.comment(body)
                 return {"response_action": "update", "view": view} if view else ""

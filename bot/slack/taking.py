@@ -4,8 +4,6 @@
 told, so that it need not come again; where nothing can be told, it raises, and Slack delivers once more.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -18,10 +16,9 @@ from bot.slack import invoking, reading
 from bot.slack.invoking import Invoked
 from bot.slack.places import Places
 from bot.slack.reading import Erased, Halted, Rewritten, Us, Written
+from bot.slack.tasks import Tasks
 from storage.errors import StorageError
 
-SOON = 1.0
-"""Seconds that an edit or a deletion may take before Slack is told that it arrived."""
 RECENT = 5
 """How many questions of a conversation may be the one that is stopped."""
 NO_WORDS = "hello"
@@ -31,11 +28,9 @@ NO_WORDS = "hello"
 class Taking:
     """Takes questions of one workspace."""
 
-    def __init__(
-        self, app: App, desk: Desk, us: Us, places: Places, spawn: Callable[[Awaitable[None]], asyncio.Future[None]]
-    ) -> None:
+    def __init__(self, app: App, desk: Desk, us: Us, places: Places, tasks: Tasks) -> None:
         """Take what is opened, the desk, who we are, what is known of places, and what keeps work that takes longer."""
-        self._app, self._desk, self._us, self.places, self._spawn = app, desk, us, places, spawn
+        self._app, self._desk, self._us, self.places, self._tasks = app, desk, us, places, tasks
 
     async def take(self, written: Written) -> Taken | None:
         """Take a message, if it is a question. Raises `StorageError` where that cannot be told."""
@@ -72,11 +67,11 @@ class Taking:
         now = event.now
         asked = now.direct or now.thread or now.mentions(self._us)
         if asked and (text := reading.said(now.raw, self._us)):
-            await self._soon(self._desk.edited(now.key, text))
+            await self._tasks.soon(self._desk.edited(now.key, text))
 
     async def erased(self, event: Erased) -> None:
         """Take back the answer to a deleted question. Raises `StorageError`."""
-        await self._soon(self._desk.deleted(event.key))
+        await self._tasks.soon(self._desk.deleted(event.key))
 
     async def halted(self, event: Halted) -> None:
         """Stop answering where somebody pressed Slack's own button for that. Raises `StorageError`."""
@@ -87,13 +82,6 @@ class Taking:
         by = await self.places.asker(event.channel, event.user, direct=reading.is_direct(event.channel))
         for ticket in {row.ticket for row in rows if row and row.state == State.RUNNING}:
             await self._desk.stop(ticket, by)
-
-    async def _soon(self, work: Awaitable[None]) -> None:
-        """Wait for work that may take longer than Slack does; it goes on then. Raises what it raises until then."""
-        task = self._spawn(work)
-        done, _ = await asyncio.wait({task}, timeout=SOON)
-        if done:
-            task.result()
 
     async def _joined(self, written: Written) -> bool:
         return await self._desk.joined(written.conversation)

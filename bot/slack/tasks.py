@@ -13,6 +13,9 @@ log = logging.getLogger(__name__)
 SECONDS = 3.0
 """How long what is under way may take when all ends."""
 
+SOON = 0.25
+"""How long Slack waits for work before it is told that what asks for it has arrived."""
+
 
 class Tasks:
     """Tasks under way. What one raises is logged, for nobody may be waiting for it."""
@@ -27,6 +30,13 @@ class Tasks:
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
+
+    async def soon(self, work: Awaitable[None]) -> None:
+        """Wait for some work, but not for long; it goes on then. Raises what it raises until then."""
+        task = self.spawn(work)
+        done, _ = await asyncio.wait({task}, timeout=SOON)
+        if done:
+            task.result()
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
