@@ -288,6 +288,7 @@ async def test_a_long_answer_is_whole(bot: Bot) -> None:
     asks = await bot.ask("Which rules has the harbour book?")
     answer = await bot.answered(asks)
     said = re.sub(r"\s+", " ", text(answer))
+    print('SEAM', [repr(said[said.index(RULES[33])+150:][:420])]); print([(m.metadata, [str(b)[:60] for b in m.blocks]) for m in bot.street.slack.world.ours()])
     assert [said.count(rule) for rule in RULES] == [1] * len(RULES)
     assert sorted(RULES, key=said.index) == list(RULES)
     assert (len(answer) > 1) == (sum(map(len, RULES)) > bot.street.longest)
@@ -366,6 +367,8 @@ async def test_what_people_said_before_is_handed_over(bot: Bot) -> None:
     asks = await bot.ask("When was it built?", thread=root)
     await bot.answered(asks)
 
+    print([(t.question.text, len(t.earlier)) for t in bot.system.talks])
+    print(bot.street.slack.seen("C1", by="U1"))
     (talk,) = bot.system.talks
     assert "I agree, 3 times." in [turn.text for turn in talk.earlier]
     assert all(turn.speaker == "user" for turn in talk.earlier)
