@@ -16,6 +16,8 @@ def message_json(message: Message, world: World, *, metadata: bool = True) -> di
         body |= {"client_msg_id": f"client-{message.ts}"}
     user = world.users.get(message.user)
     body |= {"team": user.team if user else TEAM}
+    if user and user.team != TEAM:
+        body |= {"user_team": user.team, "source_team": user.team}
     if message.stream:
         body |= {"streaming_state": "in_progress" if message.stream.state == "streaming" else "completed"}
     if message.blocks:

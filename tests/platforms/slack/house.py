@@ -223,7 +223,7 @@ def house(joined: Joined, *, mode: Mode = "socket") -> Callable[[], AbstractAsyn
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Street]:
-        async with serve(clock=FastClock(SOONER), mode=mode) as slack:
+        async with serve(clock=FastClock(SOONER), mode=mode, leisure=SOONER) as slack:
             yield SlackStreet(slack, joined)
 
     return opened

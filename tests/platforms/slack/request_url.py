@@ -27,6 +27,7 @@ class RequestUrl:
     session: aiohttp.ClientSession
     secret: str
     notify: Callable[[], None]
+    ack_seconds: float = limits.ACK_SECONDS
     url: str = ""
     """Where the app listens, such as http://127.0.0.1:3000/slack/events."""
 
@@ -41,7 +42,7 @@ class RequestUrl:
         self.notify()
         posting = asyncio.ensure_future(self.post(body, headers))
         try:
-            await first(posting, self.clock.sleep(limits.ACK_SECONDS))
+            await first(posting, self.clock.sleep(self.ack_seconds))
             if not posting.done():
                 return "timeout"
             status, answer = posting.result()

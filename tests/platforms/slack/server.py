@@ -58,6 +58,8 @@ class FakeSlack:
     rates: Rates
     requests: RequestUrl
     url: str = ""
+    mode: Mode = "socket"
+    trigger_seconds: float = limits.TRIGGER_SECONDS
     page: int = limits.PAGE
     """How many items a page of a list holds at most, whatever was asked for."""
     subscribed: set[str] = field(default_factory=lambda: set(EVENTS))
@@ -118,7 +120,8 @@ class FakeSlack:
         except TimeoutError:
             ours = [(one.channel, one.ts, one.text or one.blocks) for one in self.world.ours()]
             last = [(one.method, one.arguments) for one in self.received[-10:]]
-            told = f"we posted {ours}; refused {self.refused[-5:]}; calls {last}; unacked {self.courier.unacked}"
+            unacked = [(one.kind, one.payload.get("event", one.payload)) for one in self.courier.unacked]
+            told = f"we posted {ours}; refused {self.refused[-5:]}; calls {last}; unacked {unacked}"
             raise AssertionError(f"it did not come to that; {told}") from None
 
     def notify(self) -> None:
@@ -179,7 +182,7 @@ class FakeSlack:
     def trigger(self, user: str) -> str:
         """Return an id with which a modal can be opened for somebody, once and soon."""
         made = f"{self.world.number()}.FAKETRIGGERNEVERLOGGED"
-        self._triggers[made] = (user, self.clock.now() + limits.TRIGGER_SECONDS)
+        self._triggers[made] = (user, self.clock.now() + self.trigger_seconds)
         return made
 
     def triggered(self, trigger: Any) -> str:
@@ -222,14 +225,22 @@ class FakeSlack:
 
 
 @asynccontextmanager
-async def serve(*, clock: Clock | None = None, mode: Mode = "socket", world: World | None = None) -> AsyncIterator[Any]:
-    """Serve on a free port until the block is left. In the mode http, set `requests.url` to the app's."""
+async def serve(
+    *, clock: Clock | None = None, mode: Mode = "socket", world: World | None = None, leisure: float = 1
+) -> AsyncIterator[FakeSlack]:
+    """Serve on a free port until the block is left. In the mode http, set `requests.url` to the app's.
+
+    `leisure`: how many times longer than in Slack an app has to acknowledge and to use a trigger, so that a clock that
+    runs fast does not hurry the machine.
+    """
     clock = clock or FastClock()
     events = asyncio.Event()
     async with aiohttp.ClientSession() as session:
-        sockets, courier = Sockets(clock, events.set, APP), Courier(clock, events.set)
-        requests = RequestUrl(clock, session, SIGNING_SECRET, events.set)
+        ack = limits.ACK_SECONDS * leisure
+        sockets, courier = Sockets(clock, events.set, APP, ack), Courier(clock, events.set)
+        requests = RequestUrl(clock, session, SIGNING_SECRET, events.set, ack)
         slack = FakeSlack(clock, world or town(clock), sockets, courier, Rates(clock), requests, _changed=events)
+        slack.mode, slack.trigger_seconds = mode, limits.TRIGGER_SECONDS * leisure
         courier.transport = sockets if mode == "socket" else requests
         runner = web.AppRunner(_app(slack), access_log=None, shutdown_timeout=1)
         await runner.setup()

@@ -41,6 +41,7 @@ class Sockets:
     clock: Clock
     notify: Callable[[], None]
     app_id: str
+    ack_seconds: float = limits.ACK_SECONDS
     links: list[Link] = field(default_factory=list)
     made: int = 0
     """How many connections there ever were."""
@@ -126,7 +127,7 @@ class Sockets:
 
     async def send(self, delivery: Delivery) -> str:
         """Send an envelope over one of the connections, in turn; where there is none, wait a little for one."""
-        timeout = asyncio.ensure_future(self.clock.sleep(limits.ACK_SECONDS))
+        timeout = asyncio.ensure_future(self.clock.sleep(self.ack_seconds))
         try:
             while not self._open() and not timeout.done():
                 await first(timeout, self._linked.wait())

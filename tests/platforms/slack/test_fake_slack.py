@@ -35,7 +35,6 @@ async def slack() -> AsyncIterator[FakeSlack]:
 @pytest.fixture(params=["socket", "http"])
 async def either(request: pytest.FixtureRequest) -> AsyncIterator[FakeSlack]:
     async with serve(clock=ManualClock(), mode=request.param) as fake:
-        fake.mode = request.param
         yield fake
         assert fake.errors == []
 
