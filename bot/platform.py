@@ -1,7 +1,7 @@
 """What the desk needs of a platform, and what may go wrong there. Slack, Discord and the tests' own implement it.
 
 PlatformError
-├── PlatformUnavailable      try again, after `seconds` where it said so
+├── PlatformUnavailable      try again; with `seconds`, surely nothing was posted, without, it is in doubt
 ├── CannotPost               it refuses this for good: the channel is archived, we were removed, a right is missing
 └── PostGone                 what was posted was deleted: somebody did not want it there
 """
@@ -25,7 +25,12 @@ class PlatformError(Exception):
 
 
 class PlatformUnavailable(PlatformError):
-    """It does not answer, or asks us to wait."""
+    """It does not answer, or asks us to wait.
+
+    With `seconds`, after which to try again, nothing was posted: that is sure, and every message that a call tried to
+    post is posted by the next try. Without, it is in doubt: something may have been posted, and where the platform
+    cannot be asked, it is not posted again. An edit is in no doubt, since it may be made twice; nor is a removal.
+    """
 
     kind = "platform_unavailable"
 

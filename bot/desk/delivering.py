@@ -1,7 +1,8 @@
 """One question's post: what is shown of it, so that nothing stands there twice.
 
 That a first post is begun is stored before it is made, and the messages' ids after; whoever is not sure asks the
-platform, where that can be asked. Views on the way are for those who wait: of several only the newest is shown, never
+platform. Where it cannot be asked, what is stored is that the last view is being shown, and that it no longer is: that
+one alone must not be shown twice. Views on the way are for those who wait: of several only the newest is shown, never
 faster than the platform's pace, and nobody waits for them. The last one is shown whatever it takes.
 """
 
@@ -9,7 +10,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from bot.desk.clock import Clock
 from bot.desk.reporting import report
@@ -25,7 +26,7 @@ _LONGEST = 60.0
 
 
 class Uncertain(Exception):
-    """A first post may stand there or not, and the platform cannot be asked."""
+    """The last view may stand there or not, and the platform cannot be asked."""
 
 
 class Keep(Protocol):
@@ -56,6 +57,7 @@ class Post:
         self.platform, self._keep, self._clock, self._failed = platform, keep, clock, failed
         self._sending = self._doubt = sending
         self._latest: View | None = None
+        self._muted = False
         self._closing = asyncio.Event()
         self._pump: asyncio.Task[None] | None = None
 
@@ -67,11 +69,11 @@ class Post:
     @property
     def begun(self) -> bool:
         """Whether something of it stands there, or may."""
-        return self._sending or bool(self.posted)
+        return self._sending or self._muted or bool(self.posted)
 
     def offer(self, view: View) -> None:
         """Show a view on the way as soon as may be, unless a newer one comes first. Never blocks."""
-        if self.fault or self.question.unasked or not self.ways.edits:
+        if self.fault or self._muted or self.question.unasked or not self.ways.edits:
             return
         self._latest = view
         if self._pump is None or self._pump.done():
@@ -128,7 +130,7 @@ class Post:
             try:
                 await self._show(view)
             except PlatformUnavailable as error:
-                self._latest = self._latest or view
+                self._latest = None if self._muted else self._latest or view
                 pause = _pause(error, next(attempts))
             except Exception as error:  # noqa: BLE001 - whatever it is, the turn's end has to deal with it
                 self.fault = error
@@ -144,29 +146,48 @@ class Post:
             if self.posted and not self.ways.edits:
                 await self._store()
                 return
-        elif self._doubt and not self.posted:
+        elif self._doubt:
             raise Uncertain("the answer was perhaps posted, and the platform cannot be asked")
-        if not self._sending:
+        self._doubt = view.done or self.ways.reads_back
+        if self._doubt and not self._sending:
             await self._keep(sending=True)
             self._sending = True
-        self._doubt = True
         try:
-            async with asyncio.timeout(CALL_SECONDS):
-                shown = await self.platform.show(self.question, view, self.posted)
-        except TimeoutError as error:
-            raise PlatformUnavailable("The platform does not answer.") from error
+            self.posted = await self._call(view)
         except PlatformUnavailable as error:
-            self._doubt = error.seconds is None
+            await self._failed_to_show(view, sure=error.seconds is not None)
             raise
         self._doubt = False
-        self.posted = shown
         await self._store()
 
+    async def _call(self, view: View) -> Posted:
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                return await self.platform.show(self.question, view, self.posted)
+        except TimeoutError as error:
+            raise PlatformUnavailable("The platform does not answer.") from error
+
+    async def _failed_to_show(self, view: View, *, sure: bool) -> None:
+        """Note what is known of a view that was not shown, or perhaps was: `sure` says that nothing was posted."""
+        if sure:
+            self._doubt = False
+            if not self.ways.reads_back and self._sending:
+                await self._keep(sending=False)
+                self._sending = False
+        elif not (view.done or self.posted or self.ways.reads_back):
+            # Each attempt could leave another line that nobody ever changes again.
+            self._muted = True
+
     async def _store(self) -> None:
-        """Store what stands there, if that is not what is stored."""
+        """Store what stands there, if that is not what is stored, and that nothing is in doubt any more."""
+        notes: dict[str, Any] = {}
         if self.posted != self._stored:
-            await self._keep(posted=self.posted.messages)
-            self._stored = self.posted
+            notes["posted"] = self.posted.messages
+        if self._sending and not self.ways.reads_back:
+            notes["sending"] = False
+        if notes:
+            await self._keep(**notes)
+            self._stored, self._sending = self.posted, notes.get("sending", self._sending)
 
     async def _found(self) -> Posted:
         """Ask for what stands there. What is stored and not there was deleted: an edit of it will say so."""

@@ -50,6 +50,10 @@ class Recalled:
         """All corpora that must be readable to whoever is to see how it was made."""
         return self.cited | self.touched
 
+    def asked(self, text: str) -> bool:
+        """Return whether this is the question as it was asked, as far as the record can tell."""
+        return self.question == _mended(text)
+
 
 def recalled(entries: Sequence[LogEntry]) -> Recalled | None:
     """Return what the entries of one turn, oldest first, say of it; None where it was never opened.

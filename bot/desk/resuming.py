@@ -30,7 +30,7 @@ class Act(StrEnum):
     REMOVE = "remove"
     """It was taken back: what stands there has to go."""
     DOUBT = "doubt"
-    """It was perhaps posted, and nobody can be asked: it is not posted again."""
+    """Its last view was perhaps posted, and nobody can be asked: it is not posted again."""
     SETTLE = "settle"
     """All is done and recorded, but the queue does not know."""
 
@@ -44,7 +44,13 @@ class Next:
 
 
 def after_restart(
-    row: QueuedQuestion, ways: Ways, entries: Sequence[LogEntry], turn: Recalled | None, *, fits: bool
+    row: QueuedQuestion,
+    ways: Ways,
+    entries: Sequence[LogEntry],
+    turn: Recalled | None,
+    *,
+    fits: bool,
+    reworded: bool = False,
 ) -> Next:
     """Decide by the question's row and its turn's entries in the log.
 
@@ -53,14 +59,17 @@ def after_restart(
         ways: What the platform can do with its answer.
         entries: All that the log has of the turn that the row names.
         turn: The same, read; None where there is no turn.
-        fits: Whether the turn answers the question as it is worded now, by what may still be read there.
+        fits: Whether all that the turn's answer was made from may still be read there.
+        reworded: Whether the question is worded otherwise now than when the turn was opened.
     """
     if turn is not None and turn.retracted:
         return Next(Act.REMOVE, Outcome.RETRACTED)
-    if (ended := _outcome(entries)) is not None:
+    if not reworded and (ended := _outcome(entries)) is not None:
         return Next(Act.SETTLE, ended)
-    if row.sending and not row.posted and not ways.reads_back:
+    if row.sending and not ways.reads_back:
         return Next(Act.DOUBT, Outcome.UNCERTAIN)
+    if reworded:
+        return Next(Act.ASK)
     if any(entry.kind is EntryKind.EDITED and entry.body.get(STOPPED) for entry in entries):
         return Next(Act.SAY_STOPPED, Outcome.STOPPED)
     return Next(_with_answer(row, ways, turn, fits=fits))

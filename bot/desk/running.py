@@ -80,9 +80,9 @@ async def _next(flight: Flight, means: Means) -> Next:
         return after_restart(row, flight.post.ways, (), None, fits=False)
     entries = await knowing.entries(row.turn_id)
     turn = recalled(entries)
-    same = turn is not None and turn.question == flight.question.text
-    fits = turn is not None and same and await knowing.readable(flight.question, turn)
-    return after_restart(row, flight.post.ways, entries, turn, fits=fits)
+    reworded = turn is not None and not turn.asked(flight.question.text)
+    fits = turn is not None and await knowing.readable(flight.question, turn)
+    return after_restart(row, flight.post.ways, entries, turn, fits=fits, reworded=reworded)
 
 
 async def _done(flight: Flight, means: Means, step: Next, answered: Answered) -> Showed | None:

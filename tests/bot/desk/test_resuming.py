@@ -16,6 +16,7 @@ from storage.types import EntryKind, LogEntry, QueuedQuestion
 from tests.bot.desk.desked import DAY, question
 
 EDITS, BLIND, ONCE = Ways(), Ways(edits=False, reads_back=False), Ways(edits=False)
+BLIND_EDITS = Ways(reads_back=False)
 OPENED = LogEntry(
     "t", EntryKind.TURN_OPENED, opening(Asked("?", question().asker), Conversation((Turn("user", "?"),)), {}, {})
 )
@@ -34,10 +35,10 @@ def closed(status=Status.ANSWERED):
     return closing(done, (), (), ())[-1]
 
 
-def decide(a_row, ways, *entries, fits=True):
+def decide(a_row, ways, *entries, fits=True, reworded=False):
     """Decide by entries as JSON brings them back."""
     stored = [replace(entry, body=storable(entry.body)) for entry in entries]
-    return after_restart(a_row, ways, stored, recalled(stored), fits=fits)
+    return after_restart(a_row, ways, stored, recalled(stored), fits=fits, reworded=reworded)
 
 
 SENT = delivered("t", 1, question(), Showed(Outcome.DELIVERED, Posted(("p",)), None))
@@ -57,6 +58,10 @@ SENT = delivered("t", 1, question(), Showed(Outcome.DELIVERED, Posted(("p",)), N
         ({"sending": True}, ONCE, (OPENED, closed()), Act.SHOW),
         ({"sending": True}, BLIND, (OPENED, closed()), Act.DOUBT),
         ({"sending": True}, BLIND, (OPENED,), Act.DOUBT),
+        ({"sending": True, "posted": ("p",)}, BLIND_EDITS, (OPENED, closed()), Act.DOUBT),
+        ({"posted": ("p",)}, BLIND_EDITS, (OPENED, closed()), Act.SHOW),
+        ({"posted": ("p",)}, BLIND, (OPENED, closed()), Act.SHOWN),
+        ({}, BLIND_EDITS, (OPENED,), Act.ASK),
         ({}, BLIND, (OPENED, closed()), Act.SHOW),
         ({}, EDITS, (OPENED, stopping("t", by="u"), closed(Status.CANCELLED)), Act.SAY_STOPPED),
         ({}, EDITS, (OPENED, closed(), SENT), Act.SETTLE),
@@ -71,6 +76,12 @@ def test_every_state_has_its_next_step(changes, ways, entries, act):
 def test_an_answer_that_does_not_fit_any_more_is_made_anew():
     """What cites a corpus that cannot be read there any more, or answers other words, is not shown again."""
     assert decide(row(), EDITS, OPENED, closed(), fits=False).act is Act.ASK
+    assert decide(row(), EDITS, OPENED, closed(), reworded=True).act is Act.ASK
+
+
+def test_a_delivered_answer_to_other_words_is_not_the_end():
+    """A question that was edited while its answer was on its way is asked again, also after a crash."""
+    assert decide(row(), EDITS, OPENED, closed(), SENT, reworded=True).act is Act.ASK
 
 
 def test_what_is_settled_keeps_its_outcome():
