@@ -2,7 +2,8 @@
 
 A question waits in its channel's line, is answered, is delivered, and leaves. Only being answered takes up room, since
 a platform that is away for an hour must not keep others from their answers; but the next question of a conversation
-starts when the one before has left.
+starts when the one before has left. While it waits for that, those behind it pass, unless a channel has room for one
+question only: then it wants them in their order.
 """
 
 from collections import Counter
@@ -88,14 +89,15 @@ def _next(lanes: Lanes, room: Room) -> Entry | None:
         return None
     busy = Counter(entry.channel for entry in lanes.answering.values())
     talking = {entry.conversation for entry in (*lanes.answering.values(), *lanes.delivering.values())}
-    heads = (line[0] for channel, line in lanes.waiting.items() if busy[channel] < room.per_channel)
-    return next((entry for entry in heads if entry.conversation not in talking), None)
+    lines = (line for channel, line in lanes.waiting.items() if busy[channel] < room.per_channel)
+    able = (entry for line in lines for entry in (line if room.per_channel > 1 else line[:1]))
+    return next((entry for entry in able if entry.conversation not in talking), None)
 
 
 def _served(lanes: Lanes, entry: Entry) -> Lanes:
-    """Return the lanes with the first of a line started, and the rest of that line behind the other channels."""
+    """Return the lanes with one of a line started, and the rest of that line behind the other channels."""
     others = {channel: line for channel, line in lanes.waiting.items() if channel != entry.channel}
-    rest = lanes.waiting[entry.channel][1:]
+    rest = tuple(other for other in lanes.waiting[entry.channel] if other != entry)
     waiting = {**others, entry.channel: rest} if rest else others
     return replace(lanes, waiting=waiting, answering={**lanes.answering, entry.ticket: entry})
 

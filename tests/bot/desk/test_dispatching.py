@@ -18,7 +18,7 @@ def taken(ticket, channel, conversation):
 
 
 def history(room, happening):
-    """Run events through the lanes; return every state after its starts, with what was started, in order."""
+    """Run events through the lanes; return every state after its starts, what was started then, and the last state."""
     lanes, states, starts, ticket = Lanes(), [], [], 0
     for event in happening:
         under_way = (*lanes.answering, *lanes.delivering)
@@ -29,7 +29,7 @@ def history(room, happening):
             chosen = under_way[event % len(under_way)]
             lanes = answered(lanes, chosen) if chosen in lanes.answering and event % 2 else left(lanes, chosen)
         lanes, new = started(lanes, room)
-        starts += new
+        starts.append(new)
         states.append(lanes)
     return states, starts, lanes
 
@@ -55,19 +55,39 @@ def test_one_of_a_conversation_at_a_time(room, happening):
         assert len({entry.conversation for entry in under_way}) == len(under_way)
 
 
+def in_order(entries):
+    """Return whether these entries are in the order in which they were taken."""
+    tickets = [entry.ticket for entry in entries]
+    return tickets == sorted(tickets)
+
+
 @given(rooms, events)
 def test_order_is_kept(room, happening):
-    """In a channel, and so in a conversation, questions start in the order in which they were taken."""
-    _, starts, _ = history(room, happening)
+    """Questions of a conversation start as they were taken, and those of a channel that has room for one at a time."""
+    _, steps, _ = history(room, happening)
+    starts = [entry for new in steps for entry in new]
 
-    for channel in "ABCD":
-        tickets = [entry.ticket for entry in starts if entry.channel == channel]
-        assert tickets == sorted(tickets)
+    for place in {entry.conversation for entry in starts}:
+        assert in_order(entry for entry in starts if entry.conversation == place)
+    for channel in "ABCD" if room.per_channel == 1 else "":
+        assert in_order(entry for entry in starts if entry.channel == channel)
+
+
+@given(rooms, events)
+def test_nobody_is_passed_who_could_start(room, happening):
+    """Who starts before one who was taken earlier in its channel passes one whose conversation is busy."""
+    states, starts, _ = history(room, happening)
+
+    for lanes, new in zip(states, starts, strict=True):
+        busy = {entry.conversation for entry in (*lanes.answering.values(), *lanes.delivering.values())}
+        for entry in new:
+            earlier = [one for one in lanes.waiting.get(entry.channel, ()) if one.ticket < entry.ticket]
+            assert all(one.conversation in busy for one in earlier)
 
 
 @given(rooms, events)
 def test_nothing_idles(room, happening):
-    """While there is room, whoever heads a line waits only for its channel's room or its own conversation."""
+    """While there is room, who waits does so for its channel's room or its own conversation, or behind one in order."""
     states, _, _ = history(room, happening)
 
     for lanes in states:
@@ -76,7 +96,19 @@ def test_nothing_idles(room, happening):
         busy = Counter(entry.channel for entry in lanes.answering.values())
         talking = {entry.conversation for entry in (*lanes.answering.values(), *lanes.delivering.values())}
         for channel, line in lanes.waiting.items():
-            assert busy[channel] == room.per_channel or line[0].conversation in talking
+            free = line if room.per_channel > 1 else line[:1]
+            assert busy[channel] == room.per_channel or all(entry.conversation in talking for entry in free)
+
+
+def test_a_follow_up_keeps_no_other_thread_waiting():
+    """The next question of a busy conversation waits; one behind it, of another thread, starts."""
+    lanes = joined(joined(joined(Lanes(), taken(1, "A", "x")), taken(2, "A", "x")), taken(3, "A", "y"))
+
+    _, wide = started(lanes, Room(4, 2))
+    _, narrow = started(answered(started(lanes, Room(4, 1))[0], 1), Room(4, 1))
+
+    assert [entry.ticket for entry in wide] == [1, 3]
+    assert narrow == ()
 
 
 @given(rooms, events)
