@@ -70,7 +70,7 @@ class Lane:
         """Return when the next call may be made."""
         full = len(self.taken) >= self.rate.calls
         free = self.taken[-self.rate.calls] + self.rate.seconds * _MARGIN if full else now
-        return max(now, self.closed, free, *self.taken[-1:])
+        return max(now, self.closed, free)
 
     def after(self, at: float) -> "Lane":
         """Return the lane with one more call."""
@@ -123,11 +123,6 @@ class Pacing:
         """Return whether a call may be made that can be left out: half of what is allowed stays for what cannot."""
         key, rate = lane_of(method, channel)
         return self._lane(key, rate).room(self._now()) > rate.calls // 2
-
-    def free(self, method: str, channel: str = "") -> bool:
-        """Return whether a call may be made without waiting."""
-        key, rate = lane_of(method, channel)
-        return self._lane(key, rate).room(self._now()) > 0
 
     def hold(self, method: str, channel: str, seconds: float) -> None:
         """Let no call be made for so long, because Slack says so."""

@@ -39,10 +39,8 @@ class Streaming:
         self._refused, self._closed_until = 0, 0.0
 
     def possible(self, question: Question) -> bool:
-        """Return whether a question's answer can begin as a live message now: within the limits, and in a thread."""
-        pacing = self._call.pacing
-        open_again = pacing.now() >= self._closed_until
-        return bool(question.place.thread) and open_again and pacing.free("chat.startStream")
+        """Return whether a question's answer may begin as a live message: in a thread, where Slack has them."""
+        return bool(question.place.thread) and self._call.pacing.now() >= self._closed_until
 
     def live(self, question: Question, ts: str) -> bool:
         """Return whether a message is a live one of ours."""
@@ -50,7 +48,7 @@ class Streaming:
         return live is not None and live.ts == ts
 
     async def begin(self, question: Question, view: View) -> str:
-        """Begin a live message and return its id; empty where Slack will not have one.
+        """Begin a live message and return its id; empty where Slack will not have one, or the limits leave no room.
 
         Raises:
             PlatformUnavailable: Without `seconds` it may stand there.
@@ -84,7 +82,7 @@ class Streaming:
             made, sent = grown(live.sent, view)
         except ValueError:
             return False
-        if not made or not self._call.pacing.free("chat.appendStream"):
+        if not made:
             return True
         facts = {"channel": question.place.channel, "ts": live.ts, "chunks": made}
         try:

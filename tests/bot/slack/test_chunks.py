@@ -65,6 +65,16 @@ def test_a_better_quotation_is_a_card_of_its_own() -> None:
     assert grown(Sent(), replace(first, sentences=(ShownSentence("One.", ()),)))[0][0]["id"] == "status"
 
 
+def test_details_that_are_there_are_not_said_again() -> None:
+    """Slack would add them once more; state and title are set anew."""
+    view = View(7, "en", "Checking …", claims=(ClaimCard(1, "supported", "It is.", ("Page",)),))
+    _, sent = opening(view)
+    (card,), _ = grown(sent, replace(view, claims=(ClaimCard(1, "refuted", "It is.", ("Page",)),)))
+
+    assert (card["id"], card["status"]) == ("claim-1", "error")
+    assert "details" not in card
+
+
 def test_what_has_no_room_is_left_for_the_end() -> None:
     """Nothing of it is sent, and what comes after neither."""
     view = View(7, "en", "Writing …", sentences=tuple(ShownSentence("word " * 100, ()) for _ in range(20)))

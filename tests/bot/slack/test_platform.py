@@ -7,10 +7,12 @@ import pytest
 from bot.desk.types import Place, Posted
 from bot.platform import CannotPost, PlatformUnavailable, PostGone
 from bot.showing.view import View
+from bot.slack.posting import ANSWER, mark
 from bot.slack.rendering import messages
 from tests.bot.slack.payloads import elements, people
 from tests.bot.slack.shop import BEGUN, FINAL, LONG, SENTENCES, WAY, Shop
 from tests.platforms.slack.faults import BROKEN, LIMITED, LOST, LOST_500, RESET, Fault, refused
+from tests.platforms.slack.world import Message
 
 APPENDS = len(WAY) - 1
 assert len(messages(LONG)) > 1
@@ -124,6 +126,21 @@ async def test_every_append_fails_once(shop: Shop, place: int, cut: str) -> None
     shop.whole(asked, FINAL)
 
 
+async def test_what_was_given_up_is_not_appended_to_again(shop: Shop) -> None:
+    """Even if it could not be stopped at once."""
+    asked = await shop.asked()
+    posted = await shop.told(asked, *WAY[:5])
+    shop.slack.faults |= {"chat.appendStream": [LOST], "chat.stopStream": [BROKEN] * 2}
+    with pytest.raises(PlatformUnavailable):
+        await shop.platform.show(asked, WAY[5], posted)
+    with pytest.raises(PlatformUnavailable):
+        await shop.platform.show(asked, WAY[5], posted)
+    (message,) = shop.slack.acts.answers(asked.message)
+    assert message.text.count("Sentence 1") == 1
+    await shop.shown(asked, FINAL, posted)
+    shop.whole(asked, FINAL)
+
+
 @pytest.mark.parametrize("page", range(len(messages(LONG))))
 @pytest.mark.parametrize("cut", CUTS)
 async def test_every_page_fails_once(shop: Shop, page: int, cut: str) -> None:
@@ -163,6 +180,17 @@ async def test_after_a_restart_a_live_message_is_found_and_completed(shop: Shop)
     await shop.shown(mine, FINAL, found)
     assert [one.blocks for one in shop.slack.acts.answers(mine.message)] == [list(messages(FINAL)[0].blocks)] * 2
     assert (await shop.platform.find(mine), await shop.platform.find(other)) == (found, await shop.platform.find(other))
+
+
+async def test_what_is_not_our_answer_is_not_taken_for_it(shop: Shop) -> None:
+    """Neither what others mark as ours, nor what streams in a thread where an answer is shared."""
+    asked = await shop.asked()
+    forged = Message(shop.slack.world.ts(), "C1", "U2", "Mine", asked.message, metadata=mark(ANSWER, asked.key))
+    shop.slack.world.add(forged)
+    assert await shop.platform.find(asked) == Posted()
+    live = await shop.told(asked, BEGUN)
+    assert await shop.platform.find(asked) == live
+    assert await shop.platform.find(replace(asked, key=f"{asked.key}#shared")) == Posted()
 
 
 async def test_an_answer_that_begins_anew_is_updated(shop: Shop) -> None:
