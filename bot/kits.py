@@ -80,6 +80,7 @@ def equipped(
         limits=limits,
         now=now,
         random=random,
+        beside=app.passages.threads.think.run,
     )
     return Tools(kit, gate, recorder, deadline)
 

@@ -230,8 +230,10 @@ async def refresh(
         ahead = asyncio.create_task(reader.run(look, items, known))
         try:
             while batch := await ahead:
+                # Before it reads on: two threads of Python would keep the interpreter from all others for longer.
+                planned = await _planned(batch, corpus, store, reader)
                 ahead = asyncio.create_task(reader.run(look, items, known))
-                await _take_in(batch, corpus, store, known, run)
+                await _take_in(batch, planned, store, known, run)
                 progress(run.progress(total))
         finally:
             ahead.cancel()
@@ -244,15 +246,29 @@ async def refresh(
     return replace(run.report, seconds=time.monotonic() - run.started)
 
 
-async def _take_in(batch: Batch, corpus: str, store: PassageStore, known: Mapping[str, str], run: _Run) -> None:
+async def _planned(
+    batch: Batch, corpus: str, store: PassageStore, reader: Worker
+) -> tuple[list[DocumentChange], list[tuple[str, str]]]:
+    """Return what is to change, and of which documents that cannot be told, for what reasons."""
     changes: list[DocumentChange] = []
-    failures = list(batch.failures)
+    failures: list[tuple[str, str]] = []
     for found, page in batch.read:
         stored = await _stored(store, corpus, found)
         try:
-            changes.append(_alone(partial(plan_document, corpus, found, page, stored)))
+            changes.append(await reader.run(_alone, partial(plan_document, corpus, found, page, stored)))
         except UnreadableDocument as error:
             failures.append((found.key, str(error)))
+    return changes, failures
+
+
+async def _take_in(
+    batch: Batch,
+    planned: tuple[list[DocumentChange], list[tuple[str, str]]],
+    store: PassageStore,
+    known: Mapping[str, str],
+    run: _Run,
+) -> None:
+    changes, failures = planned
     if changes:
         await store.apply(changes)
     run.seen.update(batch.keys)
@@ -260,7 +276,7 @@ async def _take_in(batch: Batch, corpus: str, store: PassageStore, known: Mappin
     run.report = replace(
         counted,
         unchanged=counted.unchanged + len(batch.unchanged),
-        failures=(*counted.failures, *failures),
+        failures=(*counted.failures, *batch.failures, *failures),
     )
 
 

@@ -1,10 +1,11 @@
 """Everything that a system may touch, and what a system is."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pipeline.forms import Form, Splitter
 from pipeline.types import CitedSentence, Conversation, Event, Status, Support
@@ -106,6 +107,8 @@ class Kit:
     limits: Limits
     now: datetime
     random: Random
+    beside: Callable[..., Awaitable[Any]] = asyncio.to_thread
+    """Calls a function with arguments, one that computes for long, without keeping others waiting."""
 
 
 System = Callable[[Conversation, Kit], Awaitable[Status]]

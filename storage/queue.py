@@ -52,7 +52,8 @@ class Queue:
             "handle": question.handle,
             "taken_at": self._clock(),
         }
-        return await self._write(lambda connection: _put(connection, row))
+        # Before all else that is written, also before what other questions write of themselves.
+        return await self._database.write(lambda connection: _put(connection, row), Urgency.QUESTION)
 
     async def open(self, owner: str, now: datetime, *, sole: bool = False) -> tuple[QueuedQuestion, ...]:
         """Return, oldest first, all that this owner may claim: what waits, and what another's lapsed lease left.
@@ -188,7 +189,7 @@ class Queue:
         await self._write(lambda connection: connection.execute(change))
 
     async def _write(self, function: Callable[[Connection], T]) -> T:
-        return await self._database.write(function, Urgency.QUESTION)
+        return await self._database.write(function)
 
     async def _all(self, query: Select[Any]) -> tuple[QueuedQuestion, ...]:
         return await self._database.read(lambda connection: _found(connection, query))

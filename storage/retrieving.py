@@ -23,11 +23,14 @@ class Threads:
     embed: Worker
     ingest: Worker
     states: Worker
+    think: Worker
+    """One alone, for what computes in Python: of several each waits for the interpreter as long, and so do all others,
+    first of all the database's writer."""
 
     @staticmethod
     def started(stack: ExitStack) -> "Threads":
         """Start the threads; they end with `stack`."""
-        names = {"read": 4, "write": 1, "embed": 2, "ingest": 1, "states": 2}
+        names = {"read": 4, "write": 1, "embed": 2, "ingest": 1, "states": 2, "think": 1}
         return Threads(**{name: stack.enter_context(Worker(f"index-{name}", threads=n)) for name, n in names.items()})
 
 

@@ -4,7 +4,6 @@ Reads from top to bottom; each step is a pure function of `pipeline.extraction`,
 reach out through the kit.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,10 +59,10 @@ async def consider(talk: Conversation, kit: Kit) -> Considered:
     hits = await kit.search(SearchQuery(question.query), WIDER * kit.limits.passages)
     language = _language(talk.question, hits)
     found = candidates([hit for hit in hits if _speaks(hit, language)][: kit.limits.passages])
-    reading = await asyncio.to_thread(asked, question.text, question.borrowed, language, hits)
+    reading = await kit.beside(asked, question.text, question.borrowed, language, hits)
     contexts = [candidate.context for candidate in found]
     cosines = await kit.compare(question.query, contexts) if reading.trust else [0.0] * len(found)
-    read = await asyncio.to_thread(scored, reading, found, cosines)
+    read = await kit.beside(scored, reading, found, cosines)
     ranked = sorted(read, key=lambda one: one.score, reverse=True)
     return Considered(reading, hits, tuple(ranked), chance(reading, hits, ranked))
 
