@@ -33,7 +33,7 @@ from tests.platforms.slack.request_url import RequestUrl
 from tests.platforms.slack.responding import Hook, respond
 from tests.platforms.slack.seeing import transcript
 from tests.platforms.slack.socket_mode import Sockets
-from tests.platforms.slack.world import APP, SIGNING_SECRET, Message, View, World, town
+from tests.platforms.slack.world import APP, BOT, SIGNING_SECRET, Message, View, World, town
 
 Mode = Literal["socket", "http"]
 _CHANNELS = ("archive", "unarchive", "rename", "left", "deleted")
@@ -74,8 +74,8 @@ class FakeSlack:
     """What came too soon."""
     posts: int = 0
     """How many messages the bot ever wrote for everybody, streams among them."""
-    texts: list[Piece] = field(default_factory=list)
-    """All that a client ever got, as it stood after each change."""
+    texts: dict[Piece, None] = field(default_factory=dict)
+    """All that a client ever got, as it stood after each change, each once."""
     hooks: dict[str, Hook] = field(default_factory=dict)
     errors: list[BaseException] = field(default_factory=list)
     """What went wrong in the server itself: tests hold it empty."""
@@ -140,12 +140,12 @@ class FakeSlack:
 
     def showed(self, message: Message) -> None:
         """Keep what a message says now."""
-        self.texts += of_message(message)
+        self.texts |= dict.fromkeys(of_message(message))
         self.notify()
 
     def displayed(self, view: dict[str, Any]) -> None:
         """Keep what a view says."""
-        self.texts += of_view(view, f"view {len(self.texts)}")
+        self.texts |= dict.fromkeys(of_view(view, f"view {len(self.texts)}"))
         self.notify()
 
     def changed(self, message: Message, before: Message) -> None:
@@ -219,9 +219,14 @@ class FakeSlack:
         if name == "message":
             name = {"channel": "message.channels", "group": "message.groups"}.get(str(kind), f"message.{kind}")
         made = callback(event, self.world, event_id=event_id)
-        if name in self.subscribed:
+        if name in self.subscribed and self._hears(event):
             self.courier.hand_out("events_api", made)
         return made
+
+    def _hears(self, event: dict[str, Any]) -> bool:
+        """Return whether the bot is where something is said: elsewhere it hears nothing."""
+        said = event["type"] in {"message", "app_mention"}
+        return not said or BOT in self.world.channels[event["channel"]].members
 
 
 @asynccontextmanager

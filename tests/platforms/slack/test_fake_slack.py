@@ -20,7 +20,7 @@ from tests.platforms.slack.request_url import verification
 from tests.platforms.slack.seeing import modal
 from tests.platforms.slack.server import FakeSlack, serve
 from tests.platforms.slack.signing import FORGERIES, signed
-from tests.platforms.slack.world import BOT, BOT_TOKEN, SECRETS, SIGNING_SECRET, TEAM
+from tests.platforms.slack.world import APP_TOKEN, BOT, BOT_TOKEN, SECRETS, SIGNING_SECRET, TEAM
 
 TO = {"recipient_team_id": TEAM, "recipient_user_id": "U1"}
 
@@ -296,6 +296,31 @@ async def test_several_connections_take_turns(slack: FakeSlack) -> None:
             await slack.acts.say(f"{number}")
         await slack.until(lambda: len(slack.courier.done) == 4 and sum(counts) == 4)
         assert counts == [2, 2]
+
+
+async def test_an_address_connects_once_and_the_eleventh_connection_is_sent_away(slack: FakeSlack) -> None:
+    """As what is not an address of a connection at all."""
+    web = client(slack, APP_TOKEN)
+    async with aiohttp.ClientSession() as session:
+        kept = list[aiohttp.ClientWebSocketResponse]()
+        for _ in range(limits.SOCKETS):
+            url = (await web.apps_connections_open(app_token=APP_TOKEN))["url"]
+            kept.append(await session.ws_connect(url))
+            assert (await kept[-1].receive_json())["type"] == "hello"
+        with pytest.raises(aiohttp.WSServerHandshakeError):
+            await session.ws_connect(url)
+        url = (await web.apps_connections_open(app_token=APP_TOKEN))["url"]
+        frame = await (await session.ws_connect(url)).receive_json()
+
+    assert frame == {"type": "disconnect", "reason": "too_many_websockets"}
+
+
+async def test_what_is_said_where_the_bot_is_not_it_does_not_hear(slack: FakeSlack) -> None:
+    """Not even that it was mentioned."""
+    await slack.acts.mention("When?", channel="C4")
+    await slack.acts.kick("C2")
+    await slack.acts.mention("When?", channel="C2")
+    assert [one.payload["event"]["type"] for one in slack.courier.unacked] == ["channel_left"]
 
 
 async def test_the_same_event_comes_again_as_asked(slack: FakeSlack) -> None:
@@ -685,6 +710,8 @@ async def test_pings_links_and_previews_are_seen(slack: FakeSlack) -> None:
 
     assert {"<!here>", "<@U2>", "<@U3>"} <= set(slack.pings)
     assert slack.links == ["https://a.example/"]
+    await web.assistant_threads_setStatus(channel_id="DU1", thread_ts=asked, status="asks <@U4>")
+    assert "<@U4>" in slack.pings
     assert [one.unfurls for one in slack.world.ours()] == [False, True, False]
 
 

@@ -155,20 +155,20 @@ class World:
 
     def thread(self, channel: str, root: str) -> list[Message]:
         """Return a root and its replies that everybody sees, oldest first."""
-        found = [one for one in self._sorted(channel) if one.root == root]
+        found = [one for one in self._here(channel) if one.root == root]
         return [one for one in found if not one.only]
 
     def top(self, channel: str) -> list[Message]:
         """Return what everybody sees in a channel outside of threads, oldest first."""
-        return [one for one in self._sorted(channel) if (not one.thread or one.broadcast) and not one.only]
+        return [one for one in self._here(channel) if (not one.thread or one.broadcast) and not one.only]
 
-    def _sorted(self, channel: str) -> Iterator[Message]:
-        here = (one for (where, _), one in self.messages.items() if where == channel)
-        return iter(sorted(here, key=lambda one: one.ts))
+    def _here(self, channel: str) -> Iterator[Message]:
+        # They are in the order of their timestamps, for they were added when they got them.
+        return (one for (where, _), one in self.messages.items() if where == channel)
 
     def ours(self) -> list[Message]:
         """Return what the bot wrote and is there, oldest first."""
-        return sorted((one for one in self.messages.values() if one.user == BOT), key=lambda one: one.ts)
+        return [one for one in self.messages.values() if one.user == BOT]
 
 
 def town(clock: Clock) -> World:

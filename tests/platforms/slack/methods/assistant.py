@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.platforms.slack import limits
 from tests.platforms.slack.calls import Call, Refusal, method
+from tests.platforms.slack.pieces import Piece
 from tests.platforms.slack.posting import visible
 from tests.platforms.slack.world import BOT, Status
 
@@ -18,8 +19,7 @@ def _status(slack: Any, call: Call) -> dict[str, Any]:
     if call["status"]:
         until = slack.world.clock.now() + limits.STATUS_SECONDS
         slack.world.statuses[place] = Status(call["status"], loading, until)
-        for text in (call["status"], *loading):
-            slack.texts.append(("mrkdwn", text))
+        slack.texts |= {Piece("mrkdwn", text, f"status of {place[1]}"): None for text in (call["status"], *loading)}
     slack.notify()
     return {}
 
