@@ -2,6 +2,7 @@
 
 from bot.doctoring import home_checks, server_checks, settings_checks, store_checks
 from bot.doctoring.checks import Check
+from bot.slack import examining as slack_checks
 
 CHECKS: tuple[Check, ...] = (
     home_checks.clock,
@@ -17,4 +18,5 @@ CHECKS: tuple[Check, ...] = (
     server_checks.model,
     server_checks.port,
     settings_checks.platforms,
+    slack_checks.slack,
 )

@@ -61,10 +61,9 @@ class SlackPlatform:
         """Bring what stands there to what the view shows."""
         if question.only_asker:
             return await self._privately(question, view) if view.done else posted
-        if not view.done:
-            return await self._on_the_way(question, view, posted)
+        bring = self._whole if view.done else self._on_the_way
         try:
-            return await self._whole(question, view, posted)
+            return await bring(question, view, posted)
         except (CannotPost, PostGone):
             self._forget(question)
             raise

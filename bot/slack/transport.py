@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.adapter.starlette.async_handler import AsyncSlackRequestHandler
@@ -120,7 +120,7 @@ class SocketLine:
         self._catch_up, self._since = catch_up, since
         self._hearing, self._ping, self._ended = hearing or Hearing(), ping_seconds, ""
         self._client: SocketModeClient | None = None
-        self._taking = set[asyncio.Task[None]]()
+        self._taking, self._closing = set[asyncio.Task[Any] | None](), False
         self.routes: tuple[BaseRoute, ...] = ()
 
     @asynccontextmanager
@@ -180,10 +180,14 @@ class SocketLine:
         self, handler: AsyncSocketModeHandler
     ) -> Callable[[AsyncBaseSocketModeClient, SocketModeRequest], Awaitable[None]]:
         async def handle(client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
-            task = self._tasks.spawn(handler.handle(client, request))  # type: ignore[arg-type]
+            if self._closing:
+                return
+            task = asyncio.current_task()
             self._taking.add(task)
             try:
-                await asyncio.shield(task)
+                await handler.handle(client, request)  # type: ignore[arg-type]
+            except ConnectionError:
+                log.info("something was taken in, but Slack could not be told; it comes again, and is known")
             finally:
                 self._taking.discard(task)
 
@@ -195,9 +199,10 @@ class SocketLine:
             self._tasks.spawn(self._catch_up(time.time() - lost))
 
     async def _close(self, client: SocketModeClient) -> None:
-        """Take in what has arrived, then close."""
+        """Take in what has arrived, then close; what comes meanwhile is not acknowledged, and comes again."""
+        self._closing = True
         if self._taking:
-            await asyncio.wait(self._taking, timeout=LAST_SECONDS)
+            await asyncio.wait(set(filter(None, self._taking)), timeout=LAST_SECONDS)
         await _closed(client)
 
 

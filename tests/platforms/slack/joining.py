@@ -34,13 +34,15 @@ def configured(app: App, slack: FakeSlack) -> App:
 
 
 @asynccontextmanager
-async def joined(app: App, slack: FakeSlack, *, clock: Clock = HASTY) -> AsyncIterator[Platform]:
-    """Run a bot within the block."""
+async def joined(
+    app: App, slack: FakeSlack, *, clock: Clock = HASTY, hearing: Hearing | None = None
+) -> AsyncIterator[Platform]:
+    """Run a bot within the block. `hearing`: what watches its socket, by another clock than the fake's."""
     app, platforms = configured(app, slack), dict[str, Platform]()
     desk = open_desk(app, platforms, clock=clock)
     call = Calling(web_client(BOT_TOKEN, slack.api), Pacing(slack.clock.now, slack.clock.sleep))
     async with AsyncExitStack() as stack:
-        hearing = Hearing(slack.clock.now, slack.clock.sleep)
+        hearing = hearing or Hearing(slack.clock.now, slack.clock.sleep)
         platform, routes = await stack.enter_async_context(composed(app, desk, call, hearing))
         platforms["slack"] = platform
         await stack.enter_async_context(desk.running())

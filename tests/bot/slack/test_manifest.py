@@ -1,0 +1,88 @@
+"""The app's manifest asks for exactly what the code uses, no more and no less."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from bot.slack.invoking import ASKING, CONFIGURING, SHORTCUT
+from bot.slack.needs import MESSAGES, SCOPES
+from bot.slack.reading import READERS
+from tests.platforms.slack.methods import METHODS
+from tests.platforms.slack.posting import READ
+
+ROOT = Path(__file__).parents[3]
+CODE = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "bot/slack").glob("*.py")))
+EVENTS_NEED = {
+    "agent_session_stopped": set(),
+    "app_home_opened": set(),
+    "app_mention": {"app_mentions:read"},
+    "app_uninstalled": set(),
+    "tokens_revoked": set(),
+    "message.channels": {"channels:history"},
+    "message.groups": {"groups:history"},
+    "message.im": {"im:history"},
+    "message.mpim": {"mpim:history"},
+    **{name: {"channels:read"} for name in READERS if name.startswith("channel_")},
+    **{name: {"groups:read"} for name in READERS if name.startswith("group_")},
+}
+"""From each event's page in Slack's reference."""
+
+
+@pytest.fixture(scope="module")
+def manifest():
+    return yaml.safe_load((ROOT / "slack-manifest.yaml").read_text(encoding="utf-8"))
+
+
+def called():
+    """Return the methods that the code calls: each stands there in quotes, as Slack names it."""
+    return {name for name in re.findall(r'"([a-z]+(?:\.[a-zA-Z]+)+)"', CODE) if name in METHODS}
+
+
+def test_its_scopes_are_those_that_methods_events_and_commands_need(manifest):
+    """A scope that nothing needs is not asked for."""
+    # Of conversations.* it depends on the kind of channel, and all kinds are there; of others any one scope is enough.
+    kinds = set(READ.values()) | {f"{scope.partition(':')[0]}:history" for scope in READ.values()}
+    needed = [{"commands"}, *({scope} for scope in kinds)]
+    needed += [{scope} for scopes in EVENTS_NEED.values() for scope in scopes]
+    needed += [set(METHODS[name].scopes) for name in called() if METHODS[name].token == "bot" and METHODS[name].scopes]
+    given = manifest["oauth_config"]["scopes"]["bot"]
+
+    assert given == sorted(SCOPES)
+    assert all(set(given) & any_of for any_of in needed)
+    assert all(any(scope in any_of for any_of in needed) for scope in given)
+    assert "user" not in manifest["oauth_config"]["scopes"]
+
+
+def test_its_events_are_those_that_are_read(manifest):
+    """One that is not read would only cost, and one that is read but not asked for never comes."""
+    read = {name for name in READERS if name != "message"} | set(MESSAGES)
+    asked = manifest["settings"]["event_subscriptions"]["bot_events"]
+
+    assert asked == sorted(read)
+    assert set(asked) == set(EVENTS_NEED)
+
+
+def test_its_commands_and_its_shortcut_are_those_that_are_answered(manifest):
+    """By the names that people type, and the id that nobody sees."""
+    features = manifest["features"]
+
+    assert [one["command"] for one in features["slash_commands"]] == [*ASKING, CONFIGURING]
+    assert all(one["should_escape"] for one in features["slash_commands"])
+    assert [(one["callback_id"], one["type"]) for one in features["shortcuts"]] == [(SHORTCUT, "message")]
+
+
+def test_it_is_an_agent_over_a_socket_whose_token_does_not_expire(manifest):
+    """A pasted token that is rotated would die after 12 hours."""
+    assert manifest["features"]["agent_view"]["agent_description"]
+    assert "assistant_view" not in manifest["features"]
+    assert manifest["features"]["app_home"]["messages_tab_enabled"]
+    assert manifest["settings"]["socket_mode_enabled"]
+    assert manifest["settings"]["interactivity"]["is_enabled"]
+    assert not manifest["settings"]["token_rotation_enabled"]
+
+
+def test_every_method_that_is_called_is_known_to_the_fake():
+    """So that what it needs is known here."""
+    assert {"chat.postMessage", "conversations.history", "views.open", "users.info"} <= called()
