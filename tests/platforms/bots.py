@@ -81,7 +81,7 @@ class Bot:
 
 
 def finished(messages: tuple[Read, ...]) -> bool:
-    """Return whether an answer stands there for good."""
+    """Return whether an answer of one message stands there for good; the buttons of longer ones are on their last."""
     pressed = {action for one in messages for action in one.buttons}
     return bool(messages) and "stop" not in pressed
 

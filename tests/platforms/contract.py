@@ -175,7 +175,7 @@ class FakeStreet:
     @asynccontextmanager
     async def joined(self, app: App) -> AsyncIterator[Platform]:
         async with wired(self.server.url) as wire:
-            platform = client(wire, self.server.dialect)
+            platform = client(wire, self.server.dialect, pace=1.0)
             async with opened_bot(app, platform, clock=self.clock):
                 yield platform
             assert platform.faults == []

@@ -32,7 +32,7 @@ class FakePlatform:
     dialect: Dialect
     wire: Wire
     url: str
-    session: aiohttp.ClientSession
+    http: aiohttp.ClientSession
     edits: bool = True
     reads_back: bool = True
     pace: float = 0.0
@@ -98,7 +98,7 @@ class FakePlatform:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        async with self.session.ws_connect(f"{self.url}/events") as socket:
+        async with self.http.ws_connect(f"{self.url}/events") as socket:
             reading = asyncio.create_task(self._read(socket))
             try:
                 yield
@@ -216,4 +216,4 @@ def _moment(message: str) -> datetime:
 
 def client(wire: HttpWire, dialect: Dialect, **traits: Any) -> FakePlatform:
     """Return the platform over a real network."""
-    return FakePlatform(dialect, wire, wire.url, wire.session, **traits)
+    return FakePlatform(dialect, wire, wire.url, wire.http, **traits)

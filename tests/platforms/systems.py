@@ -17,8 +17,8 @@ async def recite(talk: Conversation, kit: Kit) -> Status:
     hits = await kit.search(SearchQuery(talk.question.text), 50)
     for hit in sorted(hits, key=lambda one: (one.document.key, one.passage.position)):
         text = hit.passage.text
-        for found in re.finditer(r"[^.]+[.]", text):
-            evidence = Evidence(found[0].strip(), hit.passage, hit.document, found.span())
+        for found in re.finditer(r"[^. ][^.]*[.]", text):
+            evidence = Evidence(found[0], hit.passage, hit.document, found.span())
             await kit.say(CitedSentence(evidence.text, (evidence,)))
     return Status.ANSWERED
 

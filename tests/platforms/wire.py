@@ -28,12 +28,12 @@ class Wire(Protocol):
 class HttpWire:
     """The real one."""
 
-    session: aiohttp.ClientSession
+    http: aiohttp.ClientSession
     url: str
 
     async def call(self, name: str, **facts: Any) -> Any:
         try:
-            async with self.session.post(f"{self.url}/call/{name}", json=facts) as answer:
+            async with self.http.post(f"{self.url}/call/{name}", json=facts) as answer:
                 if answer.status == 429:
                     seconds = float(answer.headers["Retry-After"])
                     raise PlatformUnavailable("The platform asks us to wait.", seconds=seconds)
@@ -52,6 +52,6 @@ class HttpWire:
 
 @asynccontextmanager
 async def wired(url: str) -> AsyncIterator[HttpWire]:
-    """Hold a session to a server."""
-    async with aiohttp.ClientSession() as session:
-        yield HttpWire(session, url)
+    """Hold a connection to a server."""
+    async with aiohttp.ClientSession() as http:
+        yield HttpWire(http, url)

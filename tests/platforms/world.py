@@ -33,7 +33,7 @@ PAGES = {
 RULES = tuple(
     f"Rule {number} of the harbour book says that no boat of type {number} may moor at quay {number} of the harbour of "
     f"Skarholm while the bell of tower {number} rings for the boats that come home through the fog of the night."
-    for number in range(1, 41)
+    for number in range(1, 61)
 )
 """What makes an answer long, said whole by `systems.recite`."""
 BOOK = {"book.md": {"title": "The harbour book", "": " ".join(RULES)}}

@@ -30,7 +30,7 @@ async def live(life: Life) -> None:
                 await wire.call("finished", key=key)
 
             traits = {"edits": life.edits, "reads_back": life.reads_back, "pace": life.pace}
-            platform = FakePlatform(dialect, FusedWire(wire, fuse), wire.url, wire.session, **traits)
+            platform = FakePlatform(dialect, FusedWire(wire, fuse), wire.url, wire.http, **traits)
             fused: Any = FusedPlatform(platform, fuse)
             async with opened_bot(rigged(app, fuse, finished), platform, at_desk=fused):
                 await asyncio.Event().wait()
