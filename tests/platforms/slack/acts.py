@@ -82,7 +82,8 @@ class Acts:
 
     def _mentions(self, message: Message) -> bool:
         place = self._slack.world.channels[message.channel]
-        return f"<@{BOT}" in message.text and place.kind != "dm" and BOT in place.members
+        written = not message.subtype and f"<@{BOT}" in message.text
+        return written and place.kind != "dm" and BOT in place.members
 
     # What is pressed, typed and submitted.
 
@@ -215,9 +216,12 @@ class Acts:
         self._slack.tell({"type": kind, "channel": channel, "event_ts": self._slack.world.ts()})
 
     async def invite(self, channel: str, who: str = BOT) -> None:
-        """Take somebody, or the bot, into a channel."""
+        """Take somebody, or the bot, into a channel. Slack says so there itself."""
         place = self._slack.world.channels[channel]
         place.members.add(who)
+        joined = Message(self._slack.world.ts(), channel, who, f"<@{who}> has joined the channel")
+        joined.subtype = "channel_join" if place.kind == "public" else "group_join"
+        self._tell(self._slack.world.add(joined))
         kind = {"public": "C", "private": "G"}.get(place.kind, "C")
         event = {"type": "member_joined_channel", "user": who, "channel": channel, "channel_type": kind}
         self._slack.tell(event | {"team": "T1", "inviter": "U9", "event_ts": self._slack.world.ts()})

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.platforms.slack.world import APP, BOT, BOT_ID, TEAM, Channel, Message, View, World
+from tests.platforms.slack.world import APP, BOT, BOT_ID, OTHER_BOT, TEAM, Channel, Message, View, World
 
 TYPES = {"public": "channel", "private": "group", "dm": "im", "mpim": "mpim"}
 
@@ -12,8 +12,12 @@ def message_json(message: Message, world: World, *, metadata: bool = True) -> di
     body: dict[str, Any] = {"type": "message", "user": message.user, "ts": message.ts, "text": message.text}
     if message.user == BOT:
         body |= {"bot_id": BOT_ID, "app_id": APP, "bot_profile": {"id": BOT_ID, "app_id": APP, "name": "footnote"}}
-    else:
+    elif message.user == OTHER_BOT:
+        body |= {"bot_id": "B8BOT", "app_id": "A8", "bot_profile": {"id": "B8BOT", "app_id": "A8", "name": "reminder"}}
+    elif not message.subtype:
         body |= {"client_msg_id": f"client-{message.ts}"}
+    if subtype := message.subtype or ("thread_broadcast" if message.broadcast else ""):
+        body["subtype"] = subtype
     user = world.users.get(message.user)
     body |= {"team": user.team if user else TEAM}
     if user and user.team != TEAM:

@@ -20,7 +20,7 @@ from tests.platforms.slack.request_url import verification
 from tests.platforms.slack.seeing import modal
 from tests.platforms.slack.server import FakeSlack, serve
 from tests.platforms.slack.signing import FORGERIES, signed
-from tests.platforms.slack.world import APP_TOKEN, BOT, BOT_TOKEN, SECRETS, SIGNING_SECRET, TEAM
+from tests.platforms.slack.world import APP_TOKEN, BOT, BOT_TOKEN, OTHER_BOT, SECRETS, SIGNING_SECRET, TEAM
 
 TO = {"recipient_team_id": TEAM, "recipient_user_id": "U1"}
 
@@ -260,6 +260,25 @@ async def test_a_client_that_is_told_to_connects_anew(slack: FakeSlack, reason: 
         await slack.until(lambda: heard == ["Hello"])
         await slack.clock.advance(10)
         await leaving
+
+
+async def test_a_connection_that_is_cut_is_made_anew(slack: FakeSlack) -> None:
+    """By Slack's client, without a word from Slack."""
+    async with over_socket(bolt(slack), slack):
+        await slack.sockets.cut()
+        await slack.until(lambda: slack.sockets.made == 2)
+
+
+async def test_bots_and_joins_look_like_what_they_are(slack: FakeSlack) -> None:
+    """In events and in history alike; a mention by another bot is one."""
+    await slack.acts.mention("When?", user=OTHER_BOT)
+    await slack.acts.invite("C1", "UX")
+    bot, mention, joined, _ = (one.payload["event"] for one in slack.courier.unacked)
+    history = (await client(slack).conversations_history(channel="C1"))["messages"]
+
+    assert (bot["bot_id"], mention["type"], mention["bot_id"]) == ("B8BOT", "app_mention", "B8BOT")
+    assert joined["subtype"] == history[0]["subtype"] == "channel_join"
+    assert history[1]["bot_id"] == "B8BOT"
 
 
 async def test_a_deaf_socket_answers_no_ping_or_only_pings(slack: FakeSlack) -> None:

@@ -9,7 +9,7 @@ from tests.platforms.slack.calls import Token
 from tests.platforms.slack.clock import Clock
 
 TEAM, APP, BOT, BOT_ID = "T1", "A0FOOTNOTE", "U0BOT", "B0BOT"
-OTHER_TEAM = "T2"
+OTHER_TEAM, OTHER_BOT = "T2", "U8BOT"
 BOT_TOKEN = "xoxb-111-222-FAKEBOTTOKENNEVERLOGGED"
 APP_TOKEN = "xapp-1-A0FOOTNOTE-333-FAKEAPPTOKENNEVERLOGGED"
 SIGNING_SECRET = "fakesigningsecretneverlogged0000"
@@ -89,6 +89,8 @@ class Message:
     unfurls: bool = False
     """Whether a client would fetch previews of its links."""
     broadcast: bool = False
+    subtype: str = ""
+    """Such as `channel_join`; empty for what somebody wrote."""
     reactions: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -178,7 +180,8 @@ def town(clock: Clock) -> World:
     for user, name in names.items():
         world.users[user] = User(user, name, OTHER_TEAM if user == "UX" else TEAM, admin=user == "U9")
     world.users[BOT] = User(BOT, "footnote", bot=True)
-    everybody = {"U1", "U2", "U3", "U9", BOT}
+    world.users[OTHER_BOT] = User(OTHER_BOT, "reminder", bot=True)
+    everybody = {"U1", "U2", "U3", "U9", BOT, OTHER_BOT}
     for channel, name in {"C1": "general", "C2": "harbour", "C3": "random"}.items():
         world.channels[channel] = Channel(channel, name, members=set(everybody))
     world.channels["C4"] = Channel("C4", "elsewhere", members={"U1", "U2"})
