@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 import uvicorn
 from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.adapter.starlette.async_handler import AsyncSlackRequestHandler
 from slack_bolt.async_app import AsyncApp
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -80,3 +82,10 @@ def section(text: str) -> dict[str, Any]:
 def view(*blocks: dict[str, Any], **more: Any) -> dict[str, Any]:
     """Return a modal."""
     return {"type": "modal", "title": {"type": "plain_text", "text": "Evidence"}, "blocks": list(blocks), **more}
+
+
+async def error(call: Any) -> str:
+    """Return the error that Slack refuses a call with."""
+    with pytest.raises(SlackApiError) as caught:
+        await call
+    return str(caught.value.response["error"])
