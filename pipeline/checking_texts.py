@@ -9,6 +9,7 @@ from dataclasses import replace
 from pipeline.checking import Judge, judged_by_model, judged_by_rules, refuse_unclaimed, told, verdict_on
 from pipeline.errors import NotAClaim
 from pipeline.kit import Kit
+from pipeline.small_talk import small_talk
 from pipeline.stages.together import each
 from pipeline.types import Conversation, Status
 from storage.language.sentences import sentence_spans
@@ -31,7 +32,7 @@ def statements(text: str) -> tuple[str, ...]:
         NotAClaim: None of them does, for the reason that holds for the whole text, or for its first sentence.
     """
     found = [text[start:end].strip() for start, end in sentence_spans(text)]
-    stated = tuple(dict.fromkeys(one for one in found if _states(one)))
+    stated = tuple(dict.fromkeys(one for one in found if not small_talk(one) and _states(one)))
     if not stated:
         refuse_unclaimed(found[0] if found else text)
     return stated

@@ -220,3 +220,21 @@ def test_what_was_not_confirmed_is_never_said(events: list[Event]) -> None:
         assert MADE_UP not in words_of(one)
         assert "because" not in words_of(one).replace("Left out, because not confirmed", "")
     assert len({card.number for card in view.claims}) == len(view.claims)
+
+
+def test_of_several_checked_statements_each_has_its_verdict_and_its_footnotes() -> None:
+    """In the order in which they were written; one of which nothing was found has none."""
+    names = {"p1": Verdict.SUPPORTS, "p2": Verdict.REFUTES, "p3": Verdict.NOT_ENOUGH_INFO}
+    claims = tuple(
+        CheckedClaim(Claim(f"Of {name}.", "user"), verdict, (name,), f"why {name}") for name, verdict in names.items()
+    )
+    citations = (replace(citation(1), passage_id="p2"), replace(citation(2), passage_id="p1"))
+    answer = Answer(Status.ANSWERED, (), citations, claims=claims)
+    view = checked(begun(7, "en"), answered(answer=answer))
+
+    assert view.text.split("\n\n") == [
+        "“Of p1.”\nConfirmed: why p1 [2]",
+        "“Of p2.”\nContradicted: why p2 [1]",
+        "“Of p3.”\nNot enough information: why p3",
+    ]
+    assert [one.number for one in view.sources] == [1, 2]

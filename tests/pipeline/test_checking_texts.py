@@ -1,0 +1,97 @@
+"""Fact-checking a whole text: which of its sentences are claims, and that each gets a verdict of its own."""
+
+import pytest
+
+from pipeline import checking, checking_texts
+from pipeline.checking_texts import statements
+from pipeline.errors import NotAClaim, SearchUnavailable
+from pipeline.kit import Limits
+from pipeline.types import ClaimChecked, Status
+from storage.types import Verdict
+from tests.pipeline.scripted import ScriptedLLM
+from tests.pipeline.world import Shelf, Stage, Told, hit, question, reads_alike
+
+LIGHT = hit("Skarholm lighthouse was built in 1887. A keeper lives beside it.", key="light.md", title="Skarholm light")
+PIER = hit("The pier of Skarholm is made of oak.", key="pier.md", title="Pier")
+BOTH = "Skarholm lighthouse was built in 1887. The pier of Skarholm is made of oak."
+
+
+async def checked(text, system=checking_texts.by_rules, llm=None, shelf=None, limits=None) -> Told:
+    stage = Stage(shelf or Shelf([LIGHT, PIER]), question(text), limits or Limits(), llm, reads_alike)
+    return stage.told(await system(question(text), stage.kit))
+
+
+def claims(told):
+    return [event.checked for event in told.events if isinstance(event, ClaimChecked)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Good morning! The pier is oak. Is it? Yes.", ("The pier is oak.",)),
+        ("The pier is oak. The pier is oak.", ("The pier is oak.",)),
+        ("- The pier is oak.\n- It was built in 1887.", ("- The pier is oak.", "- It was built in 1887.")),
+        ("The pier is oak", ("The pier is oak",)),
+    ],
+)
+def test_what_states_something_is_a_claim_and_the_rest_is_passed_over(text, expected):
+    """Greetings, questions and interjections state nothing."""
+    assert tuple(one.removeprefix("- ") for one in statements(text)) == tuple(
+        one.removeprefix("- ") for one in expected
+    )
+
+
+@pytest.mark.parametrize("text", ["", "🎉", "Is it oak?", "Is it oak? Was it built in 1887?", "Yes. No."])
+def test_a_text_that_states_nothing_is_refused(text):
+    """With why, as a claim is that is none."""
+    with pytest.raises(NotAClaim) as caught:
+        statements(text)
+
+    assert caught.value.hint
+
+
+async def test_each_statement_has_its_verdict_and_its_evidence_in_order():
+    """As somebody's claims, on record as an answer's."""
+    told = await checked(
+        "Skarholm lighthouse was built in 1887. Kangaroos sleep standing. The pier of Skarholm is made of oak."
+    )
+
+    found = [(one.claim.text, one.claim.origin, one.verdict) for one in claims(told)]
+    assert [origin for _, origin, _ in found] == ["user"] * 3
+    assert [verdict for *_, verdict in found] == [Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO, Verdict.SUPPORTS]
+    assert claims(told)[2].evidence == (PIER.passage.id,)
+    assert told.answer.status is Status.ANSWERED
+    assert {one.quote for one in told.answer.citations} >= {"The pier of Skarholm is made of oak."}
+
+
+async def test_no_more_are_checked_than_the_limit_says():
+    """The first ones; one at least, for a limit of none means those of a model."""
+    assert len(claims(await checked(BOTH, limits=Limits(claims=1)))) == 1
+    assert len(claims(await checked(BOTH, limits=Limits(claims=0)))) == 1
+
+
+@pytest.mark.parametrize("claim", ["Skarholm lighthouse was built in 1887.", "Kangaroos sleep standing."])
+async def test_one_statement_is_checked_exactly_as_by_itself(claim):
+    """Events, verdict, evidence and answer."""
+    alone, told = await checked(claim, checking.by_rules), await checked(claim)
+
+    assert (told.answer, told.events) == (alone.answer, alone.events)
+
+
+async def test_a_model_is_asked_about_each_statement_by_itself():
+    """So that its reasons are of that one."""
+    llm = ScriptedLLM({"verify": "Reasoning: It says so.\nSentences: 1\nVerdict: REFUTES"})
+    told = await checked(BOTH, checking_texts.by_model, llm)
+
+    assert [one.verdict for one in claims(told)] == [Verdict.REFUTES] * 2
+
+
+async def test_an_outage_is_no_verdict():
+    """Of none of them."""
+
+    class Broken(Shelf):
+        async def search(self, *_):
+            raise SearchUnavailable("The index is gone.")
+
+    with pytest.raises(SearchUnavailable):
+        await checked(BOTH, shelf=Broken([]))
