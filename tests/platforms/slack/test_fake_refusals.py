@@ -181,7 +181,7 @@ async def test_a_stream_is_read_while_it_is_written(slack: FakeSlack) -> None:
     assert slack.acts.answers(asked)[0].text == "In 1887."
 
 
-async def test_slacks_own_helper_streams(slack: FakeSlack) -> None:
+async def test_slacks_own_class_streams(slack: FakeSlack) -> None:
     """Buffered, in a DM without a recipient."""
     asked = await slack.acts.dm("When?")
     stream = await client(slack).chat_stream(channel="DU1", thread_ts=asked, buffer_size=5)
