@@ -40,8 +40,8 @@ def _delivered(body: Mapping[str, Any]) -> list[RenderableType]:
 
 
 def _edited(body: Mapping[str, Any]) -> list[RenderableType]:
-    whats = [what for what in ("retracted", "stopped") if body.get(what)]
-    return [*_act(", ".join(whats), body), *fact_lines(_others(body, "retracted", "stopped", "by"))]
+    whats = [what for what in ("retracted", "stopped", "withheld") if body.get(what)]
+    return [*_act(", ".join(whats), body), *fact_lines(_others(body, "retracted", "stopped", "withheld", "by"))]
 
 
 def _feedback(body: Mapping[str, Any]) -> list[RenderableType]:

@@ -17,7 +17,7 @@ from bot.access import readable
 from bot.app import CHECKS, TEXT_CHECKS, App
 from bot.failures import OURS, failed, said, unexpected
 from bot.kits import Tools, equipped
-from bot.turn_record import closing, interruption, opening
+from bot.turn_record import closing, interruption, opening, unanswered
 from bot.turns import Answered, Asked, Failure
 from bot.wording import verdict, wording
 from pipeline.errors import PipelineError
@@ -99,6 +99,19 @@ async def close_interrupted(app: App, turn_id: str) -> bool:
         return False
     await app.audit.append(interruption(turn_id, language=str(entries[0].body.get("language", ""))))
     return True
+
+
+async def record_unanswered(app: App, asked: Asked, task: str, status: Status, failure: Failure) -> None:
+    """Put a question on record that nothing was looked up for, with the reason: it was refused, stopped, or failed.
+
+    Raises:
+        StorageError: the record cannot be written.
+    """
+    language = detect(asked.text[:2_000])
+    talk = Conversation((*asked.earlier, Turn("user", asked.text, language=language)))
+    ran = {"task": task, "system": asked.system or app.system, "model": app.model, **app.versions}
+    opened = LogEntry(asked.id, EntryKind.TURN_OPENED, opening(asked, talk, {}, ran))
+    await app.audit.append(opened, unanswered(asked.id, status, failure))
 
 
 class UnknownSystem(PipelineError):

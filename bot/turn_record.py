@@ -68,15 +68,21 @@ def closing(
 
 def interruption(turn_id: str, *, language: str) -> LogEntry:
     """Return the end of a turn that its process did not live to close. What it had done is not known."""
+    failure = Failure(INTERRUPTED, "The process ended before the turn did.", "The question is asked again.")
+    return unanswered(turn_id, Status.FAILED, failure, say("failed", language))
+
+
+def unanswered(turn_id: str, status: Status, failure: Failure, text: str = "") -> LogEntry:
+    """Return the end of a turn without an answer. `text` is what was said instead, where that is not the failure's."""
     answered = Answered(
         turn_id,
-        Answer(Status.FAILED),
-        say("failed", language),
+        Answer(status),
+        text or failure.message,
         system="",
         model=None,
         usage=Usage(),
         seconds=0.0,
-        failure=Failure(INTERRUPTED, "The process ended before the turn did.", "The question is asked again."),
+        failure=failure,
     )
     (closed,) = closing(answered, (), (), ())
     return closed

@@ -16,8 +16,11 @@ from bot.desk.reporting import report
 from bot.desk.sharing import unshare
 from bot.desk.types import Outcome, Posted
 from bot.platform import PlatformError
+from bot.turns import Asked, Failure
 from bot.words import say
+from pipeline.types import Status
 from storage.errors import StorageError
+from storage.types import EntryKind
 
 REST_SECONDS = 5.0
 """How long a post may take to say that the server stops."""
@@ -103,8 +106,9 @@ async def settled(flight: Flight, means: Means, showed: Showed) -> bool:
     while not flight.resting.is_set():
         try:
             if not recorded:
-                turn_id = flight.turn_id or secrets.token_hex(6)
-                await means.knowing.append(recording.delivered(turn_id, flight.ticket, flight.question, showed))
+                await _opened(flight, means, showed)
+                entry = recording.delivered(flight.turn_id, flight.ticket, flight.question, showed)
+                await means.knowing.append(entry)
                 recorded = True
             await means.queue.finish(flight.ticket, showed.outcome)
         except StorageError as error:
@@ -114,3 +118,24 @@ async def settled(flight: Flight, means: Means, showed: Showed) -> bool:
         else:
             return True
     return False
+
+
+async def _opened(flight: Flight, means: Means, showed: Showed) -> None:
+    """See to it that the record has a turn that tells of the question, where it may have ended before it had one."""
+    if flight.turn_id and not showed.why and showed.outcome is not Outcome.STOPPED:
+        return
+    flight.turn_id = flight.turn_id or secrets.token_hex(6)
+    entries = await means.knowing.entries(flight.turn_id)
+    if any(entry.kind is EntryKind.TURN_OPENED for entry in entries):
+        return
+    question, stopped = flight.question, showed.outcome is Outcome.STOPPED
+    asked = Asked(
+        question.text,
+        question.asker,
+        thread=question.place.thread,
+        id=flight.turn_id,
+        message=question.message,
+        ticket=flight.ticket,
+    )
+    why = Failure(str(showed.outcome), showed.why or "It was stopped before it began.", "")
+    await means.knowing.unanswered(asked, question.task, Status.CANCELLED if stopped else Status.FAILED, why)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from bot.access import Asker
 from bot.desk.recalling import Recalled
-from bot.desk.types import Question
+from bot.desk.types import Question, Task
 from bot.platform import Platform
 from bot.showing.view import View
-from bot.turns import Answered, Asked
-from pipeline.types import Event
+from bot.turns import Answered, Asked, Failure
+from pipeline.types import Event, Status
 from storage.types import LogEntry, QueuedQuestion
 
 Answering = Callable[[Asked, Callable[[Event], None]], Awaitable[Answered]]
@@ -22,8 +22,8 @@ class Plan:
     asked: Asked
     notice: str = ""
     """What the reader must know beforehand."""
-    refused: str = ""
-    """Why nothing is answered, in the asker's language; nothing is asked then."""
+    refused: Failure | None = None
+    """Why nothing is answered, its message in the asker's language; nothing is asked then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,9 @@ class Knowing:
     """Adds to the log."""
     interrupt: Callable[[str], Awaitable[bool]]
     """Closes a turn that was opened and that nobody runs any more."""
+    unanswered: Callable[[Asked, Task, Status, Failure], Awaitable[None]]
+    """Opens and closes a turn in which nothing was asked, for the record of why."""
     readable: Callable[[Question, Recalled], Awaitable[bool]]
-    """Whether all that an answer cites may still be read where it is to be shown."""
+    """Whether all that an answer was made from may still be read where it is to be shown."""
     governs: Callable[[Question, Asker], Awaitable[bool]]
     """Whether this person rules the channel of a question, and may stop and take back what others asked."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from bot.access import Asker
-from bot.answering import answer, check_text, close_interrupted
+from bot.answering import answer, check_text, close_interrupted, record_unanswered
 from bot.app import App
 from bot.budgets import Refusal, budgeted
 from bot.desk.clock import Clock
@@ -20,7 +21,7 @@ from bot.desk.types import Question
 from bot.platform import Platform
 from bot.showing import folding
 from bot.showing.view import View
-from bot.turns import Answered, Asked
+from bot.turns import Answered, Asked, Failure
 from bot.words import say
 from pipeline.types import Turn
 from storage.language.detect import detect
@@ -54,6 +55,7 @@ def open_desk(
         entries=app.audit.turn,
         append=app.audit.append,
         interrupt=lambda turn_id: close_interrupted(app, turn_id),
+        unanswered=partial(record_unanswered, app),
         readable=rules.readable,
         governs=rules.governs,
     )
@@ -84,9 +86,10 @@ class _Rules:
             within=channel.corpora,
         )
         if channel.paused:
-            return Plan(asked, refused=say("channel_paused", language))
+            return Plan(asked, refused=Failure("channel_paused", say("channel_paused", language), ""))
         if isinstance(allowed, Refusal):
-            return Plan(asked, refused=allowed.text)
+            hint = f"The limit is set by [limits] {allowed.because}."
+            return Plan(replace(asked, because=allowed.because), refused=Failure("over_budget", allowed.text, hint))
         earlier = await self._earlier(platform, question, row)
         system = allowed.system or channel.system
         return Plan(replace(asked, earlier=earlier, system=system, because=allowed.because), allowed.notice)

@@ -52,7 +52,7 @@ class Recalled:
 
     def asked(self, text: str) -> bool:
         """Return whether this is the question as it was asked, as far as the record can tell."""
-        return self.question == _mended(text)
+        return bool(self.question == _mended(text))
 
 
 def recalled(entries: Sequence[LogEntry]) -> Recalled | None:

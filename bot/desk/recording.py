@@ -48,6 +48,12 @@ def retracted(turn_id: str, messages: Sequence[str], *, by: str, why: str) -> Lo
     return LogEntry(turn_id, EntryKind.EDITED, {"retracted": True, "removed": tuple(messages), "by": by, "why": why})
 
 
+def withheld(turn_id: str) -> LogEntry:
+    """Return that an answer was not shown, since what it was made from could not be read there any more."""
+    why = "what it was made from could not be read there any more"
+    return LogEntry(turn_id, EntryKind.EDITED, {"withheld": True, "why": why})
+
+
 def stopping(turn_id: str, *, by: str) -> LogEntry:
     """Return that somebody stopped a turn."""
     return LogEntry(turn_id, EntryKind.EDITED, {STOPPED: True, "by": by})

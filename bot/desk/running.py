@@ -11,17 +11,23 @@ from datetime import timedelta
 from bot.desk.delivering import Uncertain
 from bot.desk.ending import apologised, removed, rested, settled, unrecorded
 from bot.desk.flights import Answered, Flight, Interrupted, Means, Wish
+from bot.desk.knowing import Plan
 from bot.desk.notices import said
 from bot.desk.recalling import recalled
-from bot.desk.recording import Showed
+from bot.desk.recording import Showed, withheld
 from bot.desk.reporting import report
 from bot.desk.resuming import Act, Next, after_restart
 from bot.desk.types import Outcome, Posted
 from bot.platform import CannotPost, PostGone
 from bot.showing import folding
 from bot.showing.view import View
+from bot.turns import Asked, Failure
+from bot.words import say
 from pipeline.types import Event, Status
 from storage.errors import StorageError
+
+_TRIES = 2
+"""How many turns a question has while its scope is being narrowed."""
 
 
 async def run(flight: Flight, means: Means, answered: Answered) -> bool:
@@ -103,23 +109,46 @@ async def _done(flight: Flight, means: Means, step: Next, answered: Answered) ->
 
 
 async def _ask(flight: Flight, means: Means, answered: Answered) -> Showed | None:
-    """Answer it by a new turn."""
+    """Answer it by a new turn; by another, once, where its scope was narrowed while it was being answered."""
     knowing, question = means.knowing, flight.question
+    for _ in range(_TRIES):
+        plan = await _planned(flight, means)
+        if plan.refused:
+            return await _refused(flight, means, plan.asked, plan.refused, answered)
+        answering = knowing.check if question.task == "check" else knowing.answer
+        done = await answering(plan.asked, lambda event: _tell(flight, event))
+        if await _presentable(flight, means):
+            final = await knowing.ended(flight.view, question, done)
+            return await _deliver(flight, final, answered, silent=done.answer.status is not Status.ANSWERED)
+        await knowing.append(withheld(flight.turn_id))
+    plan = await _planned(flight, means)
+    narrowed = Failure("scope_narrowed", say("desk_narrowed", flight.language), "")
+    return await _refused(flight, means, plan.asked, narrowed, answered)
+
+
+async def _planned(flight: Flight, means: Means) -> Plan:
+    """Begin a new turn, with nothing shown of one before it."""
     if flight.turn_id:
-        await knowing.interrupt(flight.turn_id)
+        await means.knowing.interrupt(flight.turn_id)
     turn_id = secrets.token_hex(6)
     await means.queue.note(flight.ticket, turn_id=turn_id)
     flight.turn_id, flight.view = turn_id, flight.fresh()
     flight.post.offer(flight.view)
-    plan = await knowing.plan(flight.post.platform, question, flight.row, turn_id)
+    plan = await means.knowing.plan(flight.post.platform, flight.question, flight.row, turn_id)
     flight.view = flight.fresh(plan.notice)
-    if plan.refused:
-        final = said(flight.ticket, flight.language, plan.refused)
-        return await _deliver(flight, final, answered, silent=True)
-    answering = knowing.check if question.task == "check" else knowing.answer
-    done = await answering(plan.asked, lambda event: _tell(flight, event))
-    final = await knowing.ended(flight.view, question, done)
-    return await _deliver(flight, final, answered, silent=done.answer.status is not Status.ANSWERED)
+    return plan
+
+
+async def _presentable(flight: Flight, means: Means) -> bool:
+    """Return whether all that the turn was made from may be read there now, which settings may forbid at any time."""
+    turn = recalled(await means.knowing.entries(flight.turn_id))
+    return turn is None or await means.knowing.readable(flight.question, turn)
+
+
+async def _refused(flight: Flight, means: Means, asked: Asked, why: Failure, answered: Answered) -> Showed | None:
+    """Say why nothing is answered, once the record does."""
+    await means.knowing.unanswered(asked, flight.question.task, Status.REFUSED, why)
+    return await _deliver(flight, said(flight.ticket, flight.language, why.message), answered, silent=True)
 
 
 def _tell(flight: Flight, event: Event) -> None:

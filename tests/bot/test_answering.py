@@ -128,7 +128,7 @@ async def test_a_search_that_fails_never_looks_like_not_knowing(app):
     """The turn failed, and says why and what to do."""
 
     class Broken:
-        embedder, compare = app.passages.embedder, app.passages.compare
+        embedder, compare, threads = app.passages.embedder, app.passages.compare, app.passages.threads
 
         async def search(self, *_):
             raise StorageError("The index is gone.", hint="Run `footnote reindex`.")

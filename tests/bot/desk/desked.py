@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from bot import turn_record
 from bot.access import Asker
 from bot.desk.clock import Clock
 from bot.desk.desk import Desk
@@ -21,7 +22,7 @@ from bot.platform import PostGone
 from bot.showing.folding import ended
 from bot.showing.view import View
 from bot.turn_record import closing, interruption, opening
-from bot.turns import Answered, Asked
+from bot.turns import Answered, Asked, Failure
 from bot.wording import wording
 from pipeline.types import Answer, AnsweredSentence, Conversation, Said, Searching, Status, Turn, Usage
 from storage.errors import HomeUnusable
@@ -86,6 +87,10 @@ class World:
     """All that was ever shown."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set whenever a row changes."""
+    readable: list[bool] = field(default_factory=list)
+    """Whether what the next answers were made from may be read when they are to be shown; later ones' may."""
+    refused: Failure | None = None
+    """Why nothing is answered."""
 
     async def reach(self, name: str) -> None:
         """Let a call through on its way in."""
@@ -346,7 +351,7 @@ def office(
 
     async def plan(house: Any, asked: Question, row: QueuedQuestion, turn_id: str) -> Plan:
         del house
-        return Plan(Asked(asked.text, asked.asker, id=turn_id, ticket=row.ticket))
+        return Plan(Asked(asked.text, asked.asker, id=turn_id, ticket=row.ticket), refused=world.refused)
 
     async def entries(turn_id: str) -> tuple[LogEntry, ...]:
         await world.reach("entries")
@@ -364,7 +369,12 @@ def office(
         return ended(view, answered)
 
     async def readable(*_: Any) -> bool:
-        return True
+        return world.readable.pop(0) if world.readable else True
+
+    async def unanswered(asked: Asked, task: str, status: Status, why: Failure) -> None:
+        opened = opening(asked, Conversation((Turn("user", asked.text),)), {}, {"task": task})
+        await append(world, LogEntry(asked.id, EntryKind.TURN_OPENED, opened))
+        await append(world, turn_record.unanswered(asked.id, status, why))
 
     async def governs(asked: Question, by: Asker) -> bool:
         del asked
@@ -374,7 +384,7 @@ def office(
         await append(world, entry)
 
     answer = system.answer
-    knowing = Knowing(plan, answer, answer, final, entries, added, interrupt, readable, governs)
+    knowing = Knowing(plan, answer, answer, final, entries, added, interrupt, unanswered, readable, governs)
     clock = Clock(now, sleep or waits.sleep)
     pace = Pace(room or Room(8, 4), grace=5.0)
     desk = Desk(MemoryQueue(world), {HOUSE: platform}, knowing, pace, sole=sole, clock=clock)
