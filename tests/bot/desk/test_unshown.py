@@ -1,0 +1,131 @@
+"""What is not answered, or not shown, is on record: with its question, its status, and why."""
+
+import asyncio
+
+from bot.access import Asker
+from bot.desk.recalling import recalled
+from bot.platform import PlatformUnavailable
+from bot.turns import Failure
+from storage.types import EntryKind
+from tests.bot.desk.desked import World, at_work, done, question, settle
+
+NARROWED = "What I may read here was changed while I was answering. Please ask again."
+
+
+def turns(world):
+    """Return every turn of the record by how it was opened, in order."""
+    ids = [entry.turn_id for entry in world.entries(EntryKind.TURN_OPENED)]
+    return [recalled([entry for entry in world.log if entry.turn_id == turn_id]) for turn_id in ids]
+
+
+async def test_a_refused_question_is_on_record_with_the_reason():
+    """Its turn is opened and closed as refused before that is said; nothing was asked."""
+    world = World(refused=Failure("over_budget", "Enough for today.", "The limit is set by [limits] tokens."))
+    async with at_work(world) as at:
+        await at.desk.take(question())
+        row = await done(world)
+
+    (turn,) = turns(world)
+    (view,) = world.read()
+    (entry,) = world.entries(EntryKind.DELIVERED)
+    assert (turn.question, turn.ticket, turn.turn_id) == ("Question 1?", 1, row.turn_id)
+    assert (turn.answered.answer.status, turn.answered.failure) == ("refused", world.refused)
+    assert (view.text, entry.turn_id) == ("Enough for today.", row.turn_id)
+    assert at.system.asked == []
+
+
+async def test_an_answer_whose_scope_was_narrowed_meanwhile_is_not_shown_but_made_anew():
+    """Nothing of it stands there once the new turn has begun; the record says why it was not shown."""
+    world = World(readable=[False])
+    async with at_work(world) as at:
+        await at.desk.take(question())
+        row = await done(world)
+
+    first, second = turns(world)
+    (entry,) = world.entries(EntryKind.EDITED)
+    (view,) = world.read()
+    assert second.turn_id == row.turn_id != first.turn_id == entry.turn_id
+    assert entry.body["withheld"]
+    assert first.delivered == ()
+    assert view.sentences
+    assert [shown.done for shown in world.views].count(True) == 1
+
+
+async def test_what_was_shown_on_the_way_is_gone_while_it_is_made_anew():
+    """A sentence of the turn that may not be shown makes way for the status of the new one."""
+    world = World(readable=[False])
+    async with at_work(world) as at:
+        gate = at.system.gates["Question 1?"] = asyncio.Event()
+        await at.desk.take(question())
+        await at.system.begun.wait()
+        at.system.begun.clear()
+        gate.set()
+        gate = at.system.gates["Question 1?"] = asyncio.Event()
+        await at.system.begun.wait()
+        await settle()
+        between = world.read()
+        gate.set()
+        await done(world)
+
+    assert [(view.sentences, view.quote, view.done) for view in between] == [((), None, False)]
+
+
+async def test_a_scope_that_is_narrowed_again_and_again_ends_in_a_refusal():
+    """After two turns nothing more is tried; the asker is told, and the record says so."""
+    world = World(readable=[False, False])
+    async with at_work(world) as at:
+        await at.desk.take(question())
+        await done(world)
+
+    *shown, last = turns(world)
+    (view,) = world.read()
+    assert (view.text, view.sentences) == (NARROWED, ())
+    assert len(at.system.asked) == len(shown) == 2
+    assert (last.answered.answer.status, last.answered.failure.kind) == ("refused", "scope_narrowed")
+
+
+async def test_a_question_that_is_stopped_before_it_began_is_on_record():
+    """It waited for another one, and its turn is closed as cancelled."""
+    async with at_work() as at:
+        gate = at.system.gates["Question 1?"] = asyncio.Event()
+        for number in (1, 2):
+            await at.desk.take(question(number, thread="t"))
+        await at.desk.stop(2, Asker("slack", "channel", "T1", "C1", "U1"))
+        await done(at.world, 2)
+        gate.set()
+        await done(at.world)
+
+    stopped = next(turn for turn in turns(at.world) if turn.ticket == 2)
+    assert stopped.question == "Question 2?"
+    assert stopped.answered.answer.status == "cancelled"
+
+
+async def test_a_status_that_was_perhaps_posted_keeps_nobody_from_an_answer():
+    """Where the platform cannot be asked, such a line is left alone, no other is posted, and the answer is."""
+    world = World(faults={"after_show": [PlatformUnavailable("no answer")]})
+    async with at_work(world, reads_back=False) as at:
+        await at.desk.take(question())
+        row = await done(world)
+
+    assert row.outcome == "delivered"
+    assert [view.done for view in world.read()] == [False, True]
+
+
+async def test_an_answer_that_was_perhaps_posted_is_not_posted_again():
+    """Where the platform cannot be asked, an answer in doubt stays so, and its turn says it."""
+    world = World()
+    async with at_work(world, reads_back=False) as at:
+        gate = at.system.gates["Question 1?"] = asyncio.Event()
+        await at.desk.take(question())
+        await at.system.begun.wait()
+        await settle()
+        world.faults["show"] = [PlatformUnavailable("busy", seconds=1.0), PlatformUnavailable("no answer")]
+        gate.set()
+        for _ in range(4):
+            await at.waits.move(60.0)
+        row = await done(world)
+
+    (entry,) = world.entries(EntryKind.DELIVERED)
+    assert row.outcome == entry.body["outcome"] == "uncertain"
+    assert row.posted
+    assert world.faults["show"] == []

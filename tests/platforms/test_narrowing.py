@@ -1,0 +1,44 @@
+"""A channel's scope is narrowed while an answer is on its way: nobody reads there any more what may not be read."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from storage.types import EntryKind
+from tests.platforms.bots import Bot, text
+from tests.platforms.contract import HOUSES
+from tests.platforms.systems import Gated
+from tests.platforms.world import ANSWERS, BUILT
+
+
+@pytest.fixture(params=HOUSES)
+async def bot(request: pytest.FixtureRequest, filled: Path, tmp_path: Path) -> AsyncIterator[Bot]:
+    home = Path(shutil.copytree(filled, tmp_path / "home"))
+    async with HOUSES[request.param]() as street, AsyncExitStack() as stack:
+        yield Bot(street, home, Gated(), stack)
+
+
+async def test_what_may_not_be_read_any_more_when_an_answer_ends_is_not_shown(bot: Bot) -> None:
+    """A sentence that was shown before goes; the turn is made anew, and the record has both."""
+    bot.system.later.add(BUILT)
+    await bot.start()
+    asks = await bot.ask()
+    await bot.system.until_said(BUILT)
+    await bot.street.until(lambda: ANSWERS[BUILT] in text(bot.street.answer(asks)))
+    assert bot.app
+    await bot.app.overrides.set(bot.id(), "corpora", [], by="an admin", was=None)
+    await bot.system.open()
+    shown = text(await bot.answered(asks))
+    row = await bot.row(asks)
+    (last, closed), (first, _) = await bot.app.audit.turns(2)
+
+    assert "1887" not in shown
+    assert "Skarholm lighthouse" not in shown.replace(BUILT, "")
+    assert (last.turn_id, last.body["corpora"]) == (row.turn_id, {})
+    assert closed
+    assert closed.body["citations"] == []
+    withheld = [entry.body for entry in await bot.app.audit.turn(first.turn_id) if entry.kind is EntryKind.EDITED]
+    assert [body["withheld"] for body in withheld] == [True]
