@@ -44,7 +44,10 @@ _CUT = (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError, SlackClientE
 
 def web_client(token: str, api_url: str) -> AsyncWebClient:
     """Return the SDK's client as it is meant to be used here."""
-    return AsyncWebClient(token=token, base_url=api_url, retry_handlers=[])
+    logger = logging.getLogger("slack_sdk.footnote")
+    # Below warnings it says what it sends: what people wrote, and triggers, which are secrets.
+    logger.setLevel(logging.WARNING)
+    return AsyncWebClient(token=token, base_url=api_url, retry_handlers=[], logger=logger)
 
 
 class Calling:

@@ -94,10 +94,13 @@ class HttpLine:
 
     async def _receive(self, request: Request) -> Response:
         body = await request.body()
-        if not is_slacks(self._secret, body, request.headers, self._now()) or not _is_text(body):
+        if not is_slacks(self._secret, body, request.headers, self._now()):
             log.warning("a request that is not Slack's was refused")
             return Response(status_code=401)
-        return await self._handler.handle(request)
+        try:
+            return await self._handler.handle(request)
+        except ValueError:  # neither JSON nor a form, or no text at all
+            return Response(status_code=400)
 
 
 class SocketLine:
@@ -211,11 +214,3 @@ async def _closed(client: SocketModeClient) -> None:
     own = (client.message_processor, client.current_session_monitor, client.message_receiver)
     await client.close()  # type: ignore[no-untyped-call]
     await asyncio.gather(*filter(None, own), return_exceptions=True)
-
-
-def _is_text(body: bytes) -> bool:
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

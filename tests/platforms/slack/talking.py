@@ -4,7 +4,7 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +36,11 @@ class Talk:
     def acts(self) -> Any:
         return self.slack.acts
 
-    async def start(self, *, hearing: Any = None, **settings: Any) -> Platform:
-        """Start the bot, with other settings if any are given."""
+    async def start(self, *, hearing: Any = None, wrapped: Any = None, **settings: Any) -> Platform:
+        """Start the bot, with other settings if any are given. `wrapped` makes another app of it."""
         self.kept |= settings
-        self.app = replace(self.system.answering(self.stack.enter_context(open_world(self.home, **self.kept))))
+        app = self.system.answering(self.stack.enter_context(open_world(self.home, **self.kept)))
+        self.app = wrapped(app) if wrapped else app
         self.platform = await self.stack.enter_async_context(joined(self.app, self.slack, hearing=hearing))
         return self.platform
 

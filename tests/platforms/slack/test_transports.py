@@ -1,0 +1,200 @@
+"""How events arrive: requests that prove whose they are, sockets that go deaf, acknowledgements, and what is logged."""
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.slack.transport import PATH
+from bot.slack.watching import DEAF_SECONDS, Hearing
+from bot.words import say
+from storage.errors import StorageError
+from tests.platforms.slack.clock import ManualClock
+from tests.platforms.slack.events import callback
+from tests.platforms.slack.signing import FORGERIES, signed
+from tests.platforms.slack.talking import Talk, talking
+from tests.platforms.slack.world import SECRETS, SIGNING_SECRET
+from tests.platforms.world import ANSWERS, BUILT, MADE
+
+AT_ONCE = 100
+MOST_SECONDS = 0.5
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+async def socket(filled: Path, tmp_path: Path) -> AsyncIterator[Talk]:
+    async with talking(tmp_path / "home", filled) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def http(filled: Path, tmp_path: Path) -> AsyncIterator[Talk]:
+    async with talking(tmp_path / "home", filled, "http") as opened:
+        yield opened
+
+
+def asking(talk: Talk, ts: str, text: str = BUILT) -> str:
+    """Return the body of a mention."""
+    event = {
+        "type": "app_mention",
+        "channel": "C1",
+        "user": "U1",
+        "ts": ts,
+        "text": f"<@U0BOT> {text}",
+    }
+    return json.dumps(callback(event, talk.slack.world))
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+async def test_a_request_that_is_not_slacks_does_nothing(http: Talk, forgery: str, caplog: Any) -> None:
+    """And the log has nothing of what it says."""
+    await http.start()
+    body = asking(http, "1700000000.000001", "MARKED WORDS")
+    with caplog.at_level(logging.DEBUG):
+        status, _ = await http.slack.requests.post(
+            body, FORGERIES[forgery](SIGNING_SECRET, body) | {"Content-Type": "application/json"}
+        )
+
+    assert status == 401
+    assert http.system.asked == []
+    assert "MARKED WORDS" not in caplog.text
+
+
+async def test_slacks_own_requests_are_taken_and_its_address_check_is_answered(http: Talk) -> None:
+    """At one address, which answers nothing but posts."""
+    await http.start()
+    assert http.slack.requests.url.endswith(PATH)
+    kind = {"Content-Type": "application/json"}
+    challenge = json.dumps({"type": "url_verification", "token": "x", "challenge": "abc"})
+    found = await http.slack.requests.post(challenge, signed(SIGNING_SECRET, challenge) | kind)
+    body = asking(http, await http.acts.mention(BUILT, silent=True))
+    status, _ = await http.slack.requests.post(body, signed(SIGNING_SECRET, body) | kind)
+    await http.system.until_asked()
+
+    assert found == (200, {"challenge": "abc"})
+    assert status == 200
+    assert await http.slack.requests.post("{", signed(SIGNING_SECRET, "{") | kind) == (400, "")
+
+
+async def test_a_socket_that_hears_nothing_is_opened_anew(socket: Talk) -> None:
+    """Though it answers pings; what was sent to the deaf one comes again, and is answered once."""
+    clock = ManualClock(0.0)
+    await socket.start(hearing=Hearing(clock.now, clock.sleep))
+    (link,) = socket.slack.sockets.links
+    link.deaf = "mute"
+    asked = await socket.acts.mention(BUILT)
+    await clock.advance(DEAF_SECONDS - 30)
+    assert socket.slack.sockets.made == 1
+    await clock.advance(60)
+    await socket.slack.until(lambda: socket.slack.sockets.made == 2)
+    await socket.eventually(lambda: not socket.platform or not socket.platform.ready)
+    await socket.slack.until(lambda: any(one.number == 1 for one in socket.slack.sockets.links))
+    socket.slack.courier.redeliver()
+    await socket.until(ANSWERS[BUILT])
+
+    assert len(socket.acts.answers(asked)) == 1
+
+
+async def test_a_socket_that_slack_closes_is_replaced(socket: Talk) -> None:
+    """As it does every hour or so."""
+    await socket.start()
+    await socket.slack.sockets.disconnect()
+    await socket.slack.until(lambda: any(one.number for one in socket.slack.sockets.links))
+    await socket.acts.mention(BUILT)
+
+    await socket.until(ANSWERS[BUILT])
+
+
+@pytest.mark.parametrize("mode", ["socket", "http"])
+async def test_all_is_acknowledged_soon_however_much_is_under_way(mode: Any, filled: Path, tmp_path: Path) -> None:
+    """A hundred questions that take long, each in two events."""
+    async with talking(tmp_path / "home", filled, mode, times=1) as talk:
+        texts = [f"{BUILT} {number}" for number in range(2 * AT_ONCE)]
+        talk.system.shut |= set(texts)
+        await talk.start(desk={"at_once": AT_ONCE, "per_channel": AT_ONCE, "grace_seconds": 0})
+        for text in texts[:AT_ONCE]:
+            await talk.acts.mention(text)
+        await talk.settled()
+        before = len(talk.slack.courier.done)
+        for text in texts[AT_ONCE:]:
+            await talk.acts.mention(text)
+            await talk.settled()
+        took = sorted(delivery.took for delivery in talk.slack.courier.done[before:])
+        assert talk.slack.courier.lost == []
+        assert len(took) >= 2 * AT_ONCE
+        assert took[int(len(took) * 0.99)] < MOST_SECONDS
+        assert talk.app
+        assert await talk.app.queue.asked(since=LONG_AGO) == 2 * AT_ONCE
+
+
+class Broken:
+    """A queue that keeps nothing, as long as it is broken."""
+
+    def __init__(self, queue: Any) -> None:
+        self._queue, self.broken = queue, True
+
+    def __getattr__(self, name: str) -> Any:
+        if self.broken and name in {"put", "conversation"}:
+            return self._fail
+        return getattr(self._queue, name)
+
+    async def _fail(self, *_: Any, **__: Any) -> None:
+        raise StorageError("The disk is full.")
+
+
+async def test_what_cannot_be_kept_is_told_once_and_acknowledged(socket: Talk) -> None:
+    """To whoever asked, and to nobody else."""
+    await _started_broken(socket)
+    await socket.acts.mention(BUILT)
+    await socket.until(say("unrecorded", "en"))
+
+    assert socket.sees().count(say("unrecorded", "en")) == 1
+    assert "Footnote" not in socket.sees(by="U2")
+    assert socket.slack.courier.lost == []
+
+
+async def test_where_nobody_can_tell_whether_it_was_a_question_it_comes_again(socket: Talk) -> None:
+    """In a thread, that depends on what is kept of it."""
+    queue = await _started_broken(socket)
+    root = await socket.acts.mention(BUILT, silent=True)
+    await socket.acts.say(MADE, thread=root)
+    await socket.slack.until(lambda: socket.slack.courier.unacked and socket.slack.courier.unacked[0].attempt)
+    queue.broken = False
+    socket.slack.courier.redeliver()
+    await socket.settled()
+
+    assert socket.slack.courier.lost == []
+
+
+async def test_no_secret_and_nothing_that_people_write_is_logged(socket: Talk, caplog: Any) -> None:
+    """Not even where everything is logged: by our code, by bolt, or by the SDK's socket."""
+    with caplog.at_level(logging.DEBUG):
+        await socket.start()
+        asked = await socket.acts.mention(f"{BUILT} MARKED WORDS")
+        await socket.until("Footnote:")
+        await socket.acts.command("/ask", f"{MADE} MARKED WORDS")
+        await socket.until(ANSWERS[MADE])
+        await socket.acts.press("footnote:evidence", socket.acts.answers(asked)[0].ts)
+        await socket.settled()
+        await socket.stop()
+    logged = "\n".join([caplog.text, *(str(vars(record)) for record in caplog.records)])
+
+    assert "MARKED WORDS" not in logged
+    assert not any(secret in logged for secret in SECRETS)
+
+
+async def _started_broken(talk: Talk) -> Broken:
+    """Start a bot whose queue is broken."""
+    queues: list[Broken] = []
+
+    def broken(app: Any) -> Any:
+        queues.append(Broken(app.queue))
+        return replace(app, queue=queues[0])
+
+    await talk.start(wrapped=broken)
+    return queues[0]
