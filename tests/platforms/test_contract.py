@@ -12,7 +12,8 @@ import pytest
 from bot.desk.types import Outcome, State
 from bot.words import say
 from tests.platforms.bots import Bot, finished, text
-from tests.platforms.contract import HOUSES, Street
+from tests.platforms.contract import Street
+from tests.platforms.houses import HOUSES
 from tests.platforms.systems import Gated, recite
 from tests.platforms.world import ANSWERS, BOOK, BUILT, HOST, MADE, RISES, RULES, fill
 

@@ -9,7 +9,7 @@ import pytest
 
 from storage.types import EntryKind
 from tests.platforms.bots import Bot, text
-from tests.platforms.contract import HOUSES
+from tests.platforms.houses import HOUSES
 from tests.platforms.systems import Gated
 from tests.platforms.world import ANSWERS, BUILT
 
