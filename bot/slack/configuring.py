@@ -20,8 +20,7 @@ class Configuring:
     async def answer(self, written: str, by: Asker, language: str) -> str:
         """Do what an admin writes after `/footnote`, and return what they are told; why not, where it is not done."""
         channel = f"{by.platform}:{by.workspace}/{by.channel}"
-        words = written.split(maxsplit=2)
-        key, value = _pair(words)
+        key, value = pair(written)
         try:
             if key in SHOWING:
                 return await told(self._app, channel, by, is_admin=self._is_admin, language=language)
@@ -35,10 +34,9 @@ class Configuring:
         return f"{by.platform}:{by.workspace}/{by.user}" in self._app.settings.slack.admins
 
 
-def _pair(words: list[str]) -> tuple[str, str]:
-    """Return a key and a value as they were written."""
-    if words and words[0].lower() == "set":
-        words = words[1:]
-    elif len(words) > 2:  # noqa: PLR2004 - a key, and a value of several words
-        words = [words[0], " ".join(words[1:])]
-    return (words[0].lower() if words else "", words[1] if len(words) > 1 else "")
+def pair(written: str) -> tuple[str, str]:
+    """Return the key and the value that somebody wrote, with or without "set" before them; pure."""
+    head, _, rest = " ".join(written.split()).partition(" ")
+    if head.lower() == "set":
+        head, _, rest = rest.partition(" ")
+    return head.lower(), rest

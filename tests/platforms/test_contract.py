@@ -86,8 +86,8 @@ async def test_two_questions_in_one_thread_do_not_disturb_each_other(bot: Bot) -
     bot.system.shut.add(BUILT)
     await bot.start()
     first = await bot.ask()
-    second = await bot.ask(MADE, thread=first, person=1)
     await bot.system.until_asked()
+    second = await bot.ask(MADE, thread=first, person=1)
     await bot.street.until(lambda: not bot.street.pending)
     assert bot.system.asked == [BUILT]
     await bot.system.open()

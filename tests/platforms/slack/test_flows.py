@@ -118,9 +118,8 @@ async def test_a_command_without_words_says_how_it_is_used(talk: Talk) -> None:
 async def test_the_shortcut_checks_each_statement_of_a_message_for_whoever_chose_it(talk: Talk) -> None:
     """Each has its verdict and its source; what states nothing is passed over."""
     await talk.start()
-    written = await talk.acts.say(
-        "Good morning! The pier of Skarholm is made of oak. Skarholm lighthouse was built in 1999. Is that so?", user="U2"
-    )
+    text = "Good morning! The pier of Skarholm is made of oak. Skarholm lighthouse was built in 1999. Is that so?"
+    written = await talk.acts.say(text, user="U2")
     await talk.acts.shortcut("footnote_check", written)
 
     seen = await talk.until("oak.”", "1999.”")
@@ -128,7 +127,6 @@ async def test_the_shortcut_checks_each_statement_of_a_message_for_whoever_chose
     oak, built = (next(line for line in lines if f"{word}.”" in line) for word in ("oak", "1999"))
     assert lines[lines.index(oak) + 1].startswith("Confirmed: ")
     assert lines[lines.index(built) + 1].startswith(("Contradicted: ", "Not enough information: "))
-    print(seen)
     assert "[1] Pier <https://skarholm.example/pier.md>" in seen
     assert "Good morning!”" not in seen
     assert "Confirmed" not in talk.sees(by="U2")

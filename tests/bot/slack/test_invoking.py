@@ -1,0 +1,120 @@
+"""What commands, shortcuts and presses ask for, without Slack."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.access import Asker
+from bot.slack import invoking
+from bot.slack.acting import Press, press_of
+from bot.slack.configuring import pair
+from bot.slack.invoking import invoked
+from bot.slack.reading import Us
+
+US = Us("T1", "U0BOT", "B0BOT")
+ASKER = Asker("slack", "channel", "T1", "C1", "U1")
+NOW = datetime(2026, 5, 5, tzinfo=UTC)
+COMMAND = {
+    "command": "/ask",
+    "text": "Does <@U2|ben> know?",
+    "user_id": "U1",
+    "channel_id": "C1",
+    "trigger_id": "1.SECRET",
+    "response_url": "https://hooks.slack.com/commands/SECRET",
+}
+SHORTCUT = {
+    "type": "message_action",
+    "callback_id": "footnote_check",
+    "message": {"ts": "17.1", "thread_ts": "16.1", "text": "The pier is &gt; 3 m."},
+    "user": {"id": "U1"},
+    "channel": {"id": "C1"},
+    "trigger_id": "2.SECRET",
+    "response_url": "https://hooks.slack.com/actions/SECRET",
+}
+
+
+def question(body):
+    found = invoked(body, US)
+    assert found
+    return invoking.question(found, US, ASKER, NOW)
+
+
+def test_a_command_asks_for_its_asker_alone():
+    """Each is a conversation by itself; the address to answer at is a secret, and no other comes with it."""
+    asked = question(COMMAND)
+
+    assert (asked.task, asked.text, asked.only_asker, asked.message) == ("ask", "Does @ben know?", True, "")
+    assert asked.handle == COMMAND["response_url"]
+    assert asked.key == asked.conversation
+    assert asked.key.startswith("slack:T1/command/")
+    assert "SECRET" not in asked.key
+    assert question({**COMMAND, "command": "/check"}).task == "check"
+    assert question({**COMMAND, "trigger_id": "3"}).key != asked.key
+
+
+def test_the_shortcut_checks_what_its_message_says_in_that_thread():
+    """For whoever chose it."""
+    asked = question(SHORTCUT)
+
+    assert (asked.task, asked.text, asked.only_asker) == ("check", "The pier is > 3 m.", True)
+    assert (asked.place.channel, asked.place.thread) == ("C1", "16.1")
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {**COMMAND, "command": "/footnote"}, {**SHORTCUT, "callback_id": "other"}, {"type": "view_submission"}]
+)
+def test_nothing_else_asks(body):
+    """It is somebody else's, or means something else."""
+    assert invoked(body, US) is None
+
+
+def test_a_press_says_what_by_whom_where_and_how_to_answer():
+    """In a message, or in a modal, which stands in no channel."""
+    body = {
+        "actions": [{"action_id": "footnote:stop", "value": "7"}],
+        "user": {"id": "U1"},
+        "channel": {"id": "C1"},
+        "container": {"type": "message", "thread_ts": "16.1", "channel_id": "C1"},
+        "trigger_id": "t",
+        "response_url": "u",
+    }
+
+    assert press_of(body) == Press("footnote:stop", "7", "U1", "C1", "t", "u", "16.1")
+    modal = press_of({**body, "channel": None, "container": {"type": "view"}, "view": {"id": "V1"}})
+    assert modal
+    assert (modal.view, modal.channel) == ("V1", "")
+
+
+@pytest.mark.parametrize("body", [{}, {"actions": []}, {"actions": ["odd"]}, {"actions": [{"action_id": "x"}]}])
+def test_a_press_of_which_nothing_is_known_is_none(body):
+    """Nothing is done for it."""
+    assert press_of(body) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("", ("", "")),
+        ("settings", ("settings", "")),
+        ("answer mention", ("answer", "mention")),
+        ("set answer mention", ("answer", "mention")),
+        ("SET  Answer   every", ("answer", "every")),
+        ("corpora handbook, wiki law", ("corpora", "handbook, wiki law")),
+        ("set corpora handbook, wiki law", ("corpora", "handbook, wiki law")),
+        ("set", ("", "")),
+    ],
+)
+def test_an_admin_writes_a_key_and_a_value_with_or_without_set(written, expected):
+    """A value may have several words."""
+    assert pair(written) == expected
+
+
+@given(st.dictionaries(st.sampled_from([*COMMAND, *SHORTCUT]), st.text(max_size=9) | st.none() | st.integers()))
+def test_whatever_stands_in_it_is_read(odd):
+    """Nothing that Slack could send raises."""
+    for body in ({**COMMAND, **odd}, {**SHORTCUT, **odd}):
+        if found := invoked(body, US):
+            invoking.question(found, US, ASKER, NOW)
+        press_of(body)

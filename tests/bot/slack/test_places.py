@@ -1,0 +1,156 @@
+"""What is known of channels and people, and that what is not known counts against a place."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from bot.platform import CannotPost
+from bot.slack.places import FRESH_SECONDS, Places, is_shared, is_stranger
+from bot.slack.reading import Us
+
+US = Us("T1", "U0BOT", "B0BOT")
+ORG = Us("T1", "U0BOT", "B0BOT", "E1")
+OWN = {"is_shared": False, "is_ext_shared": False, "is_org_shared": False}
+
+
+class Slack:
+    """Answers what a test says, and counts."""
+
+    def __init__(self, **channels: Any) -> None:
+        self.channels, self.calls, self.held = channels, list[str](), asyncio.Event()
+        self.held.set()
+        self.people: dict[str, Any] = {"U1": {"id": "U1", "team_id": "T1", "locale": "pt-BR"}, "UX": {"team_id": "T2"}}
+
+    async def __call__(self, method: str, **facts: Any) -> Any:
+        self.calls.append(method)
+        await self.held.wait()
+        known = self.channels if method == "conversations.info" else self.people
+        found = known.get(facts.get("channel") or facts.get("user"))
+        if found is None:
+            raise CannotPost("Slack refused it.")
+        return {"channel" if method == "conversations.info" else "user": found}
+
+
+def places(slack, clock=lambda: 0.0, us=US):
+    return Places(slack, us, clock)
+
+
+@pytest.mark.parametrize(
+    ("channel", "shared"),
+    [
+        (OWN, False),
+        ({**OWN, "is_shared": True, "is_ext_shared": True}, True),
+        ({**OWN, "is_shared": True, "is_org_shared": True}, False),
+        ({**OWN, "is_shared": True, "is_org_shared": True, "is_ext_shared": True}, True),
+        ({**OWN, "is_shared": True}, True),
+        ({**OWN, "connected_team_ids": ["T2"]}, True),
+        ({"is_im": True, "is_org_shared": False}, None),
+        ({}, None),
+    ],
+)
+def test_other_organisations_are_told_from_other_workspaces_of_ones_own(channel, shared):
+    """What Slack does not say is not known."""
+    assert is_shared(channel) is shared
+
+
+@pytest.mark.parametrize(
+    ("user", "us", "strange"),
+    [
+        ({"team_id": "T1"}, US, False),
+        ({"team_id": "T2"}, US, True),
+        ({"team_id": "T1", "is_stranger": True}, US, True),
+        ({}, US, True),
+        ({"team_id": "T3", "enterprise_user": {"enterprise_id": "E1"}}, ORG, False),
+        ({"team_id": "T3", "enterprise_user": {"enterprise_id": "E2"}}, ORG, True),
+        ({"team_id": "T3", "enterprise_user": {"enterprise_id": "E1"}}, US, True),
+    ],
+)
+def test_who_is_of_another_organisation(user, us, strange):
+    """A colleague in another workspace of the same organisation is none."""
+    assert is_stranger(user, us) is strange
+
+
+async def test_slack_is_asked_once_and_again_when_something_changed_or_long_ago():
+    """Events say what changed."""
+    slack, now = Slack(C1=OWN), [0.0]
+    known = places(slack, lambda: now[0])
+    assert [await known.shared("C1") for _ in range(3)] == [False] * 3
+    assert len(slack.calls) == 1
+    slack.channels["C1"] = {**OWN, "is_ext_shared": True}
+    known.forget("C1")
+    assert await known.shared("C1")
+    now[0] = FRESH_SECONDS + 1
+    await known.shared("C1")
+
+    assert len(slack.calls) == 3
+
+
+async def test_many_who_ask_at_once_ask_once():
+    """A hundred questions in a channel are one look."""
+    slack = Slack(C1=OWN)
+    slack.held.clear()
+    known = places(slack)
+    asking = [asyncio.ensure_future(known.shared("C1")) for _ in range(100)]
+    await asyncio.sleep(0)
+    slack.held.set()
+
+    assert await asyncio.gather(*asking) == [False] * 100
+    assert len(slack.calls) == 1
+
+
+async def test_what_changed_while_it_was_looked_up_is_looked_up_again():
+    """The old answer is for those who asked before, and is not kept."""
+    slack = Slack(C1=OWN)
+    slack.held.clear()
+    known = places(slack)
+    before = asyncio.ensure_future(known.shared("C1"))
+    await asyncio.sleep(0)
+    known.forget("C1")
+    slack.held.set()
+    await before
+    slack.channels["C1"] = {**OWN, "is_ext_shared": True}
+
+    assert await known.shared("C1")
+
+
+async def test_what_cannot_be_looked_up_counts_as_shared_and_is_looked_up_again():
+    """Nothing of that is kept."""
+    slack = Slack()
+    known = places(slack)
+    assert await known.shared("C1")
+    slack.channels["C1"] = OWN
+
+    assert not await known.shared("C1")
+
+
+async def test_a_dm_is_shared_if_its_person_is_of_another_organisation():
+    """Somebody of whom nothing is known is taken for one who is."""
+    known = places(Slack())
+
+    assert [
+        (await known.asker("D1", user, direct=True)).shared_with_other_organisations for user in ("U1", "UX", "U?")
+    ] == [
+        False,
+        True,
+        True,
+    ]
+    assert (await known.asker("D1", "U1", direct=True)).kind == "dm"
+
+
+async def test_what_an_event_says_of_its_channel_counts_at_once_and_for_later():
+    """Without asking."""
+    slack = Slack(C1=OWN)
+    known = places(slack)
+    asker = await known.asker("C1", "U1", direct=False, shared=True)
+
+    assert asker.shared_with_other_organisations
+    assert await known.shared("C1")
+    assert slack.calls == []
+
+
+async def test_the_language_is_that_of_somebodys_slack():
+    """Empty where nobody knows."""
+    known = places(Slack())
+
+    assert [await known.language(user) for user in ("U1", "UX", "U?")] == ["pt", "", ""]

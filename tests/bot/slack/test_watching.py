@@ -1,0 +1,79 @@
+"""When a socket is taken for deaf, by a clock that the test sets."""
+
+import asyncio
+
+from bot.slack.watching import CHECK_SECONDS, DEAF_SECONDS, LOST_SECONDS, Hearing, watched
+from tests.platforms.slack.clock import ManualClock
+
+
+class Socket:
+    """Counts how often it is opened anew; may fail at that."""
+
+    def __init__(self, *, fails: int = 0) -> None:
+        self.closed, self.opened, self.fails = False, 0, fails
+
+    async def connect_to_new_endpoint(self, force: bool = False) -> None:  # noqa: FBT001, FBT002 - the SDK's own
+        assert force
+        self.opened += 1
+        if self.opened <= self.fails:
+            raise ConnectionError("away")
+
+
+async def begun(socket):
+    clock = ManualClock(0.0)
+    hearing = Hearing(clock.now, clock.sleep)
+    task = asyncio.ensure_future(watched(hearing, socket))
+    await asyncio.sleep(0)
+    return clock, hearing, task
+
+
+async def test_what_hears_is_left_alone():
+    """However little it hears."""
+    socket = Socket()
+    clock, hearing, task = await begun(socket)
+    for _ in range(20):
+        await clock.advance(DEAF_SECONDS - CHECK_SECONDS - 1)
+        hearing.heard(greeting=False)
+    task.cancel()
+
+    assert socket.opened == 0
+
+
+async def test_what_hears_nothing_is_opened_anew_and_again_after_as_long():
+    """Once each time, also where that fails."""
+    socket = Socket(fails=1)
+    clock, _, task = await begun(socket)
+    await clock.advance(DEAF_SECONDS + CHECK_SECONDS)
+    assert socket.opened == 1
+    await clock.advance(DEAF_SECONDS - 2 * CHECK_SECONDS)
+    assert socket.opened == 1
+    await clock.advance(2 * CHECK_SECONDS)
+    task.cancel()
+
+    assert socket.opened == 2
+
+
+async def test_nobody_watches_what_is_closed_for_good():
+    """The workspace let us go."""
+    socket = Socket()
+    clock, _, task = await begun(socket)
+    socket.closed = True
+    await clock.advance(2 * DEAF_SECONDS)
+    await task
+
+    assert socket.opened == 0
+
+
+def test_a_long_silence_that_ends_with_a_greeting_lost_events():
+    """A short one did not: they come again. Nor did the one before the first greeting."""
+    now = [0.0]
+    hearing = Hearing(lambda: now[0])
+    now[0] = 2 * LOST_SECONDS
+    assert hearing.heard(greeting=True) == 0
+    now[0] += LOST_SECONDS - 1
+    assert hearing.heard(greeting=True) == 0
+    now[0] += LOST_SECONDS + 1
+    assert hearing.heard(greeting=False) == 0
+    now[0] += LOST_SECONDS + 1
+
+    assert hearing.heard(greeting=True) == LOST_SECONDS + 1

@@ -1,0 +1,76 @@
+"""What `footnote doctor` finds at the fake Slack."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bot.doctoring.checks import Scene, findings
+from bot.settings import Settings
+from bot.slack.examining import slack as check
+from tests.platforms.slack.server import serve
+from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN, SECRETS, SIGNING_SECRET
+
+
+async def found(slack: Any, **changes: Any) -> list[tuple[str, str]]:
+    given = {"api_url": slack.api, "bot_token": BOT_TOKEN, "app_token": APP_TOKEN, **changes}
+    settings = Settings.model_validate({"slack": given})
+    told = await findings([check], Scene(settings, datetime.now(UTC), lambda _: None))  # type: ignore[arg-type, return-value]
+    assert all(one.hint for one in told if one.level != "ok")
+    assert not any(secret in f"{one.what} {one.hint}" for one in told for secret in SECRETS)
+    return [(one.level, one.what) for one in told]
+
+
+async def test_all_is_well_where_both_tokens_are_taken_and_no_scope_is_missing() -> None:
+    """And the team's id is told, which settings ask for."""
+    async with serve() as slack:
+        assert await found(slack) == [
+            ("ok", "Slack: the bot is footnote in Footnote test (slack:T1)."),
+            ("ok", "Slack: the app token opens sockets."),
+        ]
+
+
+async def test_a_missing_scope_is_named() -> None:
+    """Each of them, and what it is for."""
+    async with serve() as slack:
+        slack.world.tokens[BOT_TOKEN].scopes -= {"groups:history", "users:read"}
+        told = await found(slack)
+
+    assert ("fail", "Slack: the scope groups:history was not given.") in told
+    assert ("fail", "Slack: the scope users:read was not given.") in told
+    assert [level for level, _ in told].count("fail") == 2
+
+
+async def test_tokens_that_are_refused_are_told_apart() -> None:
+    """With Slack's own word for why."""
+    async with serve() as slack:
+        told = await found(slack, bot_token="xoxb-1-2-other", app_token="xapp-1-other")
+
+    assert [what for level, what in told if level == "fail"] == [
+        "Slack: the bot token is refused: invalid_auth.",
+        "Slack: the app token opens no socket: invalid_auth.",
+    ]
+
+
+async def test_an_address_where_nobody_answers_is_no_refusal() -> None:
+    """The token may be fine."""
+    async with serve() as slack:
+        told = await found(slack, api_url="http://127.0.0.1:1/api/")
+
+    assert all(level == "fail" for level, _ in told)
+    assert "cannot be reached" in told[0][1]
+
+
+@pytest.mark.parametrize(("secret", "level"), [(SIGNING_SECRET, "warn"), ("0123456789abcdef" * 2, "ok")])
+async def test_over_http_the_signing_secret_has_a_shape(secret: str, level: str) -> None:
+    """It is the one thing that cannot be tried."""
+    async with serve() as slack:
+        told = await found(slack, mode="http", app_token="", signing_secret=secret)
+
+    assert told[-1][0] == level
+    assert "signing secret" in told[-1][1]
+
+
+async def test_where_there_is_no_slack_nothing_is_looked_at() -> None:
+    """Nor where something is missing, which another check tells."""
+    assert await findings([check], Scene(Settings(), datetime.now(UTC), lambda _: None)) == ()  # type: ignore[arg-type, return-value]
