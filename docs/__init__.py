@@ -1,0 +1,1 @@
+"""What is written about Footnote, and what draws the pictures in it."""

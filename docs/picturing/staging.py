@@ -1,0 +1,110 @@
+"""A stage for scenes: the handbook of the example company, the real bot, and the tests' Slack, where people act."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bot.app import App, open_app
+from bot.model_settings import ModelValues
+from bot.settings import Settings
+from docs.picturing.pages import BOT, Shown
+from examples.scripted_model import LABEL
+from ingest.refreshing import refresh
+from ingest.sources.folder import Folder
+from pipeline.model import LLM
+from tests.platforms.slack.clock import FastClock
+from tests.platforms.slack.joining import joined
+from tests.platforms.slack.server import serve
+from tests.platforms.slack.state import FakeSlack
+from tests.platforms.slack.world import BOT as BOT_USER
+from tests.platforms.slack.world import Message
+
+HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
+ADDRESS = "https://handbook.tolliver-ebb.example/"
+CHANNEL, PLACE = "C1", "slack:T1/C1"
+ADMIN = "U9"
+_FASTER = 3
+"""So many times as fast as in truth does time pass there, for the pace that Slack sets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A workspace with the bot in it."""
+
+    slack: FakeSlack
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """Whom each id means."""
+        return {user.id: BOT if user.id == BOT_USER else user.name.title() for user in self.slack.world.users.values()}
+
+    @property
+    def channel(self) -> str:
+        """The channel's name."""
+        return self.slack.world.channels[CHANNEL].name
+
+    def shown(self, message: Message) -> Shown:
+        """Return a message as its reader sees it now."""
+        at = datetime.fromtimestamp(float(message.ts), UTC).strftime("%H:%M")
+        blocks = (*_live(message), *message.blocks)
+        return Shown(self.names[message.user], at, blocks, message.text, alone=bool(message.only))
+
+    def ours(self) -> list[Message]:
+        """Return what the bot wrote, oldest first."""
+        return self.slack.world.ours()
+
+    async def answered(self, *, pages: int = 1) -> list[Message]:
+        """Wait until the bot's messages are whole, and return them."""
+        await self.slack.until(lambda: len(self.ours()) >= pages and not any(map(_waiting, self.ours())))
+        return self.ours()
+
+    async def modal(self, user: str) -> Mapping[str, Any]:
+        """Wait until somebody has a modal open, and return it."""
+        await self.slack.until(lambda: self.slack.world.views.get(user))
+        body: Mapping[str, Any] = self.slack.world.views[user][-1].body
+        return body
+
+
+@asynccontextmanager
+async def opened(home: Path) -> AsyncIterator[App]:
+    """Read the handbook into a home, and open it. Raises `StorageError`."""
+    corpus = {"name": "handbook", "readers": ["*"]}
+    channel = {"id": PLACE, "ask": ["slack:T1/U2"]}
+    given = {"home": home, "corpus": [corpus], "channel": [channel], "slack": {"admins": [f"slack:T1/{ADMIN}"]}}
+    async with open_app(Settings.model_validate(given)) as app:
+        await refresh(Folder(HANDBOOK, url_base=ADDRESS), "handbook", app.passages, progress=lambda _: None)
+        yield app
+
+
+@asynccontextmanager
+async def staged(app: App, at: datetime, llm: LLM | None) -> AsyncIterator[Stage]:
+    """Let the bot join a workspace, with a model if one is given. `at`: what the clocks show there."""
+    if llm:
+        # Nothing is sent to this address, which no host has: the model that would be asked there is replaced.
+        model = ModelValues(name=LABEL, base_url="http://scripted.invalid")
+        app = replace(app, settings=app.settings.model_copy(update={"model": model}), llm=llm)
+    async with serve(clock=FastClock(_FASTER, at.timestamp()), leisure=_FASTER) as slack, joined(app, slack):
+        yield Stage(slack)
+
+
+def _live(message: Message) -> list[dict[str, Any]]:
+    """Return what a live message shows, as blocks."""
+    made = list[dict[str, Any]]()
+    for kind, part in message.stream.parts if message.stream else ():
+        match kind:
+            case "text":
+                made.append({"type": "markdown", "text": part})
+            case "task":
+                made.append({**message.stream.tasks[part], "type": "task_card"} if message.stream else {})
+            case _:
+                made += part
+    return made
+
+
+def _waiting(message: Message) -> bool:
+    """Return whether a message is on its way still: live, or with a button that stops it."""
+    pressable = (one.get("action_id") for block in message.blocks for one in block.get("elements", ()))
+    return message.stream is not None or "footnote:stop" in pressable
