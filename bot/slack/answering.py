@@ -8,9 +8,10 @@ from bot.platform import PlatformError
 from bot.slack.calling import Calling
 from bot.slack.configuring import Configuring
 from bot.slack.escaping import escaped
+from bot.slack.happening import Opened
 from bot.slack.invoking import Invoked
 from bot.slack.places import Places
-from bot.slack.reading import Opened, is_direct
+from bot.slack.reading import is_direct
 from bot.words import say
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from bot.desk.types import Taken
 from bot.platform import PlatformError
 from bot.slack import reading
 from bot.slack.calling import Calling
-from bot.slack.reading import Us, Written
+from bot.slack.happening import Us, Written
 from bot.slack.taking import Taking
 from storage.errors import StorageError
 from storage.queue import Queue

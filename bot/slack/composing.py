@@ -15,10 +15,10 @@ from bot.slack.answering import Answering
 from bot.slack.calling import Calling
 from bot.slack.catching_up import CatchingUp
 from bot.slack.configuring import Configuring
+from bot.slack.happening import Us
 from bot.slack.listening import Listening, bolt
 from bot.slack.places import Places
 from bot.slack.platform import SlackPlatform
-from bot.slack.reading import Us
 from bot.slack.taking import Taking
 from bot.slack.tasks import Tasks
 from bot.slack.transport import CatchUp, HttpLine, Line, SocketLine

@@ -12,7 +12,8 @@ from typing import Any
 
 from bot.access import Asker
 from bot.desk.types import Place, Question, Task
-from bot.slack.reading import Us, is_direct, is_ts, said, task_of
+from bot.slack.happening import Us
+from bot.slack.reading import is_direct, is_ts, said, task_of
 
 Json = Mapping[str, Any]
 

@@ -19,7 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack import invoking, reading
 from bot.slack.acting import Pressing, press_of
 from bot.slack.answering import Answering
-from bot.slack.reading import Changed, Ended, Erased, Halted, Opened, Rewritten, Us, Written
+from bot.slack.happening import Changed, Ended, Erased, Halted, Opened, Rewritten, Us, Written
 from bot.slack.taking import Taking
 from bot.slack.tasks import Tasks
 from bot.slack.transport import Line

@@ -14,7 +14,8 @@ from typing import Any, Generic, Literal, TypeVar
 from bot.access import Asker
 from bot.platform import PlatformError
 from bot.slack.calling import Calling
-from bot.slack.reading import Us, is_direct
+from bot.slack.happening import Us
+from bot.slack.reading import is_direct
 
 T = TypeVar("T")
 Json = Mapping[str, Any]

@@ -13,9 +13,9 @@ from bot.desk.desk import Desk
 from bot.desk.reading_here import settings_of
 from bot.desk.types import Question, State, Taken
 from bot.slack import invoking, reading
+from bot.slack.happening import Erased, Halted, Rewritten, Us, Written
 from bot.slack.invoking import Invoked
 from bot.slack.places import Places
-from bot.slack.reading import Erased, Halted, Rewritten, Us, Written
 from bot.slack.tasks import Tasks
 from storage.errors import StorageError
 

@@ -175,7 +175,7 @@ class SocketLine:
 
     async def _connect(self, client: SocketModeClient) -> None:
         while client.wss_uri is None:
-            await asyncio.sleep(AGAIN_SECONDS)
+            await self._hearing.sleep(AGAIN_SECONDS)
             client.wss_uri = await self._address()
         await client.connect()  # type: ignore[no-untyped-call]
 

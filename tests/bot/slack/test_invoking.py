@@ -10,8 +10,8 @@ from bot.access import Asker
 from bot.slack import invoking
 from bot.slack.acting import Press, press_of
 from bot.slack.configuring import pair
+from bot.slack.happening import Us
 from bot.slack.invoking import invoked
-from bot.slack.reading import Us
 
 US = Us("T1", "U0BOT", "B0BOT")
 ASKER = Asker("slack", "channel", "T1", "C1", "U1")

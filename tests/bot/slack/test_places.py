@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from bot.platform import CannotPost
+from bot.slack.happening import Us
 from bot.slack.places import FRESH_SECONDS, Places, is_shared, is_stranger
-from bot.slack.reading import Us
 
 US = Us("T1", "U0BOT", "B0BOT")
 ORG = Us("T1", "U0BOT", "B0BOT", "E1")

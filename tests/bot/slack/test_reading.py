@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from bot.access import Asker
 from bot.slack import reading
-from bot.slack.reading import READERS, Changed, Ended, Erased, Halted, Opened, Rewritten, Us, Written, read
+from bot.slack.happening import Changed, Ended, Erased, Halted, Opened, Rewritten, Us, Written
+from bot.slack.reading import READERS, read
 
 US = Us("T1", "U0BOT", "B0BOT")
 ASKER = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisations=False)

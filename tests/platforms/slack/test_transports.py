@@ -16,6 +16,7 @@ from bot.words import say
 from storage.errors import StorageError
 from tests.platforms.slack.clock import ManualClock
 from tests.platforms.slack.events import callback
+from tests.platforms.slack.faults import UNAVAILABLE
 from tests.platforms.slack.signing import FORGERIES, signed
 from tests.platforms.slack.talking import Talk, talking
 from tests.platforms.slack.world import SECRETS, SIGNING_SECRET
@@ -98,6 +99,15 @@ async def test_a_socket_that_hears_nothing_is_opened_anew(socket: Talk) -> None:
     await socket.until(ANSWERS[BUILT])
 
     assert len(socket.acts.answers(asked)) == 1
+
+
+async def test_a_slack_that_is_away_at_the_start_is_waited_for(socket: Talk) -> None:
+    """Whoever starts a server then need not start it again."""
+    socket.slack.faults["apps.connections.open"] += [UNAVAILABLE, UNAVAILABLE]
+    await socket.start()
+    await socket.acts.mention(BUILT)
+
+    await socket.until(ANSWERS[BUILT])
 
 
 async def test_a_socket_that_slack_closes_is_replaced(socket: Talk) -> None:

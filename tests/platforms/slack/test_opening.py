@@ -1,0 +1,71 @@
+"""Slack as `footnote serve` opens it: by the settings, on a free port, and not at all where none is configured."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.desk.opening import open_desk
+from bot.platform import CannotPost
+from bot.platforms import known
+from bot.slack.opening import open_slack
+from tests.platforms.desks import HASTY
+from tests.platforms.slack.joining import configured
+from tests.platforms.slack.server import serve
+from tests.platforms.slack.world import BOT_TOKEN
+from tests.platforms.world import ANSWERS, BUILT, open_world
+
+
+async def test_where_none_is_configured_there_is_none(filled: Path, tmp_path: Path) -> None:
+    """And Slack's libraries are not asked for anything."""
+    with open_world(Path(shutil.copytree(filled, tmp_path / "home"))) as app:
+        async with open_slack(app, open_desk(app, {})) as opened:
+            assert opened is None
+    assert open_slack in known()
+
+
+async def test_by_the_settings_alone_it_is_connected_and_answers(filled: Path, tmp_path: Path) -> None:
+    """With the machine's clock, and whatever the environment has of Slack's own variables."""
+    with open_world(Path(shutil.copytree(filled, tmp_path / "home"))) as plain:
+        async with serve() as slack:
+            app, platforms = configured(plain, slack), dict[str, Any]()
+            desk = open_desk(app, platforms, clock=HASTY)
+            async with open_slack(app, desk) as opened:
+                assert opened
+                assert opened.routes == ()
+                assert opened.platform.ready == "The socket to Slack is not open."
+                platforms[opened.platform.name] = opened.platform
+                async with desk.running(), opened.platform.connected():
+                    await slack.until(lambda: slack.sockets.links)
+                    await slack.acts.mention(BUILT)
+                    await slack.until(lambda: ANSWERS[BUILT] in slack.seen("C1", by="U1"))
+                    assert opened.platform.ready == ""
+            assert slack.sockets.links == []
+            assert slack.errors == []
+
+
+async def test_a_refused_token_is_told_with_what_to_do(filled: Path, tmp_path: Path) -> None:
+    """Before anything is taken."""
+    with open_world(Path(shutil.copytree(filled, tmp_path / "home"))) as plain:
+        async with serve() as slack:
+            slack.world.tokens[BOT_TOKEN].error = "token_revoked"
+            app = configured(plain, slack)
+            with pytest.raises(CannotPost, match="token_revoked") as caught:
+                async with open_slack(app, open_desk(app, {})):
+                    pass
+    assert "install the app again" in caught.value.hint
+
+
+async def test_a_refused_app_token_is_told_too(filled: Path, tmp_path: Path) -> None:
+    """When the socket is to be opened."""
+    with open_world(Path(shutil.copytree(filled, tmp_path / "home"))) as plain:
+        async with serve() as slack:
+            app = configured(plain, slack)
+            slack.sockets.allowed = False
+            async with open_slack(app, open_desk(app, {})) as opened:
+                assert opened
+                with pytest.raises(CannotPost, match=r"apps\.connections\.open"):
+                    async with opened.platform.connected():
+                        await asyncio.sleep(0)
