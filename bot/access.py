@@ -21,6 +21,8 @@ class Asker:
     """Of a Slack channel or DM: whether people of other organisations are in it."""
     listed_server: bool = False
     """Of a Discord channel: whether settings list its server."""
+    moderates: bool = False
+    """Whether the platform lets them remove there what others write. Known only of whoever acts, not of who asks."""
 
 
 def readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ class ChannelSettings:
     """Whom "Ask a person" mentions, such as `slack:T1/U1`."""
     paused: bool = False
     """Whether nothing is answered here for now."""
+    threads: Literal["never", "long"] = "never"
+    """Whether a longer exchange gets a thread of its own."""
 
 
 def in_effect(settings: Settings, overrides: Mapping[str, Any], channel_id: str) -> ChannelSettings:

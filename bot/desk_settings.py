@@ -45,6 +45,8 @@ class ChannelValues(Values):
     answer: Literal["mention", "every"] = "mention"
     ephemeral: bool = False
     """Whether answers are shown to the asker alone."""
+    threads: Literal["never", "long"] = "never"
+    """Whether a second question gets a thread, where the platform does not answer in threads anyway."""
     ask: tuple[PersonId, ...] = ()
     """Whom "Ask a person" mentions."""
     paused: bool = False

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
 from bot.desk_settings import BudgetSettings, ChannelValues, DeskSettings, all_fit
+from bot.discord_settings import DiscordSettings
 from bot.model_settings import ModelValues
 from bot.serving_settings import HttpSettings, LogSettings, ScheduleSettings
 from bot.slack_settings import SlackSettings
@@ -165,6 +166,7 @@ class Settings(Values):
     log: LogSettings = LogSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     slack: SlackSettings = SlackSettings()
+    discord: DiscordSettings = DiscordSettings()
     corpus: Annotated[tuple[CorpusSettings, ...], AfterValidator(_all_different)] = ()
     channel: Annotated[tuple[ChannelValues, ...], AfterValidator(all_fit)] = ()
     """Channels in which something is different; checked after the corpora, which they name."""

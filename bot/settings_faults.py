@@ -34,7 +34,10 @@ _NAMED_TABLES: Mapping[Key, type[BaseModel]] = {("model", "stages"): StageValues
 _DEPTH = 3
 """Parts of a key above those of such a table's own."""
 _SECRETS = frozenset(
-    {"api_key", "azure_ad_token", "database", "bot_token", "app_token", "signing_secret", "model", "slack"}
+    {
+        *("api_key", "azure_ad_token", "database", "bot_token", "app_token", "signing_secret", "token"),
+        *("model", "slack", "discord"),
+    }
 )
 """Keys whose values are never shown; a table's, as somebody may write a secret in its place."""
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}

@@ -14,16 +14,20 @@ from pydantic import ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
 
+from bot import discord_settings, slack_settings
 from bot.settings import FILE_NAME, Settings, SettingsError, expanded
 from bot.settings_faults import PREFIX, Surroundings, plain_fault, unknown_key
-from bot.slack_settings import OWNERS_NAMES
 
 NOT_SETTINGS = frozenset({"config", "debug", "data"})
 """Variables that the command line and the tests read, not the settings."""
 NAMES_FILE = "_file"
 """How variables end that name a file which holds the value."""
-SECRETS_OF_OWNERS = ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN", *OWNERS_NAMES.values())
-"""Variables of OpenAI's own client and of Slack's tools; each may also name a file, as `OPENAI_API_KEY_FILE`."""
+SECRETS_OF_OWNERS = (
+    *("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"),
+    *slack_settings.OWNERS_NAMES.values(),
+    *discord_settings.OWNERS_NAMES.values(),
+)
+"""Variables of OpenAI's own client and of the platforms; each may also name a file, as `OPENAI_API_KEY_FILE`."""
 FROM_ORCHESTRATORS = re.compile(r"service_|port($|_)")
 """Kubernetes sets such variables for a service that is called `footnote`."""
 
@@ -63,8 +67,8 @@ def load(config: Path | None = None) -> Settings:
     try:
         settings = Settings(**dict(_Surrounding(**_merged(values, _from_named_files(os.environ)))))
         owners = _of_owners(os.environ)
-        completed = {"model": settings.model.completed(owners), "slack": settings.slack.completed(owners)}
-        return settings.model_copy(update=completed)
+        completable = {"model": settings.model, "slack": settings.slack, "discord": settings.discord}
+        return settings.model_copy(update={name: one.completed(owners) for name, one in completable.items()})
     except ValidationError as error:
         raise plain_fault(error.errors(), surroundings) from error
     except UnreadableVariable as error:

@@ -109,9 +109,11 @@ class _Rules:
 
     async def governs(self, question: Question, by: Asker) -> bool:
         """Return whether somebody may set the question's channel."""
-        same = (by.platform, by.workspace) == (question.place.platform, question.place.workspace)
-        admins = self.app.settings.slack.admins if by.platform == "slack" else ()
-        return same and f"{by.platform}:{by.workspace}/{by.user}" in admins
+        place, settings = question.place, self.app.settings
+        same = (by.platform, by.workspace) == (place.platform, place.workspace)
+        admins = {*settings.slack.admins, *settings.discord.admins}
+        named = f"{by.platform}:{by.workspace}/{by.user}" in admins
+        return same and (named or (by.moderates and by.channel == place.channel))
 
     async def _earlier(self, platform: Platform, question: Question, row: QueuedQuestion) -> tuple[Turn, ...]:
         """Return the conversation before a question; a claim is checked by itself."""

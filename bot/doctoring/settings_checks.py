@@ -51,7 +51,8 @@ async def platforms(scene: Scene) -> Sequence[Finding]:
 
 def configured(settings: Settings) -> frozenset[str]:
     """Return the platforms that are configured."""
-    return frozenset({"slack"} if settings.slack.configured else ())
+    there = {"slack": settings.slack.configured, "discord": settings.discord.configured}
+    return frozenset(name for name, given in there.items() if given)
 
 
 def _corpora(scene: Scene) -> Iterator[Finding]:

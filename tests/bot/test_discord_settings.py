@@ -1,0 +1,75 @@
+"""Discord's settings: its token comes from where bots keep it, is shown nowhere, and what is wrong is said."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.app import settings_digest
+from bot.doctoring.settings_checks import configured
+from bot.settings import SettingsError
+from bot.settings_reading import load
+
+TOKEN = "hush-hush-1"  # noqa: S105 - nobody's
+
+
+def test_discord_is_configured_once_there_is_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not before."""
+    assert configured(load()) == frozenset()
+    monkeypatch.setenv("DISCORD_TOKEN", TOKEN)
+
+    assert configured(load()) == {"discord"}
+
+
+def test_the_token_comes_from_the_variable_that_bots_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours wins over it."""
+    monkeypatch.setenv("DISCORD_TOKEN", TOKEN)
+    assert load().discord.token.get_secret_value() == TOKEN
+    monkeypatch.setenv("FOOTNOTE_DISCORD__TOKEN", "other")
+
+    assert load().discord.token.get_secret_value() == "other"
+
+
+@pytest.mark.parametrize("name", ["DISCORD_TOKEN_FILE", "FOOTNOTE_DISCORD__TOKEN_FILE"])
+def test_the_token_comes_from_a_file_that_a_variable_names(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of the line is no part of it."""
+    Path("secret").write_text(f"{TOKEN}\n", encoding="utf-8")
+    monkeypatch.setenv(name, "secret")
+
+    assert load().discord.token.get_secret_value() == TOKEN
+
+
+def test_the_token_is_seen_nowhere_and_makes_no_difference_to_a_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody learns from the record that it was changed, or which it was."""
+    digests = set()
+    for end in ("", "x"):
+        monkeypatch.setenv("DISCORD_TOKEN", TOKEN + end)
+        settings = load()
+        assert "hush" not in repr(settings) + str(settings.model_dump()) + settings.model_dump_json()
+        digests.add(settings_digest(settings))
+
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[discord]\napi_url = ''", "discord.api_url must be an address"),
+        ("[discord]\ngateway_url = 'https://x'", 'discord.gateway_url must begin with "wss://"'),
+        ("[discord]\nservers = ['Lake']", "discord.servers has 'Lake', which is no id"),
+        ("[discord]\ndeny = ['@ann']", "discord.deny has '@ann', which is no id"),
+        ("[discord]\nadmins = ['slack:T/U']", "discord.admins names slack:T/U, who is not on Discord"),
+        ("[discord]\ncooldown_seconds = -1", "discord.cooldown_seconds must be at least 0, not -1."),
+        ("[discord]\ntokn = 'hush'", "Did you mean `discord.token`?"),
+        ("[discord]\ntoken = ['hush']", "discord.token must be text in quotes."),
+        ("discord = 'hush'", "discord must be a table of keys."),
+        ("[[channel]]\nid = 'discord:1/2'\nthreads = 'always'", "channel[1].threads must be 'never' or 'long'"),
+    ],
+)
+def test_what_is_wrong_is_said_without_a_secret(text: str, expected: str) -> None:
+    """Wherever somebody wrote it."""
+    Path("footnote.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError) as caught:
+        load()
+
+    assert expected in f"{caught.value} {caught.value.hint}"
+    assert "hush" not in f"{caught.value} {caught.value.hint}"
