@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PACKAGES := bot pipeline ingest storage evaluation
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test lint types imports unit format train lock clean
+.PHONY: help install demo test lint types imports unit format pictures train lock clean
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
@@ -50,6 +50,10 @@ unit: $(VENV)/dev.stamp
 format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+## make pictures what people see in Slack, drawn again into docs/pictures (needs Chromium: apt-get install chromium)
+pictures: $(VENV)/dev.stamp
+	$(BIN)/python -m docs.picturing
 
 ## make train    the weights of the support check again, from labelled claims: make train CLAIMS=folder
 CLAIMS ?= $(FOOTNOTE_DATA)/claims

@@ -72,13 +72,20 @@ def _inline(element: Json, names: Names) -> str:
 
 
 def _task(block: Json, names: Names) -> str:
-    """Draw a card; in a live message its details are Markdown, in a block they are rich text."""
-    status = block.get("status", "pending")
-    details = block.get("details", "")
-    inside = _rich(details, names) if isinstance(details, Mapping) else mrkdwn(details, names)
+    """Draw a card, of which the title is plain and the details are rich text."""
+    return _card(block, plain(block["title"]), _rich(block["details"], names) if block.get("details") else "")
+
+
+def _live_task(chunk: Json, names: Names) -> str:
+    """Draw a card of a live message, of which both are marked up."""
+    return _card(chunk, mrkdwn(chunk["title"], names), mrkdwn(chunk.get("details", ""), names))
+
+
+def _card(card: Json, title: str, details: str) -> str:
+    status = card.get("status", "pending")
     sign = f'<span class="sign {plain(status)}">{_SIGNS[status]}</span>'
-    more = f'<div class="details">{inside}</div>' if details else ""
-    return f'<div class="task">{sign}<div><div class="title">{mrkdwn(block["title"], names)}</div>{more}</div></div>'
+    more = f'<div class="details">{details}</div>' if details else ""
+    return f'<div class="task">{sign}<div><div class="title">{title}</div>{more}</div></div>'
 
 
 def _actions(block: Json, names: Names) -> str:
@@ -109,6 +116,7 @@ _BLOCKS: Mapping[str, Callable[[Json, Names], str]] = {
     "section": _section,
     "rich_text": _rich,
     "task_card": _task,
+    "task_update": _live_task,
     "actions": _actions,
     "context_actions": _actions,
     "input": _input,

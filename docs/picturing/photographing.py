@@ -19,9 +19,9 @@ class NoBrowser(Exception):
     """There is nothing to draw with; `str()` says what to install."""
 
 
-def browser() -> str:
-    """Return the browser's path. Raises `NoBrowser`."""
-    if found := next(filter(None, map(shutil.which, BROWSERS)), None):
+def browser(folders: str | None = None) -> str:
+    """Return the browser's path. It is looked for in `PATH`, if not in other folders. Raises `NoBrowser`."""
+    if found := next(filter(None, (shutil.which(name, path=folders) for name in BROWSERS)), None):
         return found
     raise NoBrowser("Pictures need Chromium, which was not found: install it with `apt-get install chromium`.")
 

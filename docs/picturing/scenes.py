@@ -1,13 +1,15 @@
 """What is shown: short scenes, each of which returns the body of a page. They play at the example company."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from itertools import takewhile
 
 from docs.picturing.pages import Done, Shown, channel, modal, thread
 from docs.picturing.staging import ADMIN, Stage
-from examples.scripted_model import QUESTION, REFUTED, ScriptedModel
+from examples.scripted_model import CLAIMS, QUESTION, SUPPORTED, UNKNOWN, ScriptedModel
 from pipeline.model import LLM, ModelCall, ModelReply, Spent
 
 MEALS = "What is the meal allowance on business trips?"
@@ -19,17 +21,25 @@ STATEMENTS = (
 )
 
 
-@dataclass
-class Hesitating(ScriptedModel):
-    """The scripted model, which says nothing of one claim until it is told to."""
+class Orderly(ScriptedModel):
+    """The scripted model, which judges claims in one order, so that pictures stay the same; others it never judges."""
 
-    going: asyncio.Event = field(default_factory=asyncio.Event)
+    def __init__(self, order: Sequence[str] = tuple(CLAIMS)) -> None:
+        """Take the claims in their order."""
+        self._judged = {claim: asyncio.Event() for claim in order}
 
     async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
-        """Return what is written for the stage, of that claim only then. Raises `HandbookChanged`."""
-        if call.stage == "verify" and call.messages[-1].text.endswith(REFUTED):
-            await self.going.wait()
-        return await super().complete(call, spent)
+        """Return what is written for the stage, when it is that claim's turn. Raises `HandbookChanged`."""
+        if call.stage != "verify":
+            return await super().complete(call, spent)
+        claim = call.messages[-1].text.rpartition("Claim: ")[2]
+        for before in takewhile(lambda one: one != claim, self._judged):
+            await self._judged[before].wait()
+        if claim not in self._judged:
+            await asyncio.Event().wait()
+        reply = await super().complete(call, spent)
+        self._judged[claim].set()
+        return reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +114,9 @@ async def settings(stage: Stage) -> str:
 
 
 SCENES = (
-    Scene("slack-answer", answer, ScriptedModel),
-    Scene("slack-checking", checking, Hesitating, minute=6),
-    Scene("slack-evidence", evidence, ScriptedModel, minute=14),
+    Scene("slack-answer", answer, Orderly),
+    Scene("slack-checking", checking, partial(Orderly, (SUPPORTED, UNKNOWN)), minute=6),
+    Scene("slack-evidence", evidence, Orderly, minute=14),
     Scene("slack-nothing-found", abstaining, minute=21),
     Scene("slack-ask", asking_alone, minute=30),
     Scene("slack-fact-check", fact_check, minute=38),

@@ -20,7 +20,7 @@ from tests.platforms.slack.joining import joined
 from tests.platforms.slack.server import serve
 from tests.platforms.slack.state import FakeSlack
 from tests.platforms.slack.world import BOT as BOT_USER
-from tests.platforms.slack.world import Message
+from tests.platforms.slack.world import Message, Stream
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 ADDRESS = "https://handbook.tolliver-ebb.example/"
@@ -49,7 +49,7 @@ class Stage:
     def shown(self, message: Message) -> Shown:
         """Return a message as its reader sees it now."""
         at = datetime.fromtimestamp(float(message.ts), UTC).strftime("%H:%M")
-        blocks = (*_live(message), *message.blocks)
+        blocks = (*live(message), *message.blocks)
         return Shown(self.names[message.user], at, blocks, message.text, alone=bool(message.only))
 
     def ours(self) -> list[Message]:
@@ -90,18 +90,20 @@ async def staged(app: App, at: datetime, llm: LLM | None) -> AsyncIterator[Stage
         yield Stage(slack)
 
 
-def _live(message: Message) -> list[dict[str, Any]]:
-    """Return what a live message shows, as blocks."""
-    made = list[dict[str, Any]]()
-    for kind, part in message.stream.parts if message.stream else ():
-        match kind:
-            case "text":
-                made.append({"type": "markdown", "text": part})
-            case "task":
-                made.append({**message.stream.tasks[part], "type": "task_card"} if message.stream else {})
-            case _:
-                made += part
-    return made
+def live(message: Message) -> list[dict[str, Any]]:
+    """Return what a live message shows, as blocks; nothing of one that is none."""
+    stream = message.stream
+    return [block for kind, part in stream.parts for block in _part(stream, kind, part)] if stream else []
+
+
+def _part(stream: Stream, kind: str, part: Any) -> list[dict[str, Any]]:
+    match kind:
+        case "text":
+            return [{"type": "markdown", "text": part}]
+        case "task":
+            return [{**stream.tasks[part], "type": "task_update"}]
+        case _:
+            return list(part)
 
 
 def _waiting(message: Message) -> bool:
