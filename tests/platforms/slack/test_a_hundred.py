@@ -1,0 +1,55 @@
+"""A hundred questions at once, to a model that takes 20 s, inside Slack's limits: each is answered, whole and once.
+
+`pytest -s` prints how many answers streamed, how many stood in one message that was updated, and how long it took by
+Slack's clock.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from pipeline.kit import Kit
+from pipeline.systems import extractive
+from pipeline.types import Conversation, Status
+from tests.platforms.slack.talking import Talk, talking
+from tests.platforms.world import ANSWERS, BUILT
+
+AT_ONCE, MODEL_SECONDS, MOST_MINUTES = 100, 20, 5
+
+
+async def test_a_hundred_questions_at_once_are_all_answered_inside_the_limits(filled: Path, tmp_path: Path) -> None:
+    """Some stream; where Slack allows no more of that, the others do not wait for it."""
+    async with talking(tmp_path / "home", filled) as talk:
+        talk.system.inner = _slow(talk)
+        await talk.start(desk={"at_once": AT_ONCE, "per_channel": AT_ONCE})
+        began = talk.slack.clock.now()
+        asked = [
+            await talk.acts.mention(BUILT, user=f"U{number % 3 + 1}", channel=f"C{number % 3 + 1}")
+            for number in range(AT_ONCE)
+        ]
+        await talk.slack.until(lambda: all(_whole(talk, one) for one in asked), seconds=60)
+        minutes = (talk.slack.clock.now() - began) / 60
+        await talk.settled()
+        streamed = len(talk.slack.calls("chat.startStream"))
+        took = sorted(delivery.took for delivery in talk.slack.courier.done)
+        late = took[int(len(took) * 0.99)]
+        print(f"\nstreamed {streamed}, updated {AT_ONCE - streamed}, {minutes:.1f} minutes to the last")  # noqa: T201
+        print(f"acknowledged within {late:.3f} s (p99 of {len(took)}, all at once)")  # noqa: T201
+
+        assert talk.slack.refused == talk.slack.courier.lost == []
+        assert all(len(talk.acts.answers(one)) == 1 for one in asked)
+        assert streamed > 0
+        assert minutes < MOST_MINUTES
+
+
+def _slow(talk: Talk) -> Any:
+    async def answer(conversation: Conversation, kit: Kit) -> Status:
+        await talk.slack.clock.sleep(MODEL_SECONDS)
+        return await extractive.answer(conversation, kit)
+
+    return answer
+
+
+def _whole(talk: Talk, asked: str) -> bool:
+    """Return whether an answer stands there with its buttons."""
+    shown = [f"{one.text} {one.blocks}" for one in talk.acts.answers(asked)]
+    return any(ANSWERS[BUILT] in one and "footnote:evidence" in one for one in shown)
