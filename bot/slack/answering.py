@@ -4,9 +4,9 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from bot.configuring import Configuring
 from bot.platform import PlatformError
 from bot.slack.calling import Calling
-from bot.slack.configuring import Configuring
 from bot.slack.escaping import escaped
 from bot.slack.happening import Opened
 from bot.slack.invoking import Invoked

@@ -6,7 +6,9 @@ from contextlib import asynccontextmanager
 from slack_bolt.async_app import AsyncApp
 from starlette.routing import BaseRoute
 
+from bot.access import Asker
 from bot.app import App
+from bot.configuring import Configuring
 from bot.desk.acting import Acting
 from bot.desk.desk import Desk
 from bot.platform import Platform
@@ -14,16 +16,15 @@ from bot.slack.acting import Pressing
 from bot.slack.answering import Answering
 from bot.slack.calling import Calling
 from bot.slack.catching_up import CatchingUp
-from bot.slack.configuring import Configuring
 from bot.slack.happening import Us
 from bot.slack.listening import Listening, bolt
 from bot.slack.places import Places
 from bot.slack.platform import SlackPlatform
 from bot.slack.taking import Taking
-from bot.slack.tasks import Tasks
 from bot.slack.transport import CatchUp, HttpLine, Line, SocketLine
 from bot.slack.watching import Hearing
 from bot.slack_settings import SlackSettings
+from bot.tasks import Tasks
 
 
 @asynccontextmanager
@@ -49,7 +50,7 @@ async def composed(
     catching = CatchingUp(app.queue, desk, call, us, taking)
     since = await catching.since()
     pressing = Pressing(desk, Acting(app, platforms), call, places, settings.zone)
-    answering = Answering(call, places, Configuring(app))
+    answering = Answering(call, places, Configuring(app, lambda by: _named(by) in settings.slack.admins))
     listening = Listening(us, taking, pressing, answering, tasks)
     slack = bolt(us, settings.slack.api_url, listening.hear)
     line = listening.line = _line(settings.slack, slack, call, tasks, catching.run, since, hearing)
@@ -58,6 +59,10 @@ async def composed(
         yield platform, line.routes
     finally:
         await places.close()
+
+
+def _named(by: Asker) -> str:
+    return f"{by.platform}:{by.workspace}/{by.user}"
 
 
 async def _us(call: Calling) -> Us:

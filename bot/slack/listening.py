@@ -21,8 +21,8 @@ from bot.slack.acting import Pressing, press_of
 from bot.slack.answering import Answering
 from bot.slack.happening import Changed, Ended, Erased, Halted, Opened, Rewritten, Us, Written
 from bot.slack.taking import Taking
-from bot.slack.tasks import Tasks
 from bot.slack.transport import Line
+from bot.tasks import Tasks
 
 Json = Mapping[str, Any]
 

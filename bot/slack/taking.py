@@ -4,8 +4,10 @@
 told, so that it need not come again; where nothing can be told, it raises, and Slack delivers once more.
 """
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
+from weakref import WeakValueDictionary
 
 from bot.app import App
 from bot.channel_settings import ChannelSettings, by_file
@@ -16,7 +18,7 @@ from bot.slack import invoking, reading
 from bot.slack.happening import Erased, Halted, Rewritten, Us, Written
 from bot.slack.invoking import Invoked
 from bot.slack.places import Places
-from bot.slack.tasks import Tasks
+from bot.tasks import Tasks
 from storage.errors import StorageError
 
 RECENT = 5
@@ -31,11 +33,16 @@ class Taking:
     def __init__(self, app: App, desk: Desk, us: Us, places: Places, tasks: Tasks) -> None:
         """Take what is opened, the desk, who we are, what is known of places, and what keeps work that takes longer."""
         self._app, self._desk, self._us, self.places, self._tasks = app, desk, us, places, tasks
+        self._lines = WeakValueDictionary[str, asyncio.Lock]()
 
     async def take(self, written: Written) -> Taken | None:
-        """Take a message, if it is a question. Raises `StorageError` where that cannot be told."""
-        question = await self.question(written)
-        return await self._desk.take(question) if question else None
+        """Take a message, if it is a question. Raises `StorageError` where that cannot be told.
+
+        Messages of one channel are taken in the order in which they arrive, whichever is looked up faster.
+        """
+        async with self._lines.setdefault(written.channel, asyncio.Lock()):
+            question = await self.question(written)
+            return await self._desk.take(question) if question else None
 
     async def take_invoked(self, invoked: Invoked) -> Taken:
         """Take what a command or a shortcut asks."""

@@ -23,8 +23,8 @@ from starlette.routing import BaseRoute, Route
 from bot.platform import PlatformUnavailable
 from bot.slack.calling import Calling
 from bot.slack.signing import is_slacks
-from bot.slack.tasks import Tasks
 from bot.slack.watching import Hearing, watched
+from bot.tasks import Tasks
 
 log = logging.getLogger(__name__)
 

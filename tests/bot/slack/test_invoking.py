@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.access import Asker
+from bot.configuring import pair
 from bot.slack import invoking
 from bot.slack.acting import Press, press_of
-from bot.slack.configuring import pair
 from bot.slack.happening import Us
 from bot.slack.invoking import invoked
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from bot.lookups import FRESH_SECONDS
 from bot.platform import CannotPost
 from bot.slack.happening import Us
-from bot.slack.places import FRESH_SECONDS, Places, is_shared, is_stranger
+from bot.slack.places import Places, is_shared, is_stranger
 
 US = Us("T1", "U0BOT", "B0BOT")
 ORG = Us("T1", "U0BOT", "B0BOT", "E1")

@@ -14,7 +14,7 @@ SECONDS = 3.0
 """How long what is under way may take when all ends."""
 
 SOON = 0.25
-"""How long Slack waits for work before it is told that what asks for it has arrived."""
+"""How long a platform waits for work before it is told that what asks for it has arrived."""
 
 
 class Tasks:
@@ -54,7 +54,7 @@ class Tasks:
     def _ended(self, task: "asyncio.Task[object]") -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
-            log.error("work on Slack's side failed", extra={"cause": f"{type(error).__name__}: {error}"})
+            log.error("work on a platform's side failed", extra={"cause": f"{type(error).__name__}: {error}"})
 
 
 async def _done(work: Awaitable[T]) -> T:

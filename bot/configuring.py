@@ -1,5 +1,7 @@
 """`/footnote`: what holds in a channel, for admins to see and to narrow. `channel_commands` decides and keeps it."""
 
+from collections.abc import Callable
+
 from bot.access import Asker
 from bot.app import App
 from bot.channel_commands import Refused, change, told
@@ -13,9 +15,9 @@ SHOWING = ("", "settings", "help")
 class Configuring:
     """Shows and changes the settings of one workspace's channels."""
 
-    def __init__(self, app: App) -> None:
-        """Take what is opened."""
-        self._app = app
+    def __init__(self, app: App, is_admin: Callable[[Asker], bool]) -> None:
+        """Take what is opened, and what says who may."""
+        self._app, self._is_admin = app, is_admin
 
     async def answer(self, written: str, by: Asker, language: str) -> str:
         """Do what an admin writes after `/footnote`, and return what they are told; why not, where it is not done."""
@@ -29,9 +31,6 @@ class Configuring:
             return str(refused)
         except StorageError:
             return say("channel_unchangeable", language)
-
-    def _is_admin(self, by: Asker) -> bool:
-        return f"{by.platform}:{by.workspace}/{by.user}" in self._app.settings.slack.admins
 
 
 def pair(written: str) -> tuple[str, str]:
