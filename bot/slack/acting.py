@@ -127,8 +127,8 @@ class Pressing:
             case Action.SHARE:
                 return await self._acting.share(ticket, by, language=language)
             case Action.EVIDENCE:
-                await self._evidence(ticket, press, by, language)
-                return ""
+                shown = await self._evidence(ticket, press, by, language)
+                return "" if shown else say("acting_unavailable", language or "en")
             case Action.UP:
                 return await self._acting.feedback(ticket, by, "up", language=language)
             case Action.DOWN:
@@ -136,19 +136,21 @@ class Pressing:
                 await self._opened(press, _comment_on(ticket, press.channel, language or "en"))
                 return words
 
-    async def _evidence(self, ticket: int, press: Press, by: Asker, language: str) -> None:
-        """Show a modal of the evidence. Raises `Denied` where it cannot be seen, and nothing is open yet."""
+    async def _evidence(self, ticket: int, press: Press, by: Asker, language: str) -> bool:
+        """Show a modal of the evidence, and return whether. Raises `Denied` where it cannot be seen, and none is open."""
         looking = asyncio.ensure_future(self._acting.evidence(ticket, by, language=language))
         done, _ = await asyncio.wait({looking}, timeout=PATIENT_SECONDS)
         of = f"{ticket}{_AT}{press.channel}"
         if done:
-            await self._opened(press, evidence_modal(looking.result(), of, 0, language or "en", self._zone))
-            return
+            return bool(
+                await self._opened(press, evidence_modal(looking.result(), of, 0, language or "en", self._zone))
+            )
         heading = say("evidence", language or "en")
         opened = await self._opened(press, words_modal(heading, say("looking", language or "en"), language or "en"))
         view = await _or_denied(looking, heading)
         if opened:
             await self._replaced(opened, evidence_modal(view, of, 0, language or "en", self._zone))
+        return bool(opened)
 
     async def _turn(self, press: Press) -> None:
         """Show another page of a modal, looked up anew."""

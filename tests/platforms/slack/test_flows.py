@@ -24,7 +24,8 @@ ADMIN = {"slack": {"bot_token": "x", "app_token": "x", "admins": ["slack:T1/U9"]
 
 @pytest.fixture(params=["socket", "http"])
 async def talk(request: pytest.FixtureRequest, filled: Path, tmp_path: Path) -> AsyncIterator[Talk]:
-    async with talking(tmp_path / "home", filled, request.param) as opened:
+    # A trigger opens a modal for three seconds, which must be long enough for a machine that has much to do.
+    async with talking(tmp_path / "home", filled, request.param, times=8) as opened:
         yield opened
 
 
