@@ -16,8 +16,9 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
+from bot.pacing import Busy
 from bot.platform import PlatformError, PlatformUnavailable
-from bot.slack.pacing import Busy, Pacing
+from bot.slack.pacing import Pacing
 from bot.slack.refusals import LIMITED, refusal
 
 PATIENCE = 40.0

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from slack_sdk.errors import SlackApiError
 
 from bot.desk.types import Posted, Question
+from bot.pacing import Busy, Lane, Rate
 from bot.platform import PlatformUnavailable
 from bot.slack.calling import Calling
-from bot.slack.pacing import Busy, Lane, Pacing, Rate
+from bot.slack.pacing import Pacing
 from bot.slack.platform import SlackPlatform
 from tests.bot.slack.shop import FINAL, WAY, question
 from tests.platforms.slack.rates import Rates
