@@ -137,7 +137,7 @@ class Pressing:
                 return words
 
     async def _evidence(self, ticket: int, press: Press, by: Asker, language: str) -> bool:
-        """Show a modal of the evidence, and return whether. Raises `Denied` where it cannot be seen, and none is open."""
+        """Show a modal of the evidence, and return whether. Raises `Denied` where none is open that could say so."""
         looking = asyncio.ensure_future(self._acting.evidence(ticket, by, language=language))
         done, _ = await asyncio.wait({looking}, timeout=PATIENT_SECONDS)
         of = f"{ticket}{_AT}{press.channel}"
