@@ -1,0 +1,109 @@
+"""What a message may be made of, new, edited, or in answer to an interaction."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.platforms.discord import components, limits
+from tests.platforms.discord.mentions import allowed_mentions
+from tests.platforms.discord.refusing import Wrong, invalid, refusal
+from tests.platforms.discord.shapes import (
+    Check,
+    Path,
+    anything,
+    boolean,
+    fields,
+    integer,
+    nullable,
+    several,
+    snowflake,
+    string,
+    units,
+    url,
+)
+from tests.platforms.discord.world import V2
+
+_EMBED = fields(
+    {},
+    {
+        "title": string(256),
+        "description": string(4_096),
+        "url": nullable(url),
+        "type": anything,
+        "color": nullable(integer(0, 0xFFFFFF)),
+        "timestamp": anything,
+        "footer": fields({"text": string(2_048)}, {"icon_url": url}),
+        "author": fields({"name": string(256, 1)}, {"url": url, "icon_url": url}),
+        "fields": several(
+            fields({"name": string(256, 1), "value": string(1_024, 1)}, {"inline": boolean}), limits.EMBED_FIELDS
+        ),
+    },
+)
+
+
+def _nonce(value: Any, path: Path) -> Iterator[Wrong]:
+    if not isinstance(value, int):
+        yield from string(limits.NONCE)(value, path)
+
+
+_SHARED: dict[str, Check] = {
+    "content": nullable(string(limits.CONTENT)),
+    "embeds": nullable(several(_EMBED, limits.EMBEDS)),
+    "allowed_mentions": nullable(allowed_mentions),
+    "components": nullable(anything),
+    "flags": nullable(integer()),
+    "attachments": nullable(several(anything, 0)),
+    "tts": boolean,
+}
+"""What every message may have; `attachments` only to take them away. discord.py sends `tts` with edits too."""
+REFERENCE = fields(
+    {"message_id": snowflake},
+    {"channel_id": snowflake, "guild_id": nullable(snowflake), "fail_if_not_exists": boolean, "type": integer(0, 0)},
+)
+_NEW: dict[str, Check] = {"nonce": nullable(_nonce), "enforce_nonce": boolean, "sticker_ids": several(snowflake, 3)}
+_NEW |= {"message_reference": REFERENCE}
+CREATE, EDIT = fields({}, {**_SHARED, **_NEW}), fields({}, _SHARED)
+
+
+def checked(body: Any, shape: Check, *, new: bool, where: Path = ()) -> Mapping[str, Any]:
+    """Return a message's body, checked. `new`: whether it is of components as `IS_COMPONENTS_V2` has it.
+
+    Raises `Refusal`.
+    """
+    wrongs = [Wrong((*where, *one.path), one.code, one.message) for one in _objections(body, shape, new=new)]
+    if wrongs:
+        raise invalid(wrongs)
+    return body  # type: ignore[no-any-return]
+
+
+def is_new(body: Any, before: int = 0) -> bool:
+    """Return whether a message is of components as `IS_COMPONENTS_V2` has it: that stays, once it was."""
+    flags = body.get("flags") if isinstance(body, dict) else 0
+    return bool((before | (flags if isinstance(flags, int) else 0)) & V2)
+
+
+def _objections(body: Any, shape: Check, *, new: bool) -> Iterator[Wrong]:
+    yield from shape(body, ())
+    if not isinstance(body, dict):
+        return
+    if body.get("components") is not None:
+        yield from components.message(body["components"], new=new)
+    for name in ("content", "embeds", "sticker_ids", "poll"):
+        if new and body.get(name):
+            message = f"The '{name}' field cannot be used when using MessageFlags.IS_COMPONENTS_V2"
+            yield Wrong((name,), "MESSAGE_CANNOT_USE_LEGACY_FIELDS_WITH_COMPONENTS_V2", message)
+    if sum(map(_weight, body.get("embeds") or ())) > limits.EMBEDS_TEXT:
+        message = f"Embed size exceeds maximum size of {limits.EMBEDS_TEXT}"
+        yield Wrong(("embeds",), "MAX_EMBED_SIZE_EXCEEDED", message)
+
+
+def _weight(embed: Any) -> int:
+    found = [embed.get("title"), embed.get("description"), embed.get("footer", {}).get("text")]
+    found += [embed.get("author", {}).get("name")]
+    found += [one.get(name) for one in embed.get("fields", ()) for name in ("name", "value")]
+    return sum(units(one) for one in found if isinstance(one, str))
+
+
+def not_empty(content: Any, embeds: Any, parts: Any) -> None:
+    """Refuse a message that says nothing. Raises `Refusal`."""
+    if not (content or "").strip() and not embeds and not parts:
+        raise refusal(50006)

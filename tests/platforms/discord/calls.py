@@ -1,0 +1,85 @@
+"""A request to the API: which route, with what, by whom; and what it is answered with."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.platforms.discord.refusing import invalid
+from tests.platforms.discord.shapes import Check
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request that came."""
+
+    route: "Route"
+    names: Mapping[str, str]
+    """What stands in the path."""
+    query: Mapping[str, str]
+    body: Any = None
+
+    def __getitem__(self, name: str) -> str:
+        return self.names[name]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What it is answered with."""
+
+    body: Any = None
+    status: int = 200
+
+
+NOTHING = Answer(status=204)
+
+
+@dataclass(frozen=True)
+class Route:
+    """A route of the API."""
+
+    name: str
+    """What tests call it."""
+    verb: str
+    path: str
+    do: Callable[[Any, Call], Answer]
+    """Given the server and the request. Raises `Refusal`."""
+    most: int = 50
+    seconds: float = 1.0
+    """So many requests are taken within so many seconds of the clock, for each channel, guild or webhook."""
+    token: bool = True
+    """Whether the bot's token is needed; interactions have one of their own in the path."""
+    shape: Check | None = field(default=None, repr=False)
+
+    @property
+    def bodied(self) -> bool:
+        return self.verb in {"POST", "PUT", "PATCH"}
+
+
+def check(body: Any, shape: Check) -> Any:
+    """Return a body that is as it should be. Raises `Refusal`."""
+    if wrongs := list(shape({} if body is None else body, ())):
+        raise invalid(wrongs)
+    return {} if body is None else body
+
+
+@dataclass(frozen=True)
+class Received:
+    """A request that came, and when by the server's clock."""
+
+    name: str
+    names: dict[str, str]
+    body: Any
+    at: float
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A request that was refused, and why."""
+
+    name: str
+    status: int
+    code: int
+    body: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.status} {self.code} {self.body}"

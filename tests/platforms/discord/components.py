@@ -1,0 +1,183 @@
+"""Discord's components of messages and modals, as checks: those that this project could use. Others are unknown."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.platforms.discord import limits
+from tests.platforms.discord.refusing import Wrong
+from tests.platforms.discord.shapes import (
+    Check,
+    Path,
+    anything,
+    boolean,
+    choice,
+    fields,
+    integer,
+    nullable,
+    required,
+    several,
+    snowflake,
+    string,
+    typed,
+    units,
+    url,
+)
+
+ROW, BUTTON, SELECT, INPUT, SECTION, TEXT = 1, 2, 3, 4, 9, 10
+THUMBNAIL, GALLERY, FILE, SEPARATOR, CONTAINER, LABEL = 11, 12, 13, 14, 17, 18
+_ID: dict[str, Check] = {"id": integer()}
+_CUSTOM: dict[str, Check] = {"custom_id": string(limits.CUSTOM_ID, 1)}
+_EMOJI = fields({}, {"id": nullable(snowflake), "name": string(100), "animated": boolean})
+
+
+def _shape(kind: int, needed: dict[str, Check], optional: dict[str, Check] | None = None) -> Check:
+    return fields({"type": choice(kind), **needed}, {**_ID, **(optional or {})})
+
+
+_BUTTON = _shape(
+    BUTTON,
+    {"style": choice(1, 2, 3, 4, 5)},
+    {**_CUSTOM, "label": nullable(string(limits.LABEL)), "url": url, "emoji": nullable(_EMOJI), "disabled": boolean},
+)
+
+
+def button(value: Any, path: Path) -> Iterator[Wrong]:
+    """Check a button: it links, or is pressed, and shows something."""
+    yield from _BUTTON(value, path)
+    if not isinstance(value, dict):
+        return
+    needs, not_so = ("url", "custom_id") if value.get("style") == 5 else ("custom_id", "url")
+    if needs not in value:
+        yield required((*path, needs))
+    if not_so in value:
+        message = "A custom id and url cannot both be specified"
+        yield Wrong((*path, not_so), "BUTTON_COMPONENT_CUSTOM_ID_URL_MUTUALLY_EXCLUSIVE", message)
+    if not value.get("label") and not value.get("emoji"):
+        yield Wrong(path, "BUTTON_COMPONENT_INVALID", "A button must have a label or emoji")
+
+
+_OPTION = fields(
+    {"label": string(limits.OPTION_TEXT, 1), "value": string(limits.OPTION_TEXT, 1)},
+    {"description": nullable(string(limits.OPTION_TEXT)), "emoji": nullable(_EMOJI), "default": boolean},
+)
+_PICK: dict[str, Check] = {"placeholder": nullable(string(limits.PLACEHOLDER)), "disabled": boolean}
+_PICK |= {"min_values": integer(0, 25), "max_values": integer(1, 25), "required": boolean}
+_OPTIONS: dict[str, Check] = {"options": several(_OPTION, limits.OPTIONS, 1)}
+_SELECTS = {SELECT: _shape(SELECT, {**_CUSTOM, **_OPTIONS}, _PICK)}
+_SELECTS |= {
+    kind: _shape(kind, _CUSTOM, {**_PICK, "default_values": several(anything, 25), "channel_types": anything})
+    for kind in (5, 6, 7, 8)
+}
+_TEXT_INPUT: dict[str, Check] = {"min_length": integer(0, limits.INPUT), "max_length": integer(1, limits.INPUT)}
+_TEXT_INPUT |= {"required": boolean, "value": nullable(string(limits.INPUT)), "placeholder": nullable(string(100))}
+_IN_ROW_INPUT = _shape(INPUT, {**_CUSTOM, "style": choice(1, 2), "label": string(limits.INPUT_LABEL, 1)}, _TEXT_INPUT)
+_IN_LABEL_INPUT = _shape(INPUT, {**_CUSTOM, "style": choice(1, 2)}, {**_TEXT_INPUT, "label": nullable(string(0))})
+
+
+def row(value: Any, path: Path) -> Iterator[Wrong]:
+    """Check a row: five buttons, or one select."""
+    within = several(typed({BUTTON: button, **_SELECTS}), limits.ROW_BUTTONS, 1)
+    yield from _shape(ROW, {"components": within})(value, path)
+    inner = value.get("components") if isinstance(value, dict) else None
+    widths = [1 if one.get("type") == BUTTON else 5 for one in inner or [] if isinstance(one, dict)]
+    if isinstance(inner, list) and len(inner) <= limits.ROW_BUTTONS and sum(widths) > limits.ROW_BUTTONS:
+        message = "The specified component exceeds the maximum width"
+        yield Wrong((*path, "components"), "COMPONENT_LAYOUT_WIDTH_EXCEEDED", message)
+
+
+_MEDIA = fields({"url": anything})
+_SHOWN: dict[str, Check] = {"description": nullable(string(1024)), "spoiler": boolean}
+_THUMBNAIL = _shape(THUMBNAIL, {"media": _MEDIA}, _SHOWN)
+_TEXT = _shape(TEXT, {"content": string(limits.COMPONENTS_TEXT, 1)})
+_SECTION = _shape(
+    SECTION,
+    {"components": several(typed({TEXT: _TEXT}), 3, 1), "accessory": typed({BUTTON: button, THUMBNAIL: _THUMBNAIL})},
+)
+_LAYOUT: dict[int, Check] = {
+    ROW: row,
+    SECTION: _SECTION,
+    TEXT: _TEXT,
+    GALLERY: _shape(GALLERY, {"items": several(fields({"media": _MEDIA}, _SHOWN), 10, 1)}),
+    FILE: _shape(FILE, {"file": _MEDIA}, {"spoiler": boolean}),
+    SEPARATOR: _shape(SEPARATOR, {}, {"divider": boolean, "spacing": choice(1, 2)}),
+}
+_CONTAINER = _shape(
+    CONTAINER,
+    {"components": several(typed(_LAYOUT), limits.COMPONENTS, 1)},
+    {"accent_color": nullable(integer(0, 0xFFFFFF)), "spoiler": boolean},
+)
+_MODAL_ROW = _shape(ROW, {"components": several(typed({INPUT: _IN_ROW_INPUT}), 1, 1)})
+_LABEL = _shape(
+    LABEL,
+    {"label": string(limits.INPUT_LABEL, 1), "component": typed({INPUT: _IN_LABEL_INPUT, **_SELECTS})},
+    {"description": nullable(string(100))},
+)
+_LEGACY = several(typed({ROW: row}), limits.LEGACY_ROWS)
+_NEW = several(typed({**_LAYOUT, CONTAINER: _CONTAINER}), limits.COMPONENTS)
+_MODAL = fields(
+    {
+        "title": string(limits.MODAL_TITLE, 1),
+        **_CUSTOM,
+        "components": several(typed({ROW: _MODAL_ROW, LABEL: _LABEL, TEXT: _TEXT}), limits.MODAL_ROWS, 1),
+    }
+)
+
+
+def nested(value: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield every component within, and where it stands."""
+    for name, item in enumerate(value) if isinstance(value, list) else ():
+        if not isinstance(item, dict):
+            continue
+        here = (*path, str(name))
+        yield here, item
+        yield from nested(item.get("components"), (*here, "components"))
+        for single in ("accessory", "component"):
+            if isinstance(item.get(single), dict):
+                yield (*here, single), item[single]
+
+
+def texts(components: Any) -> Iterator[str]:
+    """Yield the texts that Discord counts."""
+    for _, one in nested(components):
+        if one.get("type") == TEXT and isinstance(one.get("content"), str):
+            yield one["content"]
+
+
+def message(components: Any, *, new: bool) -> Iterator[Wrong]:
+    """Check a message's components. `new`: as `IS_COMPONENTS_V2` has it."""
+    where = ("components",)
+    found = list(nested(components, where))
+    if new and len(found) > limits.COMPONENTS:
+        message = f"Must be between 1 and {limits.COMPONENTS} in length. {len(found)} components in all."
+        yield Wrong(where, "COMPONENT_MAX_TOTAL_COMPONENTS_EXCEEDED", message)
+    if sum(map(units, texts(components))) > limits.COMPONENTS_TEXT:
+        told = f"Total displayable text size must be {limits.COMPONENTS_TEXT} or fewer."
+        yield Wrong(where, "COMPONENT_DISPLAYABLE_TEXT_SIZE_EXCEEDED", told)
+    yield from (_NEW if new else _LEGACY)(components, where)
+    yield from _unique(found)
+
+
+def modal(value: Any) -> Iterator[Wrong]:
+    """Check a modal."""
+    yield from _MODAL(value, ("data",))
+    if isinstance(value, dict):
+        yield from _unique(list(nested(value.get("components"), ("data", "components"))))
+
+
+def _unique(found: list[tuple[Path, dict[str, Any]]]) -> Iterator[Wrong]:
+    for name, code in (("custom_id", "COMPONENT_CUSTOM_ID_DUPLICATED"), ("id", "COMPONENT_ID_DUPLICATED")):
+        seen = set[Any]()
+        for path, one in found:
+            value = one.get(name)
+            if value and value in seen:
+                yield Wrong((*path, name), code, f"Component {name.replace('_', ' ')} cannot be duplicated")
+            seen.add(value)
+
+
+def numbered(components: list[dict[str, Any]]) -> None:
+    """Give every component that has none an id, as Discord does."""
+    found = [one for _, one in nested(components)]
+    taken = {one["id"] for one in found if one.get("id")}
+    free = (number for number in range(1, 10**6) if number not in taken)
+    for one in found:
+        one["id"] = one.get("id") or next(free)

@@ -1,0 +1,224 @@
+"""The gateway: HELLO, IDENTIFY or RESUME, heartbeats, events; and how connections end."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import WSMsgType, web
+
+from tests.platforms.discord import limits
+from tests.platforms.discord.jsons import guild_json, member_json, user_json
+from tests.platforms.discord.sessions import GUILDS, MESSAGE_CONTENT, PRIVILEGED, Link, Session
+from tests.platforms.discord.world import APP, BOT, World
+from tests.platforms.slack.clock import Clock
+
+Teller = Callable[[bool], dict[str, Any]]
+"""Given whether contents may be read, an event's body."""
+
+
+class Closed(Exception):
+    """The server closes a connection with a code of its own."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class Gateway:
+    """Sessions, and the connections that they have."""
+
+    def __init__(self, clock: Clock, world: World, notify: Callable[[], None]) -> None:
+        self._clock, self._world, self._notify = clock, world, notify
+        self.url = ""
+        self.shards = 1
+        """How many shards Discord asks for."""
+        self.granted = MESSAGE_CONTENT
+        """The privileged intents that the app was given in Discord's portal."""
+        self.heartbeat_ms = limits.HEARTBEAT_MS
+        self.sessions: dict[str, Session] = {}
+        self.identifies, self.resumes, self.beats = 0, 0, 0
+        self.closes: list[tuple[int, str]] = []
+        """The codes that connections were closed with by the server, and why."""
+        self.links: list[Link] = []
+
+    @property
+    def connected(self) -> list[Session]:
+        """The sessions that have a connection."""
+        return [one for one in self.sessions.values() if one.link]
+
+    @property
+    def flags(self) -> int:
+        """The application's flags: which privileged intents it has, as one of fewer than a hundred servers."""
+        return (1 << 19) * bool(self.granted & MESSAGE_CONTENT)
+
+    def tell(self, name: str, body: Teller, *, needed: int = 0, guild: str = "") -> int:
+        """Tell every session of an event that it wants, and return how many there were."""
+        self._forget()
+        wanting = [one for one in self.sessions.values() if one.wants(needed) and one.holds(guild)]
+        for session in wanting:
+            session.tell(name, body(bool(session.intents & MESSAGE_CONTENT)))
+        self._notify()
+        return len(wanting)
+
+    # What goes wrong.
+
+    def reconnect(self) -> None:
+        """Ask every client to connect again and resume (op 7)."""
+        for session in self.connected:
+            session.link.send({"op": 7, "d": None})  # type: ignore[union-attr]
+
+    def invalidate(self, *, resumable: bool) -> None:
+        """Tell every client that its session is invalid (op 9)."""
+        for session in self.connected:
+            session.link.send({"op": 9, "d": resumable})  # type: ignore[union-attr]
+            if not resumable:
+                self.sessions.pop(session.id)
+                session.link = None
+
+    def deafen(self) -> None:
+        """Send nothing more over the connections that there are, and answer nothing: zombies."""
+        for link in self.links:
+            link.deaf = True
+
+    def cut(self) -> None:
+        """Cut every connection without a word; sessions can be resumed."""
+        for link in self.links:
+            transport = link.socket._req.transport if link.socket._req else None
+            if transport:
+                transport.abort()
+
+    async def close(self, code: int = 1001) -> None:
+        """Close every connection with a code."""
+        for link in list(self.links):
+            await link.socket.close(code=code)
+
+    # A connection.
+
+    async def connect(self, request: web.Request) -> web.StreamResponse:
+        """Serve one connection."""
+        socket = web.WebSocketResponse(autoping=True)
+        await socket.prepare(request)
+        link = Link(socket)
+        self.links.append(link)
+        writing = asyncio.create_task(link.write(), name="fake-discord-gateway")
+        try:
+            if request.query.get("v") != "10" or request.query.get("encoding") != "json":
+                raise Closed(4012, "Invalid API version")
+            link.send({"op": 10, "d": {"heartbeat_interval": self.heartbeat_ms}})
+            await self._listen(link)
+        except Closed as closed:
+            self.closes.append((closed.code, str(closed)))
+            await socket.close(code=closed.code, message=str(closed).encode())
+        finally:
+            writing.cancel()
+            self.links.remove(link)
+            self._lost(link)
+        return socket
+
+    async def _listen(self, link: Link) -> None:
+        heard: list[float] = []
+        session: Session | None = None
+        async for frame in link.socket:
+            if link.deaf:
+                continue
+            heard = [at for at in heard if at > self._clock.now() - limits.EVENTS_SECONDS] + [self._clock.now()]
+            if len(heard) > limits.EVENTS_SENT:
+                raise Closed(4008, "Rate limited")
+            session = self._take(link, session, _payload(frame))
+            self._notify()
+
+    def _take(self, link: Link, session: Session | None, payload: dict[str, Any]) -> Session | None:
+        operation, body = payload.get("op"), payload.get("d")
+        match operation:
+            case 1:
+                self.beats += 1
+                link.send({"op": 11, "d": None})
+            case 2 | 6 if session:
+                raise Closed(4005, "Already authenticated")
+            case 2:
+                return self._identify(link, body or {})
+            case 6:
+                return self._resume(link, body or {})
+            case 3 | 4 | 8 if not session:
+                raise Closed(4003, "Not authenticated")
+            case 8 if session:
+                self._members(session, body or {})
+            case 3 | 4:
+                pass
+            case _:
+                raise Closed(4001, "Unknown opcode")
+        return session
+
+    def _identify(self, link: Link, body: dict[str, Any]) -> Session:
+        self.identifies += 1
+        if body.get("token") not in self._world.tokens or self.identifies > limits.IDENTIFIES:
+            raise Closed(4004, "Authentication failed")
+        number, count = body.get("shard", (0, 1))
+        if not 0 <= number < count:
+            raise Closed(4010, "Invalid shard")
+        intents = body.get("intents")
+        if not isinstance(intents, int) or intents < 0 or intents >= 1 << 26:
+            raise Closed(4013, "Invalid intent(s)")
+        if intents & PRIVILEGED & ~self.granted:
+            raise Closed(4014, "Disallowed intent(s)")
+        session = Session(f"session{self.identifies}", (number, count), intents, link)
+        self.sessions[session.id] = session
+        self._begin(session)
+        return session
+
+    def _begin(self, session: Session) -> None:
+        guilds = [one for one in self._world.guilds.values() if BOT in one.members and session.holds(one.id)]
+        ready = {"v": 10, "user": user_json(self._world, BOT), "session_id": session.id, "session_type": "normal"}
+        ready |= {"resume_gateway_url": f"{self.url}/resume", "shard": list(session.shard)}
+        ready |= {"guilds": [{"id": one.id, "unavailable": True} for one in guilds]}
+        session.tell("READY", {**ready, "application": {"id": APP, "flags": self.flags}})
+        for guild in guilds if session.intents & GUILDS else ():
+            session.tell("GUILD_CREATE", guild_json(self._world, guild))
+
+    def _resume(self, link: Link, body: dict[str, Any]) -> Session | None:
+        self._forget()
+        if body.get("token") not in self._world.tokens:
+            raise Closed(4004, "Authentication failed")
+        session = self.sessions.get(str(body.get("session_id")))
+        if session is None:
+            link.send({"op": 9, "d": False})
+            return None
+        if not 0 <= (body.get("seq") or 0) <= len(session.sent):
+            raise Closed(4007, "Invalid seq")
+        self.resumes += 1
+        session.link, session.until = link, None
+        for event in session.sent[body.get("seq") or 0 :]:
+            link.send(event)
+        session.tell("RESUMED", {})
+        return session
+
+    def _members(self, session: Session, body: dict[str, Any]) -> None:
+        guild = self._world.guilds[str(body["guild_id"])]
+        asked = {str(one) for one in body.get("user_ids", guild.members)}
+        found = [member_json(self._world, guild.id, one) for one in guild.members if one in asked]
+        chunk = {"guild_id": guild.id, "members": found, "chunk_index": 0, "chunk_count": 1, "not_found": []}
+        session.tell("GUILD_MEMBERS_CHUNK", {**chunk, "nonce": body.get("nonce")})
+
+    def _lost(self, link: Link) -> None:
+        """Note that a connection is gone; who closed it as done with has ended the session."""
+        for session in self.connected:
+            if session.link is link:
+                session.link, session.until = None, self._clock.now() + limits.RESUME_SECONDS
+                if link.socket.close_code in {1000, 1001} and not link.deaf:
+                    del self.sessions[session.id]
+        self._notify()
+
+    def _forget(self) -> None:
+        now = self._clock.now()
+        self.sessions = {one.id: one for one in self.sessions.values() if one.until is None or now < one.until}
+
+
+def _payload(frame: Any) -> dict[str, Any]:
+    try:
+        payload = json.loads(frame.data) if frame.type is WSMsgType.TEXT else None
+    except ValueError:
+        payload = None
+    if not isinstance(payload, dict):
+        raise Closed(4002, "Decode error")
+    return payload

@@ -1,0 +1,70 @@
+"""Whom a message pings, exactly as `allowed_mentions` has it, and which addresses it fetches previews of."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.platforms.discord import limits
+from tests.platforms.discord.components import texts
+from tests.platforms.discord.permissions import MENTION_EVERYONE, permissions
+from tests.platforms.discord.refusing import Wrong
+from tests.platforms.discord.shapes import Path, boolean, choice, fields, several, snowflake
+from tests.platforms.discord.world import EPHEMERAL, SUPPRESS_EMBEDS, V2, Message, World
+
+_USER, _ROLE, _ALL = re.compile(r"<@!?(\d+)>"), re.compile(r"<@&(\d+)>"), re.compile(r"@(?:everyone|here)")
+_URL = re.compile(r"(?<!<)https?://[^\s<>\])]+")
+_FIELDS = fields(
+    {},
+    {
+        "parse": several(choice("roles", "users", "everyone"), 3),
+        "users": several(snowflake, limits.MENTIONS),
+        "roles": several(snowflake, limits.MENTIONS),
+        "replied_user": boolean,
+    },
+)
+
+
+def allowed_mentions(value: Any, path: Path) -> Iterator[Wrong]:
+    """Check the field of that name."""
+    yield from _FIELDS(value, path)
+    for name in ("users", "roles"):
+        if isinstance(value, dict) and value.get(name) and name in value.get("parse", ()):
+            message = f'parse:["{name}"] and {name}: [ids...] are mutually exclusive.'
+            yield Wrong(path, "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE", message)
+
+
+def ping(world: World, message: Message, allowed: Mapping[str, Any] | None) -> None:
+    """Note on a message whom it pings, whom it names and what it unfurls."""
+    text = "\n".join([message.content, *texts(message.components)])
+    users = [one for one in _USER.findall(text) if one in world.users and _may(allowed, "users", one)]
+    named = list(dict.fromkeys(users))
+    replied = _replied(world, message)
+    if replied and (allowed is None or allowed.get("replied_user", False)):
+        named = list(dict.fromkeys([*named, replied]))
+    message.mentions = named
+    pinged = [*named, *_groups(world, message, text, allowed)]
+    message.notified = [] if message.flags & EPHEMERAL else pinged
+    silent = message.flags & (SUPPRESS_EMBEDS | V2)
+    message.unfurls = [] if silent else _URL.findall(message.content)
+
+
+def _may(allowed: Mapping[str, Any] | None, kind: str, one: str) -> bool:
+    return allowed is None or kind in allowed.get("parse", ()) or one in map(str, allowed.get(kind) or ())
+
+
+def _groups(world: World, message: Message, text: str, allowed: Mapping[str, Any] | None) -> list[str]:
+    channel = world.channels[message.channel]
+    if not channel.guild:
+        return []
+    # An app that is installed for its user alone has no rights of its own there.
+    everyone = bool(permissions(world, message.user, channel) & MENTION_EVERYONE)
+    roles = world.guilds[channel.guild].roles
+    found = [one for one in _ROLE.findall(text) if one in roles and _may(allowed, "roles", one)]
+    named = [f"&{one}" for one in dict.fromkeys(found) if everyone or roles[one].mentionable]
+    every = everyone and _ALL.search(text) and (allowed is None or "everyone" in allowed.get("parse", ()))
+    return [*named, *(["everyone"] if every else [])]
+
+
+def _replied(world: World, message: Message) -> str:
+    root = world.messages.get((message.reference or {}).get("message_id", ""))
+    return root.user if root and message.kind == 19 else ""

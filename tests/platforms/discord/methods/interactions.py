@@ -1,0 +1,195 @@
+"""Interactions: answered once and soon, then for a quarter of an hour by their token."""
+
+from typing import Any
+
+from tests.platforms.discord import components, limits
+from tests.platforms.discord.bodies import CREATE, checked, is_new, not_empty
+from tests.platforms.discord.calls import NOTHING, Answer, Call, Route, check
+from tests.platforms.discord.methods.messages import fill, rewrite
+from tests.platforms.discord.refusing import invalid, invalid_at, refusal
+from tests.platforms.discord.shapes import anything, choice, fields
+from tests.platforms.discord.world import (
+    APP,
+    BOT,
+    EPHEMERAL,
+    LOADING,
+    SILENT,
+    SUPPRESS_EMBEDS,
+    V2,
+    Interaction,
+    Message,
+)
+
+COMMAND, COMPONENT, AUTOCOMPLETE, SUBMIT = 2, 3, 4, 5
+REPLY, LATER, LATER_EDIT, EDIT, CHOICES, MODAL = 4, 5, 6, 7, 8, 9
+_CALLBACK = fields({"type": choice(REPLY, LATER, LATER_EDIT, EDIT, CHOICES, MODAL)}, {"data": anything})
+_FLAGS = EPHEMERAL | SUPPRESS_EMBEDS | SILENT | V2
+
+
+def callback(discord: Any, call: Call) -> Answer:
+    """Answer an interaction for the first time."""
+    found: Interaction | None = discord.world.interactions.get(call["interaction"])
+    late = found and discord.clock.now() > found.at + discord.ack_seconds
+    if found is None or found.token != call["token"] or (late and not found.acked):
+        raise refusal(10062)
+    if found.acked:
+        raise refusal(40060)
+    body = check(call.body, _CALLBACK)
+    kind, data = body["type"], body.get("data")
+    _fits(found, kind)
+    message = _done(discord, found, kind, data or {})
+    found.acked = kind
+    discord.notify()
+    if call.query.get("with_response", "false").lower() not in {"1", "true"}:
+        return NOTHING
+    return Answer(_response(discord, found, message))
+
+
+def _fits(found: Interaction, kind: int) -> None:
+    fitting = {
+        COMMAND: {REPLY, LATER, MODAL},
+        AUTOCOMPLETE: {CHOICES},
+        COMPONENT: {REPLY, LATER, LATER_EDIT, EDIT, MODAL},
+    }
+    fitting[SUBMIT] = {REPLY, LATER} | ({LATER_EDIT, EDIT} if found.message else set())
+    if kind not in fitting[found.kind]:
+        raise invalid_at("type", "INTERACTION_CALLBACK_TYPE_INVALID", "This type does not answer such an interaction.")
+
+
+def _done(discord: Any, found: Interaction, kind: int, data: dict[str, Any]) -> Message | None:
+    if kind == MODAL:
+        if wrongs := list(components.modal(data)):
+            raise invalid(wrongs)
+        found.modal = data
+        discord.modals[found.user] = found
+        discord.showed_modal(data)
+        return None
+    if kind == LATER:
+        return _loading(discord, found, int(data.get("flags") or 0))
+    if kind in {LATER_EDIT, EDIT}:
+        found.original = found.message
+        message = discord.world.messages.get(found.message)
+        if kind == EDIT:
+            if message is None:
+                raise refusal(10008)
+            rewrite(discord, message, data)
+        return message
+    return _replied(discord, found, data) if kind == REPLY else None
+
+
+def _loading(discord: Any, found: Interaction, flags: int) -> Message:
+    message = _new(discord, found)
+    message.flags = LOADING | (flags & EPHEMERAL)
+    message.only = found.user if flags & EPHEMERAL else ""
+    found.original = message.id
+    return discord.write(message, None)  # type: ignore[no-any-return]
+
+
+def _new(discord: Any, found: Interaction) -> Message:
+    kind = 0 if found.kind != COMMAND else (20 if "target_id" not in found.data else 23)
+    message = Message(discord.world.snowflake(), found.channel, BOT, kind=kind)
+    message.webhook, message.interaction = APP, found.id
+    return message
+
+
+def _replied(discord: Any, found: Interaction, data: Any) -> Message:
+    body = checked(data, CREATE, new=is_new(data), where=("data",))
+    not_empty(body.get("content"), body.get("embeds"), body.get("components"))
+    message = _written(discord, found, body)
+    found.original = message.id
+    return message
+
+
+def _written(discord: Any, found: Interaction, body: Any) -> Message:
+    message = _new(discord, found)
+    message.flags = (body.get("flags") or 0) & _FLAGS
+    message.only = found.user if message.flags & EPHEMERAL else ""
+    fill(message, body)
+    return discord.write(message, body.get("allowed_mentions"))  # type: ignore[no-any-return]
+
+
+def _response(discord: Any, found: Interaction, message: Message | None) -> dict[str, Any]:
+    made: dict[str, Any] = {"id": found.id, "type": found.kind}
+    body: dict[str, Any] = {"interaction": made}
+    if message:
+        made |= {"response_message_id": message.id, "response_message_loading": bool(message.flags & LOADING)}
+        made |= {"response_message_ephemeral": bool(message.flags & EPHEMERAL)}
+        body["resource"] = {"type": found.acked, "message": discord.json(message)}
+    elif found.acked == MODAL:
+        body["resource"] = {"type": found.acked}
+    return body
+
+
+def _found(discord: Any, call: Call) -> Interaction:
+    """Return the interaction of a token. Raises `Refusal`."""
+    known = [one for one in discord.world.interactions.values() if one.token == call["token"]]
+    if call["application"] != APP or not known:
+        raise refusal(10015)
+    if discord.clock.now() > known[0].at + discord.token_seconds:
+        raise refusal(50027)
+    if not known[0].acked:
+        raise refusal(10015)
+    return known[0]  # type: ignore[no-any-return]
+
+
+def _message(discord: Any, call: Call) -> Message:
+    found = _found(discord, call)
+    number = found.original if call["message"] == "@original" else call["message"]
+    message: Message | None = discord.world.messages.get(number)
+    if message is None or (message.interaction != found.id and message.id != found.original):
+        raise refusal(10008)
+    return message
+
+
+def follow_up(discord: Any, call: Call) -> Answer:
+    """Write once more in answer; the first after a deferral fills in what was put off."""
+    found = _found(discord, call)
+    waiting = discord.world.messages.get(found.original)
+    if waiting and waiting.flags & LOADING:
+        body = dict(call.body) if isinstance(call.body, dict) else call.body
+        return Answer(discord.json(_filled(discord, waiting, body)))
+    installed = found.guild and BOT not in discord.world.guilds[found.guild].members
+    if installed and found.follow_ups >= limits.FOLLOW_UPS:
+        raise refusal(40094)
+    body = checked(call.body, CREATE, new=is_new(call.body))
+    not_empty(body.get("content"), body.get("embeds"), body.get("components"))
+    found.follow_ups += 1
+    return Answer(discord.json(_written(discord, found, body)))
+
+
+def edit(discord: Any, call: Call) -> Answer:
+    """Change what was answered."""
+    message = _message(discord, call)
+    if message.flags & LOADING:
+        return Answer(discord.json(_filled(discord, message, call.body)))
+    return Answer(discord.json(rewrite(discord, message, call.body)))
+
+
+def _filled(discord: Any, message: Message, given: Any) -> Message:
+    body = checked(given, CREATE, new=is_new(given))
+    not_empty(body.get("content"), body.get("embeds"), body.get("components"))
+    fill(message, body)
+    message.flags = (message.flags & EPHEMERAL) | ((body.get("flags") or 0) & (SUPPRESS_EMBEDS | V2))
+    discord.changed(message, body.get("allowed_mentions"))
+    return message
+
+
+def get(discord: Any, call: Call) -> Answer:
+    """Return what was answered."""
+    return Answer(discord.json(_message(discord, call)))
+
+
+def delete(discord: Any, call: Call) -> Answer:
+    """Take away what was answered."""
+    discord.remove(_message(discord, call))
+    return NOTHING
+
+
+_HOOK = "/webhooks/{application}/{token}"
+ROUTES = (
+    Route("callback", "POST", "/interactions/{interaction}/{token}/callback", callback, token=False),
+    Route("follow_up", "POST", _HOOK, follow_up, 5, 5, token=False),
+    Route("get_response", "GET", _HOOK + "/messages/{message}", get, 5, 5, token=False),
+    Route("edit_response", "PATCH", _HOOK + "/messages/{message}", edit, 5, 5, token=False),
+    Route("delete_response", "DELETE", _HOOK + "/messages/{message}", delete, 5, 5, token=False),
+)

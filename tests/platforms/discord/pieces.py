@@ -1,0 +1,72 @@
+"""Every piece of text that a client gets with a message or a modal, and what it could make of it at worst."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.platforms import markup
+from tests.platforms.discord.components import nested
+from tests.platforms.discord.world import Message
+from tests.platforms.reading import discord
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A text, and where it stood."""
+
+    text: str
+    where: str = ""
+    """The message's id, or the modal."""
+    link: bool = False
+    """Whether it is an address that something links to by itself."""
+
+    @property
+    def pings(self) -> list[str]:
+        """Return whom a client would ping, at worst."""
+        return [] if self.link else list(discord(self.text).pings) or markup.pings(self.text)
+
+    @property
+    def links(self) -> list[str]:
+        """Return what a client would link to, at worst."""
+        if self.link:
+            return [self.text]
+        return [url for url, _ in markup.own_links(self.text)] + markup.links(self.text)
+
+
+def of_message(message: Message) -> list[Piece]:
+    """Return all that a message says."""
+    found = [Piece(message.content, message.id), *_of(message.components, message.id)]
+    for embed in message.embeds:
+        found += [Piece(text, message.id) for text in _strings(embed)]
+    return [piece for piece in found if piece.text]
+
+
+def of_modal(modal: Mapping[str, Any], where: str) -> list[Piece]:
+    """Return all that a modal says."""
+    return [Piece(modal["title"], where), *(piece for piece in _of(modal["components"], where) if piece.text)]
+
+
+def _of(components: list[dict[str, Any]], where: str) -> Iterator[Piece]:
+    for _, one in nested(components):
+        for name in ("content", "label", "placeholder", "description", "value"):
+            if isinstance(one.get(name), str):
+                yield Piece(one[name], where)
+        for option in one.get("options", ()):
+            yield Piece(option["label"], where)
+            yield Piece(option.get("description") or "", where)
+        for address in (one.get("url"), *(media.get("url") for media in _media(one))):
+            if isinstance(address, str):
+                yield Piece(address, where, link=True)
+
+
+def _media(one: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    found = [one.get("media"), one.get("file"), *(item.get("media") for item in one.get("items", ()))]
+    return [item for item in found if isinstance(item, dict)]
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item)

@@ -1,0 +1,146 @@
+"""What a person sees in a channel, as plain text that reads like a conversation.
+
+#general
+Ben: @Footnote When was the lighthouse built?
+  Footnote, to Ben: It was built in 1887. [1]
+    [Evidence] [Ask a person]
+  Footnote (only you see this): Thank you.
+  … Footnote is typing
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tests.platforms.discord.components import BUTTON, CONTAINER, INPUT, LABEL, ROW, SECTION, SEPARATOR, TEXT
+from tests.platforms.discord.world import BOT, DM, LOADING, Channel, Message, World
+from tests.platforms.markup import UNSEEN, discord_words
+
+_LINK = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<?(https?://[^\s)>]+)>?\)")
+_MENTION = re.compile(r"<@!?(\d+)>")
+
+
+def transcript(discord: Any, channel: str, by: str) -> str:
+    """Return all that somebody sees of a channel now, its threads opened."""
+    place = discord.world.channels[channel]
+    if not discord.sees(place, by):
+        return ""
+    lines = ["(direct message)" if place.kind == DM else f"#{place.name}", *_here(discord, place, by, "")]
+    threads = [
+        one
+        for one in discord.world.channels.values()
+        if one.parent == channel and one.id not in _rooted(discord, channel)
+    ]
+    for thread in threads:
+        lines += _thread(discord, thread, by)
+    late = [one for one in discord.world.interactions.values() if _failed(discord, one) and one.user == by]
+    lines += ["  The application did not respond" for one in late if one.channel == channel]
+    return "\n".join(lines)
+
+
+def _failed(discord: Any, interaction: Any) -> bool:
+    return not interaction.acked and discord.clock.now() > interaction.at + discord.ack_seconds
+
+
+def _rooted(discord: Any, channel: str) -> set[str]:
+    return {one.thread for one in discord.world.here(channel)}
+
+
+def _here(discord: Any, place: Channel, by: str, indent: str) -> Iterator[str]:
+    world: World = discord.world
+    for message in world.here(place.id):
+        if message.only in {"", by}:
+            yield from _lines(message, world, indent)
+            if message.thread in world.channels:
+                yield from _thread(discord, world.channels[message.thread], by)
+    if world.typing.get((place.id, BOT), 0) > discord.clock.now():
+        yield f"{indent}… Footnote is typing"
+
+
+def _thread(discord: Any, thread: Channel, by: str) -> list[str]:
+    marks = " (locked)" if thread.locked else " (archived)" if thread.archived else ""
+    return [f"  # {thread.name}{marks}", *_here(discord, thread, by, "  ")] if discord.sees(thread, by) else []
+
+
+def _lines(message: Message, world: World, indent: str) -> list[str]:
+    name = _name(world, message.user)
+    root = world.messages.get((message.reference or {}).get("message_id", ""))
+    to = f", to {_name(world, root.user)}" if root else ", to a deleted message" if message.reference else ""
+    marks = " (only you see this)" if message.only else ""
+    body = said(message, world)
+    if message.edited is not None and not message.flags & LOADING:
+        body = [*body[:-1], f"{body[-1]} (edited)"] if body else ["(edited)"]
+    first, *rest = body or [""]
+    return [f"{indent}{name}{to}{marks}: {first}", *(f"{indent}  {line}" for line in rest)]
+
+
+def _name(world: World, user: str) -> str:
+    return world.users[user].name.title() if user in world.users else "unknown"
+
+
+def said(message: Message, world: World) -> list[str]:
+    """Return the lines of a message."""
+    if message.flags & LOADING:
+        return ["Footnote is thinking…"]
+    lines = _text(message.content, world).split("\n") if message.content else []
+    for embed in message.embeds:
+        lines += [f"| {embed[name]}" for name in ("title", "description") if embed.get(name)]
+    return lines + [line for one in message.components for line in _component(one, world)]
+
+
+def words(message: Message, world: World) -> str:
+    """Return what a message says, without its buttons."""
+    kept = [one for one in message.components if one["type"] != ROW]
+    texts = [line for one in kept for line in _component(one, world, buttons=False)]
+    return "\n".join([*([_text(message.content, world)] if message.content else []), *texts])
+
+
+def modal(value: Mapping[str, Any], world: World) -> str:
+    """Return what a modal shows."""
+    lines = [f"= {value['title']} ="]
+    return "\n".join([*lines, *(line for one in value["components"] for line in _component(one, world)), "[Submit]"])
+
+
+def _component(one: Mapping[str, Any], world: World, *, buttons: bool = True) -> list[str]:
+    within: Callable[[Any], list[str]] = lambda item: _component(item, world, buttons=buttons)  # noqa: E731
+    match one["type"]:
+        case kind if kind == TEXT:
+            return _text(one["content"], world).split("\n")
+        case kind if kind == CONTAINER:
+            return [line for item in one["components"] for line in within(item)]
+        case kind if kind == SECTION:
+            lines = [line for item in one["components"] for line in within(item)]
+            return [*lines, *(_row([one["accessory"]]) if buttons else [])]
+        case kind if kind == SEPARATOR:
+            return ["---"] if one.get("divider", True) else []
+        case kind if kind == LABEL:
+            more = [f"({one['description']})"] if one.get("description") else []
+            return [one["label"], *more, *_row([one["component"]])]
+        case kind if kind == ROW:
+            return _row(one["components"]) if buttons else []
+        case _:
+            return ["(media)"]
+
+
+def _row(items: list[dict[str, Any]]) -> list[str]:
+    shown = list[str]()
+    for one in items:
+        if one["type"] == BUTTON:
+            label = " ".join(filter(None, [(one.get("emoji") or {}).get("name"), one.get("label")]))
+            mark = " (disabled)" if one.get("disabled") else f" <{one['url']}>" if one.get("url") else ""
+            shown.append(f"[{label}{mark}]")
+        elif one["type"] == INPUT:
+            before = f"{one['label']}: " if one.get("label") else ""
+            shown.append(f"{before}[{one.get('value') or '_____'}]")
+        else:
+            shown.append(f"[{one.get('placeholder') or 'Choose'} ▾]")
+    return [" ".join(shown)]
+
+
+def _text(text: str, world: World) -> str:
+    named = _MENTION.sub(lambda found: f"@{_name(world, found[1])}", text)
+    parts, end = list[str](), 0
+    for link in _LINK.finditer(named):
+        parts += [discord_words(named[end : link.start()]), f"{discord_words(link[1])} <{link[2]}>"]
+        end = link.end()
+    return UNSEEN.sub("", "".join([*parts, discord_words(named[end:])]))

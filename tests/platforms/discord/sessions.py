@@ -1,0 +1,65 @@
+"""A session of the gateway: what it wants to hear, what it was sent, and the connection that it has just now."""
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+GUILDS, MEMBERS, PRESENCES = 1 << 0, 1 << 1, 1 << 8
+GUILD_MESSAGES, GUILD_REACTIONS, GUILD_TYPING = 1 << 9, 1 << 10, 1 << 11
+DIRECT_MESSAGES, DIRECT_REACTIONS, DIRECT_TYPING, MESSAGE_CONTENT = 1 << 12, 1 << 13, 1 << 14, 1 << 15
+PRIVILEGED = MEMBERS | PRESENCES | MESSAGE_CONTENT
+
+
+class Link:
+    """A connection. What is sent goes out in order, by a task of its own."""
+
+    def __init__(self, socket: web.WebSocketResponse) -> None:
+        self.socket = socket
+        self.deaf = False
+        """Whether nothing is sent nor heard any more, as after a fault of the network."""
+        self._out: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+    def send(self, payload: dict[str, Any]) -> None:
+        """Send as soon as can be."""
+        if not self.deaf:
+            self._out.put_nowait(payload)
+
+    async def write(self) -> None:
+        """Send what is to be sent, until cancelled or closed."""
+        while not self.socket.closed:
+            payload = await self._out.get()
+            try:
+                await self.socket.send_str(json.dumps(payload))
+            except ConnectionError:
+                return
+
+
+@dataclass
+class Session:
+    """What a client is told, in order, over one connection after another."""
+
+    id: str
+    shard: tuple[int, int]
+    intents: int
+    link: Link | None = None
+    until: float | None = None
+    """When it can be resumed no more, once its connection is gone."""
+    sent: list[dict[str, Any]] = field(default_factory=list)
+    """Every event, in order: the sequence number is its place, from 1."""
+
+    def tell(self, name: str, body: dict[str, Any]) -> None:
+        """Send an event, or keep it until the session is resumed."""
+        self.sent.append({"op": 0, "t": name, "s": len(self.sent) + 1, "d": body})
+        if self.link:
+            self.link.send(self.sent[-1])
+
+    def wants(self, needed: int) -> bool:
+        """Return whether it hears of an event that any of these intents is for; 0: everybody does."""
+        return not needed or bool(self.intents & needed)
+
+    def holds(self, guild: str) -> bool:
+        """Return whether a guild, or with none DMs, is of its shard."""
+        return ((int(guild) >> 22) % self.shard[1] if guild else 0) == self.shard[0]

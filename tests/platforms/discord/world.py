@@ -1,0 +1,170 @@
+"""What is in the fake Discord: people, guilds, channels, messages, interactions. Plain data, which the server changes."""
+
+import itertools
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.platforms.slack.clock import Clock
+
+GUILD, OTHER_GUILD, FOREIGN_GUILD = "301", str((1 << 22) + 302), "303"
+"""The second is another shard's where there are two; the bot is no member of the third."""
+BOT, OTHER_BOT, APP = "501", "502", "601"
+"""The bot's user and its application have different ids, as those of older apps have."""
+BOT_TOKEN = "FAKE.BOT.TOKENNEVERLOGGED"
+SECRETS = (BOT_TOKEN, "FAKEINTERACTIONNEVERLOGGED")
+"""Whoever finds one of these in a log has found a leak; the last stands in interactions' tokens."""
+EPOCH = 1_420_070_400_000
+TEXT, DM, NEWS_THREAD, THREAD, PRIVATE_THREAD, FORUM = 0, 1, 10, 11, 12, 15
+SUPPRESS_EMBEDS, EPHEMERAL, LOADING, HAS_THREAD, SILENT, V2 = 1 << 2, 1 << 6, 1 << 7, 1 << 5, 1 << 12, 1 << 15
+
+
+@dataclass
+class User:
+    id: str
+    name: str
+    bot: bool = False
+    locale: str = "en-US"
+    closed: bool = False
+    """Whether they take no DMs."""
+
+
+@dataclass
+class Role:
+    id: str
+    name: str
+    permissions: int = 0
+    mentionable: bool = False
+
+
+@dataclass
+class Member:
+    user: str
+    roles: set[str] = field(default_factory=set)
+    nick: str = ""
+
+
+@dataclass
+class Guild:
+    id: str
+    name: str
+    owner: str
+    roles: dict[str, Role] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
+    locale: str = "en-US"
+
+
+@dataclass
+class Channel:
+    id: str
+    name: str
+    kind: int = TEXT
+    guild: str = ""
+    """Empty for DMs."""
+    members: set[str] = field(default_factory=set)
+    """Of DMs and threads."""
+    overwrites: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By role or user what is denied and allowed."""
+    parent: str = ""
+    owner: str = ""
+    archived: bool = False
+    locked: bool = False
+    archive_minutes: int = 1440
+    topic: str = ""
+
+    @property
+    def is_thread(self) -> bool:
+        return self.kind in {NEWS_THREAD, THREAD, PRIVATE_THREAD}
+
+
+@dataclass
+class Message:
+    id: str
+    channel: str
+    user: str
+    content: str = ""
+    kind: int = 0
+    flags: int = 0
+    components: list[dict[str, Any]] = field(default_factory=list)
+    embeds: list[dict[str, Any]] = field(default_factory=list)
+    reference: dict[str, Any] | None = None
+    nonce: str | int | None = None
+    webhook: str = ""
+    interaction: str = ""
+    """The interaction that it answers."""
+    only: str = ""
+    """Who alone sees it; empty for all."""
+    wrote: float = 0.0
+    edited: float | None = None
+    thread: str = ""
+    notified: list[str] = field(default_factory=list)
+    """Whom it pinged: users, `&role`s, `everyone`."""
+    mentions: list[str] = field(default_factory=list)
+    """Whom it names, as Discord lists them: users that are pinged or would be."""
+    unfurls: list[str] = field(default_factory=list)
+    """The addresses of which a preview is fetched."""
+
+
+@dataclass
+class Interaction:
+    id: str
+    token: str
+    kind: int
+    user: str
+    channel: str
+    guild: str
+    data: dict[str, Any]
+    at: float
+    message: str = ""
+    name: str = ""
+    acked: int = 0
+    """The type of its answer; 0 while there is none."""
+    original: str = ""
+    """The id of the message that `@original` is."""
+    follow_ups: int = 0
+    modal: dict[str, Any] | None = None
+    told: int = 0
+    """How many sessions of the bot were told."""
+
+
+@dataclass
+class World:
+    """Everything there is, and how it is found."""
+
+    clock: Clock
+    users: dict[str, User] = field(default_factory=dict)
+    guilds: dict[str, Guild] = field(default_factory=dict)
+    channels: dict[str, Channel] = field(default_factory=dict)
+    messages: dict[str, Message] = field(default_factory=dict)
+    gone: dict[str, Message] = field(default_factory=dict)
+    interactions: dict[str, Interaction] = field(default_factory=dict)
+    commands: list[dict[str, Any]] = field(default_factory=list)
+    typing: dict[tuple[str, str], float] = field(default_factory=dict)
+    """By channel and user until when."""
+    tokens: dict[str, str] = field(default_factory=lambda: {BOT_TOKEN: BOT})
+    _numbers: Any = field(default_factory=itertools.count)
+
+    def snowflake(self) -> str:
+        """Return an id that none had before; it tells the time."""
+        return str((int(self.clock.now() * 1000) - EPOCH << 22) | next(self._numbers) & 0x3FFFFF)
+
+    def time(self, seconds: float | None = None) -> str:
+        """Return a time as Discord writes it."""
+        return datetime.fromtimestamp(self.clock.now() if seconds is None else seconds, UTC).isoformat()
+
+    def parent(self, channel: Channel) -> Channel:
+        """Return the channel that a thread is in; any other is its own."""
+        return self.channels[channel.parent] if channel.is_thread else channel
+
+    def dm(self, user: str, other: str = BOT) -> Channel:
+        """Return the DM of two, open or opened now."""
+        made = Channel(f"7{int(user):03}{other}", "", DM, members={user, other})
+        return self.channels.setdefault(made.id, made)
+
+    def here(self, channel: str) -> list[Message]:
+        """Return the messages of a channel, oldest first."""
+        return sorted((one for one in self.messages.values() if one.channel == channel), key=lambda one: int(one.id))
+
+    def ours(self) -> list[Message]:
+        """Return what the bot wrote and is there, oldest first."""
+        return sorted((one for one in self.messages.values() if one.user == BOT), key=lambda one: int(one.id))
