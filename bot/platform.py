@@ -38,6 +38,10 @@ class PlatformUnavailable(PlatformError):
         super().__init__(message, hint=hint)
         self.seconds = seconds
 
+    def doubted(self) -> "PlatformUnavailable":
+        """Return the same in doubt: an earlier part, or an earlier try, may have been done."""
+        return PlatformUnavailable(str(self), hint=self.hint)
+
 
 class CannotPost(PlatformError):
     """It refuses for good."""

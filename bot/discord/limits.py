@@ -9,11 +9,18 @@ from bot.showing.parts import Limits
 
 
 def measure(text: str) -> int:
-    """Return how long a text is as Discord's Markdown, in UTF-16 units."""
-    return len(escaped(text).encode("utf-16-le", "replace")) // 2
+    """Return how long a text is as Discord's Markdown."""
+    return units(escaped(text))
+
+
+def units(text: str) -> int:
+    """Return the length in UTF-16 units; halves of surrogate pairs count as what they are replaced by."""
+    return len(text.encode("utf-16-le", "replace")) // 2
 
 
 CONTENT = Limits(message=2_000, parts=100, part=2_000, row=5, measure=measure, markup=12, line=2, gap=2)
 """Plain content, its parts divided by an empty line."""
-COMPONENTS = Limits(message=4_000, parts=27, part=4_000, row=5, measure=measure, markup=12, line=2)
-"""Text displays, with room among the 40 for a container, two rows of buttons and ten buttons."""
+COMPONENTS = Limits(message=4_000, parts=26, part=4_000, row=5, measure=measure, markup=12, line=4)
+"""Text displays, with room among the 40 for two containers, two rows of buttons and ten buttons."""
+EVIDENCE = Limits(message=4_000, parts=35, part=4_000, row=5, measure=measure, markup=12, line=4)
+"""The same without buttons but the two that turn pages."""

@@ -109,7 +109,7 @@ class Pressing:
             words = await self._acting.feedback(ticket, by, opinion, text, language=language)
         except Denied as denied:
             words = denied.words
-        return words_modal(say("slack_comment", language or "en"), words, language or "en")
+        return words_modal(say("comment", language or "en"), words, language or "en")
 
     async def _who(self, user: str, channel: str) -> tuple[Asker, str]:
         """Return who pressed and where they stand, and the language that they read."""

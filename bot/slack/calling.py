@@ -74,7 +74,7 @@ class Calling:
                 waited += self.pacing.now() - started
                 cut = cut or error.seconds is None
                 if attempt + 1 == _TRIES or not await self._may_repeat(method, channel, error, patience - waited):
-                    raise _doubtful(error) if cut else error from error.__cause__
+                    raise error.doubted() if cut else error from error.__cause__
         raise AssertionError
 
     async def respond(self, url: str, body: Mapping[str, Any]) -> None:
@@ -135,8 +135,3 @@ def _refused(method: str, response: Any) -> PlatformError:
 def _not_reached(method: str) -> PlatformUnavailable:
     """Return the error of a call that never left: it is certain that nothing was done."""
     return PlatformUnavailable(f"Slack cannot be reached for {method}.", seconds=_SECONDS)
-
-
-def _doubtful(error: PlatformUnavailable) -> PlatformUnavailable:
-    """Return the error of a call that was made more than once: an earlier one may have been done."""
-    return PlatformUnavailable(str(error), hint=error.hint)

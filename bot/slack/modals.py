@@ -53,7 +53,7 @@ def comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) ->
     field: Json = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": LONGEST}
     asked = label(say("slack_comment_label", language), 2_000)
     block = {"type": "input", "block_id": "comment", "optional": True, "label": asked, "element": field}
-    made = _modal(COMMENT, say("slack_comment", language), [block], language, close="slack_cancel")
+    made = _modal(COMMENT, say("comment", language), [block], language, close="slack_cancel")
     return {**made, "submit": label(say("slack_send", language), _TITLE), "private_metadata": f"{opinion}:{ticket}"}
 
 

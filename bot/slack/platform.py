@@ -7,7 +7,7 @@ many messages as it needs. What only its asker sees is posted once, when it is w
 
 import secrets
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, tzinfo
 
@@ -145,7 +145,7 @@ class SlackPlatform:
             for ts in (*fixed, *left):
                 await self._delete(question, ts)
         except PlatformUnavailable as error:
-            raise _with_doubt(error, set(shown) - set(posted.messages)) from error
+            raise error.doubted() if set(shown) - set(posted.messages) else error from error
         self._forget(question)
         return Posted(tuple(shown))
 
@@ -168,7 +168,7 @@ class SlackPlatform:
             try:
                 await self._say(question, message)
             except PlatformUnavailable as error:
-                raise _with_doubt(error, sent) from error
+                raise error.doubted() if sent else error from error
             sent.append(f"private-{number}")
         return Posted(tuple(sent))
 
@@ -227,8 +227,3 @@ async def _once_over(call: Awaitable[object]) -> None:
         await call
     except NotStreaming as error:
         raise PlatformUnavailable(str(error), seconds=SOON) from error
-
-
-def _with_doubt(error: PlatformUnavailable, sent: Collection[str]) -> PlatformUnavailable:
-    """Return the error of a post of which a part stands there: whoever comes again has to ask for it first."""
-    return PlatformUnavailable(str(error), hint=error.hint) if sent else error

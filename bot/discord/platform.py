@@ -1,0 +1,232 @@
+"""Discord as the desk sees it: a view becomes messages, and what stands there is brought to what the view shows.
+
+An answer on its way is one message, which is edited as often as the limits leave room; views that come faster are left
+out. When it is whole, it stands there whole, in as many messages as it needs. The answer to an interaction is its own
+message for a quarter of an hour. After that everybody's is edited or posted as any message of the channel; what only
+its asker was to see cannot be shown to them any more, so that they are told in a DM to ask again.
+"""
+
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import replace
+from datetime import UTC, tzinfo
+
+from bot.desk.types import Heard, Place, Posted, Question, Ways
+from bot.discord import notices, reading_back, routes
+from bot.discord.calling import Calling
+from bot.discord.handles import handle_of, is_good
+from bot.discord.happening import Us
+from bot.discord.posting import channel_of, mark, marked
+from bot.discord.refusals import Archived, Expired, Refused
+from bot.discord.rendering import Message, first, messages
+from bot.discord.ways import Answering, InChannel, Way
+from bot.platform import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.showing.view import View
+
+SOON = 5.0
+"""Seconds that the first sign of life waits for its turn in a channel."""
+PACE = 1.5
+"""Seconds between two changes of one message."""
+TYPING_SECONDS = 8.0
+"""Discord shows that we are typing for ten."""
+_REMEMBERED = 1_000
+
+
+async def _at_once(_: str) -> None:
+    """Wait for nothing."""
+
+
+class DiscordPlatform:
+    """All servers that one bot is in, and its DMs. Implements `bot.platform.Platform`."""
+
+    name = "discord"
+
+    def __init__(
+        self,
+        call: Calling,
+        us: Us,
+        *,
+        connected: Callable[[], AbstractAsyncContextManager[None]],
+        ready: Callable[[], str],
+        settled: Callable[[str], Awaitable[None]] = _at_once,
+        now: Callable[[], float] = time.time,
+        zone: tzinfo = UTC,
+    ) -> None:
+        """Take the way to Discord, and who we are there.
+
+        Args:
+            call: The way.
+            us: Who we are.
+            connected: What receives events.
+            ready: Says whether it does.
+            settled: Waits until the interaction of a key is deferred, for before that it cannot be answered.
+            now: The date in seconds since 1970, by which tokens end.
+            zone: Whose days dates are.
+        """
+        self._call, self._us, self._settled, self._now, self._zone = call, us, settled, now, zone
+        self.connected, self._ready = connected, ready
+        self._shown: dict[str, Message] = {}
+        self._typed: dict[str, float] = {}
+        self._late = deque[str](maxlen=_REMEMBERED)
+        self._deleted = deque[str](maxlen=_REMEMBERED)
+
+    @property
+    def ready(self) -> str:
+        """Why events cannot arrive just now; empty when all is well."""
+        return self._ready()
+
+    def ways(self, question: Question) -> Ways:
+        """Say what can be done: what only the asker sees is ours to change and to read while its token is good."""
+        possible = not question.only_asker or self._answering(question) is not None
+        return Ways(edits=possible, reads_back=possible, pace=PACE)
+
+    async def show(self, question: Question, view: View, posted: Posted) -> Posted:
+        """Bring what stands there to what the view shows."""
+        await self._settled(question.key)
+        try:
+            return await self._brought(question, view, posted)
+        except Expired:
+            self._late.append(question.key)
+            return await self._brought(question, view, posted)
+        except (CannotPost, PostGone):
+            self._shown.pop(question.key, None)
+            raise
+
+    async def find(self, question: Question) -> Posted:
+        """Read our messages in answer to a question."""
+        answering, found = self._answering(question), set[str]()
+        if answering:
+            original = await answering.original()
+            found |= {str(original["id"])} if marked(original) == mark(question.key) else set()
+        if not question.only_asker:
+            found |= set(await self._in_channel(question, instead=answering is not None))
+        return Posted(tuple(sorted(found, key=int)))
+
+    async def remove(self, question: Question, posted: Posted) -> None:
+        """Delete what was posted. What only the asker sees is gone when they look away."""
+        for page, number in enumerate(posted.messages):
+            await self._deleted_at(question, page, number)
+        self._shown.pop(question.key, None)
+
+    def deleted_by_us(self, number: str) -> bool:
+        """Return whether it was we who deleted a message: Discord tells of that as of anybody's."""
+        return number in self._deleted
+
+    async def tell(self, question: Question, text: str) -> None:
+        """Say a sentence where it was asked: to the asker alone where an interaction lets us."""
+        await self._settled(question.key)
+        said = replace(question, key=f"{question.key}#told")
+        way = self._way(said) or self._channel(said)
+        for page, message in enumerate(messages(View(0, text=text), self._zone)):
+            await way.post(page, message)
+
+    async def call(self, place: Place, text: str, people: Sequence[str]) -> Posted:
+        """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
+        return await notices.called(self._call, self._us, place, text, people, self._now())
+
+    async def heard(self, question: Question, most: int) -> tuple[Heard, ...]:
+        """Read the conversation before a question."""
+        return await reading_back.heard(self._call, question, self._us, most)
+
+    async def _brought(self, question: Question, view: View, posted: Posted) -> Posted:
+        way = self._way(question)
+        if way is None:
+            return await self._unseen(question, view, posted)
+        if view.done:
+            return await self._whole(way, question, view, posted)
+        return await self._on_the_way(way, question, view, posted)
+
+    async def _on_the_way(self, way: Way, question: Question, view: View, posted: Posted) -> Posted:
+        """Show a view that others follow, or leave it out."""
+        message = first(view, self._zone)
+        if not posted:
+            number = await way.post(0, message, patience=SOON)
+            self._shown[question.key] = message
+            return Posted((number,))
+        if self._shown.get(question.key) != message and way.spare():
+            with suppress(Archived):
+                await way.edit(0, posted.messages[0], message, patience=0.0)
+            self._shown[question.key] = message
+        if not question.handle:
+            await self._type(channel_of(question.place))
+        return posted
+
+    async def _whole(self, way: Way, question: Question, view: View, posted: Posted) -> Posted:
+        """Show the whole of it, in as many messages as it takes."""
+        pages, shown, fixed = messages(view, self._zone), list[str](), list[tuple[int, str]]()
+        try:
+            for page, message in enumerate(pages):
+                number = posted.messages[page] if page < len(posted.messages) else ""
+                shown.append(await self._page(way, question, page, number, message, fixed))
+            for page, number in (*fixed, *list(enumerate(posted.messages))[len(pages) :]):
+                await way.delete(page, number)
+        except PlatformUnavailable as error:
+            raise error.doubted() if set(shown) - set(posted.messages) else error from error
+        self._shown.pop(question.key, None)
+        return Posted(tuple(shown))
+
+    async def _page(
+        self, way: Way, question: Question, page: int, number: str, message: Message, fixed: list[tuple[int, str]]
+    ) -> str:
+        """Let a message show a page, and return its id. One that can never change is posted anew, and to be deleted."""
+        if not number:
+            return await way.post(page, message)
+        try:
+            await way.edit(page, number, message)
+        except Archived:
+            # Whoever posts into an archived thread opens it again; who did not begin it may do so in no other way.
+            fixed.append((page, number))
+            return await self._channel(question).post(page, message, instead=number)
+        return number
+
+    async def _unseen(self, question: Question, view: View, posted: Posted) -> Posted:
+        """Say that there is no way left to show something to its asker alone; it is shown to nobody else."""
+        if not view.done:
+            return posted
+        await notices.unseen(self._call, self._channel(notices.unseen_of(question)), question, view.language)
+        raise CannotPost("Discord lets nobody show this to its asker alone any more.")
+
+    async def _type(self, channel: str) -> None:
+        """Show that we are at it."""
+        now = self._call.pacing.now()
+        if now < self._typed.get(channel, 0.0) or not self._call.pacing.spare(routes.TYPING, {"channel": channel}):
+            return
+        self._typed = {name: until for name, until in self._typed.items() if until > now}
+        self._typed[channel] = now + TYPING_SECONDS
+        with suppress(PlatformError):
+            await self._call(routes.TYPING, patience=0.0, channel=channel)
+
+    async def _in_channel(self, question: Question, *, instead: bool) -> tuple[str, ...]:
+        """Return what stands in the channel. `instead`: where we may not look, an interaction's answer is all."""
+        after = reading_back.asked_at(question)
+        try:
+            found = await reading_back.posted(self._call, question.place, question.key, after, self._us)
+        except Refused:
+            if not instead:
+                raise
+            return ()
+        return found.messages
+
+    async def _deleted_at(self, question: Question, page: int, number: str) -> None:
+        try:
+            if way := self._way(question):
+                await way.delete(page, number)
+        except Expired:
+            self._late.append(question.key)
+            await self._deleted_at(question, page, number)
+
+    def _way(self, question: Question) -> Way | None:
+        """Return the way to where an answer belongs; None where there is none to its asker alone."""
+        answering = self._answering(question)
+        return answering or (None if question.only_asker else self._channel(question))
+
+    def _answering(self, question: Question) -> Answering | None:
+        """Return the way to answer an interaction, while its token is good."""
+        handle = handle_of(question.handle) if question.handle else None
+        good = is_good(question.at.timestamp(), self._now()) and question.key not in self._late
+        return Answering(self._call, question, handle, self._channel(question)) if handle and good else None
+
+    def _channel(self, question: Question) -> InChannel:
+        return InChannel(self._call, question, self._deleted)

@@ -1,0 +1,64 @@
+"""A view as Discord's messages, made of Components V2; pure.
+
+What is being done stands in a container of its own (status, claims with their signs, the quotation meanwhile), what
+is answered in another beneath it, then the buttons. Components are plain JSON, as Discord takes it: what is tested is
+what leaves.
+
+The first component of a message carries the mark of its question as its `id`, which Discord keeps and hands back.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from typing import Any
+
+from bot.discord.buttons import buttons
+from bot.discord.limits import COMPONENTS
+from bot.discord.markdown import is_person, markdown
+from bot.showing.fitting import fit
+from bot.showing.parts import Kind, Page
+from bot.showing.view import View
+
+Json = dict[str, Any]
+
+TEXT, CONTAINER = 10, 17
+NOTHING = "…"
+_WORK = frozenset({Kind.STATUS, Kind.NOTICE, Kind.CLAIM, Kind.COLLAPSED, Kind.QUOTE})
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a message is made of."""
+
+    components: tuple[Json, ...]
+    people: tuple[str, ...] = ()
+    """Whom it mentions."""
+
+
+def messages(view: View, zone: tzinfo = UTC) -> tuple[Message, ...]:
+    """Return the messages that show a view whole: one at least."""
+    return tuple(map(rendered, fit(view, COMPONENTS, zone)))
+
+
+def first(view: View, zone: tzinfo = UTC) -> Message:
+    """Return one message with the beginning of a view and all its buttons: for a view on the way."""
+    pages = fit(view, COMPONENTS, zone)
+    return rendered(Page(pages[0].parts, pages[-1].rows))
+
+
+def rendered(page: Page) -> Message:
+    """Return the message that is a page."""
+    shown = [(part, text) for part in page.parts if (text := markdown(part))]
+    work = _work([part.kind for part, _ in shown])
+    boxes = [_container([text for _, text in group]) for group in (shown[:work], shown[work:]) if group]
+    people = dict.fromkeys(run.text for part in page.parts for run in part.runs if is_person(run))
+    return Message((*(boxes or [_container([NOTHING])]), *buttons(page.rows)), tuple(people))
+
+
+def _work(kinds: list[Kind]) -> int:
+    """Return how many parts of a page say what is being done; a label belongs to what comes after it."""
+    end = next((place for place, kind in enumerate(kinds) if kind not in {*_WORK, Kind.LABEL}), len(kinds))
+    return end - 1 if 0 < end < len(kinds) and kinds[end - 1] is Kind.LABEL else end
+
+
+def _container(texts: list[str]) -> Json:
+    return {"type": CONTAINER, "components": [{"type": TEXT, "content": text} for text in texts]}
