@@ -1,5 +1,6 @@
 """Every check of `footnote doctor`, in the order in which it is told. A platform adds its own at the end."""
 
+from bot.discord import examining as discord_checks
 from bot.doctoring import home_checks, server_checks, settings_checks, store_checks
 from bot.doctoring.checks import Check
 from bot.slack import examining as slack_checks
@@ -19,4 +20,5 @@ CHECKS: tuple[Check, ...] = (
     server_checks.port,
     settings_checks.platforms,
     slack_checks.slack,
+    discord_checks.discord,
 )

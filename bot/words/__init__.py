@@ -20,6 +20,11 @@ def has(occasion: str) -> bool:
     return occasion in _sentences("en")
 
 
+def languages() -> tuple[str, ...]:
+    """Return the languages that there are sentences in."""
+    return tuple(sorted(_table()))
+
+
 def _sentences(language: str) -> Mapping[str, str]:
     table = _table()
     return table.get(language, table["en"])

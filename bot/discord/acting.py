@@ -1,0 +1,152 @@
+"""What people do with an answer in Discord: they press a button, turn a page of evidence, or send a comment.
+
+What comes of it is for whoever pressed, and seen by nobody else. All that a button knows is its ticket, so that it
+works after a restart too.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from dataclasses import replace
+from datetime import tzinfo
+
+from bot.access import Asker
+from bot.desk.acting import Acting
+from bot.desk.desk import Desk
+from bot.desk.permitted import Denied
+from bot.discord.answering import Answering, sentence
+from bot.discord.buttons import pressed
+from bot.discord.invoking import SOURCES, Invoked
+from bot.discord.modals import comment_modal, commented, evidence_message, turned
+from bot.discord.needs import moderates
+from bot.discord.taking import Taking
+from bot.showing.view import Action, EvidenceView
+from bot.words import say
+from storage.errors import StorageError
+
+log = logging.getLogger(__name__)
+
+COMMENT_SECONDS = 1.0
+"""So long the opinion may take to be noted before the modal for a comment opens."""
+
+
+class Pressing:
+    """Does what people want of answers."""
+
+    def __init__(self, desk: Desk, acting: Acting, answering: Answering, taking: Taking, zone: tzinfo) -> None:
+        """Take the desk, what acts on answers, what answers interactions, who takes them, and whose days dates are."""
+        self._desk, self._acting, self._answering = desk, acting, answering
+        self._taking, self._zone = taking, zone
+
+    async def press(self, found: Invoked) -> None:
+        """Do what a button is for, and answer whoever pressed it."""
+        page = turned(found.name)
+        if page and (page[0] == SOURCES or page[0].isdecimal()):
+            await self._answering.accept(found)
+            await self._evidence(found, *page)
+        elif button := pressed(found.name):
+            await self._pressed(found, *button)
+
+    async def comment(self, found: Invoked) -> bool:
+        """Note a comment that was sent; False if it is none."""
+        sent = commented({**found.data})
+        if sent is None:
+            return False
+        ticket, opinion, text = sent
+        await self._answering.defer(found, private=True)
+        await self._change(found, self._acting.feedback(ticket, await self.by(found), opinion, text, **_in(found)))
+        return True
+
+    async def sources(self, found: Invoked) -> None:
+        """Show all pages that the conversation cites in which somebody stands."""
+        await self._answering.defer(found, private=True)
+        await self._evidence(found, SOURCES, 0)
+
+    async def take_back(self, found: Invoked, ticket: int) -> None:
+        """Take an answer back for whoever may."""
+        await self._answering.defer(found, private=True)
+        gone = await self._desk.retract(ticket, await self.by(found))
+        words = say("discord_taken_back" if gone else "discord_not_yours", found.locale)
+        await self._answering.change(found, sentence(words))
+
+    async def by(self, found: Invoked) -> Asker:
+        """Return who invoked something and where they stand, with what Discord lets them do there."""
+        asker = await self._taking.places.asker(found.channel, found.user, direct=found.direct)
+        return replace(asker, moderates=moderates(found.permissions) and not found.direct)
+
+    async def _pressed(self, found: Invoked, action: Action, ticket: int) -> None:
+        by = await self.by(found)
+        match action:
+            case Action.STOP | Action.RETRACT:
+                await self._answering.accept(found)
+                do = self._desk.stop if action is Action.STOP else self._desk.retract
+                if not await self._obeyed(do(ticket, by)):
+                    await self._answering.add(found, say("discord_not_yours", found.locale))
+            case Action.DOWN:
+                await self._down(found, ticket, by)
+            case Action.EVIDENCE:
+                await self._answering.defer(found, private=True)
+                await self._evidence(found, str(ticket), 0)
+            case Action.ASK | Action.SHARE | Action.UP:
+                await self._answering.defer(found, private=True)
+                await self._change(found, self._done(action, ticket, by, found))
+
+    async def _done(self, action: Action, ticket: int, by: Asker, found: Invoked) -> str:
+        match action:
+            case Action.ASK:
+                return await self._acting.ask_person(ticket, by, **_in(found))
+            case Action.SHARE:
+                return await self._acting.share(ticket, by, **_in(found))
+            case _:
+                return await self._acting.feedback(ticket, by, "up", **_in(found))
+
+    async def _down(self, found: Invoked, ticket: int, by: Asker) -> None:
+        """Note that somebody thinks little of an answer, and ask why. A modal can only be what is answered first."""
+        noting = asyncio.ensure_future(self._acting.feedback(ticket, by, "down", **_in(found)))
+        done, _ = await asyncio.wait({noting}, timeout=COMMENT_SECONDS)
+        refused = noting.exception() if done else None
+        if isinstance(refused, Denied):
+            await self._answering.say(found, refused.words)
+            return
+        await self._answering.modal(found, comment_modal(ticket, "down", found.locale))
+        try:
+            await noting
+        except Denied as denied:
+            await self._answering.add(found, denied.words)
+
+    async def _evidence(self, found: Invoked, of: str, page: int) -> None:
+        """Show a page of what a ticket, or the conversation, stands on; looked up anew."""
+        by = await self.by(found)
+        if of == SOURCES:
+            conversation = await self._taking.conversation(found.channel)
+            looking, heading = self._acting.sources(conversation, by, **_in(found)), "sources_heading"
+        else:
+            looking, heading = self._acting.evidence(int(of), by, **_in(found)), "evidence"
+        view = await _or_denied(looking, say(heading, found.locale))
+        await self._answering.change(found, evidence_message(view, of, page, found.locale, self._zone))
+
+    async def _change(self, found: Invoked, doing: Awaitable[str]) -> None:
+        try:
+            words = await doing
+        except Denied as denied:
+            words = denied.words
+        await self._answering.change(found, sentence(words))
+
+    async def _obeyed(self, doing: Awaitable[bool]) -> bool:
+        try:
+            return await doing
+        except StorageError as error:
+            log.error("a button could not be obeyed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
+            return False
+
+
+async def _or_denied(looking: Awaitable[EvidenceView], heading: str) -> EvidenceView:
+    """Return the evidence, or our words for why there is none."""
+    try:
+        return await looking
+    except Denied as denied:
+        return EvidenceView(heading, "", text=denied.words)
+
+
+def _in(found: Invoked) -> dict[str, str]:
+    return {"language": found.locale}

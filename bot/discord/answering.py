@@ -1,0 +1,112 @@
+"""How an interaction is answered: within 3 s by a deferral or a sentence, then by changing what stands there.
+
+What is said here is for whoever invoked, and seen by nobody else. That something could not be said is in the log.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from bot.discord.calling import Calling
+from bot.discord.escaping import escaped
+from bot.discord.invoking import Invoked
+from bot.discord.routes import CALLBACK, EDIT_ANSWER, FOLLOW_UP
+from bot.platform import PlatformError
+
+Json = Mapping[str, Any]
+
+log = logging.getLogger(__name__)
+
+SAY, DEFER, DEFER_UPDATE, MODAL = 4, 5, 6, 9
+"""Kinds of first answers."""
+EPHEMERAL, NO_EMBEDS = 1 << 6, 1 << 2
+PATIENCE = 2.5
+"""Discord takes a first answer for 3 s."""
+SETTLED_SECONDS = 10.0
+"""So long an answer waits at most for its deferral."""
+_LONGEST = 2_000
+
+
+class Answering:
+    """Answers interactions."""
+
+    def __init__(self, call: Calling) -> None:
+        """Take the way to Discord."""
+        self._call = call
+        self._under_way: dict[str, asyncio.Event] = {}
+
+    @contextmanager
+    def deferring(self, key: str) -> Iterator[None]:
+        """Within the block a question is stored and then deferred: until its end, `settled` waits."""
+        done = self._under_way[key] = asyncio.Event()
+        try:
+            yield
+        finally:
+            del self._under_way[key]
+            done.set()
+
+    async def settled(self, key: str) -> None:
+        """Wait until a question is deferred: before that Discord knows of no answer that could be changed."""
+        if done := self._under_way.get(key):
+            try:
+                async with asyncio.timeout(SETTLED_SECONDS):
+                    await done.wait()
+            except TimeoutError:
+                log.warning("an answer did not wait for its deferral any longer")
+
+    async def defer(self, found: Invoked, *, private: bool) -> bool:
+        """Say that an answer comes, and return whether Discord heard."""
+        return await self._first(found, DEFER, {"flags": EPHEMERAL} if private else {})
+
+    async def accept(self, found: Invoked) -> bool:
+        """Say that a press arrived, and that nothing is shown for it."""
+        return await self._first(found, DEFER_UPDATE)
+
+    async def modal(self, found: Invoked, modal: Json) -> bool:
+        """Open a modal."""
+        return await self._first(found, MODAL, modal)
+
+    async def say(self, found: Invoked, words: str) -> bool:
+        """Answer at once with a sentence."""
+        return await self._first(found, SAY, sentence(words))
+
+    async def change(self, found: Invoked, body: Json) -> None:
+        """Put something in the place of what was deferred, or of the message whose button was pressed."""
+        await self._tried(found, EDIT_ANSWER, body, message="@original")
+
+    async def add(self, found: Invoked, words: str) -> None:
+        """Say something besides."""
+        await self._tried(found, FOLLOW_UP, sentence(words))
+
+    async def _first(self, found: Invoked, kind: int, data: Json | None = None) -> bool:
+        body = {"type": kind, "data": data} if data else {"type": kind}
+        ids = {"interaction": found.id, "token": found.handle.token}
+        try:
+            await self._call(CALLBACK, body, patience=PATIENCE, **ids)
+        except PlatformError as error:
+            if getattr(error, "code", 0) == _ANSWERED:
+                return True
+            log.warning("Discord did not take a first answer", extra={"cause": str(error)})
+            return False
+        return True
+
+    async def _tried(self, found: Invoked, route: Any, body: Json, **more: str) -> None:
+        try:
+            await self._call(route, body, **found.handle.ids, **more)
+        except PlatformError as error:
+            log.warning("somebody could not be answered", extra={"cause": str(error)})
+
+
+_ANSWERED = 40060
+"""Discord's code for an interaction that was answered: by the call before, whose answer was lost."""
+
+
+def sentence(words: str) -> dict[str, Any]:
+    """Return a message of our own words that its reader alone sees; pure."""
+    content = escaped(words)
+    while len(content.encode("utf-16-le", "replace")) // 2 > _LONGEST:
+        words = words[: len(words) * 3 // 4]
+        content = escaped(f"{words} …")
+    return {"content": content, "flags": EPHEMERAL | NO_EMBEDS, "allowed_mentions": {"parse": []}}

@@ -1,0 +1,67 @@
+"""What people ask by commands and context menus: whether they may, and the question that it is."""
+
+from dataclasses import replace
+
+from bot.app import App
+from bot.desk.types import Question, Task
+from bot.discord import invoking
+from bot.discord.invoking import Invoked
+from bot.discord.taking import Taking, cooling
+from bot.discord_settings import DiscordSettings
+from bot.platform import PlatformError
+from bot.words import say
+
+
+class Asking:
+    """Makes questions of what is invoked."""
+
+    def __init__(self, app: App, settings: DiscordSettings, taking: Taking) -> None:
+        """Take what is opened, the settings, and what takes messages."""
+        self._app, self._settings, self._taking = app, settings, taking
+
+    async def question(self, found: Invoked, task: Task, text: str) -> Question | str:
+        """Return the question that something is, or what whoever invoked it is told instead.
+
+        Of what is invoked where the bot itself is not, the answer is for whoever invoked it alone.
+        """
+        if refusal := await self.refusal(found):
+            return refusal
+        if not text:
+            menu = found.name == invoking.FACT_CHECK
+            return say("discord_no_text" if menu else f"discord_{task}_usage", found.locale)
+        cooldown, places = self._taking.cooldown, self._taking.places
+        if left := cooldown.left(found.user, found.key):
+            return cooling(left, found.locale)
+        cooldown.begin(found.user, found.key)
+        if not self._ours(found):
+            alone = replace(found, guild="", direct=True)
+            asker = await places.asker(replace(found.channel, guild="", kind=1), found.user, direct=True)
+            return invoking.question(alone, task, text, asker, only_asker=True)
+        asker = await places.asker(found.channel, found.user, direct=found.direct)
+        made = invoking.question(found, task, text, asker, only_asker=False)
+        settings = await self._taking.settings(made.place.channel_id)
+        private = not found.direct and (found.private or settings.ephemeral or found.name == invoking.FACT_CHECK)
+        return invoking.question(found, task, text, asker, only_asker=True) if private else made
+
+    async def refusal(self, found: Invoked) -> str:
+        """Return why somebody is not answered at all; empty where they are."""
+        if not self._ours(found) and not self._settings.user_install:
+            return say("discord_not_here", found.locale)
+        if await self._taking.places.denied(found.user, found.roles, direct=not self._ours(found) or found.direct):
+            return say("discord_denied", found.locale)
+        if found.channel.is_thread and not found.channel.parent:
+            return say("discord_not_here", found.locale)
+        return ""
+
+    async def ticket_of(self, found: Invoked) -> int | None:
+        """Return the ticket that the message of a context menu answers; None where it answers none."""
+        try:
+            channel = await self._taking.places.channel(found.channel.id, found.guild)
+        except (PlatformError, TimeoutError):
+            channel = found.channel
+        where = channel.parent if channel.is_thread else channel.id
+        row = await self._app.queue.by_message(f"discord:{found.guild}/{where}", found.target)
+        return row.ticket if row and found.target in row.posted else None
+
+    def _ours(self, found: Invoked) -> bool:
+        return found.direct or (found.installed and self._taking.places.listed(found.guild))

@@ -1,0 +1,91 @@
+"""What `footnote doctor` looks at of Discord: whether it takes the token, which intents it gives, where we may be."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bot.discord.needs import ADMINISTRATOR, CONTENT_FLAGS, PERMISSIONS, invitation
+from bot.discord_settings import DiscordSettings
+from bot.doctoring.checks import Finding, Scene
+from bot.platform import CannotPost, PlatformError
+
+Json = Mapping[str, Any]
+
+_TOKEN = "Copy the bot token anew from the application's page, under Bot, to DISCORD_TOKEN."  # noqa: S105
+_AWAY = "See whether this machine reaches discord.com, then try again."
+_INTENT = "Turn on Message Content Intent on the application's page, under Bot; or set message_content = false."
+_UNUSED = "Set [discord] message_content = true, or turn the intent off on the application's page, under Bot."
+_NO_SERVER = "Name your server's id in [discord] servers: right-click it with Developer Mode on, then Copy Server ID."
+_ENDPOINT = (
+    "Empty the Interactions Endpoint URL on the application's page: what people invoke goes there, not to us."
+)
+
+
+async def discord(scene: Scene) -> Sequence[Finding]:
+    """Whether Discord takes the token, and whether the bot may do there all that is needed."""
+    settings = scene.settings.discord
+    if not settings.configured:
+        return ()
+    import aiohttp
+
+    from bot.discord.calling import Calling
+    from bot.discord.pacing import Pacing
+    from bot.discord.routes import APPLICATION, ME
+
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        call = Calling(session, settings.token.get_secret_value(), settings.api_url, Pacing())
+        try:
+            application, user = await call(APPLICATION), await call(ME)
+            servers = [found for guild in settings.servers for found in await _server(call, guild, str(user["id"]))]
+        except CannotPost as error:
+            return (Finding("fail", f"Discord: the bot token is refused. {error}", _TOKEN),)
+        except PlatformError as error:
+            return (Finding("fail", f"Discord: it cannot be reached. {error}", _AWAY),)
+    return (*_application(settings, application, user), *_listed(settings, application), *servers)
+
+
+def _application(settings: DiscordSettings, application: Json, user: Json) -> Iterator[Finding]:
+    yield Finding("ok", f"Discord: the bot is {user.get('username')} (application {application.get('id')}).")
+    given = bool(int(application.get("flags") or 0) & CONTENT_FLAGS)
+    if settings.message_content and not given:
+        yield Finding("fail", "Discord: the intent Message Content is wanted and was not given.", _INTENT)
+    elif given and not settings.message_content:
+        yield Finding("warn", "Discord: the intent Message Content was given and is not used.", _UNUSED)
+    else:
+        reads = "it reads all messages" if given else "it reads DMs, mentions, replies and commands"
+        yield Finding("ok", f"Discord: {reads}.")
+    if application.get("interactions_endpoint_url"):
+        yield Finding("fail", "Discord: commands and buttons are sent to another address.", _ENDPOINT)
+
+
+def _listed(settings: DiscordSettings, application: Json) -> Iterator[Finding]:
+    if not settings.servers:
+        hint = f"{_NO_SERVER} Invite the bot: {invitation(str(application.get('id')))}"
+        yield Finding("warn", "Discord: no server is named, so nothing is answered but DMs.", hint)
+
+
+async def _server(call: Any, guild: str, user: str) -> Sequence[Finding]:
+    """Look at one server. Raises `PlatformError` where Discord is away."""
+    from bot.discord.refusals import Refused
+    from bot.discord.routes import GUILD, MEMBER, ROLES
+
+    try:
+        found, member = await call(GUILD, guild=guild), await call(MEMBER, guild=guild, user=user)
+        roles = await call(ROLES, guild=guild)
+    except Refused:
+        hint = "Invite it by the link under Installation on the application's page, or take the server out of servers."
+        return (Finding("fail", f"Discord: the bot is not in the server {guild}.", hint),)
+    return tuple(rights(str(found.get("name")), guild, member, roles))
+
+
+def rights(name: str, guild: str, member: Json, roles: Sequence[Json]) -> Iterator[Finding]:
+    """Tell what the bot's roles in a server do not allow; channels may allow or forbid more. Pure."""
+    held = {guild, *map(str, member.get("roles") or ())}
+    given = 0
+    for role in roles:
+        given |= int(role.get("permissions") or 0) if str(role.get("id")) in held else 0
+    lacking = [(what, why) for what, (bit, why) in PERMISSIONS.items() if not given & (bit | ADMINISTRATOR)]
+    for what, why in lacking:
+        hint = f"With it, it {why}. Give it to the bot's role: Server Settings, Roles."
+        yield Finding("fail", f"Discord: the permission {what} was not given in {name}.", hint)
+    if not lacking:
+        yield Finding("ok", f"Discord: it may answer in {name} (discord:{guild}).")

@@ -1,0 +1,234 @@
+"""What happens in Discord is handed to the desk: which message is a question, and what an edit or a deletion means.
+
+A message's channel decides by the settings of the channel that a thread is in. What stands in servers that are not the
+team's own is left alone.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from weakref import WeakValueDictionary
+
+from bot.access import Asker
+from bot.app import App
+from bot.channel_settings import ChannelSettings, by_file
+from bot.cooldown import Cooldown
+from bot.desk.desk import Desk
+from bot.desk.reading_here import settings_of
+from bot.desk.types import Place, Question, Taken
+from bot.discord import reading
+from bot.discord.happening import Channel, Erased, Rewritten, Us, Written
+from bot.discord.places import Places
+from bot.platform import PlatformError
+from bot.tasks import Tasks
+from bot.words import say
+from storage.errors import StorageError
+from storage.language.detect import detect
+
+log = logging.getLogger(__name__)
+
+NO_WORDS = "hello"
+"""What somebody says who mentions us and says nothing else."""
+_TEXT = frozenset({0, 5})
+"""Channels of which a message may get a thread."""
+_READ = 2_000
+
+
+@dataclass(slots=True)
+class Outlet:
+    """What the platform does for whoever takes questions; it is made after them."""
+
+    tell: Callable[[Question, str], Awaitable[None]]
+    deleted_by_us: Callable[[str], bool]
+
+
+class Taking:
+    """Takes questions."""
+
+    outlet: Outlet
+
+    def __init__(self, app: App, desk: Desk, us: Us, places: Places, tasks: Tasks, cooldown: Cooldown) -> None:
+        """Take what is opened, the desk, who we are, what is known, what keeps longer work, and who has to wait."""
+        self._app, self._desk, self._us, self.places, self._tasks = app, desk, us, places, tasks
+        self.cooldown = cooldown
+        self._strange = set[str]()
+        self._lines = WeakValueDictionary[str, asyncio.Lock]()
+
+    async def take(self, written: Written) -> Taken | None:
+        """Take a message, if it is a question. Raises `StorageError` where that cannot be told.
+
+        What happens in one channel is taken in the order in which it arrives, whichever is looked up faster.
+        """
+        async with self._line(written.channel):
+            return await self._take(written)
+
+    async def question(self, written: Written) -> Question | None:
+        """Return the question that a message is; None where it is none to us.
+
+        Asked are we in a DM, by a mention, by a reply to us, and in a thread that we take part in by whatever is not
+        said to another. Where a channel wants every question answered, what is written to all of it, and what begins
+        a post of a forum, is one that nobody asked us.
+
+        Raises:
+            StorageError: What was asked there before cannot be looked up.
+        """
+        if written.guild and not self._ours(written.guild):
+            return None
+        channel = await self._channel(written.channel, written.guild)
+        if channel is None:
+            return None
+        roles = self.places.our_roles(written.guild)
+        addressed = reading.addresses(written, self._us, roles)
+        place, conversation = await self._placed(written, channel)
+        settings = await self._settings(place.channel_id)
+        unasked = not addressed and (not channel.is_thread or not await self._desk.joined(conversation))
+        if not addressed and not self._overheard(written, channel, settings, unasked=unasked):
+            return None
+        if await self.places.denied(written.user, written.roles, direct=not written.guild):
+            return None
+        text = reading.said(written.raw, self._us, {**self.places.names, **written.names}, roles)
+        if not text and not (addressed and (written.raw.strip() or not written.guild)):
+            return None
+        asker = await self.places.asker(channel, written.user, direct=not written.guild)
+        text, only = text or NO_WORDS, settings.ephemeral and bool(written.guild)
+        return _question(written, text, asker, place, conversation, only_asker=only, unasked=unasked)
+
+    async def rewritten(self, event: Rewritten) -> None:
+        """Have an edited question answered anew. Raises `StorageError`."""
+        now = event.now
+        async with self._line(now.channel):
+            pass  # what is just being taken is known then
+        names, roles = {**self.places.names, **now.names}, self.places.our_roles(now.guild)
+        if text := reading.said(now.raw, self._us, names, roles):
+            await self._tasks.soon(self._desk.edited(now.key, text))
+
+    async def erased(self, event: Erased) -> None:
+        """Take back the answers to deleted questions, and what is left of answers that somebody deleted."""
+        async with self._line(event.channel):
+            pass
+        await self._tasks.soon(self._erased(event))
+
+    async def conversation(self, channel: Channel) -> str:
+        """Return the conversation that is held where somebody stands; the newest one in a channel itself."""
+        if not channel.guild:
+            return f"discord:/{channel.id}"
+        if channel.is_thread:
+            return await self._of_thread(f"discord:{channel.guild}/{channel.parent}", channel)
+        last = await self._app.queue.last(f"discord:{channel.guild}/{channel.id}")
+        return last.conversation if last else ""
+
+    async def settings(self, channel_id: str) -> ChannelSettings:
+        """Return what holds in a channel."""
+        return await self._settings(channel_id)
+
+    async def _take(self, written: Written) -> Taken | None:
+        question = await self.question(written)
+        if question is None:
+            return None
+        if left := self.cooldown.left(written.user, question.key):
+            if not question.unasked and self.cooldown.first_refusal(written.user):
+                self._tasks.spawn(self._told(question, cooling(left, detect(question.text[:_READ]))))
+            return None
+        if question.only_asker:
+            # Whoever wrote for all to see cannot be answered alone; a command can.
+            if not question.unasked:
+                self._tasks.spawn(self._told(question, say("discord_use_ask", detect(question.text[:_READ]))))
+            return None
+        self.cooldown.begin(written.user, question.key)
+        return await self._desk.take(question)
+
+    def _line(self, channel: str) -> asyncio.Lock:
+        return self._lines.setdefault(channel, asyncio.Lock())
+
+    def _ours(self, guild: str) -> bool:
+        if self.places.listed(guild):
+            return True
+        if guild not in self._strange:
+            self._strange.add(guild)
+            log.info("[discord] servers does not name the server %s: nothing is answered there", guild)
+        return False
+
+    async def _channel(self, number: str, guild: str) -> Channel | None:
+        try:
+            return await self.places.channel(number, guild)
+        except (PlatformError, TimeoutError) as error:
+            log.warning("it cannot be told what channel a message is in", extra={"cause": str(error)})
+            return None
+
+    def _overheard(self, written: Written, channel: Channel, settings: ChannelSettings, *, unasked: bool) -> bool:
+        """Return whether a message that is not to us may be answered all the same."""
+        if reading.to_another(written, self._us):
+            return False
+        begins = not channel.is_thread or channel.id == written.id
+        return not unasked or (begins and settings.answer == "every" and not written.edited)
+
+    async def _placed(self, written: Written, channel: Channel) -> tuple[Place, str]:
+        """Return where an answer goes, and the conversation that it belongs to."""
+        if not written.guild:
+            return Place("discord", "", written.channel), f"discord:/{written.channel}"
+        parent = channel.parent if channel.is_thread else channel.id
+        place = Place("discord", written.guild, parent, channel.id if channel.is_thread else "")
+        if channel.is_thread:
+            return place, await self._of_thread(place.channel_id, channel)
+        before = await self._app.queue.by_message(place.channel_id, written.replied) if written.replied else None
+        if before is None:
+            return place, f"{place.channel_id}/{written.replied or written.id}"
+        settings = await self._settings(place.channel_id)
+        opens = settings.threads == "long" and channel.kind in _TEXT and not settings.ephemeral
+        return (replace(place, thread=written.id) if opens else place), before.conversation
+
+    async def _of_thread(self, channel_id: str, thread: Channel) -> str:
+        """Return a thread's conversation: that of the message on which it was opened, which has its id."""
+        begun = await self._app.queue.by_message(channel_id, thread.id)
+        return begun.conversation if begun else f"discord:{thread.guild}/{thread.id}"
+
+    async def _settings(self, channel_id: str) -> ChannelSettings:
+        """Return what holds in a channel; where admins' changes cannot be read, what the file says."""
+        try:
+            return await settings_of(self._app, channel_id)
+        except StorageError:
+            # What cannot be read cannot be written: the desk will not keep the question, and tells.
+            return by_file(self._app.settings, channel_id)
+
+    async def _erased(self, event: Erased) -> None:
+        channel = await self._channel(event.channel, event.guild)
+        where = channel.parent if channel and channel.is_thread else event.channel
+        for one in event.ids:
+            row = await self._app.queue.by_message(f"discord:{event.guild}/{where}", one)
+            if row is None:
+                continue
+            if one not in row.posted:
+                await self._desk.deleted(row.key)
+            elif not self.outlet.deleted_by_us(one):
+                # Whoever may delete our message there; Discord does not say who it was.
+                by = Asker("discord", "channel", event.guild, where, moderates=True)
+                await self._desk.retract(row.ticket, by)
+
+    async def _told(self, question: Question, words: str) -> None:
+        try:
+            await self.outlet.tell(question, words)
+        except PlatformError as error:
+            log.warning("somebody who is not answered could not be told", extra={"cause": str(error)})
+
+
+def cooling(seconds: float, language: str) -> str:
+    """Return what somebody is told who has to wait; pure."""
+    return say("discord_cooldown", language, seconds=max(round(seconds), 1))
+
+
+def _question(
+    written: Written, text: str, asker: Asker, place: Place, conversation: str, *, only_asker: bool, unasked: bool
+) -> Question:
+    return Question(
+        written.key,
+        "ask",
+        text,
+        asker,
+        place,
+        conversation,
+        written.at,
+        message=written.id,
+        only_asker=only_asker,
+        unasked=unasked,
+    )
