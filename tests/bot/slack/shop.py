@@ -9,7 +9,7 @@ from typing import Any
 from bot.access import Asker
 from bot.desk.types import Place, Posted, Question
 from bot.platform import PlatformUnavailable
-from bot.showing.view import Action, Button, ClaimCard, ShownSentence, Source, View
+from bot.showing.view import View
 from bot.slack.calling import Calling, web_client
 from bot.slack.pacing import Pacing
 from bot.slack.platform import SlackPlatform
@@ -18,37 +18,7 @@ from tests.platforms.slack.clock import ManualClock
 from tests.platforms.slack.server import FakeSlack, serve
 from tests.platforms.slack.world import BOT_TOKEN
 
-SENTENCES = tuple(ShownSentence(f"Sentence {n} of the answer.", (n,), paragraph=n == 3) for n in range(1, 5))
-SOURCES = tuple(
-    Source(n, f"Page {n}", "Part", datetime(2026, 3, n, tzinfo=UTC), f"https://e.org/{n}") for n in range(1, 5)
-)
-STOP = (Button(Action.STOP, "Stop", 7),)
-BEGUN = View(7, "en", "Looking into it …", buttons=STOP)
-_QUOTE = Source(0, "Page 1", url="https://e.org/1", quote="<!here> *Open*.")
-_CLAIMS = (ClaimCard(1, "checking"), ClaimCard(2, "checking"))
-_CHECKED = (ClaimCard(1, "supported", "It is open.", ("Page 1",)), ClaimCard(2, "unknown"))
-WAY = (
-    BEGUN,
-    replace(BEGUN, status="Searching …"),
-    replace(BEGUN, status="Found …", quote=_QUOTE, quote_label="Meanwhile:"),
-    replace(BEGUN, status="Looking …", quote=_QUOTE, quote_label="Meanwhile:", claims=_CLAIMS),
-    replace(BEGUN, status="Checking …", claims=_CHECKED),
-    *(replace(BEGUN, status="Writing …", claims=_CHECKED, sentences=SENTENCES[:n]) for n in range(1, 5)),
-)
-"""What is shown of a turn, one after the other."""
-FINAL = View(
-    7,
-    "en",
-    collapsed="Statements checked: 2, confirmed: 1.",
-    sentences=SENTENCES,
-    left_out="1 of 5 statements was left out.",
-    sources=SOURCES,
-    buttons=tuple(Button(one, one.value, 7) for one in (Action.EVIDENCE, Action.UP, Action.DOWN, Action.RETRACT)),
-    done=True,
-)
 NOTHING = Posted()
-LONG = replace(FINAL, sentences=tuple(ShownSentence("word " * 150 + f"{n}.", (1 + n % 4,)) for n in range(16)))
-"""An answer that takes several messages."""
 
 
 @dataclass

@@ -20,7 +20,8 @@ from bot.platform import PlatformUnavailable
 from bot.slack.calling import Calling
 from bot.slack.pacing import Pacing
 from bot.slack.platform import SlackPlatform
-from tests.bot.slack.shop import FINAL, WAY, question
+from tests.bot.showing.moments import FINAL, WAY
+from tests.bot.slack.shop import question
 from tests.platforms.slack.rates import Rates
 
 

@@ -9,8 +9,9 @@ from bot.platform import CannotPost, PlatformUnavailable, PostGone
 from bot.showing.view import View
 from bot.slack.posting import ANSWER, mark
 from bot.slack.rendering import messages
+from tests.bot.showing.moments import BEGUN, FINAL, LONG, SENTENCES, WAY
 from tests.bot.slack.payloads import elements, people
-from tests.bot.slack.shop import BEGUN, FINAL, LONG, SENTENCES, WAY, Shop
+from tests.bot.slack.shop import Shop
 from tests.platforms.slack.faults import BROKEN, LIMITED, LOST, LOST_500, RESET, Fault, refused
 from tests.platforms.slack.world import Message
 
