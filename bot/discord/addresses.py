@@ -1,8 +1,8 @@
 """Where Discord is, told to discord.py from settings: a proxy, or a server of tests.
 
-discord.py keeps its addresses in class attributes, which is to say for the whole process. Here one client alone is told,
-by an HTTP client of its own; and what discord.py does about interactions, which goes round that client, by a context
-variable of its own: `answering_at`.
+discord.py keeps its addresses in class attributes, which is to say for the whole process. Here one client alone is
+told, by an HTTP client of its own; and what discord.py does about interactions, which goes round that client, by a
+context variable of its own: `answering_at`.
 """
 
 import copy

@@ -15,11 +15,23 @@ from tests.platforms.discord.world import BOT_TOKEN
 INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
 
 
+class _Hasty:
+    """What identifies at once: discord.py waits for five seconds, save at the very first time."""
+
+    async def before_identify_hook(self, _: int | None, *, initial: bool = False) -> None: ...
+
+
+class _Client(_Hasty, AddressedClient): ...
+
+
+class _Shards(_Hasty, AddressedShards): ...
+
+
 def client(fake: FakeDiscord, *, shards: int = 0, **options: Any) -> AddressedClient:
     """Return a client that does nothing yet."""
     given = {"intents": INTENTS, "guild_ready_timeout": 0.01, "api_url": fake.api, "gateway_url": fake.gateway.url}
     given |= {"allowed_mentions": discord.AllowedMentions.none(), **options}
-    return AddressedShards(shard_count=shards, **given) if shards else AddressedClient(**given)
+    return _Shards(shard_count=shards, **given) if shards else _Client(**given)
 
 
 @asynccontextmanager

@@ -91,6 +91,7 @@ class Gateway:
     async def close(self, code: int = 1001) -> None:
         """Close every connection with a code."""
         for link in list(self.links):
+            link.ended = True
             await link.socket.close(code=code)
 
     # A connection.
@@ -103,8 +104,7 @@ class Gateway:
         self.links.append(link)
         writing = asyncio.create_task(link.write(), name="fake-discord-gateway")
         try:
-            if request.query.get("v") != "10" or request.query.get("encoding") != "json":
-                raise Closed(4012, "Invalid API version")
+            _versioned(request)
             link.send({"op": 10, "d": {"heartbeat_interval": self.heartbeat_ms}})
             await self._listen(link)
         except Closed as closed:
@@ -205,13 +205,18 @@ class Gateway:
         for session in self.connected:
             if session.link is link:
                 session.link, session.until = None, self._clock.now() + limits.RESUME_SECONDS
-                if link.socket.close_code in {1000, 1001} and not link.deaf:
+                if link.socket.close_code in {1000, 1001} and not link.deaf and not link.ended:
                     del self.sessions[session.id]
         self._notify()
 
     def _forget(self) -> None:
         now = self._clock.now()
         self.sessions = {one.id: one for one in self.sessions.values() if one.until is None or now < one.until}
+
+
+def _versioned(request: web.Request) -> None:
+    if request.query.get("v") != "10" or request.query.get("encoding") != "json":
+        raise Closed(4012, "Invalid API version")
 
 
 def _payload(frame: Any) -> dict[str, Any]:

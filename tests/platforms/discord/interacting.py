@@ -45,9 +45,10 @@ def slash(discord: Any, name: str, options: Mapping[str, Any], *, focused: str =
     types = {one["name"]: one["type"] for one in known}
     missing = {one["name"] for one in known if one.get("required")} - set(options)
     assert focused or not missing, f"options are missing: {missing}"
-    given: list[dict[str, Any]] = [{"name": one, "type": types[one], "value": value} for one, value in options.items()]
-    for one in given:
-        one |= {"focused": True} if one["name"] == focused else {}
+    given: list[dict[str, Any]] = [
+        {"name": one, "type": types[one], "value": value, **({"focused": True} if one == focused else {})}
+        for one, value in options.items()
+    ]
     for part, kind in reversed(list(zip(within, kinds, strict=True))):
         given = [{"name": part, "type": kind, "options": given}]
     users = [str(value) for one, value in options.items() if types[one] == 6]

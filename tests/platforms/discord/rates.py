@@ -1,4 +1,4 @@
-"""Whether a request comes too soon: by route and channel, guild or webhook, and over all routes; on the server's clock."""
+"""Whether a request comes too soon: by route and channel, guild or webhook, and over all; on the server's clock."""
 
 from collections import defaultdict, deque
 from collections.abc import Mapping

@@ -9,7 +9,7 @@ Ben: @Footnote When was the lighthouse built?
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.platforms.discord.components import BUTTON, CONTAINER, INPUT, LABEL, ROW, SECTION, SEPARATOR, TEXT
@@ -67,10 +67,7 @@ def _lines(message: Message, world: World, indent: str) -> list[str]:
     root = world.messages.get((message.reference or {}).get("message_id", ""))
     to = f", to {_name(world, root.user)}" if root else ", to a deleted message" if message.reference else ""
     marks = " (only you see this)" if message.only else ""
-    body = said(message, world)
-    if message.edited is not None and not message.flags & LOADING:
-        body = [*body[:-1], f"{body[-1]} (edited)"] if body else ["(edited)"]
-    first, *rest = body or [""]
+    first, *rest = said(message, world) or [""]
     return [f"{indent}{name}{to}{marks}: {first}", *(f"{indent}  {line}" for line in rest)]
 
 
@@ -82,10 +79,12 @@ def said(message: Message, world: World) -> list[str]:
     """Return the lines of a message."""
     if message.flags & LOADING:
         return ["Footnote is thinking…"]
-    lines = _text(message.content, world).split("\n") if message.content else []
+    edited = " (edited)" if message.edited is not None else ""
+    lines = (_text(message.content, world) + edited).split("\n") if message.content else []
     for embed in message.embeds:
         lines += [f"| {embed[name]}" for name in ("title", "description") if embed.get(name)]
-    return lines + [line for one in message.components for line in _component(one, world)]
+    shown = [line for one in message.components for line in _component(one, world)]
+    return lines + ([*shown[:-1], shown[-1] + edited] if shown and not message.content else shown)
 
 
 def words(message: Message, world: World) -> str:
@@ -102,24 +101,18 @@ def modal(value: Mapping[str, Any], world: World) -> str:
 
 
 def _component(one: Mapping[str, Any], world: World, *, buttons: bool = True) -> list[str]:
-    within: Callable[[Any], list[str]] = lambda item: _component(item, world, buttons=buttons)  # noqa: E731
-    match one["type"]:
-        case kind if kind == TEXT:
-            return _text(one["content"], world).split("\n")
-        case kind if kind == CONTAINER:
-            return [line for item in one["components"] for line in within(item)]
-        case kind if kind == SECTION:
-            lines = [line for item in one["components"] for line in within(item)]
-            return [*lines, *(_row([one["accessory"]]) if buttons else [])]
-        case kind if kind == SEPARATOR:
-            return ["---"] if one.get("divider", True) else []
-        case kind if kind == LABEL:
-            more = [f"({one['description']})"] if one.get("description") else []
-            return [one["label"], *more, *_row([one["component"]])]
-        case kind if kind == ROW:
-            return _row(one["components"]) if buttons else []
-        case _:
-            return ["(media)"]
+    kind = one["type"]
+    if kind in {CONTAINER, SECTION}:
+        lines = [line for item in one["components"] for line in _component(item, world, buttons=buttons)]
+        return lines + (_row([one["accessory"]]) if buttons and kind == SECTION else [])
+    if kind == ROW:
+        return _row(one["components"]) if buttons else []
+    if kind == LABEL:
+        more = [f"({one['description']})"] if one.get("description") else []
+        return [one["label"], *more, *_row([one["component"]])]
+    if kind == SEPARATOR:
+        return ["---"] if one.get("divider", True) else []
+    return _text(one["content"], world).split("\n") if kind == TEXT else ["(media)"]
 
 
 def _row(items: list[dict[str, Any]]) -> list[str]:

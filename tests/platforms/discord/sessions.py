@@ -20,6 +20,8 @@ class Link:
         self.socket = socket
         self.deaf = False
         """Whether nothing is sent nor heard any more, as after a fault of the network."""
+        self.ended = False
+        """Whether it was the server that closed it."""
         self._out: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
     def send(self, payload: dict[str, Any]) -> None:

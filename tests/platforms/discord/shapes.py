@@ -61,7 +61,7 @@ def boolean(value: Any, path: Path) -> Iterator[Wrong]:
         yield Wrong(path, "BOOLEAN_TYPE_CONVERT", "Must be either true or false.")
 
 
-def anything(value: Any, path: Path) -> Iterator[Wrong]:
+def anything(_: Any, __: Path) -> Iterator[Wrong]:
     """Take whatever it is."""
     yield from ()
 

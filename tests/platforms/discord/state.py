@@ -40,8 +40,6 @@ class FakeDiscord:
     url: str = ""
     ack_seconds: float = limits.ACK_SECONDS
     token_seconds: float = limits.TOKEN_SECONDS
-    page: int = limits.PAGE
-    """How many messages a page of a history holds at most, whatever was asked for."""
     faults: dict[str, list[Fault]] = field(default_factory=lambda: defaultdict(list))
     """By a route's name how its next requests fail, one after the other."""
     received: list[Received] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What is in the fake Discord: people, guilds, channels, messages, interactions. Plain data, which the server changes."""
+"""What is in the fake Discord: people, guilds, channels, messages. Plain data, which the server changes."""
 
 import itertools
 from dataclasses import dataclass, field

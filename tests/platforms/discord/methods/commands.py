@@ -23,40 +23,11 @@ from tests.platforms.discord.world import APP
 
 _NAME = re.compile(r"[-_'\w]{1,32}")
 _LOCALES = frozenset(
-    [
-        "id",
-        "da",
-        "de",
-        "en-GB",
-        "en-US",
-        "es-ES",
-        "es-419",
-        "fr",
-        "hr",
-        "it",
-        "lt",
-        "hu",
-        "nl",
-        "no",
-        "pl",
-        "pt-BR",
-        "ro",
-        "fi",
-        "sv-SE",
-        "vi",
-        "tr",
-        "cs",
-        "el",
-        "bg",
-        "ru",
-        "uk",
-        "hi",
-        "th",
-        "zh-CN",
-        "ja",
-        "zh-TW",
+    {
+        *("id", "da", "de", "en-GB", "en-US", "es-ES", "es-419", "fr", "hr", "it", "lt", "hu", "nl", "no", "pl"),
+        *("pt-BR", "ro", "fi", "sv-SE", "vi", "tr", "cs", "el", "bg", "ru", "uk", "hi", "th", "zh-CN", "ja", "zh-TW"),
         "ko",
-    ]
+    }
 )
 
 
@@ -69,7 +40,7 @@ def _lower(value: Any, path: Path) -> Iterator[Wrong]:
 def _localized(check: Check) -> Check:
     def checking(value: Any, path: Path) -> Iterator[Wrong]:
         for locale, text in (value or {}).items():
-            yield from choice(*sorted(_LOCALES))(locale, (*path, locale))
+            yield from choice(*_LOCALES)(locale, (*path, locale))
             yield from check(text, (*path, locale))
 
     return checking
@@ -193,7 +164,7 @@ def forget(discord: Any, call: Call) -> Answer:
 
 _HERE = "/applications/{application}/commands"
 ROUTES = (
-    Route("overwrite_commands", "PUT", _HERE, overwrite, 2, 60),
+    Route("overwrite_commands", "PUT", _HERE, overwrite, 5, 20),
     Route("get_commands", "GET", _HERE, listed),
     Route("create_command", "POST", _HERE, upsert, 5, 20),
     Route("delete_command", "DELETE", _HERE + "/{command}", forget),

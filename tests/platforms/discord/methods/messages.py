@@ -118,7 +118,7 @@ def several(discord: Any, call: Call) -> Answer:
     if not readable(discord, channel):
         return Answer([])
     found = [one for one in discord.world.here(channel.id) if not one.only]
-    return Answer([discord.json(one) for one in reversed(_page(found, call.query, min(int(most), discord.page)))])
+    return Answer([discord.json(one) for one in reversed(_page(found, call.query, int(most)))])
 
 
 def _page(found: list[Message], query: Any, most: int) -> list[Message]:

@@ -28,7 +28,10 @@ _NAME = string(limits.THREAD_NAME, 1)
 _LIFE = {"auto_archive_duration": nullable(choice(60, 1440, 4320, 10080)), "rate_limit_per_user": nullable(integer())}
 _FROM = fields({"name": _NAME}, _LIFE)
 _WITHOUT = fields({"name": _NAME}, {**_LIFE, "type": choice(THREAD, PRIVATE_THREAD), "invitable": boolean})
-_POST = fields({"name": _NAME, "message": anything}, {**_LIFE, "applied_tags": nullable(several(anything, 5))})
+_POST = fields(
+    {"name": _NAME, "message": anything},
+    {**_LIFE, "type": choice(THREAD), "applied_tags": nullable(several(anything, 5))},
+)
 _CHANGE = fields({}, {**_LIFE, "name": _NAME, "archived": boolean, "locked": boolean, "invitable": boolean})
 
 

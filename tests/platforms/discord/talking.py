@@ -1,0 +1,96 @@
+"""A bot at the fake Discord that answers from three small pages, and what tests wait for there."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bot.app import App
+from bot.platform import Platform
+from tests.platforms.discord.joining import joined
+from tests.platforms.discord.seeing import modal
+from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.slack.clock import FastClock
+from tests.platforms.systems import Gated
+from tests.platforms.world import open_world
+
+WAITING = "[Stop]"
+THINKING = "Footnote is thinking"
+
+
+@dataclass
+class Talk:
+    """What goes on between people and the bot."""
+
+    discord: FakeDiscord
+    home: Path
+    system: Gated
+    stack: AsyncExitStack
+    app: App | None = None
+    platform: Platform | None = None
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def acts(self) -> Any:
+        return self.discord.acts
+
+    async def start(self, **settings: Any) -> Platform:
+        """Start the bot, with other settings if any are given."""
+        self.kept |= settings
+        self.app = self.system.answering(self.stack.enter_context(open_world(self.home, **self.kept)))
+        self.platform = await self.stack.enter_async_context(joined(self.app, self.discord))
+        return self.platform
+
+    async def stop(self) -> None:
+        """Shut it down."""
+        await self.stack.aclose()
+
+    def sees(self, channel: str = "201", *, by: str = "101") -> str:
+        """Return what somebody sees of a channel."""
+        return self.discord.seen(channel, by=by)
+
+    async def until(self, *words: str, channel: str = "201", by: str = "101") -> str:
+        """Wait until somebody sees all of these words, and nothing is under way."""
+
+        def there() -> bool:
+            seen = self.sees(channel, by=by)
+            return all(one in seen for one in words) and WAITING not in seen and THINKING not in seen
+
+        await self.discord.until(there)
+        return self.sees(channel, by=by)
+
+    async def done(self, count: int) -> None:
+        """Wait until so many questions were taken and all are done with."""
+        await self.eventually_async(count)
+
+    async def eventually_async(self, count: int) -> None:
+        assert self.app
+        async with asyncio.timeout(4):
+            while True:
+                rows = [await self.app.queue.get(ticket) for ticket in range(1, count + 1)]
+                if all(row and row.state == "done" for row in rows):
+                    return
+                await asyncio.sleep(0.005)
+
+    async def modal(self, *words: str, user: str = "101") -> str:
+        """Wait until somebody has a modal open that says all of these words, and return what it says."""
+
+        def shown() -> str:
+            opened = self.discord.modals.get(user)
+            return modal(opened.modal, self.discord.world) if opened and opened.modal else ""
+
+        await self.discord.until(lambda: shown() and all(one in shown() for one in words))
+        return shown()
+
+
+@asynccontextmanager
+async def talking(home: Path, filled: Path, times: float = 8) -> AsyncIterator[Talk]:
+    """Serve a Discord, whose time passes so many times as fast, and a home to start the bot in."""
+    shutil.copytree(filled, home)
+    async with serve(clock=FastClock(times), leisure=times) as discord:
+        async with AsyncExitStack() as stack:
+            yield Talk(discord, home, Gated(), stack)
+        assert discord.errors == []
