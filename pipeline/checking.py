@@ -13,14 +13,14 @@ from pipeline.errors import NotAClaim
 from pipeline.findings import sentences_of
 from pipeline.kit import Kit
 from pipeline.parsing.verdict import Verification
-from pipeline.stages.verifying import passages_of, verification_of
+from pipeline.stages.verifying import NOTHING, ids_of, verification_of
 from pipeline.support.likeness import closest
 from pipeline.supporting import LONGEST
 from pipeline.types import CitedSentence, ClaimChecked, Conversation, Status, Support
 from storage.language.scripts import is_unspaced
 from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms, content_words, words
-from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Verdict
+from storage.types import CheckedClaim, Claim, Evidence, Hit, Reason, SearchQuery, Verdict
 
 CONSIDERED = 5
 """How many of the passages found a claim is held against."""
@@ -30,7 +30,6 @@ _TELLING = 2
 """How many words a statement has at least that tell something: what it is about, and what it says of that."""
 _QUESTION_MARKS = "?？؟"
 _QUOTED = re.compile("“([^“”]+)”")
-_NOTHING = "nothing was found to hold it against"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +39,10 @@ class Judged:
     verdict: Verdict
     reasoning: str
     evidence: tuple[Evidence, ...] = ()
+    """Those that the verdict stands on."""
+    nearest: tuple[Evidence, ...] = ()
+    """Those that come nearest, where it stands on none."""
+    because: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +102,18 @@ def judged(alone: Sequence[Held], together: Held) -> Judged:
     supporting = [alone[place] for place in holding if not _outdone(alone, place)]
     against = [held for held in alone if held.support.contradicted]
     if supporting:
-        return _despite(Judged(Verdict.SUPPORTS, _why(supporting[0]), _shown(supporting)), against)
+        return _despite(_found(Verdict.SUPPORTS, supporting), against)
     if against:
-        return Judged(Verdict.REFUTES, _why(against[0]), _shown(against))
+        return _found(Verdict.REFUTES, against)
     scattered = "no single passage says all of it; together, " if together.support.holds else ""
-    return Judged(Verdict.NOT_ENOUGH_INFO, scattered + _why(together), together.nearest)
+    because = (Reason("scattered"),) if scattered else together.support.because
+    return Judged(Verdict.NOT_ENOUGH_INFO, scattered + _why(together), nearest=together.nearest, because=because)
+
+
+def _found(verdict: Verdict, held: Sequence[Held]) -> Judged:
+    """Return a verdict with the first passage's reasons, and the nearest sentence of each of several."""
+    shown = tuple(one.nearest[0] for one in held)[:SHOWN] if len(held) > 1 else held[0].nearest
+    return Judged(verdict, _why(held[0]), shown, because=held[0].support.because)
 
 
 def _outdone(alone: Sequence[Held], place: int) -> bool:
@@ -122,7 +132,8 @@ def _despite(found: Judged, against: Sequence[Held]) -> Judged:
     other = _differing(against[0])
     reasoning = f"{found.reasoning}; yet a passage of “{other.document.title}” differs: {_why(against[0])}"
     shown = [one for one in found.evidence if one != other][: SHOWN - 1]
-    return replace(found, reasoning=reasoning, evidence=(*shown, other))
+    because = (*found.because, Reason("differs", (other.document.title,)), *against[0].support.because)
+    return replace(found, reasoning=reasoning, evidence=(*shown, other), because=because)
 
 
 def _differing(held: Held) -> Evidence:
@@ -149,14 +160,19 @@ async def verdict_on(talk: Conversation, kit: Kit, judge: Judge) -> Judged:
     """Hold the conversation's last turn, one statement, against what is found for it. Raises any `PipelineError`."""
     hits = await kit.search(SearchQuery(talk.question.text), kit.limits.passages)
     readable = [hit for hit in hits if sentences_of([hit])][:CONSIDERED]
-    return await judge(talk, readable, kit) if readable else Judged(Verdict.NOT_ENOUGH_INFO, _NOTHING)
+    return await judge(talk, readable, kit) if readable else _NOTHING
+
+
+_NOTHING = Judged(Verdict.NOT_ENOUGH_INFO, NOTHING, because=(Reason("nothing"),))
 
 
 async def told(claim: str, verdict: Judged, kit: Kit) -> Status:
     """Tell a verdict, and say the sentences that it rests on through the gate."""
-    ids = tuple(passage.id for passage in passages_of(verdict.evidence))
-    kit.tell(ClaimChecked(CheckedClaim(Claim(claim, origin="user"), verdict.verdict, ids, verdict.reasoning)))
-    said = [await kit.say(CitedSentence(one.text, (one,))) for one in verdict.evidence]
+    named, others = ids_of(verdict.evidence), ids_of(verdict.nearest)
+    stated = Claim(claim, origin="user")
+    kit.tell(ClaimChecked(CheckedClaim(stated, verdict.verdict, named, verdict.reasoning, others, verdict.because)))
+    shown = (*verdict.evidence, *verdict.nearest)
+    said = [await kit.say(CitedSentence(one.text, (one,))) for one in shown]
     return Status.ANSWERED if any(said) else Status.ABSTAINED
 
 
@@ -172,9 +188,16 @@ async def judged_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> 
     claim, sentences = talk.question.text, sentences_of(hits)
     found = await verification_of(claim, sentences, talk, kit.ask, student=kit.limits.student)
     named = tuple(sentences[number - 1] for number in found.sentences)
+    because: tuple[Reason, ...] = ()
     if found.verdict is Verdict.SUPPORTS:
-        found = overruled(found, await kit.supports(claim, named))
-    return Judged(found.verdict, found.reasoning, named[:SHOWN] or _nearest(claim, sentences))
+        support = await kit.supports(claim, named)
+        ruled = overruled(found, support)
+        because = () if ruled is found else (Reason("overruled"), *support.because)
+        found = ruled
+    shown = named[:SHOWN] or _nearest(claim, sentences)
+    settled = bool(named) and found.verdict is not Verdict.NOT_ENOUGH_INFO
+    evidence, nearest = (shown, ()) if settled else ((), shown)
+    return Judged(found.verdict, found.reasoning, evidence, nearest, because)
 
 
 async def _held(claim: str, hits: Sequence[Hit], kit: Kit) -> Held:
@@ -197,8 +220,3 @@ def _nearest(claim: str, sentences: Sequence[Evidence]) -> tuple[Evidence, ...]:
 
 def _why(held: Held) -> str:
     return "; ".join(held.support.reasons)
-
-
-def _shown(held: Sequence[Held]) -> tuple[Evidence, ...]:
-    """Return the nearest sentence of each of several passages."""
-    return tuple(one.nearest[0] for one in held)[:SHOWN] if len(held) > 1 else held[0].nearest

@@ -65,7 +65,8 @@ class Gate:
         reasons = "; ".join(support.reasons)
         claim = Claim(sentence.text, origin="retrieved")
         cited = tuple(dict.fromkeys(evidence.passage.id for evidence in sentence.evidence))
-        checked = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons) if support.holds else None
+        held = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons, because=support.because)
+        checked = held if support.holds else None
         if self._verify and (support.doubtful or support.appealable):
             return await self._appeal(sentence, self._verify, reasons, checked)
         if checked:

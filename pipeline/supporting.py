@@ -18,7 +18,7 @@ from pipeline.support.signs import signs
 from pipeline.support.states import Read
 from pipeline.types import Support
 from storage.language.words import content_terms
-from storage.types import Evidence, Passage
+from storage.types import Evidence, Passage, Reason
 
 Strictness = Literal["loose", "normal", "strict"]
 """How sure the scorer must be. Each level's price is printed by `footnote evaluate train`."""
@@ -47,12 +47,14 @@ class Checker:
         passages = tuple({piece.passage.id: piece.passage for piece in evidence}.values())
         unread = _unreadable(sentence, passages)
         if unread:
-            return Support(0.0, holds=False, reasons=(unread,))
+            return Support(0.0, holds=False, reasons=(unread,), because=(Reason("unreadable"),))
         verbatim = stands_verbatim(sentence, passages)
         if verbatim:
-            return Support(1.0, holds=True, reasons=(f"stands verbatim in passage {verbatim}",))
+            said = (f"stands verbatim in passage {verbatim}",)
+            return Support(1.0, holds=True, reasons=said, because=(Reason("verbatim"),))
         if len(set(content_terms(sentence))) < LEAST_SAID:
-            return Support(0.0, holds=False, reasons=("it says too little to be supported by anything",))
+            little = ("it says too little to be supported by anything",)
+            return Support(0.0, holds=False, reasons=little, because=(Reason("says_little"),))
         found = await examined(sentence, evidence, self.read, names=self.names)
         levels = self.scorer.thresholds
         return decided(found, self.scorer.score(found.signs), levels[self.strictness], sure=levels["strict"])
@@ -91,21 +93,26 @@ async def examined(sentence: str, evidence: Sequence[Evidence], read: Read, *, n
 
 def decided(examined: Examined, score: float, threshold: float, *, sure: float) -> Support:
     """Join what the rules found with the score: below `threshold` it fails, below `sure` it holds in doubt. Pure."""
-    nearest = (f"nearest is “{examined.nearest}”",) if examined.nearest else ()
+    said = (examined.nearest,) if examined.nearest else ()
+    nearest = tuple(f"nearest is “{one}”" for one in said)
     if examined.against:
         contradicted = any(one.outcome is Outcome.CONTRADICTED for one in examined.against)
-        return Support(score, holds=False, reasons=_reasons(examined.against), contradicted=contradicted)
+        why = tuple(dict.fromkeys(one.because for one in examined.against))
+        return Support(score, holds=False, reasons=_reasons(examined.against), contradicted=contradicted, because=why)
     if score < threshold:
         reason = f"too little of its meaning stands in the passages ({score:.2f}, needed {threshold:.2f})"
-        return Support(score, holds=False, reasons=(reason, *nearest), appealable=True)
-    return Support(score, holds=True, reasons=(*_reasons(examined.found), *nearest), doubtful=score < sure)
+        why = (Reason("not_said"), *(Reason("nearest", (one,)) for one in said))
+        return Support(score, holds=False, reasons=(reason, *nearest), appealable=True, because=why)
+    reasons = (*_reasons(examined.found), *nearest)
+    return Support(score, holds=True, reasons=reasons, doubtful=score < sure, because=(Reason("said", said),))
 
 
 async def verbatim(sentence: str, evidence: Sequence[Evidence]) -> Support:
     """Hold for what stands word for word and for nothing else: the check of those who only quote."""
     found = stands_verbatim(sentence, [piece.passage for piece in evidence])
     reason = f"stands verbatim in passage {found}" if found else "does not stand verbatim in the passages it cites"
-    return Support(float(bool(found)), holds=bool(found), reasons=(reason,))
+    because = Reason("verbatim" if found else "not_verbatim")
+    return Support(float(bool(found)), holds=bool(found), reasons=(reason,), because=(because,))
 
 
 def stands_verbatim(sentence: str, passages: Sequence[Passage]) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from storage.types import CheckedClaim, Citation, Evidence, Hit
+from storage.types import CheckedClaim, Citation, Evidence, Hit, Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,8 @@ class Support:
     """The passages say something else in the place of a part of it."""
     doubtful: bool = False
     """It holds, but not by so much that a model, where there is one, need not be asked."""
+    because: tuple[Reason, ...] = ()
+    """What of the reasons matters to who only reads: without ids and scores, for any language."""
 
 
 @dataclass(frozen=True, slots=True)

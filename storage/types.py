@@ -114,13 +114,28 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Reason:
+    """A part of why a rule came to a verdict, which can be said in any language."""
+
+    kind: str
+    """What it is, such as `verbatim` or `contradicted`."""
+    facts: tuple[str, ...] = ()
+    """What was quoted, in the order in which the kind names it."""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedClaim:
-    """A claim with its verdict, the ids of the passages it was held against, and why."""
+    """A claim with its verdict, what that stands on, and why."""
 
     claim: Claim
     verdict: Verdict
     evidence: tuple[str, ...] = ()
+    """The ids of the passages that the verdict stands on: none where too little is known."""
     reasoning: str = ""
+    looked_at: tuple[str, ...] = ()
+    """The ids of the other passages that it was held against, nearest first."""
+    because: tuple[Reason, ...] = ()
+    """The same as `reasoning`, where rules decided; empty where a model did."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from pipeline.parsing.verdict import Verification
 from pipeline.stages.looking_up import retrieve
 from pipeline.stages.scene import Scene
 from pipeline.stages.together import those_that_work
-from pipeline.stages.verifying import verification_of
+from pipeline.stages.verifying import NOTHING, told_apart, verification_of
 from pipeline.types import ClaimChecked
-from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict
+from storage.types import CheckedClaim, Claim, Evidence, Reason, SearchQuery, Verdict
 
 LONGEST = 4_000
 """Characters of a generated reply that are read: a paragraph has fewer."""
@@ -56,26 +56,25 @@ async def verify(scene: Scene, claims: Sequence[TimedClaim], kit: Kit) -> tuple[
 async def _verified(scene: Scene, claim: TimedClaim, kit: Kit) -> tuple[Finding, ...]:
     hits = await retrieve(SearchQuery(claim.text, claim.time, unchecked=True), kit.limits.evidence, kit)
     sentences = sentences_of(hits)
-    passages = tuple(hit.passage.id for hit in hits)
 
-    def tell(verdict: Verdict, reasoning: str) -> None:
-        kit.tell(ClaimChecked(CheckedClaim(Claim(claim.text, origin="model"), verdict, passages, reasoning)))
+    def tell(found: Verification, *because: Reason) -> None:
+        named, others = told_apart(sentences, found)
+        stated = Claim(claim.text, origin="model")
+        kit.tell(ClaimChecked(CheckedClaim(stated, found.verdict, named, found.reasoning, others, because)))
 
+    if not sentences:
+        tell(Verification(Verdict.NOT_ENOUGH_INFO, reasoning=NOTHING), Reason("nothing"))
+        return ()
     try:
-        found = await _verification(scene, claim, sentences, kit)
+        found = await verification_of(claim.text, sentences, scene.talk, kit.ask, student=kit.limits.student)
     except PipelineError as error:
-        tell(Verdict.NOT_ENOUGH_INFO, f"it could not be verified: {error}")
+        reasoning = f"it could not be verified: {error}"
+        tell(Verification(Verdict.NOT_ENOUGH_INFO, reasoning=reasoning), Reason("unverified"))
         raise
-    tell(found.verdict, found.reasoning)
+    tell(found)
     if found.verdict is not Verdict.SUPPORTS:
         return ()
     return await _bound(claim.text, tuple(sentences[number - 1] for number in found.sentences), kit)
-
-
-async def _verification(scene: Scene, claim: TimedClaim, sentences: Sequence[Evidence], kit: Kit) -> Verification:
-    if not sentences:
-        return Verification(Verdict.NOT_ENOUGH_INFO, reasoning="nothing was found to hold it against")
-    return await verification_of(claim.text, sentences, scene.talk, kit.ask, student=kit.limits.student)
 
 
 async def _bound(claim: str, evidence: tuple[Evidence, ...], kit: Kit) -> tuple[Finding, ...]:

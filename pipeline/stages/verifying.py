@@ -7,7 +7,9 @@ from pipeline.kit import Ask
 from pipeline.parsing.verdict import Verification, verification
 from pipeline.saying import SecondOpinion
 from pipeline.types import Conversation
-from storage.types import CheckedClaim, Claim, Evidence, Passage
+from storage.types import CheckedClaim, Claim, Evidence, Verdict
+
+NOTHING = "nothing was found to hold it against"
 
 
 async def verification_of(
@@ -30,12 +32,19 @@ def second_opinion(ask: Ask, talk: Conversation, *, turns: int, student: bool = 
         if not sentences:
             return None
         found = await verification_of(sentence, sentences, seen, ask, student=student)
-        passages = tuple(passage.id for passage in passages_of(evidence))
-        return CheckedClaim(Claim(sentence, origin="retrieved"), found.verdict, passages, found.reasoning)
+        named, others = told_apart(sentences, found)
+        return CheckedClaim(Claim(sentence, origin="retrieved"), found.verdict, named, found.reasoning, others)
 
     return verify
 
 
-def passages_of(evidence: Iterable[Evidence]) -> tuple[Passage, ...]:
-    """Return the passages that evidence stands in, each once."""
-    return tuple({one.passage.id: one.passage for one in evidence}.values())
+def told_apart(sentences: Sequence[Evidence], found: Verification) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the ids of the passages that a verdict stands on, by the sentences it names, and those of the others."""
+    settled = found.verdict is not Verdict.NOT_ENOUGH_INFO
+    named = ids_of(sentences[number - 1] for number in found.sentences) if settled else ()
+    return named, tuple(one for one in ids_of(sentences) if one not in named)
+
+
+def ids_of(evidence: Iterable[Evidence]) -> tuple[str, ...]:
+    """Return the ids of the passages that evidence stands in, each once."""
+    return tuple(dict.fromkeys(one.passage.id for one in evidence))

@@ -19,6 +19,7 @@ from pipeline.support.reading import Reading, language_among, language_of, read_
 from pipeline.support.roles import exchanged, misdescribed
 from pipeline.support.tables import joined_rows
 from pipeline.support.units import same_kind, same_unit
+from storage.types import Reason
 
 
 class Kind(StrEnum):
@@ -63,6 +64,11 @@ class Finding:
         if self.outcome is Outcome.ABSENT:
             return f"no passage mentions “{self.said}”"
         return f"says “{self.said}”; the passage says “{self.instead}”"
+
+    @property
+    def because(self) -> Reason:
+        """The same, to be said in any language."""
+        return Reason(self.outcome.value, (self.said, self.instead) if self.instead else (self.said,))
 
 
 def findings(sentence: str, passages: Sequence[str], *, context: Sequence[str] = ()) -> tuple[Finding, ...]:

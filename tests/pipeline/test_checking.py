@@ -61,7 +61,8 @@ def test_what_passages_say_alone_and_together_makes_a_verdict(alone, together, v
     found = judged([held(support) for support in alone], held(together))
 
     assert (found.verdict, found.reasoning) == (verdict, reasoning)
-    assert found.evidence
+    assert bool(found.evidence) == (verdict is not Verdict.NOT_ENOUGH_INFO)
+    assert found.evidence or found.nearest
 
 
 @pytest.mark.parametrize(

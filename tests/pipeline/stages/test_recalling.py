@@ -6,11 +6,23 @@ from pipeline.kit import Limits
 from pipeline.parsing.claims import TimedClaim
 from pipeline.stages.recalling import verify
 from pipeline.stages.scene import Scene
+from pipeline.types import ClaimChecked
+from storage.types import CheckedClaim, Verdict
 from tests.pipeline.scripted import ScriptedLLM
 from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
 
 SAID = "The pier of Skarholm is made of oak."
 SUPPORTED = "Reasoning: Sentence 1 says so.\nSentences: 1\nVerdict: SUPPORTS"
+
+
+async def told(reply: str) -> CheckedClaim:
+    """Return what is told of a claim that is held against two pages, when the model replies so."""
+    talk = question("What is the pier of Skarholm made of?")
+    shelf = Shelf([hit(SAID, key="pier.md"), hit("The pier of Skarholm has a kiosk.", key="kiosk.md")])
+    stage = Stage(shelf, talk, Limits(), ScriptedLLM({"verify": reply}), reads_alike)
+    await verify(Scene(talk), [TimedClaim("The pier of Skarholm is of oak.")], stage.kit)
+    (checked,) = [event.checked for event in stage.events if isinstance(event, ClaimChecked)]
+    return checked
 
 
 async def found(claim: str) -> list[str]:
@@ -30,3 +42,19 @@ async def test_a_verified_claim_is_a_finding_in_its_own_words(claim: str) -> Non
 async def test_a_number_that_the_evidence_lacks_is_not_passed_on() -> None:
     """Though the model supports the claim: the sentences that it names stand in the claim's place."""
     assert await found("The pier of Skarholm was made of oak in 1921.") == [SAID]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.SUPPORTS, Verdict.REFUTES])
+async def test_a_verdict_stands_on_the_passages_of_the_sentences_it_names(verdict: Verdict) -> None:
+    """The others were looked at, and are kept as that."""
+    checked = await told(f"Reasoning: So it says.\nSentences: 1\nVerdict: {verdict}")
+
+    assert (len(checked.evidence), len(checked.looked_at)) == (1, 1)
+    assert set(checked.evidence).isdisjoint(checked.looked_at)
+
+
+async def test_too_little_stands_on_nothing() -> None:
+    """Whatever sentences are named."""
+    checked = await told("Reasoning: No sentence says so.\nSentences: 1\nVerdict: NOT ENOUGH INFO")
+
+    assert (checked.evidence, len(checked.looked_at)) == ((), 2)
