@@ -96,8 +96,6 @@ class FakeServer:
     """What clients made of everything that was ever posted or edited."""
     stumbles: dict[str, list[Stumble]] = field(default_factory=lambda: defaultdict(list))
     """By call how the next ones fail."""
-    finished: list[str] = field(default_factory=list)
-    """The keys of questions that a bot under test said it was done with."""
     unacked: dict[int, dict[str, Any]] = field(default_factory=dict)
     connected: list[web.WebSocketResponse] = field(default_factory=list)
 
@@ -223,9 +221,6 @@ class FakeServer:
         here = sorted((one for one in here if not cursor or one.id < cursor), key=lambda one: one.id, reverse=True)
         page = [{"id": one.id, "user": one.user, "text": one.plain} for one in here[:3]]
         return {"messages": page, "cursor": here[2].id if len(here) > 3 else ""}
-
-    def _do_finished(self, key: str) -> None:
-        self.finished.append(key)
 
     def _mine(self, message: str) -> Message:
         found = self.messages.get(message)

@@ -6,9 +6,17 @@ from types import MappingProxyType
 
 from tests.platforms.contract import HOUSES as FAKES
 from tests.platforms.contract import Street
+from tests.platforms.killing.scenes import FAKES as FAKE_SCENES
+from tests.platforms.killing.scenes import Scene
 from tests.platforms.slack.house import house
 from tests.platforms.slack.joining import joined
+from tests.platforms.slack.scenes import SCENES as SLACK_SCENES
 
 HOUSES: Mapping[str, Callable[[], AbstractAsyncContextManager[Street]]] = MappingProxyType(
     {**FAKES, "slack": house(joined), "slack over HTTP": house(joined, mode="http")}
 )
+
+SCENES: Mapping[str, Callable[[], AbstractAsyncContextManager[Scene]]] = MappingProxyType(
+    {**FAKE_SCENES, **SLACK_SCENES}
+)
+"""Where bots are killed."""

@@ -1,45 +1,27 @@
-"""The process that is killed: a real app and desk, and the fake platform's client.
-
-python -m tests.platforms.killing.child '{"home": "...", "url": "http://127.0.0.1:...", "point": ["put", "after", 1]}'
-"""
+"""The process that is killed: a real app and desk, and what connects it to a fake platform in the test's process."""
 
 import asyncio
-import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from tests.platforms.desks import opened_bot
-from tests.platforms.dialects import DIALECTS
-from tests.platforms.fake_platform import FakePlatform
-from tests.platforms.killing.fuses import Fuse, FusedPlatform, FusedWire, rigged
+from tests.platforms.killing.bots import BOTS
+from tests.platforms.killing.fuses import Fuse, Tell, rigged
 from tests.platforms.killing.lives import Life, parsed
-from tests.platforms.wire import wired
+from tests.platforms.systems import recite
 from tests.platforms.world import open_world
 
 
-async def live(life: Life) -> None:
+async def live(life: Life, tell: Tell) -> None:
     """Be a bot until killed."""
     fuse = Fuse(life.point)
-    dialect = DIALECTS[life.dialect]
-    if life.message:
-        dialect = dialect.smaller(life.message)
-    with open_world(Path(life.home)) as app:
-        async with wired(life.url) as wire:
-
-            async def finished(key: str) -> None:
-                await wire.call("finished", key=key)
-
-            traits = {"edits": life.edits, "reads_back": life.reads_back, "pace": life.pace}
-            platform = FakePlatform(dialect, FusedWire(wire, fuse), wire.url, wire.http, **traits)
-            fused: Any = FusedPlatform(platform, fuse)
-            async with opened_bot(rigged(app, fuse, finished), platform, at_desk=fused):
-                await asyncio.Event().wait()
+    with open_world(Path(life.home)) as opened:
+        systems = {"extractive": recite} if life.traits.get("recites") else {}
+        app = replace(opened, systems={**opened.systems, **systems})
+        linger = fuse.until_said if life.traits.get("lingers") else None
+        async with BOTS[life.bot](rigged(app, fuse, tell, linger), life, fuse, tell):
+            await asyncio.Event().wait()
 
 
-def main(line: str) -> None:
+def main(line: str, tell: Tell) -> None:
     """Live the life that a line of JSON tells."""
-    asyncio.run(live(parsed(line)))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+    asyncio.run(live(parsed(line), tell))

@@ -3,6 +3,7 @@
 They are passed where the real things are passed, and do nothing else.
 """
 
+import asyncio
 import os
 import signal
 from collections import Counter
@@ -18,6 +19,8 @@ from pipeline.types import CitedSentence, Conversation, Status
 from storage.types import LogEntry
 
 Moment = Literal["before", "after"]
+Tell = Callable[[str, str], None]
+"""Tells whoever let the process live a word and what there is to say."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,12 @@ class Fuse:
     seen: Counter[tuple[str, Moment]] = field(default_factory=Counter)
     final: bool = False
     """Whether the view that is being shown is the last of its question."""
+    said: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a sentence has been shown."""
+
+    async def until_said(self) -> None:
+        """Wait until a sentence has been shown."""
+        await self.said.wait()
 
     def at(self, name: str, moment: Moment) -> None:
         """Be somewhere, and perhaps die there."""
@@ -64,11 +73,11 @@ class Fuse:
 
 @dataclass(frozen=True)
 class FusedQueue:
-    """The queue; `finished` hears of every question that is done."""
+    """The queue; `tell` hears of every question that is done, and at the start of all that are not."""
 
     inner: Any
     fuse: Fuse
-    finished: Callable[[str], Awaitable[None]]
+    tell: Tell
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -86,7 +95,12 @@ class FusedQueue:
     async def finish(self, ticket: int, outcome: str) -> None:
         await self.fuse.around("finish", lambda: self.inner.finish(ticket, outcome))
         row = await self.inner.get(ticket)
-        await self.finished(row.key)
+        self.tell("finished", row.key)
+
+    async def open(self, *asked: Any, **facts: Any) -> Any:
+        rows = await self.inner.open(*asked, **facts)
+        self.tell("left", " ".join(row.key for row in rows))
+        return rows
 
 
 @dataclass(frozen=True)
@@ -136,24 +150,30 @@ class FusedPlatform:
 
     async def show(self, question: Question, view: View, posted: Posted) -> Posted:
         self.fuse.final = view.done
-        return await self.fuse.around("show", lambda: self.inner.show(question, view, posted))
+        shown = await self.fuse.around("show", lambda: self.inner.show(question, view, posted))
+        if view.sentences:
+            self.fuse.said.set()
+        return shown
 
 
-def fused(system: System, fuse: Fuse) -> System:
-    """Return a system that may die before it begins, and after each sentence."""
+def fused(system: System, fuse: Fuse, linger: Callable[[], Awaitable[None]] | None = None) -> System:
+    """Return a system that may die before it begins, and after each sentence, where it may linger."""
 
     async def answer(talk: Conversation, kit: Kit) -> Status:
         async def say(sentence: CitedSentence) -> bool:
-            return await fuse.around("say", lambda: kit.say(sentence))
+            said = await fuse.around("say", lambda: kit.say(sentence))
+            if linger and said:
+                await linger()
+            return said
 
         return await fuse.around("system", lambda: system(talk, replace(kit, say=say)))
 
     return answer
 
 
-def rigged(app: App, fuse: Fuse, finished: Callable[[str], Awaitable[None]]) -> App:
+def rigged(app: App, fuse: Fuse, tell: Tell, linger: Callable[[], Awaitable[None]] | None = None) -> App:
     """Return the app with a fuse in everything that is done in order."""
-    systems: Mapping[str, System] = {name: fused(system, fuse) for name, system in app.systems.items()}
-    queue: Any = FusedQueue(app.queue, fuse, finished)
+    systems: Mapping[str, System] = {name: fused(system, fuse, linger) for name, system in app.systems.items()}
+    queue: Any = FusedQueue(app.queue, fuse, tell)
     audit: Any = FusedAudit(app.audit, fuse)
     return replace(app, systems=systems, queue=queue, audit=audit)

@@ -1,7 +1,7 @@
 """Starts children fast: it has imported all that they need, and forks one for each connection to its socket.
 
 A connection tells a life in one line, and is told `pid N` when its child is born, and `end N` when it has ended: its
-exit code, or the negative signal that ended it.
+exit code, or the negative signal that ended it. Between the two the child itself tells what it likes, line by line.
 
     python -m tests.platforms.killing.nursery SOCKET
 """
@@ -18,13 +18,20 @@ import tantivy  # noqa: F401
 from tests.platforms.killing.child import main
 
 
-def _born(line: str) -> int:
+def _born(line: str, connection: socket.socket) -> int:
+    # Born when it is told so: what it tells itself comes after.
+    reading, writing = os.pipe()
     pid = os.fork()
     if pid:
+        connection.sendall(f"pid {pid}\n".encode())
+        os.close(reading)
+        os.close(writing)
         return pid
+    os.close(writing)
+    os.read(reading, 1)
     code = 1
     try:
-        main(line)
+        main(line, lambda word, what: connection.sendall(f"{word} {what}\n".encode()))
         code = 0
     except BaseException:  # noqa: BLE001 - what was forked must not go on as its parent
         traceback.print_exc()
@@ -42,14 +49,11 @@ def nurse(path: str) -> None:
         sys.stdout.flush()
         while True:
             connection, _ = listening.accept()
-            with connection, connection.makefile("rw") as told:
-                pid = _born(told.readline())
-                told.write(f"pid {pid}\n")
-                told.flush()
+            with connection, connection.makefile("r") as told:
+                pid = _born(told.readline(), connection)
                 _, status = os.waitpid(pid, 0)
                 with suppress(OSError):
-                    told.write(f"end {os.waitstatus_to_exitcode(status)}\n")
-                    told.flush()
+                    connection.sendall(f"end {os.waitstatus_to_exitcode(status)}\n".encode())
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """kill -9 at every step between a question and its answer; what stands there afterwards, once the bot is back."""
 
+import asyncio
+import re
 import shutil
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,67 +17,45 @@ from storage.database import open_database
 from storage.queue import DONE, Queue
 from storage.types import EntryKind, LogEntry, QueuedQuestion
 from storage.verifying import verify
-from tests.platforms.dialects import DISCORD, SLACK, Dialect
-from tests.platforms.fake_server import FakeServer, Message, serve
+from tests.platforms.contract import Read
+from tests.platforms.houses import SCENES
 from tests.platforms.killing.fuses import Point
-from tests.platforms.killing.lives import Life, Nursery, nursery
-from tests.platforms.world import ANSWERS, BUILT, HOST, MADE
+from tests.platforms.killing.lives import Nursery, nursery
+from tests.platforms.killing.scenes import Scene
+from tests.platforms.world import ANSWERS, BOOK, BUILT, HOST, MADE, RULES, fill
 
 
-@dataclass(frozen=True)
-class Kind:
-    """What can be done with the answer."""
-
-    dialect: Dialect = SLACK
-    edits: bool = True
-    reads_back: bool = True
-    only_asker: bool = False
-
-    @property
-    def traits(self) -> dict[str, Any]:
-        return {"dialect": self.dialect.name, "edits": self.edits, "reads_back": self.reads_back}
-
-    @property
-    def certain(self) -> bool:
-        """Whether it can always be known what stands there."""
-        return self.reads_back and not self.only_asker
+def both(*names: str) -> tuple[Point, ...]:
+    """Return the points before and after what is done the first time."""
+    return tuple(Point(name, moment) for name in names for moment in ("before", "after"))
 
 
-KINDS = {
-    "editable": Kind(),
-    "ephemeral": Kind(only_asker=True),
-    "unreadable": Kind(DISCORD, reads_back=False),
-}
-EVERYWHERE = (
-    Point("put", "before"),
-    Point("put", "after"),
-    Point("ack", "before"),
-    Point("ack", "after"),
-    Point("turn_opened", "before"),
-    Point("turn_opened", "after"),
+TAKEN = both("put", "ack")
+ANSWERED = (
+    *both("turn_opened"),
     Point("system", "before"),
-    Point("say", "before"),
-    Point("say", "after"),
+    *both("say"),
     Point("system", "after"),
-    Point("turn_closed", "before"),
-    Point("turn_closed", "after"),
-    Point("note turn_id", "before"),
-    Point("note turn_id", "after"),
-    Point("note sending", "before"),
-    Point("note sending", "after"),
-    Point("post", "before"),
-    Point("post", "after"),
-    Point("note posted", "before"),
-    Point("note posted", "after"),
-    Point("delivered", "before"),
-    Point("delivered", "after"),
-    Point("finish", "before"),
-    Point("finish", "after"),
+    *both("turn_closed", "note turn_id"),
 )
-EDITED = (Point("edit", "before"), Point("edit", "after"))
+SHOWN = both("note sending", "post", "note posted", "delivered", "finish")
+EVERYWHERE = (*TAKEN, *ANSWERED, *SHOWN)
+EDITED = both("edit")
+STREAMED = both("chat.appendStream", "chat.stopStream", "chat.update")
 DOUBTFUL = {"note sending", "post", "note posted"}
 """Where a crash leaves open whether something was posted."""
-CASES = [(kind, point) for kind in KINDS for point in (*EVERYWHERE, *(EDITED if kind != "ephemeral" else ()))]
+STEPS = {
+    "editable": (*EVERYWHERE, *EDITED),
+    "ephemeral": EVERYWHERE,
+    "unreadable": (*EVERYWHERE, *EDITED),
+    "slack, streamed": (*EVERYWHERE, *STREAMED),
+    "slack, updated": (*both("chat.postMessage", "chat.update"), *both("note posted"), Point("say", "after")),
+    # Slack does not come again with a command that was not taken, but tells whoever gave it.
+    "slack, private": (Point("put", "after"), Point("turn_closed", "after"), *SHOWN),
+    "slack over HTTP": (*TAKEN, *both("post")),
+    "slack over HTTP, private": (Point("put", "after"), *both("post")),
+}
+CASES = [(kind, point) for kind, points in STEPS.items() for point in points]
 
 
 @pytest.fixture(scope="module")
@@ -114,35 +93,52 @@ async def aftermath(home: Path, key: str) -> Aftermath:
         return Aftermath(row, await queue.open("nobody", datetime.now(UTC), sole=True), turns)
 
 
-def whole(messages: Sequence[Message], question: str) -> bool:
+def whole(messages: Sequence[Read]) -> bool:
     """Return whether these messages are a complete answer, and nothing else."""
-    text = "\n".join(message.plain for message in messages)
-    buttons = {name for message in messages for name, _ in message.buttons}
-    links = [link for message in messages for reading in message.read for link in reading.links]
-    said = text.count(ANSWERS[question]) == 1 and text.count("[1]") == 2
-    return said and links == [f"{HOST}light.md"] and "stop" not in buttons
+    text = "\n".join(message.text for message in messages)
+    return text.count(ANSWERS[BUILT]) == 1 and text.count("[1]") == 2 and not any(map(lost, messages))
 
 
-def lost(message: Message) -> bool:
+def all_rules(messages: Sequence[Read]) -> bool:
+    """Return whether these messages say every rule of the book once, in order, and nothing is under way."""
+    said = re.sub(r"\s+", " ", " ".join(message.text for message in messages))
+    once = all(said.count(rule) == 1 for rule in RULES)
+    return once and sorted(RULES, key=said.index) == list(RULES) and not any(map(lost, messages))
+
+
+def lost(message: Read) -> bool:
     """Return whether this says that an answer is under way: its id was lost, and nobody can ask for it."""
-    return "stop" in {name for name, _ in message.buttons}
+    return "stop" in message.buttons
 
 
-async def killed(
-    server: FakeServer, nurse: Nursery, home: Path, kind: Kind, point: Point, question: str, **more: Any
-) -> str:
-    """Ask, die at the point, come back, and do whatever is left to do. Returns the message that asked."""
-    asks = await server.say(question, only_asker=kind.only_asker)
-    life = Life(str(home), server.url, **kind.traits, **more)
-    async with nurse.child(replace(life, point=point)) as doomed:
+@dataclass(frozen=True)
+class After:
+    """Our messages, once everything is done, and how many were ever posted for other questions."""
+
+    asks: str
+    answers: Sequence[Read]
+    others: int
+
+
+async def killed(scene: Scene, nurse: Nursery, home: Path, point: Point, question: str = BUILT) -> After:
+    """Ask, die at the point, come back, and do whatever is left to do."""
+    life, street = scene.life(home), scene.street
+    async with nurse.child(replace(life, point=point), scene.heard) as doomed:
+        await doomed.until(lambda: "ready" in doomed.told)
+        asks = await scene.ask(question)
+        await scene.kills(doomed, point)
         assert await doomed.end() == -signal.SIGKILL, f"it never came {point}"
-    async with nurse.child(life):
-        await server.until(lambda it: not it.unacked)
-        await server.again(asks)
+    async with nurse.child(life, scene.heard) as child:
+        await child.until(lambda: "ready" in child.told)
+        await street.until(lambda: not street.pending)
+        if not scene.follows:
+            await child.until(lambda: child.over(scene.key(asks)))
+            return After(asks, street.answer(asks), 0)
+        await street.again(asks)
         # Questions of one conversation are answered one after another: when this is done, so is that before it.
-        after = await server.say(MADE, thread=asks, only_asker=kind.only_asker)
-        await server.until(lambda it: any(key.endswith(after) for key in it.finished))
-    return asks
+        after = await scene.ask(MADE, thread=asks)
+        await child.until(lambda: scene.key(after) in child.told["finished"])
+    return After(asks, street.answer(asks), len(street.answer(after)))
 
 
 @pytest.mark.parametrize(("kind", "point"), CASES, ids=[f"{kind}-{point}" for kind, point in CASES])
@@ -150,36 +146,31 @@ async def test_killed_at_any_step_it_answers_once(
     nurse: Nursery, filled: Path, tmp_path: Path, kind: str, point: Point
 ) -> None:
     """One whole answer; at most one, and the record says so, where nobody can tell what was posted."""
-    home, which = tmp_path / "home", KINDS[kind]
-    shutil.copytree(filled, home)
-    async with serve(which.dialect) as server:
-        asks = await killed(server, nurse, home, which, point, BUILT)
-        key = f"{which.dialect.name}:T1/C1/{asks}"
-        after = await aftermath(home, key)
-        answers = server.answers(asks)
+    home = Path(shutil.copytree(filled, tmp_path / "home"))
+    async with SCENES[kind]() as scene:
+        there = await killed(scene, nurse, home, point)
+        after = await aftermath(home, scene.key(there.asks))
 
     assert (after.row.state, after.left, after.row.handle) == (DONE, (), "")
     assert [finding for turn in after.turns for finding in verify(turn)] == []
     kinds = [{entry.kind for entry in turn} for turn in after.turns]
     assert all(EntryKind.TURN_CLOSED in kind for kind in kinds if EntryKind.TURN_OPENED in kind)
     assert after.delivered == [after.row.outcome]
+    posted = scene.posted - there.others
     if after.row.outcome == Outcome.DELIVERED:
-        final = [message for message in answers if not lost(message)]
-        assert whole(final, BUILT), server.shown(asks)
+        final = [message for message in there.answers if not lost(message)]
+        assert whole(final), there.answers
         assert len(final) == 1
-        assert server.posts[key] == len(answers) <= (1 if which.certain else 2)
+        assert posted == len(there.answers) <= (1 if scene.certain else 2)
     else:
         assert after.row.outcome == Outcome.UNCERTAIN
-        assert not which.certain
+        assert not scene.certain
         assert point.name in DOUBTFUL
-        assert server.posts[key] <= 1
-    assert server.refused == []
+        assert posted <= 1
+    assert set(scene.street.links) <= {f"{HOST}light.md", f"{HOST}pier.md"}
+    assert scene.street.pings == []
 
 
-SHORT = 160
-"""So short a message that an answer and its source need two."""
-SLOW = 1_000.0
-"""So slow a pace that nothing is shown between the first view and the last."""
 TWO = (
     Point("final post", "before"),
     Point("final post", "after"),
@@ -189,8 +180,8 @@ TWO = (
 )
 ONLY_TWO = (Point("final post", "before", 2), Point("final post", "after", 2), Point("delivered", "before"))
 FINAL = (*TWO, Point("final edit", "before"), Point("final edit", "after"))
-LONG = [*((kind, point) for kind in ("editable", "unreadable") for point in FINAL)]
-LONG += [("ephemeral", point) for point in ONLY_TWO]
+LONG = [*((kind, point) for kind in ("editable, short", "unreadable, short") for point in FINAL)]
+LONG += [("ephemeral, short", point) for point in ONLY_TWO]
 
 
 @pytest.mark.parametrize(("kind", "point"), LONG, ids=[f"{kind}-{point}" for kind, point in LONG])
@@ -198,20 +189,48 @@ async def test_killed_between_the_messages_of_a_long_answer_it_is_whole(
     nurse: Nursery, filled: Path, tmp_path: Path, kind: str, point: Point
 ) -> None:
     """None of them stands there twice; none is missing where it can be told what stands there."""
-    home, which = tmp_path / "home", KINDS[kind]
-    shutil.copytree(filled, home)
-    async with serve(which.dialect.smaller(SHORT)) as server:
-        asks = await killed(server, nurse, home, which, point, BUILT, message=SHORT, pace=SLOW)
-        key = f"{which.dialect.name}:T1/C1/{asks}"
-        after = await aftermath(home, key)
-        answers = server.answers(asks)
+    home = Path(shutil.copytree(filled, tmp_path / "home"))
+    async with SCENES[kind]() as scene:
+        there = await killed(scene, nurse, home, point)
+        after = await aftermath(home, scene.key(there.asks))
 
     assert (after.row.state, after.left) == (DONE, ())
     assert after.delivered == [after.row.outcome]
     if after.row.outcome == Outcome.DELIVERED:
-        assert whole(answers, BUILT), server.shown(asks)
-        assert server.posts[key] == len(answers) >= 2
+        assert whole(there.answers), there.answers
+        assert scene.posted - there.others == len(there.answers) >= 2
     else:
-        assert (after.row.outcome, which.certain) == (Outcome.UNCERTAIN, False)
-        assert len({answer.parts for answer in answers}) == len(answers)
-    assert server.refused == []
+        assert (after.row.outcome, scene.certain) == (Outcome.UNCERTAIN, False)
+        assert len({answer.text for answer in there.answers}) == len(there.answers)
+    assert scene.street.refused == []
+
+
+BETWEEN = (Point("final post", "after"), Point("note posted", "after", 2), Point("delivered", "before"))
+BOOKS = [
+    *(("slack, long", point) for point in (*BETWEEN, *both("final edit", "chat.stopStream"))),
+    *(("slack, long updated", point) for point in BETWEEN),
+]
+
+
+@pytest.fixture(scope="module")
+def library(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a home to copy, with a long book in it."""
+    home = Path(shutil.copytree(filled, tmp_path_factory.mktemp("library") / "home"))
+    asyncio.run(fill(home, BOOK))
+    return home
+
+
+@pytest.mark.parametrize(("kind", "point"), BOOKS, ids=[f"{kind}-{point}" for kind, point in BOOKS])
+async def test_killed_anywhere_in_a_book_all_of_it_stands_there_once(
+    nurse: Nursery, library: Path, tmp_path: Path, kind: str, point: Point
+) -> None:
+    """It takes several messages, however they come to be: by a live message, or by updates of the first."""
+    home = Path(shutil.copytree(library, tmp_path / "home"))
+    async with SCENES[kind]() as scene:
+        there = await killed(scene, nurse, home, point, "Which rules has the harbour book?")
+        after = await aftermath(home, scene.key(there.asks))
+
+    assert after.delivered == [after.row.outcome] == [Outcome.DELIVERED]
+    assert (after.row.state, after.left) == (DONE, ())
+    assert all_rules(there.answers), there.answers
+    assert scene.posted - there.others == len(there.answers) >= 2

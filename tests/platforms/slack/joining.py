@@ -1,7 +1,7 @@
 """A bot at the fake Slack as `footnote serve` puts it together, with the real bolt and SDK, over either transport."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
@@ -19,14 +19,18 @@ from bot.slack.transport import PATH
 from bot.slack.watching import Hearing
 from bot.slack_settings import SlackSettings
 from tests.platforms.desks import HASTY
-from tests.platforms.slack.server import FakeSlack
+from tests.platforms.slack.server import FakeSlack, Mode
 from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
 
 
 def configured(app: App, slack: FakeSlack) -> App:
     """Return the app with this Slack in its settings, as an operator would have it; what else is set there stays."""
-    mode = "socket" if slack.courier.transport is slack.sockets else "http"
-    given = {"mode": mode, "api_url": slack.api, "bot_token": BOT_TOKEN}
+    return configured_at(app, slack.api, "socket" if slack.courier.transport is slack.sockets else "http")
+
+
+def configured_at(app: App, api: str, mode: Mode) -> App:
+    """Return the app with the Slack at an address in its settings."""
+    given = {"mode": mode, "api_url": api, "bot_token": BOT_TOKEN}
     given |= {"app_token": APP_TOKEN} if mode == "socket" else {"signing_secret": SIGNING_SECRET}
     kept = {"admins": app.settings.slack.admins}
     settings = SlackSettings.model_validate({**kept, **given})
@@ -38,18 +42,50 @@ async def joined(
     app: App, slack: FakeSlack, *, clock: Clock = HASTY, hearing: Hearing | None = None
 ) -> AsyncIterator[Platform]:
     """Run a bot within the block. `hearing`: what watches its socket, by another clock than the fake's."""
-    app, platforms = configured(app, slack), dict[str, Platform]()
-    desk = open_desk(app, platforms, clock=clock)
     call = Calling(web_client(BOT_TOKEN, slack.api), Pacing(slack.clock.now, slack.clock.sleep))
+    hearing = hearing or Hearing(slack.clock.now, slack.clock.sleep)
+
+    def listens(address: str) -> None:
+        slack.requests.url = address
+
+    async with put_together(configured(app, slack), call, hearing, listens, clock=clock) as platform:
+        yield platform
+
+
+def _itself(platform: Platform) -> Platform:
+    return platform
+
+
+@asynccontextmanager
+async def put_together(
+    app: App,
+    call: Calling,
+    hearing: Hearing,
+    listens: Callable[[str], None],
+    *,
+    clock: Clock = HASTY,
+    at_desk: Callable[[Platform], Platform] = _itself,
+) -> AsyncIterator[Platform]:
+    """Run a bot within the block, by its parts.
+
+    Args:
+        app: What is opened, with a Slack in its settings.
+        call: The way to it.
+        hearing: What watches the socket.
+        listens: Is told where requests are taken, in the mode http.
+        clock: The desk's.
+        at_desk: Makes of the platform what the desk sees of it.
+    """
+    platforms = dict[str, Platform]()
+    desk = open_desk(app, platforms, clock=clock)
     async with AsyncExitStack() as stack:
-        hearing = hearing or Hearing(slack.clock.now, slack.clock.sleep)
         platform, routes = await stack.enter_async_context(composed(app, desk, call, hearing))
-        platforms["slack"] = platform
+        platforms["slack"] = at_desk(platform)
         await stack.enter_async_context(desk.running())
         if routes:
             application = http.application({}, redactor(()), routes)
             address = await stack.enter_async_context(http.listening(HttpSettings(port=0), application))
-            slack.requests.url = address + PATH
+            listens(address + PATH)
         await stack.enter_async_context(platform.connected())
         async with asyncio.timeout(4):
             while platform.ready:  # noqa: ASYNC110 - the bot tells nobody
