@@ -63,7 +63,7 @@ async def composed(app: App, desk: Desk, call: Calling, clock: Clock | None = No
         connected=gateway.connected,
         ready=gateway.ready,
         settled=answering.settled,
-        now=clock.now,
+        now=lambda: clock.now().timestamp(),
         zone=app.settings.zone,
     )
     taking.outlet = Outlet(platform.tell, platform.deleted_by_us)
