@@ -66,7 +66,7 @@ class Bot:
 
     def id(self, channel: int = 0) -> str:
         """Return a channel as settings name it."""
-        return f"{self.street.name}:T1/{self.street.channels[channel]}"
+        return f"{self.street.name}:{self.street.workspace}/{self.street.channels[channel]}"
 
     async def outcomes(self, row: QueuedQuestion) -> list[str]:
         """Return how a question was done with, as the record has it."""

@@ -16,7 +16,7 @@ from bot.platform import Platform
 from tests.platforms.desks import HASTY, opened_bot
 from tests.platforms.dialects import DISCORD, SLACK, Dialect
 from tests.platforms.fake_platform import client
-from tests.platforms.fake_server import BROKEN, LIMITED, LOST, FakeServer, serve
+from tests.platforms.fake_server import BROKEN, LIMITED, LOST, WORKSPACE, FakeServer, serve
 from tests.platforms.wire import wired
 
 Call = Literal["post", "edit", "delete", "find"]
@@ -40,6 +40,8 @@ class Street(Protocol):
 
     name: str
     """As in `Place.platform`."""
+    workspace: str
+    """Where the channels are, as settings name it."""
     people: tuple[str, str, str]
     """The ids of three people there."""
     channels: tuple[str, str, str]
@@ -121,6 +123,7 @@ class FakeStreet:
     people: tuple[str, str, str] = ("101", "102", "103")
     channels: tuple[str, str, str] = ("201", "202", "203")
     clock: Clock = HASTY
+    workspace: str = WORKSPACE
 
     @property
     def name(self) -> str:

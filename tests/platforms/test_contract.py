@@ -331,7 +331,7 @@ async def test_an_answer_that_somebody_removed_is_not_posted_again(bot: Bot) -> 
 async def test_only_those_who_are_named_in_settings_are_ever_called(bot: Bot) -> None:
     """Once, by whoever wants a person's help."""
     person = bot.street.people[2]
-    await bot.start(channel=[{"id": bot.id(), "ask": [f"{bot.street.name}:T1/{person}"]}])
+    await bot.start(channel=[{"id": bot.id(), "ask": [f"{bot.street.name}:{bot.street.workspace}/{person}"]}])
     asks = await bot.ask("Does <@U2> or @everyone know <!here> penguins love jazz?")
     await bot.answered(asks)
     assert bot.street.pings == []

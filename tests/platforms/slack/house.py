@@ -47,6 +47,7 @@ class SlackStreet:
     slack: FakeSlack
     opened: Joined
     name: str = "slack"
+    workspace: str = TEAM
     people: tuple[str, str, str] = ("U1", "U2", "U3")
     channels: tuple[str, str, str] = ("C1", "C2", "C3")
     longest: int = SECTIONS.message
