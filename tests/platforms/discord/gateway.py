@@ -98,7 +98,7 @@ class Gateway:
 
     async def connect(self, request: web.Request) -> web.StreamResponse:
         """Serve one connection."""
-        socket = web.WebSocketResponse(autoping=True)
+        socket = web.WebSocketResponse(autoping=False)
         await socket.prepare(request)
         link = Link(socket)
         self.links.append(link)
@@ -120,7 +120,8 @@ class Gateway:
         heard: list[float] = []
         session: Session | None = None
         async for frame in link.socket:
-            if link.deaf:
+            if link.deaf or await _is_ping(link, session, frame):
+                self._notify()
                 continue
             heard = [at for at in heard if at > self._clock.now() - limits.EVENTS_SECONDS] + [self._clock.now()]
             if len(heard) > limits.EVENTS_SENT:
@@ -217,6 +218,14 @@ class Gateway:
 def _versioned(request: web.Request) -> None:
     if request.query.get("v") != "10" or request.query.get("encoding") != "json":
         raise Closed(4012, "Invalid API version")
+
+
+async def _is_ping(link: Link, session: Session | None, frame: Any) -> bool:
+    if frame.type is WSMsgType.PING:
+        await link.socket.pong(frame.data)
+    if frame.type is WSMsgType.PONG and session:
+        session.read = max(session.read, int(frame.data or 0))
+    return frame.type in {WSMsgType.PING, WSMsgType.PONG}
 
 
 def _payload(frame: Any) -> dict[str, Any]:

@@ -95,8 +95,6 @@ def message_json(world: World, message: Message, *, readable: bool = True, neste
     body |= {"edited_timestamp": None if message.edited is None else world.time(message.edited)}
     body |= {"mention_everyone": "everyone" in message.notified, "mentions": users, "mention_roles": roles}
     body |= {"attachments": [], "flags": message.flags | (HAS_THREAD if message.thread else 0)}
-    if message.nonce is not None:
-        body["nonce"] = message.nonce
     if message.webhook:
         body |= {"webhook_id": message.webhook, "application_id": APP}
     if message.thread:

@@ -33,13 +33,9 @@ def transcript(discord: Any, channel: str, by: str) -> str:
     ]
     for thread in threads:
         lines += _thread(discord, thread, by)
-    late = [one for one in discord.world.interactions.values() if _failed(discord, one) and one.user == by]
+    late = [one for one in discord.world.interactions.values() if discord.too_late(one) and one.user == by]
     lines += ["  The application did not respond" for one in late if one.channel == channel]
     return "\n".join(lines)
-
-
-def _failed(discord: Any, interaction: Any) -> bool:
-    return not interaction.acked and discord.clock.now() > interaction.at + discord.ack_seconds
 
 
 def _rooted(discord: Any, channel: str) -> set[str]:

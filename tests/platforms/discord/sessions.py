@@ -35,6 +35,8 @@ class Link:
             payload = await self._out.get()
             try:
                 await self.socket.send_str(json.dumps(payload))
+                # Whoever answers this has read what came before it.
+                await self.socket.ping(str(payload.get("s") or 0).encode())
             except ConnectionError:
                 return
 
@@ -51,12 +53,19 @@ class Session:
     """When it can be resumed no more, once its connection is gone."""
     sent: list[dict[str, Any]] = field(default_factory=list)
     """Every event, in order: the sequence number is its place, from 1."""
+    read: int = 0
+    """The number of the last one that the client has surely read."""
 
     def tell(self, name: str, body: dict[str, Any]) -> None:
         """Send an event, or keep it until the session is resumed."""
         self.sent.append({"op": 0, "t": name, "s": len(self.sent) + 1, "d": body})
         if self.link:
             self.link.send(self.sent[-1])
+
+    @property
+    def unread(self) -> int:
+        """How many events the client may not have read yet."""
+        return len(self.sent) - self.read
 
     def wants(self, needed: int) -> bool:
         """Return whether it hears of an event that any of these intents is for; 0: everybody does."""

@@ -109,6 +109,10 @@ class FakeDiscord:
         """Wake whoever waits for a change."""
         self._changed.set()
 
+    def too_late(self, interaction: Interaction) -> bool:
+        """Return whether an interaction was not answered in time: the person reads so."""
+        return not interaction.acked and self.clock.now() > interaction.at + self.ack_seconds
+
     # What requests do.
 
     def json(self, message: Message) -> dict[str, Any]:

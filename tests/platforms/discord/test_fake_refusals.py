@@ -128,7 +128,7 @@ async def test_what_fits_is_taken(discord: FakeDiscord) -> None:
     async with connected(bot, discord):
         sent = [await bot.http.request(Route("POST", "/channels/201/messages"), json=body) for body in bodies]
 
-    assert [one["id"] for one in sent[1]["components"][0]["components"][-1]["components"]] == [33, 34]
+    assert [one["id"] for one in sent[1]["components"][0]["components"][-1]["components"]] == [34, 35]
     assert discord.refused == []
 
 

@@ -25,13 +25,14 @@ def create(discord: Any, call: Call) -> Answer:
     channel = writable(discord, call["channel"])
     body = checked(call.body, CREATE, new=is_new(call.body))
     if earlier := discord.earlier(body):
-        return Answer(discord.json(earlier))
+        return Answer({**discord.json(earlier), "nonce": earlier.nonce})
     not_empty(body.get("content"), body.get("embeds"), body.get("components"))
     message = Message(discord.world.snowflake(), channel.id, BOT, nonce=body.get("nonce"))
     _refer(discord, channel, message, body.get("message_reference"))
     fill(message, body)
     message.flags = (body.get("flags") or 0) & (SUPPRESS_EMBEDS | SILENT | V2)
-    return Answer(discord.json(discord.write(message, body.get("allowed_mentions"))))
+    made = discord.json(discord.write(message, body.get("allowed_mentions")))
+    return Answer(made if message.nonce is None else {**made, "nonce": message.nonce})
 
 
 def fill(message: Message, body: Any) -> None:

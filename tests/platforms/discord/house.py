@@ -1,0 +1,203 @@
+"""The fake Discord as a street of the contract suite: people who write there, and what they read.
+
+An adapter's tests give what joins a bot to the server, and get what `contract.HOUSES` holds:
+
+    @asynccontextmanager
+    async def joined(app: App, discord: FakeDiscord) -> AsyncIterator[Platform]: ...
+
+    HOUSES = {"discord": house(joined)}
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bot.app import App
+from bot.desk_settings import ChannelValues
+from bot.discord.limits import COMPONENTS
+from bot.platform import Platform
+from tests.platforms.contract import Call, Failure, Read, Street
+from tests.platforms.desks import SOONER
+from tests.platforms.discord.components import nested
+from tests.platforms.discord.faults import LIMITED, LOST, UNAVAILABLE, Fault
+from tests.platforms.discord.seeing import modal, words
+from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.world import BOT, GUILD, Message
+from tests.platforms.slack.clock import FastClock
+
+Joined = Callable[[App, FakeDiscord], AbstractAsyncContextManager[Platform]]
+"""Runs a bot within the block."""
+PREFIX = "footnote:"
+_ROUTES: dict[Call, tuple[str, ...]] = {
+    "post": ("create_message", "follow_up"),
+    "edit": ("edit_message", "edit_response"),
+    "delete": ("delete_message", "delete_response"),
+    "find": ("get_messages", "get_message"),
+}
+_FAILURES: dict[Failure, Fault] = {"limited": LIMITED, "broken": UNAVAILABLE, "lost": LOST}
+
+
+@dataclass
+class DiscordStreet:
+    """Implements `contract.Street`."""
+
+    discord: FakeDiscord
+    opened: Joined
+    name: str = "discord"
+    workspace: str = GUILD
+    people: tuple[str, str, str] = ("101", "102", "103")
+    channels: tuple[str, str, str] = ("201", "202", "203")
+    longest: int = COMPONENTS.message
+    _closing: set[str] = field(default_factory=set)
+    _later: list[tuple[str, str, str]] = field(default_factory=list)
+    """What was pressed while nobody was there."""
+    _up: bool = False
+
+    def __post_init__(self) -> None:
+        for routes in _ROUTES.values():
+            shared: list[Fault] = []
+            self.discord.faults.update(dict.fromkeys(routes, shared))
+
+    async def say(self, text: str, *, user: str, channel: str, thread: str = "", dm: bool = False, **more: Any) -> str:
+        """Write to the bot: mention it where nothing else is said. An answer for the asker alone is had by `/ask`.
+
+        `thread` is a message that is replied to, or the last of those that people replied to it with. `silent` tells
+        nobody.
+        """
+        acts = self.discord.acts
+        if more.get("only_asker"):
+            used = await acts.command("ask", user=user, channel=channel, question=text, private=True)
+            return f"command {used.id}"
+        place, silent = self.discord.world.dm(user).id if dm else channel, bool(more.get("silent"))
+        written = text if dm or silent or more.get("unasked") else f"<@{BOT}> {text}"
+        reply = self._last(thread) if thread else ""
+        asked = await acts.say(written, user=user, channel=place, reply=reply, silent=silent)
+        if place in self._closing:
+            await acts.deny(place, whom=GUILD)
+        return asked
+
+    async def again(self, message: str) -> None:
+        """Deliver a message's event once more."""
+        await self.discord.acts.again(message)
+
+    async def rewrite(self, message: str, text: str) -> None:
+        """Edit a message; it mentions the bot as before."""
+        mention = f"<@{BOT}> " if f"<@{BOT}>" in self.discord.acts.find(message).content else ""
+        await self.discord.acts.edit(message, mention + text)
+
+    async def erase(self, message: str) -> None:
+        """Delete a message."""
+        await self.discord.acts.delete(message)
+
+    async def press(self, action: str, message: str, *, user: str) -> None:
+        """Press a button; who finds nobody there presses again when somebody is."""
+        if not self._up:
+            self._later.append((action, message, user))
+            return
+        pressed = [one for one in _custom_ids(self.discord.acts.find(message)) if _action(one) == action]
+        assert pressed, f"there is no {action} to press"
+        await self.discord.acts.press(pressed[0], message, user=user)
+
+    async def archive(self, channel: str) -> None:
+        """Let nobody write to a channel as soon as one more message was written there."""
+        self._closing.add(channel)
+
+    def answer(self, message: str) -> tuple[Read, ...]:
+        """Return what stands in answer to a message: what replies to it, or answers a command."""
+        ours = self.discord.world.ours()
+        if message.startswith("command "):
+            found = [one for one in ours if one.interaction == message.split()[1]]
+        else:
+            found = [one for one in ours if not one.only and (one.reference or {}).get("message_id") == message]
+        return tuple(map(self._read, found))
+
+    def seen(self, channel: str, *, by: str) -> tuple[Read, ...]:
+        """Return all of the bot's messages that somebody sees in a channel, and the modal that they have open."""
+        here = [one for one in self.discord.world.ours() if one.channel == channel and one.only in {"", by}]
+        opened = self.discord.modals.get(by)
+        shown = [Read(opened.id, modal(opened.modal, self.discord.world), ())] if opened and opened.modal else []
+        return (*map(self._read, here), *shown)
+
+    def stumble(self, call: Call, failure: Failure) -> None:
+        """Let the next call of a kind fail once."""
+        self.discord.faults[_ROUTES[call][0]].append(_FAILURES[failure])
+
+    @property
+    def pending(self) -> int:
+        """How much of what people did is not acknowledged yet: what was not read surely, and what was pressed."""
+        open_yet = [one for one in self.discord.world.interactions.values() if not one.acked and one.told]
+        unread = sum(session.unread for session in self.discord.gateway.connected)
+        return len(self._later) + unread + sum(not self.discord.too_late(one) for one in open_yet)
+
+    @property
+    def refused(self) -> list[str]:
+        """What Discord refused."""
+        return list(map(str, self.discord.refused))
+
+    @property
+    def pings(self) -> list[str]:
+        """Everybody that a client could have pinged."""
+        return self.discord.pings
+
+    @property
+    def links(self) -> list[str]:
+        """Every address that a client could have linked to."""
+        return self.discord.links
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Wait until something holds."""
+        await self.discord.until(holds)
+
+    @asynccontextmanager
+    async def joined(self, app: App) -> AsyncIterator[Platform]:
+        """Run the bot within the block; it answers without a mention, too."""
+        async with self.opened(listening(app, self.channels), self.discord) as platform:
+            self._up = True
+            while self._later:
+                action, message, user = self._later.pop(0)
+                await self.press(action, message, user=user)
+            try:
+                yield platform
+            finally:
+                self._up = False
+        assert self.discord.errors == []
+        assert self.discord.gateway.closes == []
+
+    def _last(self, message: str) -> str:
+        """Return the last message of those that people replied with, one to another."""
+        people = [one for one in self.discord.world.messages.values() if one.user != BOT and one.reference]
+        replies = [one.id for one in people if (one.reference or {})["message_id"] == message]
+        return self._last(replies[-1]) if replies else message
+
+    def _read(self, message: Message) -> Read:
+        actions = dict.fromkeys(map(_action, _custom_ids(message)))
+        return Read(message.id, words(message, self.discord.world), tuple(actions))
+
+
+def _custom_ids(message: Message) -> list[str]:
+    return [one["custom_id"] for _, one in nested(message.components) if one.get("custom_id")]
+
+
+def _action(custom_id: str) -> str:
+    """Return which of the desk's actions a button does."""
+    return custom_id.removeprefix(PREFIX).partition(":")[0]
+
+
+def listening(app: App, channels: tuple[str, ...]) -> App:
+    """Return the app with these channels answering every question, as settings would have it."""
+    kept = {channel.id: channel for channel in app.settings.channel}
+    for name in (f"discord:{GUILD}/{channel}" for channel in channels):
+        kept[name] = kept.get(name, ChannelValues(id=name)).model_copy(update={"answer": "every"})
+    return replace(app, settings=app.settings.model_copy(update={"channel": tuple(kept.values())}))
+
+
+def house(joined: Joined) -> Callable[[], AbstractAsyncContextManager[Street]]:
+    """Return what the contract suite runs on. Its time passes as fast as the desk's does there."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Street]:
+        async with serve(clock=FastClock(SOONER), leisure=SOONER) as discord:
+            yield DiscordStreet(discord, joined)
+
+    return opened
