@@ -6,7 +6,7 @@ Both say why events cannot arrive just now, and both have what was missed meanwh
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Protocol
 
@@ -204,13 +204,22 @@ class SocketLine:
     async def _close(self, client: SocketModeClient) -> None:
         """Take in what has arrived, then close; what comes meanwhile is not acknowledged, and comes again."""
         self._closing = True
-        if self._taking:
-            await asyncio.wait(set(filter(None, self._taking)), timeout=LAST_SECONDS)
+        if taking := set(filter(None, self._taking)):
+            _, late = await asyncio.wait(taking, timeout=LAST_SECONDS)
+            await _cancelled(late)
         await _closed(client)
 
 
 async def _closed(client: SocketModeClient) -> None:
-    """Close a client, and wait for its own tasks, which it only cancels."""
-    own = (client.message_processor, client.current_session_monitor, client.message_receiver)
+    """Close a client once its own tasks are over: they would still write to the socket while that closes."""
+    client.closed, client.auto_reconnect_enabled = True, False
+    await _cancelled(filter(None, (client.message_processor, client.current_session_monitor, client.message_receiver)))
     await client.close()  # type: ignore[no-untyped-call]
-    await asyncio.gather(*filter(None, own), return_exceptions=True)
+
+
+async def _cancelled(tasks: Iterable[asyncio.Future[Any]]) -> None:
+    """Break tasks off, and wait until they are."""
+    ending = [*tasks]
+    for task in ending:
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)

@@ -1,5 +1,6 @@
 """How events arrive: requests that prove whose they are, sockets that go deaf, acknowledgements, and what is logged."""
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
@@ -99,6 +100,26 @@ async def test_a_socket_that_hears_nothing_is_opened_anew(socket: Talk) -> None:
     await socket.until(ANSWERS[BUILT])
 
     assert len(socket.acts.answers(asked)) == 1
+
+
+@pytest.mark.parametrize("how", ["", "cut", "warning"])
+async def test_who_leaves_while_something_comes_says_nothing(socket: Talk, caplog: Any, how: str) -> None:
+    """Nor does the SDK: what comes meanwhile is not acknowledged, and comes to the next one."""
+    with caplog.at_level(logging.WARNING):
+        await socket.start()
+        await socket.acts.mention(BUILT)
+        await socket.until(ANSWERS[BUILT])
+        leaving = asyncio.create_task(socket.stop())
+        for number in range(20):
+            await socket.acts.mention(f"{MADE} {number}")
+            await asyncio.sleep(0)
+        if how == "cut":
+            await socket.slack.sockets.cut()
+        elif how:
+            await socket.slack.sockets.disconnect(how)
+        await leaving
+
+    assert caplog.text == ""
 
 
 async def test_a_slack_that_is_away_at_the_start_is_waited_for(socket: Talk) -> None:
