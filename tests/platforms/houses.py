@@ -6,6 +6,8 @@ from types import MappingProxyType
 
 from tests.platforms.contract import HOUSES as FAKES
 from tests.platforms.contract import Street
+from tests.platforms.discord.house import house as discord_house
+from tests.platforms.discord.joining import joined as discord_joined
 from tests.platforms.killing.scenes import FAKES as FAKE_SCENES
 from tests.platforms.killing.scenes import Scene
 from tests.platforms.slack.house import house
@@ -13,7 +15,12 @@ from tests.platforms.slack.joining import joined
 from tests.platforms.slack.scenes import SCENES as SLACK_SCENES
 
 HOUSES: Mapping[str, Callable[[], AbstractAsyncContextManager[Street]]] = MappingProxyType(
-    {**FAKES, "slack": house(joined), "slack over HTTP": house(joined, mode="http")}
+    {
+        **FAKES,
+        "slack": house(joined),
+        "slack over HTTP": house(joined, mode="http"),
+        "discord": discord_house(discord_joined),
+    }
 )
 
 SCENES: Mapping[str, Callable[[], AbstractAsyncContextManager[Scene]]] = MappingProxyType(

@@ -206,10 +206,10 @@ async def test_buttons_work_after_a_restart(bot: Bot, action: str) -> None:
     here, who = bot.street.channels[0], bot.street.people[0]
 
     if action == "retract":
-        assert bot.street.answer(asks) == ()
+        await bot.street.until(lambda: bot.street.answer(asks) == ())
     else:
-        said = text(bot.street.seen(here, by=who)[1:])
-        assert (ANSWERS[BUILT] if action == "evidence" else say("feedback_noted", "en")) in said
+        told = ANSWERS[BUILT] if action == "evidence" else say("feedback_noted", "en")
+        await bot.street.until(lambda: told in text(bot.street.seen(here, by=who)[1:]))
         assert text(bot.street.seen(here, by=bot.street.people[1])) == text(bot.street.answer(asks))
 
 

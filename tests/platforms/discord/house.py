@@ -23,7 +23,7 @@ from tests.platforms.discord.components import nested
 from tests.platforms.discord.faults import LIMITED, LOST, UNAVAILABLE, Fault
 from tests.platforms.discord.seeing import modal, words
 from tests.platforms.discord.server import FakeDiscord, serve
-from tests.platforms.discord.world import BOT, GUILD, Message
+from tests.platforms.discord.world import BOT, GUILD, LOADING, Message
 from tests.platforms.slack.clock import FastClock
 
 Joined = Callable[[App, FakeDiscord], AbstractAsyncContextManager[Platform]]
@@ -105,7 +105,7 @@ class DiscordStreet:
 
     def answer(self, message: str) -> tuple[Read, ...]:
         """Return what stands in answer to a message: what replies to it, or answers a command."""
-        ours = self.discord.world.ours()
+        ours = [one for one in self.discord.world.ours() if not one.flags & LOADING]
         if message.startswith("command "):
             found = [one for one in ours if one.interaction == message.split()[1]]
         else:
@@ -126,9 +126,11 @@ class DiscordStreet:
     @property
     def pending(self) -> int:
         """How much of what people did is not acknowledged yet: what was not read surely, and what was pressed."""
-        open_yet = [one for one in self.discord.world.interactions.values() if not one.acked and one.told]
+        used = [one for one in self.discord.world.interactions.values() if one.told]
+        open_yet = sum(not one.acked and not self.discord.too_late(one) for one in used)
+        put_off = sum(bool(one.flags & LOADING) for one in self.discord.world.ours())
         unread = sum(session.unread for session in self.discord.gateway.connected)
-        return len(self._later) + unread + sum(not self.discord.too_late(one) for one in open_yet)
+        return len(self._later) + unread + open_yet + put_off
 
     @property
     def refused(self) -> list[str]:

@@ -17,6 +17,7 @@ from tests.platforms.discord.world import BOT, DM, LOADING, Channel, Message, Wo
 from tests.platforms.markup import UNSEEN, discord_words
 
 _LINK = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<?(https?://[^\s)>]+)>?\)")
+_STYLE = re.compile(r"^-# |(?<!\\)\*\*", re.MULTILINE)
 _MENTION = re.compile(r"<@!?(\d+)>")
 
 
@@ -127,7 +128,7 @@ def _row(items: list[dict[str, Any]]) -> list[str]:
 
 
 def _text(text: str, world: World) -> str:
-    named = _MENTION.sub(lambda found: f"@{_name(world, found[1])}", text)
+    named = _STYLE.sub("", _MENTION.sub(lambda found: f"@{_name(world, found[1])}", text))
     parts, end = list[str](), 0
     for link in _LINK.finditer(named):
         parts += [discord_words(named[end : link.start()]), f"{discord_words(link[1])} <{link[2]}>"]

@@ -27,18 +27,18 @@ from tests.platforms.slack.clock import Clock, FastClock
 
 @asynccontextmanager
 async def serve(
-    *, clock: Clock | None = None, world: World | None = None, leisure: float = 1, pace: float = 0
+    *, clock: Clock | None = None, world: World | None = None, leisure: float = 1, pace: float = 1
 ) -> AsyncIterator[FakeDiscord]:
     """Serve on a free port until the block is left.
 
     `leisure`: how many times longer than in Discord an interaction waits for its answer, so that a clock that runs fast
-    does not hurry the machine. `pace`: how many of the clock's seconds the client is told to be one of its own; 0: as
-    fast as the clock runs.
+    does not hurry the machine. `pace`: how many of the clock's seconds pass in one of the client's, which is told in
+    its own how long to wait; a client that waits by the server's clock has the same ones.
     """
     clock = clock or FastClock()
     events = asyncio.Event()
     world = world or town(clock)
-    rates = Rates(clock, pace or (clock.times if isinstance(clock, FastClock) else 1))
+    rates = Rates(clock, pace)
     discord = FakeDiscord(clock, world, Gateway(clock, world, events.set), rates, _changed=events)
     discord.ack_seconds = limits.ACK_SECONDS * leisure
     runner = web.AppRunner(_app(discord), access_log=None, shutdown_timeout=1)

@@ -64,8 +64,8 @@ class Session:
 
     @property
     def unread(self) -> int:
-        """How many events the client may not have read yet."""
-        return len(self.sent) - self.read
+        """How many events the client may not have read yet, but for what bots wrote."""
+        return sum(not (one["d"].get("author") or {}).get("bot") for one in self.sent[self.read :])
 
     def wants(self, needed: int) -> bool:
         """Return whether it hears of an event that any of these intents is for; 0: everybody does."""
