@@ -67,8 +67,12 @@ def load(config: Path | None = None) -> Settings:
     try:
         settings = Settings(**dict(_Surrounding(**_merged(values, _from_named_files(os.environ)))))
         owners = _of_owners(os.environ)
-        completable = {"model": settings.model, "slack": settings.slack, "discord": settings.discord}
-        return settings.model_copy(update={name: one.completed(owners) for name, one in completable.items()})
+        completed = {
+            "model": settings.model.completed(owners),
+            "slack": settings.slack.completed(owners),
+            "discord": settings.discord.completed(owners),
+        }
+        return settings.model_copy(update=completed)
     except ValidationError as error:
         raise plain_fault(error.errors(), surroundings) from error
     except UnreadableVariable as error:

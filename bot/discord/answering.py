@@ -5,7 +5,7 @@ What is said here is for whoever invoked, and seen by nobody else. That somethin
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,6 +27,8 @@ PATIENCE = 2.5
 SETTLED_SECONDS = 10.0
 """So long an answer waits at most for its deferral."""
 _LONGEST = 2_000
+_ANSWERED = 40060
+"""Discord's code for an interaction that was answered: by the call before, whose answer was lost."""
 
 
 class Answering:
@@ -74,17 +76,19 @@ class Answering:
 
     async def change(self, found: Invoked, body: Json) -> None:
         """Put something in the place of what was deferred, or of the message whose button was pressed."""
-        await self._tried(found, EDIT_ANSWER, body, message="@original")
+        application, token = found.handle.application, found.handle.token
+        await _tried(self._call(EDIT_ANSWER, body, application=application, token=token, message="@original"))
 
     async def add(self, found: Invoked, words: str) -> None:
         """Say something besides."""
-        await self._tried(found, FOLLOW_UP, sentence(words))
+        application, token = found.handle.application, found.handle.token
+        await _tried(self._call(FOLLOW_UP, sentence(words), application=application, token=token))
 
     async def _first(self, found: Invoked, kind: int, data: Json | None = None) -> bool:
         body = {"type": kind, "data": data} if data else {"type": kind}
-        ids = {"interaction": found.id, "token": found.handle.token}
+        token = found.handle.token
         try:
-            await self._call(CALLBACK, body, patience=PATIENCE, **ids)
+            await self._call(CALLBACK, body, patience=PATIENCE, interaction=found.id, token=token)
         except PlatformError as error:
             if getattr(error, "code", 0) == _ANSWERED:
                 return True
@@ -92,15 +96,12 @@ class Answering:
             return False
         return True
 
-    async def _tried(self, found: Invoked, route: Any, body: Json, **more: str) -> None:
-        try:
-            await self._call(route, body, **found.handle.ids, **more)
-        except PlatformError as error:
-            log.warning("somebody could not be answered", extra={"cause": str(error)})
 
-
-_ANSWERED = 40060
-"""Discord's code for an interaction that was answered: by the call before, whose answer was lost."""
+async def _tried(call: Awaitable[object]) -> None:
+    try:
+        await call
+    except PlatformError as error:
+        log.warning("somebody could not be answered", extra={"cause": str(error)})
 
 
 def sentence(words: str) -> dict[str, Any]:

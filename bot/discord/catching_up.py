@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 FURTHEST_SECONDS = 86_400.0
 """What was asked before that is not answered any more."""
 PAGE = 100
+_WITHOUT_MESSAGES = frozenset({4, 14, 15, 16})
+"""Categories, directories, and forums, whose posts are threads."""
 
 
 class CatchingUp:
@@ -76,8 +78,8 @@ class CatchingUp:
         threads = list((await self._call(ACTIVE_THREADS, guild=guild) or {}).get("threads") or ())
         found = [one for data in (*channels, *threads) if (one := reading.channel_of(data, guild))]
         self._taking.places.learn(Learned(guild, tuple(found)))
-        written = {str(data.get("id")) for data in (*channels, *threads) if _newest(data) > since}
-        return sum([await self._channel(one.id, guild, since) for one in found if one.id in written])
+        quiet = {str(data.get("id")) for data in (*channels, *threads) if _is_quiet(data, since)}
+        return sum([await self._channel(one.id, guild, since) for one in found if one.id not in quiet])
 
     async def _channel(self, channel: str, guild: str, since: int) -> int:
         taken = 0
@@ -112,7 +114,8 @@ class CatchingUp:
         return int(taken is Taken.NEW)
 
 
-def _newest(channel: Json) -> int:
-    """Return the id of a channel's last message, or of one that may be it; 0 where there is none."""
-    found = channel.get("last_message_id")
-    return int(found) if isinstance(found, str) and found.isdigit() else 0
+def _is_quiet(channel: Json, since: int) -> bool:
+    """Return whether nothing was written in a channel since an id, as far as Discord says."""
+    last = channel.get("last_message_id")
+    never = channel.get("type") in _WITHOUT_MESSAGES
+    return never or (isinstance(last, str) and last.isdecimal() and int(last) <= since)

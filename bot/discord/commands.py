@@ -22,7 +22,6 @@ _UNKNOWN = frozenset({"ar"})
 _CHAT, _MESSAGE, _TEXT, _SWITCH = 1, 3, 3, 5
 _GUILDS, _DMS, _ELSEWHERE = 0, 1, 2
 _HERE, _THEIRS = 0, 1
-_DEFAULTS: Mapping[str, Any] = {"default_member_permissions": None, "nsfw": False, "options": []}
 _COMPARED = ("name", "type", "description", "description_localizations", "default_member_permissions", "options")
 
 
@@ -68,9 +67,9 @@ def _plain(value: Any) -> Any:
     """Return a value without what Discord adds or leaves out: what is empty, false, or by default so."""
     if isinstance(value, Mapping):
         return sorted((key, _plain(one)) for key, one in value.items() if one not in (None, False, "", [], {}))
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return str(value) if value not in (None, False, "", [], {}) else ""
+    if value in (None, False, "", [], {}):
+        return ""
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else str(value)
 
 
 def _command(name: str, occasion: str, options: list[Json]) -> Json:

@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.configuring import Configuring
 from bot.desk.desk import Desk
-from bot.desk.types import Taken
+from bot.desk.types import Taken, Task
 from bot.discord import invoking, reading
 from bot.discord.acting import Pressing
 from bot.discord.answering import Answering, sentence
@@ -75,7 +75,7 @@ class Listening:
         elif found.kind == COMMAND:
             await self._command(found)
 
-    async def _ask(self, found: Invoked, task: reading.Json | Any, text: str) -> None:
+    async def _ask(self, found: Invoked, task: Task, text: str) -> None:
         """Take a question, and only then say that an answer comes."""
         question = await self.asking.question(found, task, text)
         if isinstance(question, str):

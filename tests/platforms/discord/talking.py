@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +10,12 @@ from typing import Any
 
 from bot.app import App
 from bot.platform import Platform
+from storage.types import QueuedQuestion
+from tests.platforms.discord.components import nested
 from tests.platforms.discord.joining import joined
 from tests.platforms.discord.seeing import modal
 from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.world import Message
 from tests.platforms.slack.clock import FastClock
 from tests.platforms.systems import Gated
 from tests.platforms.world import open_world
@@ -62,18 +65,36 @@ class Talk:
         await self.discord.until(there)
         return self.sees(channel, by=by)
 
+    async def press(self, action: str, message: Message, *, user: str = "101") -> None:
+        """Press a button of a message of the bot's by what it does."""
+        await self.acts.press(actions(message)[action], message.id, user=user)
+
+    async def answered(self, asked: str) -> Message:
+        """Wait for the answer to a message as it stays, and return its last message."""
+        answers = self.acts.answers
+        await self.discord.until(lambda: answers(asked) and "stop" not in actions(answers(asked)[-1]))
+        last: Message = answers(asked)[-1]
+        return last
+
     async def done(self, count: int) -> None:
         """Wait until so many questions were taken and all are done with."""
-        await self.eventually_async(count)
+        for ticket in range(1, count + 1):
+            await self.outcome(ticket)
 
-    async def eventually_async(self, count: int) -> None:
+    async def outcome(self, ticket: int, outcome: str = "") -> QueuedQuestion:
+        """Wait until a question is done with, perhaps in a certain way, and return what the queue has of it."""
         assert self.app
         async with asyncio.timeout(4):
             while True:
-                rows = [await self.app.queue.get(ticket) for ticket in range(1, count + 1)]
-                if all(row and row.state == "done" for row in rows):
-                    return
+                row = await self.app.queue.get(ticket)
+                if row and row.state == "done" and outcome in {"", row.outcome}:
+                    return row
                 await asyncio.sleep(0.005)
+
+    async def passed(self) -> None:
+        """Wait until all that happened before was heard: a command that is used now is answered after it."""
+        used = await self.acts.command("privacy", user="103", channel="203")
+        await self.discord.until(lambda: used.acked)
 
     async def modal(self, *words: str, user: str = "101") -> str:
         """Wait until somebody has a modal open that says all of these words, and return what it says."""
@@ -94,3 +115,15 @@ async def talking(home: Path, filled: Path, times: float = 8) -> AsyncIterator[T
         async with AsyncExitStack() as stack:
             yield Talk(discord, home, Gated(), stack)
         assert discord.errors == []
+
+
+def actions(message: Message) -> dict[str, str]:
+    """Return the custom ids of a message's buttons by what they do."""
+    found = [one["custom_id"] for _, one in nested(message.components) if one.get("custom_id")]
+    return {one.split(":")[1]: one for one in found}
+
+
+def field_of(modal: Mapping[str, Any]) -> str:
+    """Return the custom id of a modal's only field."""
+    (one,) = [one["custom_id"] for _, one in nested(modal["components"]) if one.get("custom_id")]
+    return str(one)

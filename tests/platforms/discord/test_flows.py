@@ -5,10 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.platforms.discord.talking import Talk, talking
+from bot.words import say
+from storage.types import EntryKind
+from tests.platforms.discord.talking import Talk, field_of, talking
+from tests.platforms.discord.world import BOT
 from tests.platforms.world import ANSWERS, BUILT, MADE, RISES
 
-ANSWERED = ""
+RETRACT = say("button_retract", "en")
+ANSWERED = f"""\
+Ana: @Footnote When was Skarholm lighthouse built?
+Footnote, to Ana: Skarholm lighthouse was built in 1887. [1]
+  [1] Skarholm lighthouse <https://skarholm.example/light.md>
+  [Evidence] [👍] [👎] [{RETRACT}] (edited)"""
+NONSENSE = "Do penguins love jazz?"
 
 
 @pytest.fixture
@@ -18,12 +27,391 @@ async def talk(filled: Path, tmp_path: Path) -> AsyncIterator[Talk]:
 
 
 async def test_a_mention_is_answered_once(talk: Talk) -> None:
-    """It arrives five times over; previews of links are left alone."""
+    """It arrives five times over; bots and previews of links are left alone."""
     await talk.start()
     asked = await talk.acts.mention(BUILT)
     for _ in range(4):
         await talk.acts.again(asked)
-    seen = await talk.until(ANSWERS[BUILT])
-    print(seen)
-    assert len(talk.system.asked) == 1
+    assert await talk.until(ANSWERS[BUILT]) == f"#general\n{ANSWERED}"
+    await talk.acts.again(asked)
+    await talk.acts.unfurl(asked)
+    await talk.passed()
+
+    assert talk.sees(by="102") == talk.sees()
+    assert talk.system.asked == [BUILT]
     assert talk.discord.pings == talk.discord.refused == talk.discord.limited == []
+
+
+async def test_who_mentions_the_bot_and_says_nothing_is_greeted(talk: Talk) -> None:
+    """Silence is what people complain about most."""
+    await talk.start()
+    await talk.acts.mention("")
+
+    assert say("greeting", "en") in await talk.until("Ask me something")
+
+
+async def test_a_reply_to_an_answer_goes_on_with_its_conversation(talk: Talk) -> None:
+    """It needs no mention; one to another person is left alone."""
+    await talk.start()
+    asked = await talk.acts.mention(BUILT)
+    answer = await talk.answered(asked)
+    await talk.acts.say(MADE, reply=answer.id, user="102")
+    await talk.until(ANSWERS[MADE])
+    await talk.acts.say(RISES, reply=asked, user="102")
+    await talk.acts.say(RISES)
+    await talk.passed()
+
+    assert talk.system.asked == [BUILT, MADE]
+    assert [turn.text for turn in talk.system.talks[1].turns[:1]] == [BUILT]
+
+
+async def test_a_longer_exchange_gets_a_thread_where_the_channel_wants_that(talk: Talk) -> None:
+    """A second question opens it; there nothing needs a mention, and what was said before is remembered."""
+    await talk.start(channel=[{"id": "discord:301/201", "threads": "long"}])
+    asked = await talk.acts.mention(BUILT)
+    answer = await talk.answered(asked)
+    second = await talk.acts.say(MADE, reply=answer.id)
+    await talk.until(ANSWERS[MADE])
+    await talk.acts.say(RISES, channel=second, user="102")
+    seen = await talk.until(ANSWERS[RISES])
+
+    assert f"  # {MADE}" in seen
+    assert f"  Ben: {RISES}" in seen
+    assert talk.system.asked == [BUILT, MADE, RISES]
+    assert len(talk.system.talks[2].turns) > 2
+
+
+async def test_a_follow_up_in_a_thread_that_the_bot_takes_part_in_needs_no_mention(talk: Talk) -> None:
+    """What is to somebody else does not count, nor do threads that it has no part in."""
+    await talk.start()
+    thread = await talk.acts.thread("The harbour")
+    await talk.acts.say(RISES, channel=thread)
+    await talk.acts.mention(BUILT, channel=thread)
+    await talk.until(ANSWERS[BUILT])
+    await talk.acts.say(MADE, channel=thread, user="102")
+    await talk.until(ANSWERS[MADE])
+    await talk.acts.say(f"<@102> {RISES}", channel=thread)
+    await talk.passed()
+
+    assert talk.system.asked == [BUILT, MADE]
+
+
+async def test_a_post_of_a_forum_is_answered_in_it(talk: Talk) -> None:
+    """Where its forum wants every question answered it needs no mention; what the bot cannot answer stays alone."""
+    await talk.start(channel=[{"id": "discord:301/206", "answer": "every"}])
+    await talk.acts.post("Lighthouse", BUILT)
+    await talk.until(ANSWERS[BUILT], channel="206")
+    silent = await talk.acts.post("Penguins", NONSENSE)
+    await talk.done(2)
+
+    assert "Footnote" not in talk.sees(silent)
+    assert talk.system.asked == [BUILT, NONSENSE]
+
+
+async def test_every_question_of_a_channel_is_answered_where_its_settings_say_so(talk: Talk) -> None:
+    """What the bot has nothing to say to, and what is said to others, stays alone."""
+    await talk.start(channel=[{"id": "discord:301/201", "answer": "every"}])
+    first = await talk.acts.say(NONSENSE)
+    await talk.acts.say(BUILT, reply=first, user="102")
+    await talk.acts.say(MADE)
+    await talk.until(ANSWERS[MADE])
+
+    assert talk.sees().count("Footnote") == 1
+
+
+async def test_a_thread_is_ruled_by_the_settings_of_its_channel(talk: Talk) -> None:
+    """A thread has an id of its own, which no settings name."""
+    readers = [{"name": "handbook", "readers": ["discord:301/201"]}]
+    await talk.start(corpus=readers)
+    for channel, answered in (("201", True), ("202", False)):
+        thread = await talk.acts.thread("The harbour", channel=channel)
+        await talk.acts.mention(BUILT, channel=thread)
+        words = ANSWERS[BUILT] if answered else say("abstained", "en").split(".")[0]
+        seen = await talk.until(words, channel=channel)
+        assert (ANSWERS[BUILT] in seen) is answered
+
+
+async def test_a_dm_is_answered_with_what_its_person_may_read(talk: Talk) -> None:
+    """A member of the team's own servers reads there what everybody there reads; a stranger does not."""
+    await talk.start()
+    for user, answered in (("101", True), ("104", False)):
+        await talk.acts.dm(BUILT, user=user)
+        channel = talk.discord.world.dm(user).id
+        seen = await talk.until("Footnote", channel=channel, by=user)
+        assert (ANSWERS[BUILT] in seen) is answered
+
+
+async def test_a_command_is_deferred_and_answered_in_its_place(talk: Talk) -> None:
+    """It is for all to see unless it is asked for otherwise."""
+    await talk.start()
+    await talk.acts.command("ask", question=BUILT)
+    await talk.until(ANSWERS[BUILT], by="102")
+    await talk.acts.command("ask", question=MADE, private=True)
+    await talk.until(ANSWERS[MADE])
+
+    assert ANSWERS[MADE] not in talk.sees(by="102")
+    assert "Footnote (only you see this)" in talk.sees()
+    assert talk.discord.pings == talk.discord.refused == []
+
+
+async def test_a_statement_is_checked_by_command_and_by_context_menu(talk: Talk) -> None:
+    """That of a message is shown to whoever wants to know, and to nobody else, until they share it."""
+    await talk.start()
+    await talk.acts.command("check", statement=ANSWERS[BUILT])
+    await talk.until("[Evidence]")
+    message = await talk.acts.say(ANSWERS[MADE], channel="202", user="102")
+    await talk.acts.menu("Fact-check", message)
+    await talk.until("only you see this", "[Evidence]", channel="202")
+
+    assert "Footnote" not in talk.sees("202", by="102")
+    assert talk.system.asked == []
+
+
+async def test_one_asks_about_a_message_in_a_modal(talk: Talk) -> None:
+    """The message stands in it, so that nothing has to be remembered."""
+    await talk.start()
+    message = await talk.acts.say("I love the lighthouse of Skarholm.", user="102")
+    await talk.acts.menu("Ask about this message", message)
+    await talk.modal("I love the lighthouse of Skarholm.")
+    await talk.acts.submit(question=BUILT)
+    await talk.until(ANSWERS[BUILT])
+
+    (asked,) = talk.system.asked
+    assert asked == f"{BUILT}\n\n“I love the lighthouse of Skarholm.”"
+
+
+async def test_what_a_command_cannot_do_is_said(talk: Talk) -> None:
+    """To whoever used it, at once."""
+    await talk.start(discord={"privacy": "We keep *nothing*."})
+    empty = await talk.acts.say(" ", user="102")
+    await talk.acts.command("privacy")
+    await talk.until("We keep *nothing*.")
+    await talk.acts.menu("Fact-check", empty)
+    await talk.until(say("discord_no_text", "en"))
+    await talk.acts.command("sources")
+    await talk.until(say("sources_none", "en"))
+
+    assert "Footnote" not in talk.sees(by="102")
+
+
+async def test_the_sources_of_a_conversation_are_shown(talk: Talk) -> None:
+    """Each page once."""
+    await talk.start()
+    thread = await talk.acts.thread("The harbour")
+    await talk.acts.mention(BUILT, channel=thread)
+    await talk.until(ANSWERS[BUILT])
+    await talk.acts.mention(MADE, channel=thread)
+    await talk.until(ANSWERS[MADE])
+    await talk.acts.command("sources", channel=thread)
+    seen = await talk.until(say("sources_heading", "en"))
+
+    assert seen.count("Pier <https://skarholm.example/pier.md>") == 2
+
+
+async def test_an_edited_question_is_answered_anew_in_the_same_post(talk: Talk) -> None:
+    """And a deleted one takes its answer with it."""
+    await talk.start()
+    asked = await talk.acts.mention(BUILT)
+    await talk.until(ANSWERS[BUILT])
+    (before,) = talk.acts.answers(asked)
+    await talk.acts.edit(asked, f"<@{BOT}> {MADE}")
+    await talk.until(ANSWERS[MADE])
+
+    assert [one.id for one in talk.acts.answers(asked)] == [before.id]
+    await talk.acts.delete(asked)
+    await talk.discord.until(lambda: not talk.discord.world.ours())
+
+
+async def test_an_answer_that_a_moderator_deletes_is_taken_back(talk: Talk) -> None:
+    """The record says so."""
+    await talk.start()
+    asked = await talk.acts.mention(BUILT)
+    answer = await talk.answered(asked)
+    await talk.acts.delete(answer.id)
+
+    assert talk.app
+    row = await talk.outcome(1, "retracted")
+    entries = await talk.app.audit.turn(row.turn_id)
+    assert "the answer was taken back" in str(entries[-1].body)
+
+
+async def test_moderators_take_any_answer_back_and_others_only_their_own(talk: Talk) -> None:
+    """By the button or by the context menu; who may is for Discord to say."""
+    await talk.start()
+    for user, gone in (("102", False), ("109", True)):
+        asked = await talk.acts.mention(BUILT)
+        answer = await talk.answered(asked)
+        await talk.press("retract", answer, user=user)
+        if gone:
+            await talk.discord.until(lambda: answer.id not in talk.discord.world.messages)  # noqa: B023
+        else:
+            await talk.until(say("discord_not_yours", "en"), by=user)
+    asked = await talk.acts.mention(MADE)
+    answer = await talk.answered(asked)
+    await talk.acts.menu("Take back this answer", answer.id, user="109")
+    await talk.until(say("discord_taken_back", "en"), by="109")
+    assert ANSWERS[MADE] not in talk.sees()
+
+
+async def test_evidence_opinions_and_comments(talk: Talk) -> None:
+    """Each for whoever presses alone; the record has them."""
+    await talk.start()
+    asked = await talk.acts.mention(BUILT)
+    answer = await talk.answered(asked)
+    await talk.press("evidence", answer, user="102")
+    await talk.until(say("evidence", "en"), "It stands word for word", by="102")
+    await talk.press("up", answer)
+    await talk.until("Thank")
+    await talk.press("down", answer, user="102")
+    await talk.modal(user="102")
+    await talk.acts.submit(user="102", **{field_of(talk.acts.modal("102")): "The year is wrong."})
+    await talk.until("Thank", by="102")
+
+    assert talk.app
+    row = await talk.outcome(1, "delivered")
+    bodies = [one.body for one in await talk.app.audit.turn(row.turn_id) if one.kind is EntryKind.FEEDBACK]
+    assert [one["what"] for one in bodies] == ["up", "down", "down"]
+    assert bodies[-1]["comment"] == "The year is wrong."
+    assert talk.sees(by="103").count("only you") == 0
+
+
+async def test_buttons_work_after_a_restart(talk: Talk) -> None:
+    """All that they know is their ticket."""
+    await talk.start()
+    asked = await talk.acts.mention(BUILT)
+    answer = await talk.answered(asked)
+    await talk.stop()
+    await talk.start()
+    await talk.press("evidence", answer, user="102")
+    await talk.until("It stands word for word", by="102")
+    await talk.press("retract", answer)
+    await talk.discord.until(lambda: answer.id not in talk.discord.world.messages)
+
+
+async def test_a_private_answer_is_shared_and_a_person_is_asked(talk: Talk) -> None:
+    """Only whom settings name is pinged, and once."""
+    channel = {"id": "discord:301/201", "ask": ["discord:301/103"], "ephemeral": True}
+    await talk.start(channel=[channel])
+    await talk.acts.command("ask", question=BUILT)
+    await talk.until(ANSWERS[BUILT])
+    (answer,) = talk.discord.world.ours()
+    await talk.press("share", answer)
+    await talk.until(ANSWERS[BUILT], by="102")
+    await talk.press("ask", answer)
+    await talk.until("@Cleo", by="102")
+
+    assert {who for _, who in talk.discord.notified} == {"103"}
+
+
+async def test_a_mention_where_answers_are_private_is_told_to_use_the_command(talk: Talk) -> None:
+    """It was written for all to see, and cannot be answered alone."""
+    await talk.start(channel=[{"id": "discord:301/201", "ephemeral": True}])
+    await talk.acts.mention(BUILT)
+
+    assert say("discord_use_ask", "en") in await talk.until("/ask")
+    assert talk.system.asked == []
+
+
+async def test_an_answer_under_way_is_stopped_by_its_asker(talk: Talk) -> None:
+    """Nobody else stops it."""
+    await talk.start()
+    talk.system.shut.add(BUILT)
+    asked = await talk.acts.mention(BUILT)
+    await talk.discord.until(lambda: "[Stop]" in talk.sees())
+    (answer,) = talk.acts.answers(asked)
+    await talk.press("stop", answer, user="102")
+    await talk.discord.until(lambda: say("discord_not_yours", "en") in talk.sees(by="102"))
+    await talk.press("stop", answer)
+    await talk.until(say("stopped", "en"))
+
+
+async def test_channels_are_set_by_whom_discord_lets_use_the_command(talk: Talk) -> None:
+    """And seen by them; a pause holds from then on."""
+    await talk.start()
+    await talk.acts.command("footnote", user="109")
+    await talk.until("corpora: handbook", by="109")
+    await talk.acts.command("footnote", user="109", setting="paused", value="on")
+    await talk.until(say("channel_set", "en", key="paused", value="on"), by="109")
+    await talk.acts.mention(BUILT)
+
+    assert say("channel_paused", "en") in await talk.until("paused in this channel")
+    (command,) = [one for one in talk.discord.world.commands if one["name"] == "footnote"]
+    assert command["default_member_permissions"] == "32"
+
+
+async def test_other_servers_and_denied_people_are_left_alone(talk: Talk) -> None:
+    """Commands are told so; roles count in DMs too."""
+    await talk.start(discord={"deny": ["102", "401"]})
+    await talk.acts.mention(BUILT, channel="211", user="104")
+    await talk.acts.mention(BUILT, user="102")
+    await talk.acts.mention(BUILT, user="109")
+    await talk.acts.dm(BUILT, user="109")
+    await talk.acts.command("ask", question=BUILT, user="102")
+    await talk.until(say("discord_denied", "en"), by="102")
+    await talk.acts.command("ask", question=BUILT, channel="211", user="104")
+    await talk.until(say("discord_not_here", "en"), channel="211", by="104")
+    await talk.acts.mention(MADE)
+    await talk.until(ANSWERS[MADE])
+
+    assert talk.system.asked == [MADE]
+
+
+async def test_who_asks_too_soon_has_to_wait_and_is_told_once(talk: Talk) -> None:
+    """The same message once more is no second question."""
+    await talk.start(discord={"cooldown_seconds": 80})
+    asked = await talk.acts.mention(BUILT)
+    await talk.until(ANSWERS[BUILT])
+    await talk.acts.again(asked)
+    await talk.acts.mention(MADE)
+    seen = await talk.until("Please wait")
+    await talk.acts.mention(RISES)
+    await talk.acts.command("ask", question=RISES)
+    await talk.until("only you see this")
+    await talk.acts.mention(RISES, user="102")
+    await talk.until(ANSWERS[RISES])
+
+    assert seen.count("Please wait") == 1
+    assert talk.system.asked == [BUILT, RISES]
+
+
+async def test_without_the_intent_mentions_dms_replies_and_commands_work(talk: Talk) -> None:
+    """Follow-ups without a mention do not: Discord does not let the bot read them."""
+    await talk.start(discord={"message_content": False})
+    thread = await talk.acts.thread("The harbour")
+    await talk.acts.mention(BUILT, channel=thread)
+    await talk.until(ANSWERS[BUILT])
+    await talk.acts.say(MADE, channel=thread)
+    message = await talk.acts.say(ANSWERS[MADE], channel="202", user="102")
+    await talk.acts.menu("Fact-check", message)
+    await talk.until("only you see this", "[Evidence]", channel="202")
+
+    assert talk.system.asked == [BUILT]
+
+
+async def test_what_was_asked_meanwhile_is_answered_after_a_restart(talk: Talk) -> None:
+    """Mentions, and follow-ups in threads that the bot is in; what was answered is known."""
+    await talk.start()
+    thread = await talk.acts.thread("The harbour")
+    await talk.acts.mention(BUILT, channel=thread)
+    await talk.until(ANSWERS[BUILT])
+    await talk.stop()
+    await talk.acts.say(MADE, channel=thread)
+    await talk.acts.mention(RISES, channel="202")
+    await talk.acts.say(RISES)
+    await talk.start()
+    await talk.until(ANSWERS[MADE])
+    await talk.until(ANSWERS[RISES], channel="202")
+
+    assert sorted(talk.system.asked) == sorted([BUILT, MADE, RISES])
+
+
+async def test_commands_are_told_to_discord_only_where_they_changed(talk: Talk) -> None:
+    """It lets nobody do so often."""
+    await talk.start()
+    await talk.stop()
+    await talk.start()
+    assert len(talk.discord.calls("overwrite_commands")) == 1
+    await talk.stop()
+    await talk.start(discord={"user_install": True})
+
+    assert len(talk.discord.calls("overwrite_commands")) == 2
