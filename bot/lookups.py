@@ -24,7 +24,7 @@ class Memory(Generic[T]):
     _known: dict[str, tuple[float, T]] = field(default_factory=dict)
     _looking: dict[str, asyncio.Task[T]] = field(default_factory=dict)
 
-    async def of(self, name: str) -> T:
+    async def of(self, name: str, seconds: float = LOOK_SECONDS) -> T:
         """Return the answer. Raises `PlatformError` where there is none, `TimeoutError` where it takes too long."""
         until, answer = self._known.get(name, (0.0, None))
         if answer is not None and until > self.clock():
@@ -32,7 +32,7 @@ class Memory(Generic[T]):
         if (task := self._looking.get(name)) is None:
             task = self._looking[name] = asyncio.create_task(self._look(name))
             task.add_done_callback(_heard)
-        async with asyncio.timeout(LOOK_SECONDS):
+        async with asyncio.timeout(seconds):
             return await asyncio.shield(task)
 
     def note(self, name: str, answer: T) -> None:

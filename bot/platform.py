@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from bot.access import Asker
 from bot.desk.types import Heard, Place, Posted, Question, Ways
 from bot.showing.view import View
 
@@ -68,6 +69,13 @@ class Platform(Protocol):
 
     def ways(self, question: Question) -> Ways:
         """Say what can be done with the answer to a question."""
+        ...
+
+    async def asker(self, question: Question) -> Asker:
+        """Return who asked, and where they stand by now: the place may have been shared with others meanwhile.
+
+        Raises nothing: what cannot be told counts against the place.
+        """
         ...
 
     async def show(self, question: Question, view: View, posted: Posted) -> Posted:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, TypeVar
 
@@ -96,6 +96,11 @@ class Flight:
     def fresh(self, notice: str = "") -> View:
         """Return what is shown before anything is known."""
         return begun(self.ticket, self.language, notice=notice)
+
+    async def look(self) -> None:
+        """Find out where the asker stands by now."""
+        asker = await self.post.platform.asker(self.question)
+        self.question = self.post.question = replace(self.question, asker=asker)
 
     def reword(self, text: str) -> bool:
         """Ask in other words from now on. Returns False where it is too late: the answer is on its way."""

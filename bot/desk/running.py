@@ -82,6 +82,7 @@ async def _as_wished(flight: Flight, means: Means, showed: Showed | None, answer
 async def _next(flight: Flight, means: Means) -> Next:
     """Find out how far it had come."""
     row, knowing = flight.row, means.knowing
+    await flight.look()
     if not row.turn_id:
         return after_restart(row, flight.post.ways, (), None, fits=False)
     entries = await knowing.entries(row.turn_id)
@@ -134,6 +135,7 @@ async def _planned(flight: Flight, means: Means) -> Plan:
     await means.queue.note(flight.ticket, turn_id=turn_id)
     flight.turn_id, flight.view = turn_id, flight.fresh()
     flight.post.offer(flight.view)
+    await flight.look()
     plan = await means.knowing.plan(flight.post.platform, flight.question, flight.row, turn_id)
     flight.view = flight.fresh(plan.notice)
     return plan
@@ -142,6 +144,7 @@ async def _planned(flight: Flight, means: Means) -> Plan:
 async def _presentable(flight: Flight, means: Means) -> bool:
     """Return whether all that the turn was made from may be read there now, which settings may forbid at any time."""
     turn = recalled(await means.knowing.entries(flight.turn_id))
+    await flight.look()
     return turn is None or await means.knowing.readable(flight.question, turn)
 
 

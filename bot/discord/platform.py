@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from datetime import UTC, tzinfo
 
+from bot.access import Asker
 from bot.desk.types import Heard, Place, Posted, Question, Ways
 from bot.discord import notices, reading_back, routes
 from bot.discord.calling import Calling
@@ -76,6 +77,10 @@ class DiscordPlatform:
     def ready(self) -> str:
         """Why events cannot arrive just now; empty when all is well."""
         return self._ready()
+
+    async def asker(self, question: Question) -> Asker:
+        """Return who asked: whether a server is the team's own is said by settings, and does not change."""
+        return question.asker
 
     def ways(self, question: Question) -> Ways:
         """Say what can be done: what only the asker sees is ours to change and to read while its token is good."""

@@ -54,7 +54,9 @@ async def composed(
     listening = Listening(us, taking, pressing, answering, tasks)
     slack = bolt(us, settings.slack.api_url, listening.hear)
     line = listening.line = _line(settings.slack, slack, call, tasks, catching.run, since, hearing)
-    platform = platforms["slack"] = SlackPlatform(call, connected=line.connected, ready=line.ready, zone=settings.zone)
+    platform = platforms["slack"] = SlackPlatform(
+        call, by_now=places.by_now, connected=line.connected, ready=line.ready, zone=settings.zone
+    )
     try:
         yield platform, line.routes
     finally:

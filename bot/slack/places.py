@@ -7,10 +7,11 @@ a place: it is taken to be shared with other organisations.
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from bot.access import Asker
-from bot.lookups import Memory
+from bot.lookups import LOOK_SECONDS, Memory
 from bot.platform import PlatformError
 from bot.slack.calling import Calling
 from bot.slack.happening import Us
@@ -19,6 +20,9 @@ from bot.slack.reading import is_direct
 Json = Mapping[str, Any]
 
 log = logging.getLogger(__name__)
+
+PATIENT_SECONDS = 20.0
+"""So long a question waits for it whose arrival was acknowledged long ago."""
 
 
 def is_shared(channel: Json) -> bool | None:
@@ -58,11 +62,16 @@ class Places:
         kind: Literal["dm", "channel"] = "dm" if direct else "channel"
         return Asker("slack", kind, self._us.team, channel, user, shared_with_other_organisations=others)
 
-    async def shared(self, channel: str, user: str = "") -> bool:
+    async def by_now(self, asker: Asker) -> Asker:
+        """Return somebody who asked a while ago, and where they stand by now."""
+        others = await self.shared(asker.channel, asker.user if asker.kind == "dm" else "", seconds=PATIENT_SECONDS)
+        return replace(asker, shared_with_other_organisations=others)
+
+    async def shared(self, channel: str, user: str = "", *, seconds: float = LOOK_SECONDS) -> bool:
         """Return whether people of other organisations may be in a channel, or in the DM with somebody."""
         try:
-            found = None if user else is_shared(await self._channels.of(channel))
-            return is_stranger(await self._people.of(user), self._us) if user else found is not False
+            found = None if user else is_shared(await self._channels.of(channel, seconds))
+            return is_stranger(await self._people.of(user, seconds), self._us) if user else found is not False
         except (PlatformError, TimeoutError) as error:
             log.warning("it cannot be told who is in a channel", extra={"channel": channel, "cause": str(error)})
             return True

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, tzinfo
 
+from bot.access import Asker
 from bot.desk.types import Heard, Place, Posted, Question, Ways
 from bot.platform import CannotPost, PlatformUnavailable, PostGone
 from bot.showing.view import View
@@ -37,13 +38,22 @@ class SlackPlatform:
         self,
         call: Calling,
         *,
+        by_now: Callable[[Asker], Awaitable[Asker]],
         connected: Callable[[], AbstractAsyncContextManager[None]],
         ready: Callable[[], str],
         zone: tzinfo = UTC,
     ) -> None:
-        """Take the way to Slack, what receives its events and says whether it does, and whose days dates are."""
+        """Take what it works with.
+
+        Args:
+            call: The way to Slack.
+            by_now: Says where somebody stands by now.
+            connected: Receives Slack's events.
+            ready: Says whether it does.
+            zone: Whose days dates are.
+        """
         self._call, self._streaming, self._zone = call, Streaming(call), zone
-        self.connected, self._ready = connected, ready
+        self.connected, self._ready, self._by_now = connected, ready, by_now
         self._shown: dict[str, Message] = {}
         self._us = ""
         self._deleted = deque[str](maxlen=_REMEMBERED)
@@ -52,6 +62,10 @@ class SlackPlatform:
     def ready(self) -> str:
         """Why events cannot arrive just now; empty when all is well."""
         return self._ready()
+
+    async def asker(self, question: Question) -> Asker:
+        """Return who asked, and where they stand by now."""
+        return await self._by_now(question.asker)
 
     def ways(self, question: Question) -> Ways:
         """Say what can be done: what only the asker sees can be neither changed nor read back."""

@@ -12,7 +12,9 @@ from typing import Any
 from bot.desk.types import Heard, Place, Posted, Question
 from bot.platform import PostGone
 from bot.slack.calling import Calling
+from bot.slack.happening import Us
 from bot.slack.posting import ANSWER, CALL, marked
+from bot.slack.reading import said
 from bot.slack.unescaping import plain
 
 Json = Mapping[str, Any]
@@ -48,13 +50,13 @@ async def called(call: Calling, place: Place, key: str) -> Posted:
 
 async def heard(call: Calling, question: Question, us: str, most: int) -> tuple[Heard, ...]:
     """Return the last messages before a question in its conversation, oldest first."""
-    before, said = float(_asked_at(question)), deque[Heard](maxlen=most)
+    before, found = float(_asked_at(question)), deque[Heard](maxlen=most)
     async for message in _messages(call, question.place):
-        if _moment(message) < before and message.get("text"):
-            said.append(_heard(message, us))
-            if not question.place.thread and len(said) == most:  # a channel is read backwards
+        if _moment(message) < before and (one := _heard(message, us)).text:
+            found.append(one)
+            if not question.place.thread and len(found) == most:  # a channel is read backwards
                 break
-    return tuple(sorted(said, key=lambda one: float(one.message)))
+    return tuple(sorted(found, key=lambda one: float(one.message)))
 
 
 async def _messages(call: Calling, place: Place, *, oldest: str = "0") -> AsyncIterator[Json]:
@@ -88,4 +90,6 @@ def _moment(message: Json) -> float:
 def _heard(message: Json, us: str) -> Heard:
     user = str(message.get("user") or message.get("bot_id") or "?")
     at = datetime.fromtimestamp(_moment(message), UTC)
-    return Heard(str(message["ts"]), "" if user == us else user, plain(str(message["text"])), at)
+    raw = str(message.get("text") or "")
+    text = plain(raw) if user == us else said(raw, Us("", us))
+    return Heard(str(message["ts"]), "" if user == us else user, text, at)

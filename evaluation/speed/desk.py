@@ -65,6 +65,10 @@ class Shown:
     all_done: asyncio.Event = field(default_factory=asyncio.Event)
     expected: int = 0
 
+    async def asker(self, question: Question) -> Asker:
+        """Return who asked."""
+        return question.asker
+
     def ways(self, question: Question) -> Ways:
         """Be edited, and be read back."""
         del question
@@ -112,9 +116,7 @@ class Shown:
 
 def desk(
     in_flight: Annotated[int, typer.Option(min=1, help="How many are answered at once.")] = Load.in_flight,
-    questions: Annotated[
-        int, typer.Option(min=2, help="How many are asked in all.")
-    ] = Load.questions,
+    questions: Annotated[int, typer.Option(min=2, help="How many are asked in all.")] = Load.questions,
     channels: Annotated[int, typer.Option(min=1, help="In how many channels.")] = Load.channels,
     seconds: Annotated[float, typer.Option(min=0, help="That the model takes for an answer.")] = Load.seconds,
     ingest: Annotated[Path | None, typer.Option(help="A folder that is ingested beside, over and over.")] = None,

@@ -47,6 +47,9 @@ class FakePlatform:
     def name(self) -> str:
         return self.dialect.name
 
+    async def asker(self, question: Question) -> Asker:
+        return question.asker
+
     def ways(self, question: Question) -> Ways:
         if question.only_asker:
             return Ways(edits=False, reads_back=False, pace=self.pace)

@@ -218,6 +218,9 @@ class Stage:
     called: list[tuple[Place, str, tuple[str, ...]]] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
 
+    async def asker(self, question: Question) -> Asker:
+        return question.asker
+
     def ways(self, question: Question) -> Ways:
         return Ways(reads_back=self.reads_back and not question.only_asker)
 

@@ -202,6 +202,9 @@ class MemoryPlatform:
     """While it is not set, nothing can be shown."""
     name: str = HOUSE
 
+    async def asker(self, asked: Question) -> Asker:
+        return asked.asker
+
     def ways(self, asked: Question) -> Ways:
         del asked
         return Ways(self.edits, self.reads_back, self.pace)

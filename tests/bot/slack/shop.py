@@ -21,6 +21,11 @@ from tests.platforms.slack.world import BOT_TOKEN
 NOTHING = Posted()
 
 
+async def stays(asker: Asker) -> Asker:
+    """Return somebody who stands where they stood."""
+    return asker
+
+
 @dataclass
 class Shop:
     """The platform, the server, and the clock of both."""
@@ -88,5 +93,5 @@ async def opened() -> AsyncIterator[Shop]:
     async with serve(clock=clock) as slack:
         slack.subscribed = set()
         call = Calling(web_client(BOT_TOKEN, slack.api), Pacing(clock.now, clock.advance))
-        yield Shop(slack, clock, SlackPlatform(call, connected=nullcontext, ready=lambda: ""), call)
+        yield Shop(slack, clock, SlackPlatform(call, by_now=stays, connected=nullcontext, ready=lambda: ""), call)
         assert slack.errors == []

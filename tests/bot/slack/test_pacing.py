@@ -21,7 +21,7 @@ from bot.slack.calling import Calling
 from bot.slack.pacing import Pacing
 from bot.slack.platform import SlackPlatform
 from tests.bot.showing.moments import FINAL, WAY
-from tests.bot.slack.shop import question
+from tests.bot.slack.shop import question, stays
 from tests.platforms.slack.rates import Rates
 
 
@@ -130,7 +130,9 @@ async def test_a_hundred_questions_at_once_are_answered_within_the_limits() -> N
     """In ten channels, each shown as the desk does. Some stream; the others are updated; no call comes too soon."""
     clock = Ahead()
     client = Counting(clock)
-    platform = SlackPlatform(Calling(client, Pacing(clock.now, clock.sleep)), connected=nullcontext, ready=lambda: "")
+    platform = SlackPlatform(
+        Calling(client, Pacing(clock.now, clock.sleep)), by_now=stays, connected=nullcontext, ready=lambda: ""
+    )
     ended = list[float]()
 
     async def answer(number: int) -> None:

@@ -340,6 +340,39 @@ async def test_a_channel_keeps_its_settings_under_another_name_and_an_archived_o
     await talk.until(ANSWERS[RISES])
 
 
+@pytest.mark.parametrize("when", ["waiting", "running"])
+async def test_a_channel_that_is_shared_before_the_answer_stands_there_counts_as_shared(talk: Talk, when: str) -> None:
+    """Whoever asked when it was the team's own reads nothing there by now."""
+    await talk.start(desk={"per_channel": 1})
+    talk.system.shut.add(RISES if when == "waiting" else BUILT)
+    if when == "waiting":
+        await talk.acts.mention(RISES)
+        await talk.system.until_asked()
+    asked = await talk.acts.mention(BUILT)
+    await talk.settled()
+    await talk.system.until_asked()
+    await talk.acts.share("C1")
+    await talk.settled()
+    await talk.system.open()
+    await talk.slack.until(lambda: talk.acts.answers(asked))
+    await talk.until(say("abstained", "en"))
+
+    assert ANSWERS[BUILT] not in talk.sees()
+    assert len(talk.acts.answers(asked)) == 1
+
+
+async def test_what_was_said_to_the_bot_is_heard_without_its_name(talk: Talk) -> None:
+    """Also what was said while it was not there, in a thread that it joins."""
+    await talk.start()
+    root = await talk.acts.mention("Is it old, this lighthouse?", silent=True)
+    await talk.acts.say("<@U0BOT>", thread=root, silent=True)
+    await talk.acts.mention(BUILT, thread=root)
+    await talk.until(ANSWERS[BUILT])
+
+    (heard,) = talk.system.talks
+    assert [turn.text for turn in heard.earlier] == ["Is it old, this lighthouse?"]
+
+
 async def test_when_the_workspace_lets_us_go_we_say_why_and_do_nothing_more(talk: Talk) -> None:
     """Tokens that are revoked, and the app that is uninstalled."""
     platform = await talk.start()
