@@ -1,22 +1,18 @@
 """Where Discord is, told to discord.py from settings: a proxy, or a server of tests.
 
 discord.py keeps its addresses in class attributes, which is to say for the whole process. Here one client alone is
-told, by an HTTP client of its own; and what discord.py does about interactions, which goes round that client, by a
-context variable of its own: `answering_at`.
+told, by an HTTP client of its own.
 """
 
 import copy
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import discord
 from discord.gateway import DiscordWebSocket
 from discord.http import HTTPClient, Route
-from discord.webhook.async_ import AsyncWebhookAdapter, async_context
 
 
-def _at(route: Route, api_url: str) -> Route:
+def readdressed(route: Route, api_url: str) -> Route:
     """Return the same route at another server; what is counted for rate limits stays."""
     made = copy.copy(route)
     made.url = api_url.rstrip("/") + route.url.removeprefix(Route.BASE)
@@ -32,7 +28,7 @@ class AddressedHttp(HTTPClient):
 
     async def request(self, route: Route, **options: Any) -> Any:
         """Send a request. Raises what discord.py raises."""
-        return await super().request(_at(route, self._api_url) if self._api_url else route, **options)
+        return await super().request(readdressed(route, self._api_url) if self._api_url else route, **options)
 
     async def ws_connect(self, url: str, *, compress: int = 0) -> Any:
         """Open the gateway; where a session is resumed is for the server to say."""
@@ -42,7 +38,7 @@ class AddressedHttp(HTTPClient):
         return await super().ws_connect(url, compress=compress)
 
 
-class AddressedClient(discord.Client):
+class AddressedShards(discord.AutoShardedClient):
     """A client that asks for Discord at these addresses; empty ones are Discord's own."""
 
     def __init__(self, *, api_url: str = "", gateway_url: str = "", **options: Any) -> None:
@@ -51,33 +47,6 @@ class AddressedClient(discord.Client):
 
     def _get_state(self, **options: Any) -> Any:
         # discord.py's own shards override this too: it is called once `http` is there, and before it is used.
-        self.http = AddressedHttp(
-            *self._addresses, loop=self.loop, max_ratelimit_timeout=options.get("max_ratelimit_timeout")
-        )
+        patience = options.get("max_ratelimit_timeout")
+        self.http = AddressedHttp(*self._addresses, loop=self.loop, max_ratelimit_timeout=patience)
         return super()._get_state(**options)
-
-
-class AddressedShards(AddressedClient, discord.AutoShardedClient):
-    """The same with as many shards as Discord asks for."""
-
-
-class _Adapter(AsyncWebhookAdapter):
-    def __init__(self, api_url: str) -> None:
-        super().__init__()
-        self._api_url = api_url
-
-    async def request(self, route: Route, session: Any, **options: Any) -> Any:
-        return await super().request(_at(route, self._api_url), session, **options)
-
-
-@contextmanager
-def answering_at(api_url: str) -> Iterator[None]:
-    """Let `Interaction.response` and `.followup` find Discord there, in all tasks that are begun within the block."""
-    if not api_url:
-        yield
-        return
-    token = async_context.set(_Adapter(api_url))
-    try:
-        yield
-    finally:
-        async_context.reset(token)

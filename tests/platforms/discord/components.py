@@ -151,7 +151,7 @@ def message(components: Any, *, new: bool) -> Iterator[Wrong]:
         message = f"Must be between 1 and {limits.COMPONENTS} in length. {len(found)} components in all."
         yield Wrong(where, "COMPONENT_MAX_TOTAL_COMPONENTS_EXCEEDED", message)
     if sum(map(units, texts(components))) > limits.COMPONENTS_TEXT:
-        told = f"Total displayable text size must be {limits.COMPONENTS_TEXT} or fewer."
+        told = f"Components displayable text size exceeds maximum size of {limits.COMPONENTS_TEXT}"
         yield Wrong(where, "COMPONENT_DISPLAYABLE_TEXT_SIZE_EXCEEDED", told)
     yield from (_NEW if new else _LEGACY)(components, where)
     yield from _unique(found)

@@ -1,7 +1,7 @@
 """A strict fake Discord on 127.0.0.1: its API v10 and its gateway, over real HTTP and websockets.
 
 async with serve() as discord:
-    client = AddressedClient(intents=..., api_url=discord.api, gateway_url=discord.gateway.url)
+    client = AddressedShards(intents=..., api_url=discord.api, gateway_url=discord.gateway.url)
     ...  # async with client: await client.start(BOT_TOKEN)
     asked = await discord.acts.mention("When was the lighthouse built?")
     await discord.until(lambda: discord.acts.answers(asked))

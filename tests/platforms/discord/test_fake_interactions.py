@@ -7,9 +7,8 @@ import discord as sdk
 import pytest
 from discord import app_commands
 
-from bot.discord.addresses import AddressedClient
 from tests.platforms.discord import limits
-from tests.platforms.discord.apps import client, code, connected
+from tests.platforms.discord.apps import Client, client, code, connected
 from tests.platforms.discord.seeing import modal
 from tests.platforms.discord.server import FakeDiscord, serve
 from tests.platforms.discord.world import BOT
@@ -23,7 +22,7 @@ async def discord() -> AsyncIterator[FakeDiscord]:
         assert fake.errors == []
 
 
-def listening(fake: FakeDiscord) -> tuple[AddressedClient, list[sdk.Interaction[Any]]]:
+def listening(fake: FakeDiscord) -> tuple[Client, list[sdk.Interaction[Any]]]:
     """Return a client, and the interactions that it hears of and leaves alone."""
     bot, heard = client(fake), list[sdk.Interaction[Any]]()
 
@@ -35,7 +34,7 @@ def listening(fake: FakeDiscord) -> tuple[AddressedClient, list[sdk.Interaction[
     return bot, heard
 
 
-async def register(bot: AddressedClient) -> None:
+async def register(bot: Client) -> None:
     tree: app_commands.CommandTree[Any] = app_commands.CommandTree(bot)
 
     @tree.command(description="Ask")

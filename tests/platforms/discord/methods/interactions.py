@@ -188,8 +188,8 @@ def delete(discord: Any, call: Call) -> Answer:
 _HOOK = "/webhooks/{application}/{token}"
 ROUTES = (
     Route("callback", "POST", "/interactions/{interaction}/{token}/callback", callback, token=False),
-    Route("follow_up", "POST", _HOOK, follow_up, 5, 5, token=False),
-    Route("get_response", "GET", _HOOK + "/messages/{message}", get, 5, 5, token=False),
-    Route("edit_response", "PATCH", _HOOK + "/messages/{message}", edit, 5, 5, token=False),
-    Route("delete_response", "DELETE", _HOOK + "/messages/{message}", delete, 5, 5, token=False),
+    Route("follow_up", "POST", _HOOK, follow_up, 5, 2, token=False),
+    Route("get_response", "GET", _HOOK + "/messages/{message}", get, 5, 2, token=False),
+    Route("edit_response", "PATCH", _HOOK + "/messages/{message}", edit, 5, 2, token=False),
+    Route("delete_response", "DELETE", _HOOK + "/messages/{message}", delete, 5, 2, token=False),
 )
