@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from bot.discord.pacing import Pacing
+from bot.discord.pacing import Bucket, Pacing
 from bot.discord.refusals import DENIED, LIMITED, refusal
 from bot.discord.routes import Route
 from bot.pacing import Busy
@@ -68,8 +68,8 @@ class Calling:
         for attempt in range(_TRIES):
             started = self.pacing.now()
             try:
-                await self._turn(route, ids, patience - waited)
-                return await self._once(route, ids, body, query)
+                bucket = await self._turn(route, ids, patience - waited)
+                return await self._once(route, ids, body, query, bucket)
             except PlatformUnavailable as error:
                 waited += self.pacing.now() - started
                 cut = cut or error.seconds is None
@@ -78,13 +78,15 @@ class Calling:
                     raise error.doubted() if cut else error from error.__cause__
         raise AssertionError
 
-    async def _turn(self, route: Route, ids: Mapping[str, str], patience: float) -> None:
+    async def _turn(self, route: Route, ids: Mapping[str, str], patience: float) -> Bucket:
         try:
-            await self.pacing.turn(route, ids, patience=max(patience, 0.0))
+            return await self.pacing.turn(route, ids, patience=max(patience, 0.0))
         except Busy as error:
             raise PlatformUnavailable(f"Too much is going on for {route}.", seconds=error.seconds) from error
 
-    async def _once(self, route: Route, ids: Mapping[str, str], body: Any, query: Mapping[str, str] | None) -> Any:
+    async def _once(
+        self, route: Route, ids: Mapping[str, str], body: Any, query: Mapping[str, str] | None, bucket: Bucket
+    ) -> Any:
         headers: Mapping[str, str] = {}
         try:
             url = self._api + route.path.format_map({name: quote(value, safe="@") for name, value in ids.items()})
@@ -97,7 +99,7 @@ class Calling:
         except _CUT as error:
             raise PlatformUnavailable(f"Discord does not answer {route}.") from error
         finally:
-            self.pacing.done(route, ids, headers)
+            self.pacing.done(bucket, route, ids, headers)
         if status in _GOOD:
             return told
         raise self._refused(route, ids, status, told, headers)

@@ -17,6 +17,8 @@ from bot.pacing import Busy, Lane, Rate
 EVERYWHERE = Rate(45, 1.0)
 """Discord takes 50: the rest is for discord.py, whose calls are not counted here."""
 DENIED = Rate(5_000, 600.0)
+_MARGIN = 0.05
+"""Seconds by which Discord's count may lag behind what it tells."""
 _MOST = 10_000
 """How many limits are remembered."""
 
@@ -32,7 +34,20 @@ class Bucket:
     closed: float = 0.0
     """Until when Discord wants none."""
     under_way: int = 0
-    told: bool = field(default=False)
+    told: bool = False
+    """Whether Discord has told it."""
+    known: bool = False
+    """Whether there was any answer: some routes have no limit that it tells of."""
+    answered: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def awaits(self, now: float) -> bool:
+        """Return whether nobody knows what is left before one of those under way is answered.
+
+        So it is for the very first calls, of which one alone is made, and in a new window of which all is used.
+        """
+        if not self.known:
+            return self.under_way > 0
+        return self.told and now >= self.full and self.under_way >= self.limit
 
     def soonest(self, now: float) -> float:
         """Return when the next call may be made."""
@@ -54,15 +69,16 @@ class Pacing:
         self._buckets: dict[tuple[str, str], Bucket] = {}
         self._everywhere, self._denied = Lane(EVERYWHERE), Lane(DENIED)
 
-    async def turn(self, route: Route, ids: Mapping[str, str], *, patience: float) -> None:
-        """Wait until a call may be made, which is counted; `done` says what came of it.
+    async def turn(self, route: Route, ids: Mapping[str, str], *, patience: float) -> Bucket:
+        """Wait until a call may be made, which is counted; `done` wants what this returns.
 
         Raises:
             Busy: That would take longer than `patience` seconds. Nothing was counted.
         """
         until = self.now() + patience
         while True:
-            now, bucket = self.now(), self._bucket(route, ids)
+            bucket = await self._known(route, ids, patience)
+            now = self.now()
             at = max(bucket.soonest(now), now if route.interaction else self._everywhere.soonest(now))
             at = max(at, self._denied.soonest(now))
             if at <= now:
@@ -73,21 +89,24 @@ class Pacing:
         bucket.left, bucket.under_way = bucket.left - 1, bucket.under_way + 1
         if not route.interaction:
             self._everywhere = self._everywhere.after(now)
+        return bucket
 
-    def done(self, route: Route, ids: Mapping[str, str], headers: Mapping[str, str]) -> None:
-        """Note what an answer says of its limit; nothing where there was no answer."""
-        bucket = self._bucket(route, ids)
-        bucket.under_way = max(bucket.under_way - 1, 0)
+    def done(self, bucket: Bucket, route: Route, ids: Mapping[str, str], headers: Mapping[str, str]) -> None:
+        """Note what an answer says of a call's limit; nothing where there was no answer."""
+        bucket.under_way, bucket.known = max(bucket.under_way - 1, 0), bucket.known or bool(headers)
+        bucket.answered.set()
         if "X-RateLimit-Remaining" not in headers:
             return
-        name = headers.get("X-RateLimit-Bucket", "")
-        if name and self._names.get(str(route)) != name:
-            self._names[str(route)] = name
-            bucket = self._buckets.setdefault((name, route.key(dict(ids))[1]), bucket)
+        key, major = route.key(dict(ids))
+        self._names[key] = headers.get("X-RateLimit-Bucket", key)
+        bucket = self._buckets.setdefault((self._names[key], major), bucket)
+        left = max(int(wait_of(headers["X-RateLimit-Remaining"], 0.0)) - bucket.under_way, 0)
+        full = self.now() + wait_of(headers.get("X-RateLimit-Reset-After"), 1.0) + _MARGIN
+        if bucket.told and self.now() < bucket.full:  # answers may come in another order than they were given
+            left, full = min(left, bucket.left), max(full, bucket.full)
         bucket.limit = int(wait_of(headers.get("X-RateLimit-Limit"), 1.0))
-        left = int(wait_of(headers["X-RateLimit-Remaining"], 0.0)) - bucket.under_way
-        full = self.now() + wait_of(headers.get("X-RateLimit-Reset-After"), 1.0)
-        bucket.left, bucket.full, bucket.told = max(left, 0), full, True
+        bucket.left, bucket.full = left, full
+        bucket.told = bucket.known = True
 
     def denied(self) -> None:
         """Count a call that Discord refused as one that should not have been made."""
@@ -109,6 +128,17 @@ class Pacing:
             return False
         room = route.interaction or self._everywhere.room(now) > EVERYWHERE.calls // 2
         return room and (not bucket.told or bucket.left > bucket.limit // 2)
+
+    async def _known(self, route: Route, ids: Mapping[str, str], patience: float) -> Bucket:
+        """Return the bucket of a call, once it is known what is left in it."""
+        while True:
+            bucket = self._bucket(route, ids)
+            if not bucket.awaits(self.now()):
+                return bucket
+            if patience <= 0:
+                raise Busy(1.0)
+            bucket.answered.clear()
+            await bucket.answered.wait()
 
     def _bucket(self, route: Route, ids: Mapping[str, str]) -> Bucket:
         key, major = route.key(dict(ids))

@@ -19,8 +19,8 @@ Json = Mapping[str, Any]
 
 PAGE = 100
 """Messages that are asked for at once."""
-_STARTER = 21
-"""The type of the message that stands in a thread for the one that it was opened on."""
+_REPLY, _STARTER = 19, 21
+"""Types of messages: a reply, and what stands in a thread for the message that it was opened on."""
 _LINK = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<[^<>]*>\)")
 _MARKUP = re.compile(r"\\([!-/:-@\[-`{-~])|\*\*|^(?:-#|>) ", re.MULTILINE)
 
@@ -79,7 +79,7 @@ async def _replied(call: Calling, question: Question) -> AsyncIterator[Json]:
     found = await _one(call, channel, question.message) if question.message else None
     while found and (reply_to := str((found.get("message_reference") or {}).get("message_id", ""))):
         given = found.get("referenced_message")
-        found = given if isinstance(given, Mapping) else await _one(call, channel, reply_to)
+        found = given if isinstance(given, Mapping) and _is_complete(given) else await _one(call, channel, reply_to)
         if found:
             yield found
 
@@ -109,6 +109,11 @@ def _heard(message: Json, us: Us) -> Heard | None:
     else:
         return None
     return Heard(number, user, text, moment(number)) if text.strip() else None
+
+
+def _is_complete(message: Json) -> bool:
+    """Return whether a message that came with its reply says what it is a reply to itself."""
+    return message.get("type") != _REPLY or bool(message.get("message_reference"))
 
 
 def _is_ours(message: Json, us: Us) -> bool:

@@ -11,6 +11,7 @@ from bot.discord import routes
 from bot.discord.buttons import label
 from bot.discord.calling import Calling
 from bot.discord.refusals import Refused
+from bot.showing.defusing import defused
 
 _THERE = 160004
 _LONGEST = 100
@@ -25,7 +26,7 @@ def is_wanted(question: Question) -> bool:
 
 async def open_for(call: Calling, question: Question) -> None:
     """Open the thread, unless it is there. Raises `PlatformError`."""
-    name = label(question.text, _LONGEST) if question.text.strip() else _NAMELESS
+    name = label(defused(question.text), _LONGEST) if question.text.strip() else _NAMELESS
     body: dict[str, Any] = {"name": name, "auto_archive_duration": _ARCHIVE_MINUTES}
     try:
         await call(routes.OPEN_THREAD, body, channel=question.place.channel, message=question.message)

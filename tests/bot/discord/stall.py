@@ -1,0 +1,132 @@
+"""A Discord platform before the strict fake server, on a clock that jumps whenever the bot waits."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import aiohttp
+
+from bot.access import Asker
+from bot.desk.types import Place, Posted, Question
+from bot.discord.calling import Calling
+from bot.discord.handles import Handle
+from bot.discord.happening import Us
+from bot.discord.pacing import Pacing
+from bot.discord.platform import DiscordPlatform
+from bot.discord.posting import mark, marked
+from bot.discord.rendering import messages
+from bot.discord.routes import CALLBACK
+from bot.platform import PlatformUnavailable
+from bot.showing.view import View
+from tests.platforms.discord import interacting
+from tests.platforms.discord.components import nested
+from tests.platforms.discord.seeing import words
+from tests.platforms.discord.server import serve
+from tests.platforms.discord.state import FakeDiscord
+from tests.platforms.discord.world import APP, BOT, BOT_TOKEN, GUILD, Message
+from tests.platforms.slack.clock import ManualClock
+
+NOTHING = Posted()
+US = Us(APP, BOT)
+
+
+@dataclass
+class Stall:
+    """The platform, the server, and the clock of both."""
+
+    discord: FakeDiscord
+    clock: ManualClock
+    platform: DiscordPlatform
+    call: Calling
+
+    async def asked(self, text: str = "When?", *, channel: str = "201", thread: str = "", **more: Any) -> Question:
+        """Return a question that somebody asks in a channel, or in a thread of it, now."""
+        message = await self.discord.acts.mention(text, channel=thread or channel)
+        return question(channel, message, thread=thread, at=self.clock.now(), **more)
+
+    async def invoked(self, *, private: bool = False, channel: str = "201", defer: bool = True) -> Question:
+        """Return a question that somebody asks by a command now, which is deferred."""
+        made = interacting.hand_out(self.discord, 2, "101", channel, {"id": "1", "name": "ask", "type": 1})
+        handle = Handle(APP, made.token)
+        if defer:
+            data = {"data": {"flags": 64}} if private else {}
+            await self.call(CALLBACK, {"type": 5, **data}, interaction=made.id, token=made.token)
+        asked = question(channel, "", at=self.clock.now(), handle=handle.text, only_asker=private)
+        return replace(asked, key=f"discord:interaction/{made.id}")
+
+    async def shown(self, asked: Question, view: View, posted: Posted = NOTHING) -> Posted:
+        """Show a view as the desk does: in doubt it asks what stands there, and it comes again."""
+        for _ in range(9):
+            try:
+                return await self.platform.show(asked, view, posted)
+            except PlatformUnavailable as error:
+                if error.seconds is None and self.platform.ways(asked).reads_back:
+                    posted = await self.found(asked) or posted
+                await self.clock.advance(error.seconds or 1)
+        raise AssertionError("it never came to be shown")
+
+    async def found(self, asked: Question) -> Posted:
+        """Ask what stands there, until that is known."""
+        for _ in range(9):
+            try:
+                return await self.platform.find(asked)
+            except PlatformUnavailable as error:
+                await self.clock.advance(error.seconds or 1)
+        raise AssertionError("it never came to be known")
+
+    async def told(self, asked: Question, *views: View) -> Posted:
+        """Show one view after the other."""
+        posted = Posted()
+        for view in views:
+            posted = await self.shown(asked, view, posted)
+        return posted
+
+    def whole(self, asked: Question, view: View, posted: Posted) -> None:
+        """Hold what stands there to a view: all of it, once, marked, and nothing else of ours."""
+        found = self.ours(asked)
+        assert [plain(one) for one in found] == [bare(message.components) for message in messages(view)]
+        assert [one.id for one in found] == list(posted.messages)
+        assert {marked({"components": one.components}) for one in found} == {mark(asked.key)}
+        assert not any(one.unfurls or one.notified for one in found)
+
+    def ours(self, asked: Question) -> list[Message]:
+        """Return our messages where a question was asked."""
+        return [one for one in self.discord.world.ours() if one.channel == (asked.place.thread or asked.place.channel)]
+
+    def said(self, number: str) -> str:
+        """Return the words of a message."""
+        return words(self.discord.acts.find(number), self.discord.world)
+
+
+def plain(message: Message) -> list[dict[str, Any]]:
+    """Return a message's components without the ids that Discord gives them."""
+    return bare(message.components)
+
+
+def bare(components: Any) -> list[dict[str, Any]]:
+    """Return components, one after the other, without ids and without what is within them."""
+    found = [one for _, one in nested(list(components))]
+    return [{name: value for name, value in one.items() if name not in {"id", "components"}} for one in found]
+
+
+def question(channel: str, message: str, *, thread: str = "", at: float = 0, **more: Any) -> Question:
+    """Return a question of a message in a channel; `101` asks it."""
+    guild = "" if channel.startswith("7") else GUILD
+    place = Place("discord", guild, channel, thread)
+    asker = Asker("discord", "channel" if guild else "dm", guild, channel, "101", listed_server=True)
+    key = f"discord:{guild}/{thread or channel}/{message}"
+    made = Question(key, "ask", "When?", asker, place, key, datetime.fromtimestamp(at, UTC), message)
+    return replace(made, **more)
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[Stall]:
+    """Open one; nothing that the server did not expect may have happened in it."""
+    clock = ManualClock(1_790_000_000.0)
+    async with serve(clock=clock) as discord, aiohttp.ClientSession() as session:
+        call = Calling(session, BOT_TOKEN, discord.api, Pacing(clock.now, clock.advance))
+        platform = DiscordPlatform(call, US, connected=nullcontext, ready=lambda: "", now=clock.now)
+        yield Stall(discord, clock, platform, call)
+        assert discord.errors == []

@@ -1,0 +1,195 @@
+"""Calls of Discord: at its pace, repeated only where nothing can be done twice, refused in plain words."""
+
+import asyncio
+import logging
+from typing import Any
+
+import aiohttp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.discord import routes
+from bot.discord.calling import Calling
+from bot.discord.handles import Handle, handle_of, is_good
+from bot.discord.pacing import Pacing
+from bot.discord.refusals import Expired, NoChannel, Refused, refusal
+from bot.pacing import Busy
+from bot.platform import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from tests.bot.discord.stall import Stall
+from tests.platforms.discord.faults import BANNED, BROKEN, LIMITED, LIMITED_EVERYWHERE, LOST, RESET
+from tests.platforms.discord.world import APP, BOT_TOKEN, SECRETS
+from tests.platforms.slack.clock import ManualClock
+
+ONE = {"X-RateLimit-Limit": "5", "X-RateLimit-Bucket": "b"}
+
+
+def post(stall: Stall, text: str = "hello", **more: Any) -> Any:
+    return stall.call(routes.POST, {"content": text, **more}, channel="201")
+
+
+@pytest.mark.parametrize("fault", [LIMITED, LIMITED_EVERYWHERE])
+async def test_who_is_told_to_wait_waits_and_comes_again(stall: Stall, fault: Any) -> None:
+    """Once, and no sooner."""
+    stall.discord.faults["create_message"] = [fault]
+    before = stall.clock.now()
+    await post(stall)
+    assert stall.clock.now() - before == pytest.approx(fault.retry_after)
+    assert stall.discord.posts == 1
+
+
+async def test_a_limit_over_all_holds_every_route_back(stall: Stall) -> None:
+    """Until it is over; what interactions do is not counted."""
+    stall.discord.faults["create_message"] = [LIMITED_EVERYWHERE]
+    await post(stall)
+    stall.call.pacing.hold(routes.POST, {"channel": "201"}, 60, everywhere=True)
+    assert not stall.call.pacing.spare(routes.EDIT, {"channel": "202"})
+    assert stall.call.pacing.spare(routes.EDIT_ANSWER, {"application": APP, "token": "t"})
+
+
+async def test_many_calls_at_once_never_come_too_soon(stall: Stall) -> None:
+    """Whether the limit is a channel's or over all: a hundred of them wait for each other, and none is lost."""
+    calls = [stall.call(routes.POST, {"content": str(n)}, channel=f"20{1 + n % 3}", patience=600.0) for n in range(30)]
+    calls += [stall.call(routes.READ_ONE, channel="201", message="5", patience=600.0) for _ in range(30)]
+    calls += [stall.call(routes.ME, patience=600.0) for _ in range(100)]
+    done = await asyncio.gather(*calls, return_exceptions=True)
+    assert sum(isinstance(one, PostGone) for one in done) == 30
+    assert stall.discord.posts == 30
+    assert len(stall.discord.limited) < 16  # a clock that jumps meanwhile lets calls of two moments arrive in one
+
+
+async def test_what_may_be_done_twice_is_repeated(stall: Stall) -> None:
+    """By its nonce a post may."""
+    stall.discord.faults["create_message"] = [LOST, BROKEN, RESET]
+    await post(stall, nonce="n", enforce_nonce=True)
+    assert stall.discord.posts == 1
+
+
+async def test_a_follow_up_is_not_repeated(stall: Stall) -> None:
+    """Nothing tells the first of them from the second."""
+    asked = await stall.invoked()
+    handle = handle_of(asked.handle)
+    assert handle
+    stall.discord.faults["follow_up"] = [LOST]
+    with pytest.raises(PlatformUnavailable) as error:
+        await stall.call(routes.FOLLOW_UP, {"content": "hello"}, **handle.ids)
+    assert error.value.seconds is None
+    assert len(stall.discord.calls("follow_up")) == 1
+
+
+async def test_an_address_that_is_banned_waits(stall: Stall) -> None:
+    """With all its calls: each would make it longer."""
+    stall.discord.faults["create_message"] = [BANNED]
+    with pytest.raises(PlatformUnavailable) as error:
+        await post(stall)
+    assert error.value.seconds == 3_600.0
+    with pytest.raises(PlatformUnavailable):
+        await stall.call(routes.ME)
+    assert len(stall.discord.received) == 1
+
+
+async def test_nobody_there() -> None:
+    """It is certain that nothing was done."""
+    clock = ManualClock(0.0)
+    async with aiohttp.ClientSession() as session:
+        call = Calling(session, BOT_TOKEN, "http://127.0.0.1:1/api", Pacing(clock.now, clock.advance))
+        with pytest.raises(PlatformUnavailable) as error:
+            await call(routes.ME)
+    assert error.value.seconds is not None
+
+
+async def test_a_token_that_is_not_valid(stall: Stall) -> None:
+    """It is said what to do, and the token is not."""
+    await stall.discord.acts.revoke()
+    with pytest.raises(CannotPost) as error:
+        await post(stall)
+    assert "token" in error.value.hint
+    assert not any(secret in f"{error.value}{error.value.hint}{error.value.__cause__}" for secret in SECRETS)
+
+
+async def test_secrets_are_in_no_log(stall: Stall, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever goes wrong, at whatever level it is logged."""
+    caplog.set_level(logging.DEBUG)
+    asked = await stall.invoked()
+    handle = handle_of(asked.handle)
+    assert handle
+    stall.discord.faults["edit_response"] = [LIMITED, BROKEN, RESET]
+    await stall.call(routes.EDIT_ANSWER, {"content": "hello"}, message="@original", **handle.ids)
+    assert not any(secret in caplog.text for secret in SECRETS)
+
+
+def test_refusals_by_code() -> None:
+    """What the desk can do about it says which error it is."""
+    kinds = {10008: PostGone, 10003: NoChannel, 10015: Expired, 50027: Expired, 50001: Refused, 0: Refused, 7: Refused}
+    for code, kind in kinds.items():
+        error = refusal("POST /x", 404, {"code": code, "message": "secret"})
+        assert type(error) is kind
+        assert "secret" not in str(error)
+    for status in (500, 502, 503):
+        error = refusal("POST /x", status, None)
+        assert isinstance(error, PlatformUnavailable)
+        assert error.seconds is None
+
+
+@given(
+    status=st.sampled_from([400, 401, 403, 404, 429, 500]),
+    body=st.none()
+    | st.text()
+    | st.dictionaries(
+        st.sampled_from(["code", "retry_after", "global"]),
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    ),
+    retry=st.text() | st.sampled_from(["1", "nan", "inf", "-1", "1e9"]),
+)
+def test_no_answer_surprises(status: int, body: Any, retry: str) -> None:
+    """Any answer is an error of the desk's, and nobody waits for ever."""
+    error = refusal("POST /x", status, body, retry)
+    assert isinstance(error, PlatformError)
+    if status == 429:
+        assert isinstance(error, PlatformUnavailable)
+        assert error.seconds is not None
+        assert 0 <= error.seconds <= 3_600
+
+
+async def test_a_bucket_is_as_discord_tells_it() -> None:
+    """When it is empty, the next call waits until it is full; of routes that share one all do."""
+    clock = ManualClock(0.0)
+    pacing, here = Pacing(clock.now, clock.advance), {"channel": "1", "message": "2"}
+    for left in ("1", "0"):
+        bucket = await pacing.turn(routes.EDIT, here, patience=0)
+        pacing.done(bucket, routes.EDIT, here, {**ONE, "X-RateLimit-Remaining": left, "X-RateLimit-Reset-After": "5"})
+    with pytest.raises(Busy) as busy:
+        await pacing.turn(routes.EDIT, here, patience=4)
+    assert busy.value.seconds == pytest.approx(5.05)
+    assert not pacing.spare(routes.EDIT, here)
+    await pacing.turn(routes.EDIT, {**here, "channel": "2"}, patience=0)
+    bucket = await pacing.turn(routes.EDIT, here, patience=6)
+    assert clock.now() == pytest.approx(5.05)
+    pacing.done(bucket, routes.EDIT, here, {})
+    bucket = await pacing.turn(routes.DELETE, here, patience=0)
+    pacing.done(bucket, routes.DELETE, here, {**ONE, "X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "5"})
+    with pytest.raises(Busy):
+        await pacing.turn(routes.EDIT, here, patience=1)
+
+
+async def test_what_is_refused_too_often_is_not_tried_any_more() -> None:
+    """Long before Discord bans the address."""
+    clock = ManualClock(0.0)
+    pacing = Pacing(clock.now, clock.advance)
+    for _ in range(5_000):
+        pacing.denied()
+    with pytest.raises(Busy):
+        await pacing.turn(routes.ME, {}, patience=60)
+    assert not pacing.spare(routes.EDIT, {"channel": "1", "message": "2"})
+    await clock.advance(700)
+    await pacing.turn(routes.ME, {}, patience=0)
+
+
+def test_a_handle_is_kept_as_text_and_shows_no_token() -> None:
+    """Whatever else stands there is none; it is good for a quarter of an hour, nearly."""
+    handle = Handle("601", "secret/token")
+    assert handle_of(handle.text) == handle
+    assert "secret" not in repr(handle)
+    assert handle_of("") is handle_of("{") is handle_of("7") is None
+    assert is_good(0, 880)
+    assert not is_good(0, 890)

@@ -1,0 +1,58 @@
+"""What Discord shows to whoever presses a button: all pages of evidence, and the field for a comment."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.discord.modals import comment_modal, commented, evidence_message, turned
+from bot.showing.view import EvidenceItem, EvidenceView
+from tests.bot.showing.views import evidences
+from tests.platforms import markup
+from tests.platforms.discord.bodies import EDIT, checked
+from tests.platforms.discord.components import modal, nested, texts
+
+LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "zh", "ja", "ar"]
+MANY = EvidenceView("Evidence", "When?", tuple(EvidenceItem(f"claim {n} " * 99, "Confirmed", "") for n in range(9)))
+
+
+@settings(max_examples=40)
+@given(view=evidences, page=st.integers(-1, 9))
+def test_any_evidence_fits_and_is_harmless(view: EvidenceView, page: int) -> None:
+    """Whichever page is asked for."""
+    body = evidence_message(view, "123456789", page, "en")
+
+    checked(body, EDIT, new=True)
+    said = list(texts(body["components"]))
+    assert [one for text in said for one in (*markup.pings(text), *markup.links(text))] == []
+
+
+def test_pages_of_evidence_are_turned() -> None:
+    """From the first to the last and back, each claim on one of them."""
+    said, page, turns = "", 0, 0
+    while True:
+        body = evidence_message(MANY, "sources", page, "en")
+        said += "".join(texts(body["components"]))
+        ids = [turned(one["custom_id"]) for _, one in nested(body["components"]) if "custom_id" in one]
+        assert (("sources", page - 1) in ids) == (page > 0)
+        if ("sources", page + 1) not in ids:
+            break
+        page, turns = page + 1, turns + 1
+
+    assert turns > 1
+    assert [said.count(f"claim {n}") for n in range(9)] == [99] * 9
+    assert turned("footnote:stop:7") is turned("footnote:page:on::1") is turned("footnote:page:on:7:x") is None
+
+
+def test_a_comment_is_asked_for_and_read() -> None:
+    """In every language within Discord's limits; what others send is none of ours."""
+    for language in LANGUAGES:
+        assert list(modal(comment_modal(7, "down", language))) == []
+    sent = {
+        "custom_id": "footnote:comment:down:7",
+        "components": [{"type": 18, "component": {"type": 4, "custom_id": "text", "value": "Wrong."}}],
+    }
+    rows = {**sent, "components": [{"type": 1, "components": [{"type": 4, "custom_id": "text", "value": "Wrong."}]}]}
+
+    assert commented(sent) == commented(rows) == (7, "down", "Wrong.")
+    assert commented({"custom_id": "footnote:comment:up:7"}) == (7, "up", "")
+    for custom_id in ("footnote:comment:sideways:7", "footnote:comment:up:x", "footnote:about", ""):
+        assert commented({**sent, "custom_id": custom_id}) is None

@@ -1,0 +1,198 @@
+"""Any view as Discord's messages: within all limits, with every footnote, with no ping or link but what is meant."""
+
+import re
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.discord.buttons import pressed
+from bot.discord.posting import mark, marked, nonce, post, says, shown
+from bot.discord.reading_back import words as read
+from bot.discord.rendering import Message, first, messages
+from bot.showing.blocks import blocks
+from bot.showing.defusing import address, seen
+from bot.showing.view import Action, Button, ClaimCard, ShownSentence, Source, View
+from tests.bot.showing.moments import FINAL, LONG
+from tests.bot.showing.views import DAY, views
+from tests.platforms import markup
+from tests.platforms.discord.bodies import CREATE, EDIT, checked
+from tests.platforms.discord.components import nested, numbered, texts
+
+PEOPLE = st.lists(st.sampled_from(["101", "123456789012345678"]), max_size=3).map(tuple)
+_MARKUP = re.compile(r"(?<!\\)\*\*|(?<!\\)\*(?=\S)|(?<=\S)(?<!\\)\*|^-# |^> ", re.MULTILINE)
+_PERSON = re.compile(r"<@\d+>")
+
+
+def buttons(*actions: Action) -> tuple[Button, ...]:
+    return tuple(Button(action, action.value, 7) for action in actions)
+
+
+def content(message: Message) -> list[str]:
+    return list(texts(list(message.components)))
+
+
+def squeezed(text: str) -> str:
+    return "".join(markup.UNSEEN.sub("", text).split())
+
+
+def ids(message: Message) -> list[str]:
+    return [one["custom_id"] for _, one in nested(list(message.components)) if "custom_id" in one]
+
+
+@settings(max_examples=60)
+@given(view=views, people=PEOPLE)
+def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> None:
+    """Discord refuses none of its messages, nothing pings but people who are meant, nothing links but sources."""
+    view = replace(view, mentions=people)
+    made = messages(view)
+    urls = {address(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))}
+
+    for message in made:
+        checked(post(message, "key", nonce("key", 0), reply_to="1"), CREATE, new=True)
+        checked(shown(message, "key"), EDIT, new=True)
+        said = content(message)
+        payloads = [_PERSON.sub("", one) for one in said]
+        for payload in (*payloads, "\n".join(payloads)):
+            assert markup.pings(payload) == markup.links(payload) == []
+            assert {url for url, _ in markup.own_links(payload)} <= urls - {""}
+        assert set(message.people) == {one[2:-1] for text in said for one in _PERSON.findall(text)}
+    pinged = [one for message in made for text in content(message) for one in _PERSON.findall(text)]
+    assert pinged == [f"<@{one}>" for one in people]
+
+
+@settings(max_examples=60)
+@given(view=views)
+def test_nothing_of_any_view_is_lost(view: View) -> None:
+    """All words are there in their order, and every footnote, at its sentence and at its source."""
+    view = replace(view, mentions=())
+    made = messages(view)
+    texts_ = [text for message in made for text in content(message)]
+    shown_ = squeezed("".join(texts_).replace("\\", ""))
+
+    for number in chain(*(one.numbers for one in view.sentences), (one.number for one in view.sources if one.number)):
+        assert f"[{number}]" in shown_
+    urls = [address(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))]
+    if not any(urls):
+        bare = "".join(markup.discord_words(_MARKUP.sub("", text)) for text in texts_)
+        signs = str.maketrans("", "", "✓✗?⏳*…")
+        whole = "".join(run.text for one in blocks(view, DAY.tzinfo) for group in one.groups for run in group)
+        assert squeezed(bare).translate(signs) == squeezed(seen(whole)).translate(signs)
+    pressable = [name for message in made for name in ids(message)]
+    assert pressable == list(dict.fromkeys(f"footnote:{one.action.value}:{one.ticket}" for one in view.buttons))
+
+
+@settings(max_examples=30)
+@given(view=views)
+def test_a_view_on_the_way_is_one_message(view: View) -> None:
+    """It has all buttons and is within the limits."""
+    message = first(view)
+
+    checked(shown(message, "key"), EDIT, new=True)
+    assert len(ids(message)) == len({button.action for button in view.buttons})
+
+
+def test_an_answer_reads_from_top_to_bottom() -> None:
+    """What was checked in a container of its own, sentences, what was left out, sources that link, buttons."""
+    view = View(
+        7,
+        "en",
+        notice="Only quotations are given.",
+        sentences=(ShownSentence("The quay opens at seven.", (1,)), ShownSentence("So do <shops>.", (1, 2))),
+        left_out="1 of 3 statements was left out.",
+        sources=(Source(1, "Harbour", "Hours", DAY, "https://e.org/h"), Source(2, "Shops")),
+        buttons=buttons(Action.EVIDENCE, Action.UP, Action.DOWN, Action.RETRACT),
+        done=True,
+    )
+    (message,) = messages(view)
+    work, answer, row = message.components
+
+    assert [markup.discord_words(text) for text in texts([work])] == ["**Only quotations are given.**"]
+    assert [markup.discord_words(text) for text in texts([answer])] == [
+        "The quay opens at seven. [1] So do <shops>. [1][2]",
+        "-# 1 of 3 statements was left out.",
+        "[1] [Harbour](<https://e.org/h>) › Hours · 2026-03-01\n[2] Shops",
+    ]
+    assert [pressed(one["custom_id"]) for one in row["components"]] == [
+        (Action.EVIDENCE, 7),
+        (Action.UP, 7),
+        (Action.DOWN, 7),
+        (Action.RETRACT, 7),
+    ]
+
+
+def test_claims_have_signs_and_the_quotation_is_one() -> None:
+    """Only a supported claim has its text; what the quotation is, is said above it."""
+    view = View(
+        7,
+        "en",
+        status="Checking …",
+        claims=(
+            ClaimCard(1, "supported", "The quay is open.", ("Harbour",)),
+            ClaimCard(2, "refuted"),
+            ClaimCard(3, "unknown"),
+            ClaimCard(4, "checking"),
+        ),
+        quote=Source(0, "Harbour", url="https://e.org/h", quote="*Open* to\n@everyone"),
+        quote_label="Meanwhile:",
+        buttons=buttons(Action.STOP),
+    )
+    (message,) = messages(view)
+    work, row = message.components
+
+    assert [markup.discord_words(text) for text in texts([work])] == [
+        "-# Checking …",
+        "✓ *Confirmed*: The quay is open. · Harbour",
+        "✗ *A statement was refuted and is left out*",
+        "? *A statement could not be confirmed and is left out*",
+        "⏳ *Checking a statement …*",
+        "**Meanwhile:**",
+        "> “*Open* to\n> @everyone”\n[Harbour](<https://e.org/h>)",
+    ]
+    assert row["components"][0]["custom_id"] == "footnote:stop:7"
+
+
+def test_a_label_stands_with_what_it_is_of() -> None:
+    """The heading of the nearest pages is not parted from them."""
+    view = View(7, "en", nearest_label="Nearest:", nearest=(Source(0, "Harbour"),), done=True)
+    (box,) = messages(view)[0].components
+
+    assert len(list(texts([box]))) == 2
+
+
+def test_what_is_pressed_is_read_back_only_where_it_is_ours() -> None:
+    """Strangers' ids mean nothing."""
+    assert pressed("footnote:stop:7") == (Action.STOP, 7)
+    for custom_id in ("other:stop:7", "footnote:dance:7", "footnote:stop:x", "footnote:stop:", "footnote:stop:٧"):
+        assert pressed(custom_id) is None
+
+
+def test_an_empty_view_is_still_a_message() -> None:
+    """Discord takes none without text."""
+    (message,) = messages(View(7))
+
+    checked(post(message, "key", nonce("key", 0)), CREATE, new=True)
+
+
+def test_a_message_knows_its_question_and_says_what_was_sent() -> None:
+    """By a mark that Discord hands back; its ids and what it adds change nothing."""
+    (message,) = messages(FINAL)
+    body: dict[str, Any] = post(message, "discord:1/2/3", nonce("discord:1/2/3", 0))
+    numbered(body["components"])
+
+    assert marked(body) == mark("discord:1/2/3") != mark("discord:1/2/4")
+    assert says(body, shown(message, "discord:1/2/3"))
+    assert not says(body, shown(messages(LONG)[0], "discord:1/2/3"))
+    assert marked({"components": [{"type": 17, "id": 1}]}) == marked({}) == 0
+    assert "Sentence 1 of the answer. [1]" in read(body)
+    assert "[4] Page 4 › Part · 2026-03-04" in read(body)
+
+
+def test_nonces_differ_by_question_page_and_what_was_deleted() -> None:
+    """And are short enough."""
+    made = {nonce("a", 0), nonce("a", 1), nonce("b", 0), nonce("a", 0, "5"), nonce("a", 0)}
+
+    assert len(made) == 4
+    assert {len(one) for one in made} == {25}
