@@ -90,6 +90,7 @@ class Acts:
         world.channels[made.id] = made
         if message:
             world.messages[message].thread = made.id
+            world.start(made)
         self._discord.tell_channel("THREAD_CREATE", made, newly_created=True)
         return made.id
 

@@ -56,7 +56,8 @@ def role_json(world: World, guild: str, role: str) -> dict[str, Any]:
     """Return a role."""
     found = world.guilds[guild].roles[role]
     body = {"id": role, "name": found.name, "permissions": str(found.permissions), "mentionable": found.mentionable}
-    body |= {"color": 0, "colors": {"primary_color": 0}, "hoist": False, "managed": False, "flags": 0}
+    body |= {"color": 0, "colors": {"primary_color": 0}, "hoist": False, "managed": bool(found.bot), "flags": 0}
+    body |= {"tags": {"bot_id": found.bot}} if found.bot else {}
     return body | {"position": 0 if role == guild else 1}
 
 
@@ -87,13 +88,12 @@ def message_json(world: World, message: Message, *, readable: bool = True, neste
     direct = channel.kind == DM or message.user == BOT or BOT in message.mentions
     shown = readable or direct
     users = [user_json(world, one) for one in message.mentions]
-    roles = [one.removeprefix("&") for one in message.notified if one.startswith("&")]
     body: dict[str, Any] = {"id": message.id, "channel_id": message.channel, "type": message.kind, "tts": False}
     body |= {"author": user_json(world, message.user), "content": message.content if shown else ""}
     body |= {"components": message.components if shown else [], "embeds": message.embeds if shown else []}
     body |= {"timestamp": world.time((int(message.id) >> 22) / 1000 + 1_420_070_400), "pinned": False}
     body |= {"edited_timestamp": None if message.edited is None else world.time(message.edited)}
-    body |= {"mention_everyone": "everyone" in message.notified, "mentions": users, "mention_roles": roles}
+    body |= {"mention_everyone": "everyone" in message.notified, "mentions": users, "mention_roles": message.roles}
     body |= {"attachments": [], "flags": message.flags | (HAS_THREAD if message.thread else 0)}
     if message.webhook:
         body |= {"webhook_id": message.webhook, "application_id": APP}

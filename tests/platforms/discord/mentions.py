@@ -42,6 +42,7 @@ def ping(world: World, message: Message, allowed: Mapping[str, Any] | None) -> N
     if replied and (allowed is None or allowed.get("replied_user", False)):
         named = list(dict.fromkeys([*named, replied]))
     message.mentions = named
+    message.roles = _roles(world, message, text, allowed)
     pinged = [*named, *_groups(world, message, text, allowed)]
     message.notified = [] if message.flags & EPHEMERAL else pinged
     silent = message.flags & (SUPPRESS_EMBEDS | V2)
@@ -59,10 +60,15 @@ def _groups(world: World, message: Message, text: str, allowed: Mapping[str, Any
     # An app that is installed for its user alone has no rights of its own there.
     everyone = bool(permissions(world, message.user, channel) & MENTION_EVERYONE)
     roles = world.guilds[channel.guild].roles
-    found = [one for one in _ROLE.findall(text) if one in roles and _may(allowed, "roles", one)]
-    named = [f"&{one}" for one in dict.fromkeys(found) if everyone or roles[one].mentionable]
+    named = [f"&{one}" for one in message.roles if everyone or roles[one].mentionable]
     every = everyone and _ALL.search(text) and (allowed is None or "everyone" in allowed.get("parse", ()))
     return [*named, *(["everyone"] if every else [])]
+
+
+def _roles(world: World, message: Message, text: str, allowed: Mapping[str, Any] | None) -> list[str]:
+    guild = world.guilds.get(world.channels[message.channel].guild)
+    found = [one for one in _ROLE.findall(text) if guild and one in guild.roles and _may(allowed, "roles", one)]
+    return list(dict.fromkeys(found))
 
 
 def _replied(world: World, message: Message) -> str:

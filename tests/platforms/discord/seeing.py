@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tests.platforms.discord.components import BUTTON, CONTAINER, INPUT, LABEL, ROW, SECTION, SEPARATOR, TEXT
-from tests.platforms.discord.world import BOT, DM, LOADING, Channel, Message, World
+from tests.platforms.discord.world import BOT, DM, LOADING, STARTER, Channel, Message, World
 from tests.platforms.markup import UNSEEN, discord_words
 
 _LINK = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<?(https?://[^\s)>]+)>?\)")
@@ -46,7 +46,7 @@ def _rooted(discord: Any, channel: str) -> set[str]:
 def _here(discord: Any, place: Channel, by: str, indent: str) -> Iterator[str]:
     world: World = discord.world
     for message in world.here(place.id):
-        if message.only in {"", by}:
+        if message.only in {"", by} and message.kind != STARTER:
             yield from _lines(message, world, indent)
             if message.thread in world.channels:
                 yield from _thread(discord, world.channels[message.thread], by)

@@ -66,6 +66,8 @@ async def test_the_rest_of_what_a_person_sees(discord: FakeDiscord) -> None:
         sent = await place.send("In 1886.", view=view, suppress_embeds=True)
         await sent.edit(content="In *1887*\\.")
         await place.typing()
+        kinds = [one.type async for one in place.history(oldest_first=True)]
+        assert kinds[0] is sdk.MessageType.thread_starter_message
         post = await discord.acts.post("Boats", "Which boats?", user="103")
 
     assert discord.seen("201", by="102") == (
@@ -143,6 +145,24 @@ async def test_who_is_pinged_is_what_allowed_mentions_says(
     assert sorted(one for _, one in discord.notified) == sorted(pinged)
     assert len(discord.pings) >= 4
     assert discord.unfurled == ["https://a.example"]
+
+
+async def test_the_role_that_is_the_bots_own_is_known(discord: FakeDiscord) -> None:
+    """People mention it when they mean the bot; what it names is told even where nobody is pinged."""
+    bot, heard = client(discord), list[sdk.Message]()
+
+    @bot.event
+    async def on_message(message: sdk.Message) -> None:
+        heard.append(message)
+        discord.notify()
+
+    async with connected(bot, discord):
+        await discord.acts.say("<@&403> When?")
+        await discord.until(lambda: heard)
+
+    (named,) = heard[0].role_mentions
+    assert named.is_bot_managed()
+    assert discord.acts.find(str(heard[0].id)).notified == []
 
 
 async def test_who_may_pings_everyone(discord: FakeDiscord) -> None:

@@ -17,7 +17,7 @@ from tests.platforms.discord.world import (
 )
 from tests.platforms.slack.clock import Clock
 
-ADMIN_ROLE, HELPER_ROLE = "401", "402"
+ADMIN_ROLE, HELPER_ROLE, OUR_ROLE = "401", "402", "403"
 
 
 def town(clock: Clock) -> World:
@@ -32,6 +32,8 @@ def town(clock: Clock) -> World:
     skarholm = world.guilds[GUILD]
     skarholm.roles[ADMIN_ROLE] = Role(ADMIN_ROLE, "admins", ADMINISTRATOR)
     skarholm.roles[HELPER_ROLE] = Role(HELPER_ROLE, "helpers", 0, mentionable=True)
+    skarholm.roles[OUR_ROLE] = Role(OUR_ROLE, "Footnote", bot=BOT)
+    skarholm.members[BOT].roles.add(OUR_ROLE)
     skarholm.members["109"].roles.add(ADMIN_ROLE)
     for channel, name in {"201": "general", "202": "harbour", "203": "random"}.items():
         world.channels[channel] = Channel(channel, name, guild=GUILD)

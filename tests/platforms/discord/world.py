@@ -15,6 +15,8 @@ BOT_TOKEN = "FAKE.BOT.TOKENNEVERLOGGED"
 SECRETS = (BOT_TOKEN, "FAKEINTERACTIONNEVERLOGGED")
 """Whoever finds one of these in a log has found a leak; the last stands in interactions' tokens."""
 EPOCH = 1_420_070_400_000
+STARTER = 21
+"""The type of the message in a thread that stands for the one that it was begun at."""
 TEXT, DM, NEWS_THREAD, THREAD, PRIVATE_THREAD, FORUM = 0, 1, 10, 11, 12, 15
 SUPPRESS_EMBEDS, EPHEMERAL, LOADING, HAS_THREAD, SILENT, V2 = 1 << 2, 1 << 6, 1 << 7, 1 << 5, 1 << 12, 1 << 15
 
@@ -35,6 +37,8 @@ class Role:
     name: str
     permissions: int = 0
     mentionable: bool = False
+    bot: str = ""
+    """Whose own role it is, which Discord made when the bot was invited."""
 
 
 @dataclass
@@ -101,6 +105,8 @@ class Message:
     """Whom it pinged: users, `&role`s, `everyone`."""
     mentions: list[str] = field(default_factory=list)
     """Whom it names, as Discord lists them: users that are pinged or would be."""
+    roles: list[str] = field(default_factory=list)
+    """The roles that it names, pinged or not."""
     unfurls: list[str] = field(default_factory=list)
     """The addresses of which a preview is fetched."""
 
@@ -167,4 +173,12 @@ class World:
 
     def ours(self) -> list[Message]:
         """Return what the bot wrote and is there, oldest first."""
-        return sorted((one for one in self.messages.values() if one.user == BOT), key=lambda one: int(one.id))
+        found = [one for one in self.messages.values() if one.user == BOT and one.kind != STARTER]
+        return sorted(found, key=lambda one: int(one.id))
+
+    def start(self, thread: Channel) -> None:
+        """Put into a thread what stands there for the message that it was begun at."""
+        root = self.messages[thread.id]
+        reference = {"message_id": root.id, "channel_id": root.channel, "guild_id": thread.guild}
+        starter = Message(self.snowflake(), thread.id, root.user, kind=STARTER, reference=reference)
+        self.messages[starter.id] = starter

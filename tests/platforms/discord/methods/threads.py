@@ -52,6 +52,7 @@ def from_message(discord: Any, call: Call) -> Answer:
         raise refusal(160004)
     thread = _begun(discord, channel, message.id, THREAD, body)
     message.thread = thread.id
+    discord.world.start(thread)
     discord.tell_message("MESSAGE_UPDATE", message)
     return Answer(channel_json(discord.world, thread), 201)
 
