@@ -178,13 +178,16 @@ class DiscordPlatform:
         """Let a message show a page, and return its id. One that can never change is posted anew, and to be deleted."""
         if not number:
             return await way.post(page, message)
-        try:
-            await way.edit(page, number, message)
-        except Archived:
-            # Whoever posts into an archived thread opens it again; who did not begin it may do so in no other way.
-            fixed.append((page, number))
-            return await self._channel(question).post(page, message, instead=number)
-        return number
+        if not fixed:
+            try:
+                await way.edit(page, number, message)
+            except Archived:  # whoever posts there opens it again; who did not begin it may do so in no other way
+                pass
+            else:
+                return number
+        # Pages stand in their order: with the first that is posted anew all that follow are.
+        fixed.append((page, number))
+        return await self._channel(question).post(page, message, instead=number)
 
     async def _unseen(self, question: Question, view: View, posted: Posted) -> Posted:
         """Say that there is no way left to show something to its asker alone; it is shown to nobody else."""

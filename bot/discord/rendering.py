@@ -15,14 +15,14 @@ from bot.discord.buttons import buttons
 from bot.discord.limits import COMPONENTS
 from bot.discord.markdown import is_person, markdown
 from bot.showing.fitting import fit
-from bot.showing.parts import Kind, Page
+from bot.showing.parts import Kind, Page, Part
 from bot.showing.view import View
 
 Json = dict[str, Any]
 
 TEXT, CONTAINER = 10, 17
 NOTHING = "…"
-_WORK = frozenset({Kind.STATUS, Kind.NOTICE, Kind.CLAIM, Kind.COLLAPSED, Kind.QUOTE})
+_WORK = frozenset({Kind.STATUS, Kind.NOTICE, Kind.COLLAPSED, Kind.LABEL, Kind.QUOTE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,21 @@ def first(view: View, zone: tzinfo = UTC) -> Message:
 def rendered(page: Page) -> Message:
     """Return the message that is a page."""
     shown = [(part, text) for part in page.parts if (text := markdown(part))]
-    work = _work([part.kind for part, _ in shown])
+    work = _work([part for part, _ in shown])
     boxes = [_container([text for _, text in group]) for group in (shown[:work], shown[work:]) if group]
     people = dict.fromkeys(run.text for part in page.parts for run in part.runs if is_person(run))
     return Message((*(boxes or [_container([NOTHING])]), *buttons(page.rows)), tuple(people))
 
 
-def _work(kinds: list[Kind]) -> int:
+def _work(parts: list[Part]) -> int:
     """Return how many parts of a page say what is being done; a label belongs to what comes after it."""
-    end = next((place for place, kind in enumerate(kinds) if kind not in {*_WORK, Kind.LABEL}), len(kinds))
-    return end - 1 if 0 < end < len(kinds) and kinds[end - 1] is Kind.LABEL else end
+    end = next((place for place, part in enumerate(parts) if not _is_work(part)), len(parts))
+    return end - 1 if 0 < end < len(parts) and parts[end - 1].kind is Kind.LABEL else end
+
+
+def _is_work(part: Part) -> bool:
+    """Return whether a part says what is being done: of claims those that are checked on the way."""
+    return bool(part.state) if part.kind is Kind.CLAIM else part.kind in _WORK
 
 
 def _container(texts: list[str]) -> Json:

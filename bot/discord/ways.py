@@ -146,14 +146,21 @@ class Answering:
             return
         try:
             await self._channel.edit(page, number, message, patience=patience)
-        except Refused:
+        except Archived:
+            raise
+        except Refused:  # it was a follow-up
             await self._patched(number, message, patience)
 
     async def delete(self, page: int, number: str) -> None:
         """Delete a page."""
         if page and not self._question.only_asker:
-            with suppress(Refused):
+            try:
                 await self._channel.delete(page, number)
+            except Archived:
+                raise
+            except Refused:  # it was a follow-up
+                pass
+            else:
                 return
         with suppress(PostGone):
             await self._call(routes.DELETE_ANSWER, message=number, **self._ids)

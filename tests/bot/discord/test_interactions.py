@@ -1,5 +1,7 @@
 """Answers to commands: the interaction's own message for a quarter of an hour, and then what is possible."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.desk.types import Posted
@@ -149,6 +151,20 @@ async def test_where_we_may_not_write_interactions_answer_all_the_same(stall: St
     stall.whole(asked, LONG, posted)
     assert len(stall.discord.calls("follow_up")) == len(messages(LONG)) - 1
     stall.whole(asked, FINAL, await stall.shown(asked, FINAL, posted))
+
+
+async def test_a_command_in_a_thread_that_is_archived_meanwhile(stall: Stall) -> None:
+    """Its further messages stand in the thread, which is opened again by posting them anew."""
+    thread = await stall.discord.acts.thread("Opening hours")
+    asked = await stall.invoked(channel=thread)
+    asked = replace(asked, place=replace(asked.place, channel="201", thread=thread))
+    posted = await stall.told(asked, BEGUN, LONG)
+    await stall.discord.acts.archive(thread)
+    posted = await stall.shown(asked, LONG, posted)
+    stall.whole(asked, LONG, posted)
+    await stall.discord.acts.archive(thread)
+    with pytest.raises(CannotPost):
+        await stall.platform.remove(asked, posted)
 
 
 async def test_nothing_was_begun_before_a_crash(stall: Stall) -> None:

@@ -1,6 +1,7 @@
 """The Discord platform before a strict server: what its reader ends with, whatever happens on the way."""
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -113,6 +114,23 @@ async def test_every_post_of_a_long_answer_fails_many_times(stall: Stall, place:
     posted = await stall.told(asked, LONG)
     stall.whole(asked, LONG, posted)
     assert stall.discord.posts == PAGES
+
+
+@pytest.mark.parametrize("seed", range(30))
+async def test_anything_fails_at_any_time(stall: Stall, seed: int) -> None:
+    """With a message or a command, in a thread or not: the reader ends with the whole answer, once."""
+    chance = Random(seed)
+    kinds = [*CUTS.values(), *([Fault()] * 5)]
+    for method in (*METHODS, "delete_message", "create_thread", "edit_response", "get_response", "get_messages"):
+        stall.discord.faults[method] = chance.choices(kinds, k=12)
+    asked = await (stall.invoked() if chance.random() < 0.3 else stall.asked())
+    if asked.message and chance.random() < 0.5:
+        asked = replace(asked, place=replace(asked.place, thread=asked.message))
+    last = chance.choice([FINAL, LONG])
+    posted = Posted()
+    for view in (*WAY[: chance.randrange(len(WAY))], *chance.choices([FINAL, LONG], k=2), last):
+        posted = await stall.shown(asked, view, posted)
+    stall.whole(asked, last, posted)
 
 
 @pytest.mark.parametrize("view", [BEGUN, FINAL, LONG])
