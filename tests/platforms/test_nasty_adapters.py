@@ -1,0 +1,81 @@
+"""The nasty set through the real adapters and their libraries: nobody is pinged, nothing foreign is linked or unfurled.
+
+Everything that a client ever got is read at its worst: posts and their fallback text, each state of a live message and
+all of its text joined, cards, modals, and what only one person sees.
+"""
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.platforms.bots import Bot
+from tests.platforms.contract import HOUSES as FAKES
+from tests.platforms.contract import Street
+from tests.platforms.houses import HOUSES
+from tests.platforms.nasty import TOKENS
+from tests.platforms.systems import Gated
+from tests.platforms.test_nasty import DATA, MEANT, PIECES, agrees, corpus, nasty_pages, saying
+from tests.platforms.world import fill
+
+PLAIN = "What are the nasty words?"
+"""Its answer is held after the first sentence, so that it is seen while it grows."""
+ADAPTERS = [name for name in HOUSES if name not in FAKES and "over" not in name]
+
+
+async def met(street: Street, home: Path, questions: Sequence[str], replies: Sequence[str]) -> str:
+    """Ask these questions of a model that replies with these things, press all buttons; return all that was read."""
+    async with AsyncExitStack() as stack:
+        bot = Bot(street, home, Gated(saying(replies)), stack, changes={"supports": agrees, "examines": agrees})
+        person, read = street.people[2], list[str]()
+        helper = f"{street.name}:{street.workspace}/{person}"
+        await bot.start(channel=[{"id": bot.id(), "ask": [helper]}], timezone="UTC")
+        bot.system.later.add(PLAIN)
+        for number, question in enumerate((PLAIN, *questions)):
+            asks = await bot.ask(question, only_asker=number == 1)
+            if question in bot.system.later:
+                await bot.system.until_said(question)
+                await bot.system.open()
+            await street.until(lambda asks=asks: any("evidence" in one.buttons for one in street.answer(asks)))
+            read += [one.text for one in street.answer(asks)]
+            for action in ("evidence", "ask", "up", "share"):
+                if any(action in shown.buttons for shown in street.answer(asks)):
+                    await bot.press(action, asks)
+                    await street.until(lambda: not street.pending)
+        read += [one.text for one in street.seen(street.channels[0], by=street.people[0])]
+    assert street.refused == []
+    return "\n".join(read)
+
+
+def harmless(street: Street) -> None:
+    """Hold that nobody but the one who is to be asked was pinged, and that stored pages alone were linked to."""
+    assert all(street.people[2] in ping for ping in street.pings)
+    assert [link for link in street.links if not link.startswith(f"{MEANT}/")] == []
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+async def test_nothing_nasty_pings_or_links_through_an_adapter(name: str, tmp_path: Path) -> None:
+    """In questions, titles, sections, addresses, passages and replies, whole and in pieces that join."""
+    pages, urls = nasty_pages([*TOKENS, *PIECES[0], *PIECES[1]])
+    await fill(tmp_path, pages, **urls)
+    halves = [half for pair in zip(*PIECES, strict=True) for half in pair]
+    questions = [f"Nasty words? {' '.join(TOKENS[start : start + 20])}" for start in range(0, len(TOKENS), 20)]
+    async with HOUSES[name]() as street:
+        read = await met(street, tmp_path, questions[:2], [*TOKENS, *halves])
+
+        assert all(token in read for token in ("@everyone", "<!here>", "https://evil.com", "\\u003c!here\\u003e"))
+        harmless(street)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="FOOTNOTE_DATA can name the folder of data sets")
+@pytest.mark.parametrize("name", ADAPTERS)
+async def test_nothing_of_the_data_sets_pings_or_links_through_an_adapter(name: str, tmp_path: Path) -> None:
+    """Naughty strings and injections, as passages that are recited and as replies."""
+    found = corpus()
+    pages = {f"page{number}.md": {"title": text[:80], text[:60]: text} for number, text in enumerate(found[::16])}
+    await fill(tmp_path, pages)
+    async with HOUSES[name]() as street:
+        await met(street, tmp_path, found[3:300:150], found[1::8])
+
+        harmless(street)
