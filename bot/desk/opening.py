@@ -18,6 +18,7 @@ from bot.desk.reading_here import readable_here, settings_of
 from bot.desk.recalling import Recalled
 from bot.desk.remembering import remembered
 from bot.desk.types import Question
+from bot.desk.unchecked import unchecked
 from bot.platform import Platform
 from bot.showing import folding
 from bot.showing.view import View
@@ -100,8 +101,11 @@ class _Rules:
         here = await readable_here(self.app, question.asker)
         nearest = tuple(hit for hit in answered.answer.nearest if hit.passage.corpus in here)
         shown = replace(answered, answer=replace(answered.answer, nearest=nearest))
-        fold = folding.checked if question.task == "check" else folding.ended
-        return fold(view, shown, only_asker=question.only_asker, ask=bool(channel.ask))
+        if question.task != "check":
+            return folding.ended(view, shown, only_asker=question.only_asker, ask=bool(channel.ask))
+        final = folding.checked(view, shown, only_asker=question.only_asker, ask=bool(channel.ask))
+        left = unchecked(question.text, answered, view.language)
+        return replace(final, left_out=left) if left else final
 
     async def readable(self, question: Question, turn: Recalled) -> bool:
         """Return whether an answer of the record may still be shown where it was asked for: what it counts, too."""

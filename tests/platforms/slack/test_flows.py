@@ -133,6 +133,15 @@ async def test_the_shortcut_checks_each_statement_of_a_message_for_whoever_chose
     assert "Confirmed" not in talk.sees(by="U2")
 
 
+async def test_who_has_more_checked_than_is_checked_at_once_is_told_how_much_was_not(talk: Talk) -> None:
+    """Else they would take the rest for checked."""
+    await talk.start(limits={"claims": 1})
+    written = await talk.acts.say(" ".join(ANSWERS.values()), user="U2")
+    await talk.acts.shortcut("footnote_check", written)
+
+    assert say("unchecked", "en", count=2, checked=1) in await talk.until(ANSWERS[BUILT], "Not checked")
+
+
 async def test_check_takes_one_statement(talk: Talk) -> None:
     """And says so of what is none."""
     await talk.start()
