@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 AGAIN_SECONDS, LONGEST_SECONDS = 5.0, 300.0
 """How long to wait before a connection is begun anew, at first and at most: Discord allows 1,000 beginnings a day."""
+_LEAVING_SECONDS = 0.2
+IDENTIFY_SECONDS = 5.0
 LAST_SECONDS = 3.0
 """How long what has arrived may take to be taken in when the connection is closed."""
 _REFUSED: Mapping[int, str] = {
@@ -72,8 +74,7 @@ class Gateway:
                 self._closing = True
                 if self._taking:
                     await asyncio.wait(set(filter(None, self._taking)), timeout=LAST_SECONDS)
-                living.cancel()
-                await asyncio.gather(living, return_exceptions=True)
+                await self._left(living)
 
     def ready(self) -> str:
         """Say why events cannot arrive just now; nothing when all is well."""
@@ -82,11 +83,19 @@ class Gateway:
         client = self._client
         return "" if client and client.all_there else "The connection to Discord is not open."
 
+    async def _left(self, living: asyncio.Task[None]) -> None:
+        """Break the connection off. While it begins a session, discord.py swallows that, so it is closed besides."""
+        while not living.done():
+            living.cancel()
+            if self._client:
+                await self._client.ended()
+            await asyncio.wait({living}, timeout=_LEAVING_SECONDS)
+
     async def _live(self) -> None:
         """Connect, and begin anew wherever that ends."""
         wait = AGAIN_SECONDS
-        while not self._ended:
-            client = self._client = _Client(self._settings, self._event)
+        while not (self._ended or self._closing):
+            client = self._client = _Client(self._settings, self._event, self._clock)
             try:
                 await client.start(self._settings.token.get_secret_value())
             except discord.LoginFailure:
@@ -101,7 +110,7 @@ class Gateway:
                 with suppress(Exception):
                     await client.ended()
             wait = AGAIN_SECONDS if client.was_there else min(wait * 2, LONGEST_SECONDS)
-            if not self._ended:
+            if not (self._ended or self._closing):
                 await self._clock.sleep(wait)
 
     def _closed(self, code: int) -> None:
@@ -136,7 +145,7 @@ class Gateway:
 class _Client(AddressedShards):
     """discord.py's client, which remembers next to nothing of what it sees."""
 
-    def __init__(self, settings: DiscordSettings, event: Hear) -> None:
+    def __init__(self, settings: DiscordSettings, event: Hear, clock: Clock) -> None:
         super().__init__(
             api_url=settings.api_url,
             gateway_url=settings.gateway_url,
@@ -148,7 +157,7 @@ class _Client(AddressedShards):
             member_cache_flags=discord.MemberCacheFlags.none(),
             allowed_mentions=discord.AllowedMentions.none(),
         )
-        self._event = event
+        self._event, self._clock = event, clock
         self._there = set[int]()
         self.was_there = False
         """Whether it ever was."""
@@ -157,6 +166,11 @@ class _Client(AddressedShards):
     def all_there(self) -> bool:
         """Whether all shards are connected."""
         return len(self._there) == self.shard_count
+
+    async def before_identify_hook(self, _: int | None, *, initial: bool = False) -> None:
+        """Begin one session at a time: Discord takes one in five seconds."""
+        if not initial:
+            await self._clock.sleep(IDENTIFY_SECONDS)
 
     async def on_socket_raw_receive(self, message: str) -> None:
         """Hand on what arrives."""

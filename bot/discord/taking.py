@@ -133,7 +133,7 @@ class Taking:
         if question.only_asker:
             # Whoever wrote for all to see cannot be answered alone; a command can.
             if not question.unasked:
-                self._tasks.spawn(self._told(question, say("discord_use_ask", detect(question.text[:_READ]))))
+                self._tasks.spawn(self._told(question, say("discord_ask_by_command", detect(question.text[:_READ]))))
             return None
         self.cooldown.begin(written.user, question.key)
         return await self._desk.take(question)

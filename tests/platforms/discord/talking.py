@@ -35,6 +35,8 @@ class Talk:
     app: App | None = None
     platform: Platform | None = None
     kept: dict[str, Any] = field(default_factory=dict)
+    times: float = 1
+    """How many times as fast Discord's time passes."""
 
     @property
     def acts(self) -> Any:
@@ -113,7 +115,7 @@ async def talking(home: Path, filled: Path, times: float = 8) -> AsyncIterator[T
     shutil.copytree(filled, home)
     async with serve(clock=FastClock(times), leisure=times) as discord:
         async with AsyncExitStack() as stack:
-            yield Talk(discord, home, Gated(), stack)
+            yield Talk(discord, home, Gated(), stack, times=times)
         assert discord.errors == []
 
 

@@ -296,7 +296,7 @@ async def test_a_private_answer_is_shared_and_a_person_is_asked(talk: Talk) -> N
     await talk.until(ANSWERS[BUILT])
     (answer,) = talk.discord.world.ours()
     await talk.press("share", answer)
-    await talk.until(ANSWERS[BUILT], by="102")
+    await talk.until(say("share_done", "en"))
     await talk.press("ask", answer)
     await talk.until("@Cleo", by="102")
 
@@ -308,7 +308,7 @@ async def test_a_mention_where_answers_are_private_is_told_to_use_the_command(ta
     await talk.start(channel=[{"id": "discord:301/201", "ephemeral": True}])
     await talk.acts.mention(BUILT)
 
-    assert say("discord_use_ask", "en") in await talk.until("/ask")
+    assert say("discord_ask_by_command", "en") in await talk.until("/ask")
     assert talk.system.asked == []
 
 
