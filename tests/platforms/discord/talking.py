@@ -21,6 +21,7 @@ from tests.platforms.systems import Gated
 from tests.platforms.world import open_world
 
 WAITING = "[Stop]"
+TYPING = "\n… Footnote is typing"
 THINKING = "Footnote is thinking"
 
 
@@ -54,8 +55,8 @@ class Talk:
         await self.stack.aclose()
 
     def sees(self, channel: str = "201", *, by: str = "101") -> str:
-        """Return what somebody sees of a channel."""
-        return self.discord.seen(channel, by=by)
+        """Return what somebody sees of a channel, but for who is typing there."""
+        return self.discord.seen(channel, by=by).replace(TYPING, "")
 
     async def until(self, *words: str, channel: str = "201", by: str = "101") -> str:
         """Wait until somebody sees all of these words, and nothing is under way."""

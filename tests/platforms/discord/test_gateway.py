@@ -10,7 +10,7 @@ import pytest
 from bot.platform import CannotPost
 from tests.platforms.discord.calls import Received
 from tests.platforms.discord.talking import Talk, talking
-from tests.platforms.discord.world import SECRETS
+from tests.platforms.discord.world import SECRETS, Interaction
 from tests.platforms.world import ANSWERS, BUILT, MADE, RISES
 
 ASKED = 100
@@ -29,14 +29,16 @@ async def test_a_hundred_commands_are_deferred_in_time_and_stored_before(talk: T
     await talk.start(desk={"at_once": ASKED, "per_channel": ASKED})
     assert talk.app
     talk.system.shut.add(BUILT)
-    for _ in range(ASKED):
-        await talk.acts.command("ask", question=BUILT, private=True)
+    burst = [await talk.acts.command("ask", question=BUILT, private=True) for _ in range(ASKED)]
     await talk.system.until_asked(ASKED)
-    used = [await talk.acts.command("ask", question=BUILT, private=True) for _ in range(ASKED)]
-    await talk.discord.until(lambda: all(one.acked for one in used), seconds=20)
+    await talk.discord.until(lambda: all(one.acked for one in burst))
+    used = list[Interaction]()
+    for _ in range(ASKED):
+        used.append(await talk.acts.command("ask", question=BUILT, private=True))
+        await talk.discord.until(lambda: used[-1].acked)
     deferred = {one.names["interaction"]: one for one in talk.discord.calls("callback")}
     waits = sorted((deferred[one.id].at - one.at) / talk.times for one in used)
-    stored = [await talk.app.queue.by_key(f"discord:interaction/{one.id}") for one in used]
+    stored = [await talk.app.queue.by_key(f"discord:interaction/{one.id}") for one in (*burst, *used)]
     await talk.stop()
 
     assert waits[int(ASKED * 0.99) - 1] < SECONDS

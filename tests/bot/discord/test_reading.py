@@ -1,0 +1,179 @@
+"""Discord's events and interactions mean what they say, and whatever else arrives means nothing."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.discord import invoking, reading
+from bot.discord.commands import definitions, same
+from bot.discord.happening import Erased, Learned, Rewritten, Us, Written
+from bot.discord.needs import invitation, moderates
+from bot.discord.unescaping import plain
+
+US = Us("601", "501")
+MESSAGE: dict[str, Any] = {
+    "id": "1188000000000000000",
+    "channel_id": "201",
+    "guild_id": "301",
+    "type": 0,
+    "content": "<@501> When was it built?",
+    "author": {"id": "101", "username": "ana"},
+    "member": {"roles": ["401"]},
+    "mentions": [{"id": "501", "username": "Footnote"}],
+    "mention_roles": [],
+    "timestamp": "2023-12-23T00:00:00+00:00",
+    "edited_timestamp": None,
+}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(["1", "501", "MESSAGE_CREATE"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from([*MESSAGE, "data", "token", "user", "type", "channel", "ids", "role"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+def _written(**more: Any) -> Written:
+    found = reading.read("MESSAGE_CREATE", MESSAGE | more, US)
+    assert isinstance(found, Written)
+    return found
+
+
+def test_a_message_is_read_with_all_that_decides_about_it() -> None:
+    """Its time is its id's."""
+    found = _written()
+
+    assert (found.key, found.user, found.roles) == ("discord:301/201/1188000000000000000", "101", {"401"})
+    assert reading.addresses(found, US)
+    assert reading.said(found.raw, US, {}) == "When was it built?"
+    assert found.at.year == 2023
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"author": {"id": "502", "bot": True}},
+        {"author": {"id": "501"}},
+        {"webhook_id": "9"},
+        {"type": 7},
+        {"type": 20},
+        {"content": None},
+        {"id": "x"},
+    ],
+)
+def test_what_bots_webhooks_and_discord_itself_write_is_nothing(more: dict[str, Any]) -> None:
+    """Nor is what has no id."""
+    assert reading.read("MESSAGE_CREATE", MESSAGE | more, US) is None
+
+
+@pytest.mark.parametrize(
+    ("more", "ours", "another"),
+    [
+        ({"content": "Lunch?", "mentions": []}, False, False),
+        ({"content": "<@102> lunch?", "mentions": [{"id": "102"}]}, False, True),
+        ({"content": "@everyone lunch?", "mentions": []}, False, True),
+        ({"content": "<@&777> hi", "mentions": [], "mention_roles": ["777"]}, True, True),
+        ({"content": "And?", "mentions": [], "referenced_message": {"author": {"id": "501"}}}, True, False),
+        ({"content": "And?", "mentions": [], "referenced_message": {"author": {"id": "102"}}}, False, True),
+        ({"content": "", "mentions": [], "guild_id": None}, True, False),
+    ],
+)
+def test_to_whom_a_message_is(more: dict[str, Any], *, ours: bool, another: bool) -> None:
+    """By mentions, by the role that is ours, by what it replies to, and by where it stands."""
+    found = _written(**more)
+
+    assert reading.addresses(found, US, {"777"}) is ours
+    assert reading.to_another(found, US) is another
+
+
+def test_edits_and_deletions() -> None:
+    """A preview that appears is no edit."""
+    edited = reading.read("MESSAGE_UPDATE", MESSAGE | {"edited_timestamp": "2024-01-01T00:00:00+00:00"}, US)
+    gone = reading.read("MESSAGE_DELETE_BULK", {"ids": ["2", "1"], "channel_id": "201", "guild_id": "301"}, US)
+
+    assert isinstance(edited, Rewritten)
+    assert reading.read("MESSAGE_UPDATE", MESSAGE, US) is None
+    assert gone == Erased("301", "201", ("1", "2"))
+
+
+def test_a_server_tells_its_threads_and_the_role_that_is_ours() -> None:
+    """Threads by their parents."""
+    roles = [{"id": "7", "name": "Footnote", "tags": {"bot_id": "501"}}, {"id": "8", "name": "crew"}]
+    body = {"id": "301", "channels": [{"id": "1", "type": 0, "name": "a"}], "roles": roles}
+    found = reading.read("GUILD_CREATE", body | {"threads": [{"id": "2", "type": 11, "parent_id": "1"}]}, US)
+
+    assert isinstance(found, Learned)
+    assert [(one.id, one.parent, one.is_thread, one.guild) for one in found.channels] == [
+        ("1", "", False, "301"),
+        ("2", "1", True, "301"),
+    ]
+    assert (found.ours, found.roles) == ("7", {"7": "Footnote", "8": "crew"})
+
+
+@given(st.sampled_from([*reading.READERS, "TYPING_START"]), st.dictionaries(st.sampled_from([*MESSAGE, "ids"]), JSON))
+def test_whatever_arrives_is_read_or_means_nothing(event: str, data: dict[str, Any]) -> None:
+    """Nothing of it raises."""
+    reading.read(event, data, US)
+    reading.read(event, MESSAGE | data, US)
+
+
+@given(st.dictionaries(st.sampled_from(["id", "token", "type", "data", "user", "member", "channel", "guild_id"]), JSON))
+def test_whatever_is_invoked_is_read_or_means_nothing(data: dict[str, Any]) -> None:
+    """Nothing of it raises."""
+    whole = {"id": "9", "token": "t", "type": 2, "user": {"id": "1"}, "channel_id": "2", "data": {"name": "ask"}}
+    for body in (data, whole | data):
+        if found := invoking.invoked(body, US):
+            invoking.asked(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<@102> and <@!999>", "@ben and @somebody"),
+        ("<#201> <#5>", "#general #channel"),
+        ("<@&8>", "@crew"),
+        ("<:wave:1> <a:dance:2>", ":wave: :dance:"),
+        ("<t:1700000000:d> <t:1700000000>", "2023-11-14 2023-11-14 22:13"),
+        ("<t:99999999999999:R>", "<t:99999999999999:R>"),
+        ("</ask:5> <https://x.example/a> <id:customize>", "/ask https://x.example/a #customize"),
+        ("1 < 2 <b> **so**", "1 < 2 <b> **so**"),
+    ],
+)
+def test_references_become_words(text: str, expected: str) -> None:
+    """Those of whom nothing is known too."""
+    assert plain(text, {"102": "ben", "201": "general", "8": "crew"}) == expected
+
+
+@given(st.text(alphabet="<>@#&!:tidask/0123456789 ", max_size=60))
+def test_no_reference_by_an_id_is_left(text: str) -> None:
+    """Whatever people write."""
+    assert "<@1>" not in plain(text + "<@1>", {})
+
+
+def test_a_snowflake_tells_its_time_there_and_back() -> None:
+    """To the millisecond."""
+    at = reading.moment("1188000000000000000").timestamp()
+
+    assert reading.moment(str(reading.snowflake_at(at))).timestamp() == at
+
+
+@pytest.mark.parametrize("user_install", [False, True])
+def test_commands_are_the_same_as_discord_has_them(*, user_install: bool) -> None:
+    """Discord adds fields, and leaves out what is empty or usual; a word that changed is seen."""
+    ours = definitions(user_install=user_install)
+    theirs = [
+        {**one, "id": "1", "version": "2", "nsfw": False, "description": one.get("description", "")} for one in ours
+    ]
+
+    assert same(ours, theirs)
+    assert not same(ours, [{**theirs[0], "description": "else"}, *theirs[1:]])
+    assert not same(ours, definitions(user_install=not user_install))
+
+
+def test_rights_are_read_as_discord_writes_them() -> None:
+    """Whoever may remove what others write moderates."""
+    assert [moderates(one) for one in ("0", "8192", "8", "x", None)] == [False, True, True, False, False]
+    assert invitation("601").endswith("&permissions=309237714944")
