@@ -1,4 +1,4 @@
-"""Two users, three channels, DMs, three corpora, every set of readers: Slack receives nothing that may not be read there.
+"""Users, channels, DMs, three corpora, every set of readers: Slack receives nothing that may not be read there.
 
 Posts and their updates, pieces of live messages, what one person sees, modals and answers to response_urls; the real
 bolt and SDK are in between. The house's matrix for every platform is `tests.bot.desk.test_leaks`.
