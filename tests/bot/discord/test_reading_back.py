@@ -20,8 +20,9 @@ async def test_a_thread_is_read_from_its_end(stall: Stall) -> None:
     await stall.discord.acts.say("later", channel=thread)
 
     said = await stall.platform.heard(asked, 50)
-    assert [one.user for one in said] == ["101"] * 4 + [""]
-    assert [one.text for one in said[:4]] == ["word 0", "word 1", "word 2", "And then, @Ben?"]
+    assert [one.user for one in said] == ["101"] * 5 + [""]
+    said_before = ["The quay: when?", "word 0", "word 1", "word 2", "And then, @Ben?"]
+    assert [one.text for one in said[:5]] == said_before
     assert "Sentence 1 of the answer. [1]" in said[-1].text
     assert "\u2060" not in said[-1].text
     assert [one.text for one in await stall.platform.heard(asked, 2)] == [one.text for one in said[-2:]]
