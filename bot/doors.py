@@ -5,7 +5,9 @@ Each imports what it opens only when it is walked through: `footnote --help` loa
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import asyncio
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,6 +20,13 @@ if TYPE_CHECKING:
     from bot.settings import Settings
     from pipeline.llm.settings import ModelSettings
     from pipeline.model import LLM
+
+
+SERVER_SECONDS = 10.0
+"""How long a server that owns the home may take until it answers: it takes the lock some moments before."""
+_AGAIN_SECONDS = 0.1
+_SERVING = frozenset({"footnote serve", "bot serve", ""})
+"""Who owns the home then; nothing is known of who has only just taken it."""
 
 
 class OpenApp(Protocol):
@@ -38,21 +47,37 @@ def _open_app(settings: Settings, *, rebuilding: bool = False) -> AbstractAsyncC
 async def _open_home(settings: Settings) -> AsyncIterator[Home]:
     """Reach the home through the server that has it open, or else open it.
 
+    A server that is just starting or stopping is waited for, but not for long.
+
     Raises:
         HomeLocked: Another process owns it, and is no server that answers.
     """
+    async with AsyncExitStack() as stack:
+        end = time.monotonic() + SERVER_SECONDS
+        # Another process cannot be waited for but by looking again.
+        while not (home := await _there(settings, stack, last=time.monotonic() >= end)):  # noqa: ASYNC110
+            await asyncio.sleep(_AGAIN_SECONDS)
+        yield home
+
+
+async def _there(settings: Settings, stack: AsyncExitStack, *, last: bool) -> Home | None:
+    """Return the home; None where a server owns it that does not answer yet, unless this is the last try."""
     from bot.control.reaching import reached
 
     # A server is asked first: it answers within milliseconds, and only where there is none is anything heavy loaded.
-    async with reached(settings.home) as remote:
-        if remote:
-            yield remote
-            return
+    if remote := await stack.enter_async_context(reached(settings.home)):
+        return remote
     from bot.app import open_app
     from bot.local_home import LocalHome
+    from storage.errors import HomeLocked
+    from storage.lock import held_by
 
-    async with open_app(settings) as app:
-        yield LocalHome(app)
+    try:
+        return LocalHome(await stack.enter_async_context(open_app(settings)))
+    except HomeLocked:
+        if last or held_by(settings.home) not in _SERVING:
+            raise
+    return None
 
 
 def _open_records(settings: Settings) -> AbstractAsyncContextManager[Records]:

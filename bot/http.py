@@ -63,18 +63,30 @@ async def listening(at: HttpSettings, app: ASGIApp, hurried: asyncio.Event | Non
 def bound(host: str, port: int) -> socket.socket:
     """Return a socket that listens there. Raises `CannotListen`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    hint = "Set [http] host and port to an address of this machine that is free; port 0 takes any."
     try:
         return socket.create_server((host, port), family=family)
+    except UnicodeError as error:
+        raise CannotListen(f"Nothing can listen at {host}:{port}: it is no name of a host.", hint=hint) from error
     except OSError as error:
-        hint = "Set [http] host and port to an address of this machine that is free; port 0 takes any."
         if error.errno == errno.EADDRINUSE:
             raise CannotListen(f"Another program listens at {host}:{port}.", hint=hint) from error
-        reason = (error.strerror or str(error)).lower()
-        raise CannotListen(f"Nothing can listen at {host}:{port}: {reason}.", hint=hint) from error
+        raise CannotListen(f"Nothing can listen at {host}:{port}: {_reason(error)}.", hint=hint) from error
+
+
+def _reason(error: OSError) -> str:
+    """Say why an address cannot be listened at."""
+    if isinstance(error, socket.gaierror):
+        return "this machine knows no such name"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return "it is not an address of this machine"
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        return "this user may not listen there; ports below 1024 are the system's"
+    return f"the system refuses it ({errno.errorcode.get(error.errno or 0, 'unknown')})"
 
 
 def application(checks: Mapping[str, Check], redact: Redact, routes: Sequence[BaseRoute] = ()) -> Starlette:
-    """Return the server's application: `/healthz`, `/readyz` by these checks, and these routes."""
+    """Return the server's application: `/healthz`, `/readyz` by these checks, and these routes; more may be added."""
     readiness = Readiness(checks, redact)
 
     async def healthz(_: Request) -> Response:

@@ -1,20 +1,21 @@
-"""`footnote serve`, composed: the home, the desk, the platforms that are configured, the nights, the sockets.
+"""`footnote serve`, composed: the home, the sockets, the desk, the nights, the platforms that are configured.
 
 All of them are blocks that are entered in order and left in the reverse: first nothing more is taken, then what is
-under way is finished or put back, then everything is closed.
+under way, at the desk and at the sockets, is finished or put back, then everything is closed.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-
-from starlette.routing import BaseRoute
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
 
 from bot import http
+from bot.abreast import abreast
 from bot.app import App, open_app
+from bot.arriving import Arrivals, Opened, OpenPlatform
 from bot.control.server import controlled
 from bot.desk.desk import Desk
 from bot.desk.opening import open_desk
@@ -22,70 +23,98 @@ from bot.desk.types import Place
 from bot.lagging import watched
 from bot.local_home import LocalHome
 from bot.nightly import Night, nights
+from bot.noticing import noticed
 from bot.platform import Platform
 from bot.redacting import redactor, secrets_in
 from bot.settings import Settings
-from bot.stopping import stoppable
+from bot.settings_faults import lacking
+from bot.stopping import Stopping, stoppable
+from storage.examining import free_bytes
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A platform that is configured, and what of it the HTTP server serves."""
-
-    platform: Platform
-    routes: tuple[BaseRoute, ...] = ()
+LEAST_BYTES = 10_000_000
+"""With less free space a turn's record may not find room."""
 
 
-OpenPlatform = Callable[[App, Desk], AbstractAsyncContextManager[Opened | None]]
-"""Opens a platform that hands what happens there to the desk; None where it is not configured."""
+class Connecting(Protocol):
+    """What says whether it is connected."""
+
+    @property
+    def ready(self) -> str:
+        """Why it is not; empty where it is."""
+        ...
 
 
-async def serve(settings: Settings, platforms: Sequence[OpenPlatform]) -> None:
+async def serve(settings: Settings, platforms: Mapping[str, OpenPlatform]) -> None:
     """Serve until a signal asks to stop.
 
     Args:
         settings: What is configured.
-        platforms: All that there are; those that are not configured are passed over.
+        platforms: All that there are, by name; those that are not configured are passed over, and those that cannot
+            be reached are tried until they can.
 
     Raises:
+        SettingsError: A platform that is configured lacks something.
         HomeLocked: Another process owns the home.
         CannotListen: Another program listens at the address of `[http]`.
-        PlatformError: A platform refuses us.
+        PlatformError: A platform refuses us for good.
         StorageError: Something of the home cannot be used.
     """
+    if fault := lacking(settings):
+        raise fault
     with stoppable() as stopping:
-        async with _serving(settings, platforms, stopping.hurried) as ready:
-            # Whatever level is logged, that it serves, and where, is told.
-            log.log(max(logging.INFO, log.getEffectiveLevel()), ready)
-            await stopping.asked.wait()
+        async with _serving(settings, platforms, stopping) as arrivals:
+            await _until(stopping.asked, arrivals.failed)
+            if arrivals.failure:
+                raise arrivals.failure
             log.info("stopping")
     log.info("stopped")
 
 
 @asynccontextmanager
-async def _serving(settings: Settings, platforms: Sequence[OpenPlatform], hurried: asyncio.Event) -> AsyncIterator[str]:
-    """Serve within the block, and give a line that says where."""
+async def _serving(
+    settings: Settings, platforms: Mapping[str, OpenPlatform], stopping: Stopping
+) -> AsyncIterator[Arrivals]:
+    """Serve within the block, and give what is on its way. Commands are served first, and wait for no network."""
     async with AsyncExitStack() as stack:
         app = _considerate(await stack.enter_async_context(open_app(settings)))
         await stack.enter_async_context(watched())
         home, there = LocalHome(app), dict[str, Platform]()
         desk = open_desk(app, there)
-        opened = [await stack.enter_async_context(open_platform(app, desk)) for open_platform in platforms]
-        configured = [one for one in opened if one]
-        there |= {one.platform.name: one.platform for one in configured}
-        await stack.enter_async_context(_hurrying(desk, hurried))
-        await stack.enter_async_context(desk.running())
-        routes = [route for one in configured for route in one.routes]
-        answers = http.application(checks(app, there.values()), redactor(secrets_in(settings)), routes)
-        address = await stack.enter_async_context(http.listening(settings.http, answers, hurried))
-        await stack.enter_async_context(controlled(home, settings.home, hurried))
+        arrivals = Arrivals(app, desk, platforms)
+        await stack.enter_async_context(arrivals.kept())
+        await stack.enter_async_context(_hurrying(desk, stopping.hurried))
+        holds, redact = checks(app, {one.name: one for one in arrivals.all}), redactor(secrets_in(settings))
+        answers = http.application(holds, redact)
+        control = controlled(home, settings.home, grace=settings.desk.grace_seconds, hurried=stopping.hurried)
+        listening = http.listening(settings.http, answers, stopping.hurried)
+        _, address, _ = await stack.enter_async_context(abreast(control, listening, desk.running()))
+
+        async def arrived(opened: Opened) -> None:
+            there[opened.platform.name] = opened.platform
+            answers.router.routes.extend(opened.routes)
+            await desk.take_up()
+
         told, corpora = telling(settings, there), await home.corpora()
         await stack.enter_async_context(nights(settings, home.refresh, told, corpora=corpora))
-        for platform in there.values():
-            await stack.enter_async_context(platform.connected())
-        yield _ready(settings, address, [*there])
+        await stack.enter_async_context(arrivals.arriving(arrived))
+        await _until(stopping.asked, arrivals.failed, arrivals.all_tried)
+        if not arrivals.failure:
+            # Whatever level is logged, that it serves, and where, is told.
+            log.log(max(logging.INFO, log.getEffectiveLevel()), _ready(settings, address, arrivals))
+            await stack.enter_async_context(noticed(http.Readiness(holds, redact)))
+        yield arrivals
+
+
+async def _until(*events: asyncio.Event) -> None:
+    """Wait for the first of some events."""
+    waiting = {asyncio.ensure_future(event.wait()) for event in events}
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
 
 
 @asynccontextmanager
@@ -104,13 +133,20 @@ async def _hurrying(desk: Desk, hurried: asyncio.Event) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def checks(app: App, platforms: Iterable[Platform]) -> Mapping[str, http.Check]:
+def checks(app: App, platforms: Mapping[str, Connecting]) -> Mapping[str, http.Check]:
     """Return what must hold for questions to be answered, by the names under which `/readyz` tells what does not."""
+    file = None if app.settings.database else app.settings.home / "footnote.db"
+    begun = _identity(file)
 
     async def database() -> str:
-        # Renews nobody's questions: it writes nothing, and yet fails where nothing can be written.
-        await app.queue.renew("", datetime.now(UTC))
+        if file and _identity(file) != begun:
+            return f"{file} is not the file any more that was opened: put it back, and start the server again."
+        await app.queue.try_writing()
         return ""
+
+    async def disk() -> str:
+        free = await asyncio.to_thread(free_bytes, app.settings.home)
+        return "" if free >= LEAST_BYTES else f"The disk that holds {app.settings.home} is full: free some space on it."
 
     async def index() -> str:
         store = app.passages
@@ -123,10 +159,20 @@ def checks(app: App, platforms: Iterable[Platform]) -> Mapping[str, http.Check]:
             return f"The system that answers, {app.system}, needs a model, and none is configured."
         return ""
 
-    return {"database": database, "index": index, "model": model, **{p.name: _connection(p) for p in platforms}}
+    own = {"database": database, "disk": disk, "index": index, "model": model}
+    return {**own, **{name: _connection(platform) for name, platform in platforms.items()}}
 
 
-def _connection(platform: Platform) -> http.Check:
+def _identity(file: Path | None) -> tuple[int, int] | None:
+    """Return what tells a file from another one of its name; None where there is none."""
+    try:
+        found = file.stat() if file else None
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if found else None
+
+
+def _connection(platform: Connecting) -> http.Check:
     async def connected() -> str:
         return platform.ready
 
@@ -138,9 +184,12 @@ def _considerate(app: App) -> App:
     return replace(app, passages=replace(app.passages, polite=True))
 
 
-def _ready(settings: Settings, address: str, platforms: Sequence[str]) -> str:
+def _ready(settings: Settings, address: str, arrivals: Arrivals) -> str:
     where = f"ready: {address}, commands reach it through {settings.home}"
-    connected = f"connected to {', '.join(platforms)}" if platforms else "no platform is configured"
+    there = [one.name for one in arrivals.all if one.connected]
+    late = [one.name for one in arrivals.all if one.ready and not one.connected]
+    said = (f"connected to {', '.join(there)}" if there else "", f"waiting for {', '.join(late)}" if late else "")
+    connected = ", ".join(filter(None, said)) or "no platform is configured"
     nightly = settings.schedule.nightly
     return f"{where}; {connected}; " + (f"sources are read in at {nightly}" if nightly else "no nights are set")
 

@@ -51,6 +51,10 @@ class Database:
         """Run `function` in one transaction that sees one state of the database. Raises as `write` does."""
         return await self._readers.run(_transact, self._engine, self._file, function)
 
+    async def try_writing(self) -> None:
+        """Bring to the disk what changes nothing, and so find out whether anything can be. Raises as `write` does."""
+        await self.write(_write_nothing)
+
 
 @contextmanager
 def open_database(
@@ -93,6 +97,14 @@ def plain_words(file: Path | None) -> Iterator[None]:
             reason = str(cause).strip().partition("\n")[0]
             raise DatabaseUnusable(f"The PostgreSQL server cannot be used: {reason}", hint=hint) from error
         raise
+
+
+def _write_nothing(connection: Connection) -> None:
+    if connection.dialect.name == "sqlite":
+        # A number in the file's head that nobody uses: the page that it stands on is written all the same.
+        connection.exec_driver_sql("PRAGMA user_version = 0")
+    else:
+        connection.exec_driver_sql("SELECT txid_current()")  # refused where only reading is possible
 
 
 def _transact(engine: Engine, file: Path | None, function: Callable[[Connection], T]) -> T:

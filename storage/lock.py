@@ -60,6 +60,15 @@ def holder(home: Path) -> str | None:
         raise folder_fault(error, home) from error
 
 
+def held_by(home: Path) -> str:
+    """Return the command that owns `home`, such as "footnote serve"; empty where it has not said so, or nobody does."""
+    try:
+        about: dict[str, Any] = json.loads((home / "lock.owner").read_text(encoding="utf-8"))
+        return str(about["command"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+
+
 def make_home(home: Path) -> None:
     """Make the folder if it is missing, readable for its owner alone.
 

@@ -13,12 +13,14 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, fun
 from sqlalchemy.dialects import postgresql, sqlite
 
 from storage.database import Database
-from storage.schema import posts, questions
+from storage.schema import posts, questions, rewordings
 from storage.storable import decoded, encoded
 from storage.types import NewQuestion, QueuedQuestion
 from storage.urgency import Urgency
 
 WAITING, RUNNING, DONE = "waiting", "running", "done"
+TAKEN_BACK = "taken_back"
+"""Under this key the body of a question says who wants its answer gone, and why, until nothing of it stands there."""
 _FREE: Mapping[str, Any] = {"owner": "", "lease_until": None}
 _NEW: Mapping[str, Any] = {"state": WAITING, "outcome": "", "turn_id": "", "sending": False, **_FREE}
 _CHUNK = 500
@@ -77,6 +79,10 @@ class Queue:
         renewed = own.values(lease_until=until).returning(questions.c.ticket)
         return await self._write(lambda connection: frozenset(connection.execute(renewed).scalars()))
 
+    async def try_writing(self) -> None:
+        """Find out whether anything can be kept: something is written that changes nothing."""
+        await self._database.try_writing()
+
     async def release(self, ticket: int) -> None:
         """Let a question that runs wait again, with all that was noted of it."""
         await self._change(ticket, questions.c.state == RUNNING, {"state": WAITING, **_FREE})
@@ -97,26 +103,46 @@ class Queue:
             turn_id: The turn that answers it; empty for none any more.
             sending: Whether its first post is begun and not known to have ended.
             posted: All messages that show its answer, in order.
-            text: Its words, instead of those that it was asked in.
+            text: Its words, instead of those that it was asked in; of one that runs, that is one more that was asked.
         """
         values = {"turn_id": turn_id, "sending": sending}
-        known = {name: value for name, value in values.items() if value is not None}
-        await self._write(lambda connection: _note(connection, ticket, known, posted, text))
+        known, now = {name: value for name, value in values.items() if value is not None}, self._clock()
 
-    async def finish(self, ticket: int, outcome: str) -> None:
-        """Be done with a question, and forget its handle."""
-        await self._change(ticket, None, {"state": DONE, "outcome": outcome, "handle": "", **_FREE})
+        def noted(connection: Connection) -> None:
+            _note(connection, ticket, known, posted, text)
+            if text is not None and connection.execute(_running(ticket)).scalar_one():
+                _ask_again(connection, ticket, now)
+
+        await self._write(noted)
+
+    async def finish(self, ticket: int, outcome: str, *, gone: bool = False) -> bool:
+        """Be done with a question, and forget its handle.
+
+        Returns False where its answer is to be taken back, unless it is `gone`: it waits again then, to be removed.
+        """
+        return await self._write(lambda connection: _finish(connection, ticket, outcome, gone=gone))
+
+    async def take_back(self, ticket: int, *, by: str, why: str) -> QueuedQuestion | None:
+        """Keep that the answer to a question is to be removed; one that is done waits again for that, in its turn.
+
+        Returns the question, and None where there is none or it is gone already. Who wanted it first is kept.
+        """
+        await self._write(lambda connection: _take_back(connection, ticket, {"by": by, "why": why}))
+        row = await self.get(ticket)
+        return row if row is not None and row.state != DONE else None
 
     async def reopen(self, ticket: int, text: str) -> bool:
         """Let a question that is done wait again, in other words, for a turn of its own. What was posted stays noted.
 
-        Returns False, and changes nothing, when it is not done.
+        It is one question more that was asked. Returns False, and changes nothing, when it is not done.
         """
         again = update(questions).where(questions.c.ticket == ticket, questions.c.state == DONE).values(_NEW)
+        now = self._clock()
 
         def reopened(connection: Connection) -> bool:
             if found := connection.execute(again).rowcount == 1:
                 _note(connection, ticket, {}, None, text)
+                _ask_again(connection, ticket, now)
             return found
 
         return await self._write(reopened)
@@ -146,25 +172,29 @@ class Queue:
         upto: int | None = None,
         besides: Collection[str] = (),
     ) -> int:
-        """Return how many questions were taken since then: by a user, in a channel, or of all.
+        """Return how often something was asked since then: by a user, in a channel, or of all.
+
+        A question that was taken counts, and so does each time that it was asked in other words.
 
         Args:
             since: From when on.
             user: Whose; empty for everybody's.
             channel: Where; empty for everywhere.
-            upto: The ticket of the last that counts; None for all.
+            upto: The ticket of the last that counts; None for all. One that was reworded came after all others.
             besides: Outcomes of questions that do not count.
         """
-        query = select(func.count()).select_from(questions).where(questions.c.taken_at >= since)
-        if upto is not None:
-            query = query.where(questions.c.ticket <= upto)
-        if besides:
-            query = query.where(questions.c.outcome.not_in(list(besides)))
-        if user:
-            query = query.where(questions.c.asker == user)
-        if channel:
-            query = query.where(questions.c.channel == channel)
-        return await self._database.read(lambda connection: connection.execute(query).scalar_one())
+        counted = (questions.c.outcome.not_in(list(besides)),) if besides else ()
+        whose = (*counted, *((questions.c.asker == user,) if user else ()))
+        where = (*whose, *((questions.c.channel == channel,) if channel else ()))
+        taken = select(func.count()).select_from(questions).where(questions.c.taken_at >= since, *where)
+        again = select(func.count()).select_from(rewordings.join(questions)).where(rewordings.c.at >= since, *where)
+
+        def count(connection: Connection) -> int:
+            upto_this = () if upto is None or _reworded(connection, upto) else (questions.c.ticket <= upto,)
+            first: int = connection.execute(taken.where(*upto_this)).scalar_one()
+            return first + int(connection.execute(again.where(*upto_this)).scalar_one())
+
+        return await self._database.read(count)
 
     async def last(self, channel: str) -> QueuedQuestion | None:
         """Return the question that was taken last in a channel; None when there is none."""
@@ -202,6 +232,40 @@ class Queue:
 def _free(owner: str, now: datetime, *, sole: bool) -> ColumnElement[bool]:
     left = and_(questions.c.state == RUNNING, questions.c.owner != owner)
     return or_(questions.c.state == WAITING, left if sole else and_(left, questions.c.lease_until < now))
+
+
+def _running(ticket: int) -> Select[Any]:
+    mine = (questions.c.ticket == ticket, questions.c.state == RUNNING)
+    return select(func.count()).select_from(questions).where(*mine)
+
+
+def _ask_again(connection: Connection, ticket: int, now: datetime) -> None:
+    connection.execute(insert(rewordings).values(ticket=ticket, at=now))
+
+
+def _reworded(connection: Connection, ticket: int) -> bool:
+    query = select(func.count()).select_from(rewordings).where(rewordings.c.ticket == ticket)
+    return bool(connection.execute(query).scalar_one())
+
+
+def _finish(connection: Connection, ticket: int, outcome: str, *, gone: bool) -> bool:
+    the_question = questions.c.ticket == ticket
+    body = connection.execute(select(questions.c.body).where(the_question)).scalar_one_or_none()
+    done = gone or body is None or TAKEN_BACK not in decoded(body)
+    over = {"state": DONE, "outcome": outcome, "handle": ""} if done else {"state": WAITING}
+    connection.execute(update(questions).where(the_question).values({**over, **_FREE}))
+    return done
+
+
+def _take_back(connection: Connection, ticket: int, wish: Mapping[str, str]) -> None:
+    the_question = questions.c.ticket == ticket
+    row = connection.execute(select(questions.c.body, questions.c.state).where(the_question)).one_or_none()
+    if row is None or TAKEN_BACK in (body := decoded(row.body)):
+        return
+    again = {"state": WAITING, "outcome": ""} if row.state == DONE else {}
+    connection.execute(
+        update(questions).where(the_question).values({"body": encoded({**body, TAKEN_BACK: wish}), **again})
+    )
 
 
 def _put(connection: Connection, row: Mapping[str, Any]) -> tuple[QueuedQuestion, bool]:

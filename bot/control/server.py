@@ -5,9 +5,10 @@ Who hangs up stops the work; a turn's record then says that it was cancelled. On
 
 import asyncio
 import logging
+import math
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,34 +19,39 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from bot.console import Mendable, fault_of
+from bot.console import Mendable, fault_in, fault_of
 from bot.control import wire
 from bot.control.address import listening
 from bot.home import Home
 from bot.sanitizing import encodable
-from bot.turns import Failure
+from bot.turns import Answered, Failure
 from bot.versions import VERSION
 from bot.web_server import served
+from pipeline.types import Status
 
 log = logging.getLogger(__name__)
 
 LARGEST = 16 * 1024 * 1024
 """Bytes of a request."""
-GRACE_SECONDS = 5
-"""How long a command in a shell may take to end when the server stops."""
+LAST_SECONDS = 1.0
+"""How long it may take to hang up when a command in a shell is broken off."""
 Tell = Callable[[object], None]
 Work = Callable[[Any, Tell], Awaitable[object]]
 
 
 @asynccontextmanager
-async def controlled(home: Home, folder: Path, hurried: asyncio.Event | None = None) -> AsyncIterator[None]:
-    """Offer a home at the socket of its folder within the block; at the end nobody waits who is `hurried`.
+async def controlled(
+    home: Home, folder: Path, *, grace: float, hurried: asyncio.Event | None = None
+) -> AsyncIterator[None]:
+    """Offer a home at the socket of its folder within the block.
+
+    At its end commands in shells get `grace` seconds to finish; nobody waits who is `hurried`.
 
     Raises:
         OSError: There is no place for a socket.
     """
     with listening(folder) as bound:
-        async with served(application(home), bound, grace=GRACE_SECONDS, hurried=hurried):
+        async with served(application(home), bound, grace=math.ceil(grace), hurried=hurried):
             yield
 
 
@@ -53,10 +59,10 @@ def application(home: Home) -> Starlette:
     """Return all that can be asked of a home."""
 
     async def answer(asked: Any, tell: Tell) -> object:
-        return await home.answer(asked, tell)
+        return _noted(await home.answer(asked, tell))
 
     async def check(asked: Any, tell: Tell) -> object:
-        return await home.check(asked, tell)
+        return _noted(await home.check(asked, tell))
 
     async def search(wanted: Any, _: Tell) -> object:
         return wire.Hits(await home.search(wanted.query, wanted.corpora, wanted.count))
@@ -70,6 +76,14 @@ def application(home: Home) -> Starlette:
     works = {"/answer": answer, "/check": check, "/search": search, "/corpora": corpora, "/refresh": refresh}
     routes = [Route(path, _endpoint(work), methods=["POST"]) for path, work in works.items()]
     return Starlette(routes=[Route("/hello", _hello), *routes], max_body_size=LARGEST)
+
+
+def _noted(done: Answered) -> Answered:
+    """Log why a turn of a command failed, as far as it is not for whoever asked to mend."""
+    if done.failure and done.answer.status is Status.FAILED:
+        cause = fault_in(done.failure).line()
+        log.warning("a turn of a command in a shell failed", extra={"turn": done.answer_id, "cause": cause})
+    return done
 
 
 async def _hello(_: Request) -> Response:
@@ -106,6 +120,9 @@ class _Lines(Response):
             while line := await lines.get():
                 await send({"type": "http.response.body", "body": line, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
+        except asyncio.CancelledError:
+            # The server stops. Who waits sees the end of what was told, and nothing is left to be logged as a fault.
+            await _hang_up(send)
         finally:
             task.cancel()
             hung_up.cancel()
@@ -117,11 +134,19 @@ async def _done(work: Callable[[Tell], Awaitable[object]], lines: "asyncio.Queue
     try:
         lines.put_nowait(wire.encoded(await work(lambda value: lines.put_nowait(wire.encoded(value)))))
     except Exception as error:
-        if not isinstance(error, Mendable):
+        if isinstance(error, Mendable):
+            log.warning("a command in a shell failed", extra={"cause": fault_of(error).line()})
+        else:
             log.exception("a command through the control socket failed")
         lines.put_nowait(wire.encoded(Failure(*map(encodable, fault_of(error)))))
     finally:
         lines.put_nowait(b"")
+
+
+async def _hang_up(send: Send) -> None:
+    with suppress(TimeoutError, OSError):
+        async with asyncio.timeout(LAST_SECONDS):
+            await send({"type": "http.response.body", "body": b""})
 
 
 async def _hung_up(receive: Receive, task: "asyncio.Task[None]") -> None:

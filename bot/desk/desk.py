@@ -1,18 +1,19 @@
 """The desk: what platforms call. Questions are stored, answered in their order, shown once, and never lost."""
 
+import asyncio
 import logging
 import secrets
 import socket
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
 
 from bot.access import Asker
 from bot.desk.clock import Clock
-from bot.desk.ending import removed
-from bot.desk.flights import Flight, Means, Wish
+from bot.desk.flights import Means, Wish
 from bot.desk.floor import Floor, Pace
-from bot.desk.keeping import kept, question_of
+from bot.desk.keeping import kept, question_of, wish_of
 from bot.desk.knowing import Knowing
 from bot.desk.recording import stopping
 from bot.desk.reporting import report
@@ -27,6 +28,8 @@ LEASE_SECONDS = 60.0
 """How long a process that does not renew it keeps a question that it claimed."""
 _TOLD = 10_000
 """How many keys of refused questions are remembered, so that nobody is told twice."""
+_TRIES = 3
+"""How often it is tried to take an answer back that was all but delivered when that was wanted."""
 _JOINED = 50
 """How many questions of a conversation are looked at."""
 _READ = 2_000
@@ -53,6 +56,7 @@ class Desk:
         self._platforms = platforms
         self._floor = Floor(platforms, self._means, pace)
         self._told = OrderedDict[str, None]()
+        self._edits = WeakValueDictionary[str, asyncio.Lock]()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -68,6 +72,10 @@ class Desk:
             yield
         finally:
             await self._floor.end()
+
+    async def take_up(self) -> None:
+        """Take up what an earlier process left for a platform that has come only now. Raises `StorageError`."""
+        await self._floor.take_up()
 
     def hurry(self) -> None:
         """Somebody cannot wait: at the end of `running`, what is under way is released at once."""
@@ -87,6 +95,11 @@ class Desk:
 
     async def edited(self, key: str, text: str) -> None:
         """Answer what its asker now asks in other words; what is posted is edited. Raises `StorageError`."""
+        # Of several at once the one that came last counts.
+        async with self._edits.setdefault(key, asyncio.Lock()):
+            await self._edited(key, text)
+
+    async def _edited(self, key: str, text: str) -> None:
         row = await self._means.queue.by_key(key)
         if row is None or question_of(row).text == text:
             return
@@ -103,7 +116,7 @@ class Desk:
         """Take back the answer to a question that its asker deleted. Raises `StorageError`."""
         row = await self._means.queue.by_key(key)
         if row is not None:
-            await self._take_back(row, by=row.user, why="the question was deleted")
+            await self._take_back(row.ticket, by=row.user, why="the question was deleted")
 
     async def stop(self, ticket: int, by: Asker) -> bool:
         """Stop answering, for the asker or who rules the channel; for others nothing happens. Raises `StorageError`.
@@ -113,9 +126,15 @@ class Desk:
         flight = self._floor.flight(ticket)
         if flight is None or flight.delivering or not await self._may(flight.question, by):
             return False
-        if flight.turn_id and flight.started:
-            await self._means.knowing.append(stopping(flight.turn_id, by=_named(by)))
+        if flight.delivering or flight.gone.is_set():
+            return False
+        begun = flight.turn_id if flight.started else ""
+        # First it stops, and then that is recorded: what is delivered meanwhile was not stopped.
         self._floor.want(flight, Wish.STOP, by=_named(by))
+        if flight.wish is not Wish.STOP:
+            return False
+        if begun:
+            await self._means.knowing.append(stopping(begun, by=_named(by)))
         return True
 
     async def retract(self, ticket: int, by: Asker) -> bool:
@@ -123,7 +142,7 @@ class Desk:
         row = await self._means.queue.get(ticket)
         if row is None or not await self._may(question_of(row), by):
             return False
-        await self._take_back(row, by=_named(by), why="the answer was taken back")
+        await self._take_back(row.ticket, by=_named(by), why="the answer was taken back")
         return True
 
     async def joined(self, conversation: str) -> bool:
@@ -133,24 +152,28 @@ class Desk:
 
     async def _ask_again(self, ticket: int, text: str) -> None:
         row = await self._means.queue.get(ticket)
-        if row is None or row.outcome == Outcome.RETRACTED or not await self._means.queue.reopen(ticket, text):
+        if row is None or row.outcome == Outcome.RETRACTED:
+            return
+        if row.state != State.DONE:
+            # The server stops: the next start answers the new words.
+            await self._means.queue.note(ticket, text=text)
+            return
+        if not await self._means.queue.reopen(ticket, text):
             return
         if (again := await self._means.queue.get(ticket)) is not None:
             self._floor.queue_up(again)
 
-    async def _take_back(self, row: QueuedQuestion, *, by: str, why: str) -> None:
-        flight = self._floor.flight(row.ticket)
-        if flight is not None:
+    async def _take_back(self, ticket: int, *, by: str, why: str) -> None:
+        """Remove what stands there, or is about to. Once that is stored, the next start does what this one does not."""
+        for _ in range(_TRIES):
+            row = await self._means.queue.take_back(ticket, by=by, why=why)
+            if row is None:
+                return
+            self._floor.queue_up(row)
+            if (flight := self._floor.flight(ticket)) is None:
+                return
             self._floor.want(flight, Wish.REMOVE, by=by, why=why)
             await flight.gone.wait()
-        # It may have been all but done when this was wanted: then it stands there now, and goes like any other.
-        row = await self._means.queue.get(row.ticket) or row
-        platform = self._platforms.get(row.channel.partition(":")[0])
-        if platform is not None and row.state == State.DONE and row.outcome != Outcome.RETRACTED:
-            done = Flight(row, platform, self._means)
-            done.want(Wish.REMOVE, by=by, why=why)
-            await removed(done, self._means)
-            await self._means.queue.finish(row.ticket, Outcome.RETRACTED)
 
     async def _may(self, question: Question, by: Asker) -> bool:
         asker = question.asker
@@ -180,7 +203,7 @@ def _took_part(row: QueuedQuestion) -> bool:
     """Return whether this question made the bot part of its conversation."""
     if row.state == State.DONE:
         return row.outcome not in {Outcome.SILENT, Outcome.RETRACTED}
-    return not row.body.get("unasked")
+    return not row.body.get("unasked") and not wish_of(row)
 
 
 def _named(by: Asker) -> str:

@@ -60,6 +60,12 @@ class Floor:
         for row in rows:
             self.queue_up(row)
 
+    async def take_up(self) -> None:
+        """Take up what was left for a platform that came after the beginning. Raises `StorageError`."""
+        means = self._means
+        for row in await means.queue.open(means.owner, means.clock.now(), sole=means.sole):
+            self.queue_up(row)
+
     async def end(self) -> None:
         """Start nothing more, let what is under way finish for a while, and have the rest released."""
         if self._leases is None:
@@ -90,7 +96,7 @@ class Floor:
         return task
 
     def queue_up(self, row: QueuedQuestion) -> None:
-        """Let a question wait for its turn, unless it does so already or its platform is not there."""
+        """Let a question wait for its turn, or remove at once what is to be gone, unless it does so already or its platform is not there."""
         platform = self._platforms.get(row.channel.partition(":")[0])
         if not self.open or platform is None or row.ticket in self._flights:
             return
@@ -100,6 +106,9 @@ class Floor:
             report(logging.ERROR, "a question in the queue cannot be read", error=error, ticket=row.ticket)
             return
         self._flights[row.ticket] = flight
+        if flight.wish is Wish.REMOVE:
+            self._start(flight)
+            return
         self._lanes = joined(self._lanes, Entry(row.ticket, row.channel, row.conversation))
         self._dispatch()
         if not flight.started:

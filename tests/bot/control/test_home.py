@@ -35,7 +35,7 @@ ASKED = Asked("When does the quay open?", ASKER, corpora=("handbook",))
 @asynccontextmanager
 async def remote(home: Home, folder: Path) -> AsyncIterator[Home]:
     """Serve a home and reach it."""
-    async with controlled(home, folder), reached(folder) as there:
+    async with controlled(home, folder, grace=5), reached(folder) as there:
         assert isinstance(there, RemoteHome)
         yield there
 
@@ -229,7 +229,7 @@ async def test_a_server_that_breaks_off_is_told_in_one_line() -> None:
 
 async def test_nonsense_is_refused_and_harms_nobody() -> None:
     """A request that none of our clients would send."""
-    async with controlled(HouseHome(House()), Path.cwd()):
+    async with controlled(HouseHome(House()), Path.cwd(), grace=5):
         transport = httpx.AsyncHTTPTransport(uds=str(socket_of(Path.cwd())))
         async with httpx.AsyncClient(transport=transport, base_url="http://footnote") as client:
             statuses = [

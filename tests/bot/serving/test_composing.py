@@ -1,9 +1,10 @@
 """What a server is made of is opened in order and left in the reverse; what is under way is finished or put back."""
 
 import asyncio
+import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,13 +18,14 @@ from starlette.routing import Route
 
 from bot.access import Asker
 from bot.app import App, open_app
+from bot.arriving import Opened, OpenPlatform
 from bot.console import Fault, fault_of
 from bot.control.address import socket_of
 from bot.desk.desk import Desk
 from bot.desk.types import Heard, Place, Posted, Question, State, Taken, Ways
 from bot.nightly import Night
 from bot.platform import PlatformError
-from bot.serving import Opened, OpenPlatform, serve, telling
+from bot.serving import serve, telling
 from bot.settings import Settings
 from bot.showing.view import View
 from ingest.refreshing import RefreshReport
@@ -126,9 +128,46 @@ async def _absent(app: App, desk: Desk) -> AsyncIterator[Opened | None]:
     yield None
 
 
+class Log(logging.Handler):
+    """What is logged, to be waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines = list[tuple[str, str]]()
+        self._more = asyncio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append((record.getMessage(), str(getattr(record, "cause", ""))))
+        self._more.set()
+
+    async def until(self, beginning: str) -> str:
+        """Wait for a line that begins so, and return it."""
+        async with asyncio.timeout(20):
+            while True:
+                found = [line for line, _ in self.lines if line.startswith(beginning)]
+                if found:
+                    return found[-1]
+                self._more.clear()
+                await self._more.wait()
+
+
+@pytest.fixture
+def heard() -> Iterator[Log]:
+    """Hear what the server logs."""
+    loggers = [logging.getLogger(name) for name in ("bot.serving", "bot.arriving", "bot.noticing")]
+    log = Log()
+    for one in loggers:
+        one.setLevel(logging.INFO)
+        one.addHandler(log)
+    yield log
+    for one in loggers:
+        one.removeHandler(log)
+        one.setLevel(logging.NOTSET)
+
+
 async def served(channel: Channel, *, signals: int = 1) -> None:
     """Serve until the channel has posted something, then send signals."""
-    serving = asyncio.create_task(serve(settings(), [_absent, channel.open]))
+    serving = asyncio.create_task(serve(settings(), {"discord": _absent, "slack": channel.open}))
     async with asyncio.timeout(20):
         await asyncio.wait({serving, asyncio.ensure_future(channel.posting.wait())}, return_when="FIRST_COMPLETED")
         for _ in range(signals):
@@ -164,24 +203,20 @@ async def test_what_does_not_end_in_time_waits_for_the_next_start() -> None:
     assert again.happened.count("answered 0") == 1
 
 
-async def test_it_is_ready_when_its_platforms_are_and_serves_their_routes(caplog: pytest.LogCaptureFixture) -> None:
+async def test_it_is_ready_when_its_platforms_are_and_serves_their_routes(heard: Log) -> None:
     """Where it listens is told when all of it is there."""
-    caplog.set_level("INFO", "bot.serving")
     channel = Channel(ready="Slack does not answer.", asks=0)
-    serving = asyncio.create_task(serve(settings(), [channel.open]))
-    async with asyncio.timeout(20):
-        await channel.connected_now.wait()
-        await asyncio.sleep(0)
-    (line,) = [record.getMessage() for record in caplog.records if record.getMessage().startswith("ready")]
+    serving = asyncio.create_task(serve(settings(), {"slack": channel.open}))
+    line = await heard.until("ready:")
     address = line.removeprefix("ready: ").partition(",")[0]
     async with httpx.AsyncClient() as client:
         ready = await client.get(address + "/readyz")
-        heard = await client.post(address + "/slack/events")
+        hooked = await client.post(address + "/slack/events")
     os.kill(os.getpid(), signal.SIGTERM)
     await serving
 
     assert (ready.status_code, ready.json()["reasons"]) == (503, {"slack": "Slack does not answer."})
-    assert heard.text == "heard"
+    assert hooked.text == "heard"
     assert line.endswith("; connected to slack; no nights are set")
 
 
@@ -196,7 +231,7 @@ async def test_a_platform_that_refuses_us_ends_it_and_leaves_nothing_open() -> N
 
     opener: OpenPlatform = refusing
     with pytest.raises(PlatformError) as caught:
-        await serve(settings(), [opener])
+        await serve(settings(), {"slack": opener})
 
     assert fault_of(caught.value) == Fault("platform", "Slack refuses the token.", "Look at SLACK_BOT_TOKEN.")
     async with open_app(settings()):
@@ -213,12 +248,12 @@ async def test_a_system_that_needs_a_model_is_not_ready_without() -> None:
         from bot.serving import checks
 
         del desk
-        reasons.update({name: await check() for name, check in checks(app, [channel]).items()})
+        reasons.update({name: await check() for name, check in checks(app, {"slack": channel}).items()})
         raise PlatformError("enough")
         yield
 
     with pytest.raises(PlatformError, match="enough"):
-        await serve(settings(system="wikichat"), [asked])
+        await serve(settings(system="wikichat"), {"slack": asked})
 
     assert {name for name, reason in reasons.items() if reason} == {"model"}
     assert "wikichat" in reasons["model"]

@@ -23,7 +23,7 @@ async def test_where_none_is_configured_there_is_none(filled: Path, tmp_path: Pa
     with open_world(Path(shutil.copytree(filled, tmp_path / "home"))) as app:
         async with open_slack(app, open_desk(app, {})) as opened:
             assert opened is None
-    assert open_slack in known()
+    assert open_slack is known()["slack"]
 
 
 async def test_by_the_settings_alone_it_is_connected_and_answers(filled: Path, tmp_path: Path) -> None:
