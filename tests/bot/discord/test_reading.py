@@ -176,4 +176,4 @@ def test_commands_are_the_same_as_discord_has_them(*, user_install: bool) -> Non
 def test_rights_are_read_as_discord_writes_them() -> None:
     """Whoever may remove what others write moderates."""
     assert [moderates(one) for one in ("0", "8192", "8", "x", None)] == [False, True, True, False, False]
-    assert invitation("601").endswith("&permissions=309237714944")
+    assert invitation("601").endswith("&permissions=309237713920")
