@@ -18,7 +18,7 @@ from sqlalchemy import (
     false,
 )
 
-REVISION = "0002"
+REVISION = "0003"
 """The migration that makes exactly these tables; kept here so that opening a database need not load Alembic."""
 
 
@@ -144,6 +144,17 @@ posts = Table(
     Column("channel", Text, nullable=False),
     Column("message", Text, nullable=False),
     Index("posts_by_message", "channel", "message"),
+)
+
+# When the words of a question were changed that was begun or answered by then: it was asked once more.
+rewordings = Table(
+    "rewordings",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("ticket", Integer, ForeignKey("questions.ticket"), nullable=False),
+    Column("at", Moment, nullable=False),
+    Index("rewordings_by_moment", "at"),
+    Index("rewordings_of_question", "ticket"),
 )
 
 # What turns cost, counted from the log: a row for each entry that closes a turn.

@@ -90,16 +90,16 @@ class Post:
         await self.settle()
         if self.fault:
             raise self.fault
-        await self._patiently(lambda: self._show(view))
+        await self.patiently(lambda: self._show(view))
 
     async def remove(self) -> tuple[str, ...]:
         """Remove all that was posted, and return the messages' ids. Raises `PlatformError` where it cannot."""
         await self.settle()
         if self.ways.reads_back and self.begun:
-            self.posted = await self._patiently(self._found)
+            self.posted = await self.patiently(self._found)
         removed = self.posted
         if removed:
-            await self._patiently(lambda: self.platform.remove(self.question, removed))
+            await self.patiently(lambda: self.platform.remove(self.question, removed))
             self.posted = Posted()
         return removed.messages
 
@@ -193,7 +193,8 @@ class Post:
         """Ask for what stands there. What is stored and not there was deleted: an edit of it will say so."""
         return await self.platform.find(self.question) or self.posted
 
-    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def patiently(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Call the platform until it is there. Raises what it raises besides `PlatformUnavailable`."""
         for attempt in itertools.count():
             try:
                 return await call()

@@ -1,11 +1,14 @@
-"""How a question ends otherwise than by being answered: taken back, failed, unrecorded, left to the next start.
+"""How a question ends otherwise than by being answered: failed, unrecorded, left to the next start.
 
 And how it is done with in the record, whichever way it went.
 """
 
 import asyncio
+import itertools
 import logging
 import secrets
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from bot.desk import recording
 from bot.desk.delivering import Uncertain
@@ -13,7 +16,6 @@ from bot.desk.flights import Flight, Means
 from bot.desk.notices import resting, said
 from bot.desk.recording import Showed
 from bot.desk.reporting import report
-from bot.desk.sharing import unshare
 from bot.desk.types import Outcome, Posted
 from bot.platform import PlatformError
 from bot.turns import Asked, Failure
@@ -22,8 +24,14 @@ from pipeline.types import Status
 from storage.errors import StorageError
 from storage.types import EntryKind
 
+T = TypeVar("T")
+
 REST_SECONDS = 5.0
 """How long a post may take to say that the server stops."""
+
+
+class Resting(Exception):
+    """The server stops; the next start goes on."""
 
 
 async def apologised(flight: Flight, error: Exception) -> Showed:
@@ -59,30 +67,6 @@ async def unrecorded(flight: Flight, error: StorageError) -> Showed:
     return Showed(Outcome.UNDELIVERABLE, flight.post.posted, sorry, "no record could be kept")
 
 
-async def removed(flight: Flight, means: Means, *, recorded: bool = False) -> Showed:
-    """Take back what stands there, and record by whom: before, so that the next start knows if this one does not."""
-    flight.delivering, post = True, flight.post
-    if flight.turn_id and not recorded:
-        entry = recording.retracted(flight.turn_id, post.posted.messages, by=flight.by, why=flight.why)
-        await means.knowing.append(entry)
-    try:
-        await post.remove()
-    except PlatformError as error:
-        report(logging.WARNING, "a post could not be removed", flight.question, error, turn_id=flight.turn_id)
-    await _unshared(flight, means)
-    return Showed(Outcome.RETRACTED, post.posted, None, recorded=True)
-
-
-async def _unshared(flight: Flight, means: Means) -> None:
-    """Take back what the asker shared with the channel."""
-    if not (flight.question.only_asker and flight.turn_id):
-        return
-    try:
-        await unshare(flight.post.platform, flight.question, await means.knowing.entries(flight.turn_id))
-    except PlatformError as error:
-        report(logging.WARNING, "a shared answer could not be removed", flight.question, error, turn_id=flight.turn_id)
-
-
 async def rested(flight: Flight, means: Means) -> None:
     """Leave it to the next start, and say so where something stands there."""
     try:
@@ -97,38 +81,46 @@ async def rested(flight: Flight, means: Means) -> None:
         report(logging.ERROR, "a question could not be released", flight.question, error)
 
 
+async def stored(flight: Flight, means: Means, store: Callable[[], Awaitable[T]]) -> T:
+    """Store something, however long the database is away. Raises `Resting` where the server stops before that."""
+    for attempt in itertools.count(1):
+        if flight.resting.is_set():
+            break
+        try:
+            return await store()
+        except StorageError as error:
+            report(logging.ERROR, "it could not be recorded", flight.question, error, turn_id=flight.turn_id)
+            await means.clock.sleep_unless(flight.resting, min(60.0, 2.0 ** min(attempt, 10)))
+    raise Resting
+
+
 async def settled(flight: Flight, means: Means, showed: Showed) -> bool:
     """Record how it was done with, however long the database is away: it is shown, and must not be shown again.
 
     Returns False where the server stops before that.
     """
-    flight.delivering, recorded, attempt = True, showed.recorded, 0
-    while not flight.resting.is_set():
-        try:
-            if not recorded:
-                await _opened(flight, means, showed)
-                entry = recording.delivered(flight.turn_id, flight.ticket, flight.question, showed)
-                await means.knowing.append(entry)
-                recorded = True
-            await means.queue.finish(flight.ticket, showed.outcome)
-        except StorageError as error:
-            report(logging.ERROR, "it could not be recorded", flight.question, error, turn_id=flight.turn_id)
-            attempt += 1
-            await means.clock.sleep_unless(flight.resting, min(60.0, 2.0 ** min(attempt, 10)))
-        else:
-            return True
-    return False
+    flight.delivering, gone = True, showed.outcome is Outcome.RETRACTED
+    try:
+        if not showed.recorded:
+            await stored(flight, means, lambda: _delivered(flight, means, showed))
+        return await stored(flight, means, lambda: means.queue.finish(flight.ticket, showed.outcome, gone=gone))
+    except Resting:
+        return False
 
 
-async def _opened(flight: Flight, means: Means, showed: Showed) -> None:
+async def _delivered(flight: Flight, means: Means, showed: Showed) -> None:
+    if not flight.turn_id or showed.why or showed.outcome is Outcome.STOPPED:
+        await opened(flight, means, showed)
+    await means.knowing.append(recording.delivered(flight.turn_id, flight.ticket, flight.question, showed))
+
+
+async def opened(flight: Flight, means: Means, showed: Showed) -> None:
     """See to it that the record has a turn that tells of the question, where it may have ended before it had one."""
-    if flight.turn_id and not showed.why and showed.outcome is not Outcome.STOPPED:
-        return
     flight.turn_id = flight.turn_id or secrets.token_hex(6)
     entries = await means.knowing.entries(flight.turn_id)
     if any(entry.kind is EntryKind.TURN_OPENED for entry in entries):
         return
-    question, stopped = flight.question, showed.outcome is Outcome.STOPPED
+    question, ended = flight.question, showed.outcome in {Outcome.STOPPED, Outcome.RETRACTED}
     asked = Asked(
         question.text,
         question.asker,
@@ -138,4 +130,4 @@ async def _opened(flight: Flight, means: Means, showed: Showed) -> None:
         ticket=flight.ticket,
     )
     why = Failure(str(showed.outcome), showed.why or "It was stopped before it began.", "")
-    await means.knowing.unanswered(asked, question.task, Status.CANCELLED if stopped else Status.FAILED, why)
+    await means.knowing.unanswered(asked, question.task, Status.CANCELLED if ended else Status.FAILED, why)

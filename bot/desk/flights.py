@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from bot.desk.clock import Clock
 from bot.desk.delivering import Post
-from bot.desk.keeping import question_of
+from bot.desk.keeping import question_of, wish_of
 from bot.desk.knowing import Knowing
 from bot.desk.types import Posted
 from bot.platform import Platform
@@ -87,6 +87,8 @@ class Flight:
         )
         self.view = self.fresh()
         self._work: asyncio.Task[Any] | None = None
+        if wish := wish_of(row):
+            self.want(Wish.REMOVE, by=wish[0], why=wish[1])
 
     @property
     def language(self) -> str:

@@ -6,6 +6,7 @@ from functools import cache
 from pydantic import TypeAdapter
 
 from bot.desk.types import Question
+from storage.queue import TAKEN_BACK
 from storage.types import NewQuestion, QueuedQuestion
 
 
@@ -31,6 +32,12 @@ def question_of(row: QueuedQuestion) -> Question:
         ValueError: The row was not written by `kept`.
     """
     return replace(_adapter().validate_python(row.body), handle=row.handle)
+
+
+def wish_of(row: QueuedQuestion) -> tuple[str, str] | None:
+    """Return who wants a question's answer gone, and why; None where nobody does."""
+    wish = row.body.get(TAKEN_BACK)
+    return (str(wish.get("by", "")), str(wish.get("why", ""))) if wish else None
 
 
 @cache

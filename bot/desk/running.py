@@ -9,7 +9,7 @@ import secrets
 from datetime import timedelta
 
 from bot.desk.delivering import Uncertain
-from bot.desk.ending import apologised, removed, rested, settled, unrecorded
+from bot.desk.ending import Resting, apologised, rested, settled, stored, unrecorded
 from bot.desk.flights import Answered, Flight, Interrupted, Means, Wish
 from bot.desk.knowing import Plan
 from bot.desk.notices import said
@@ -17,6 +17,7 @@ from bot.desk.recalling import recalled
 from bot.desk.recording import Showed, withheld
 from bot.desk.reporting import report
 from bot.desk.resuming import Act, Next, after_restart
+from bot.desk.retracting import removed
 from bot.desk.types import Outcome, Posted
 from bot.platform import CannotPost, PostGone
 from bot.showing import folding
@@ -36,10 +37,8 @@ async def run(flight: Flight, means: Means, answered: Answered) -> bool:
     Raises:
         asyncio.CancelledError: The process is about to end; the next start goes on.
     """
-    now = means.clock.now()
     try:
-        until = now + timedelta(seconds=means.lease_seconds)
-        if not await means.queue.claim(flight.ticket, means.owner, until, now=now, sole=means.sole):
+        if not await _claimed(flight, means):
             return False
         flight.claimed = True
         showed = await _showed(flight, means, answered)
@@ -51,10 +50,24 @@ async def run(flight: Flight, means: Means, answered: Answered) -> bool:
     return showed is not None and await settled(flight, means, showed)
 
 
+async def _claimed(flight: Flight, means: Means) -> bool:
+    """Make a question ours. Only what is to be removed waits for the database: others are told that it is away."""
+
+    async def claimed() -> bool:
+        now = means.clock.now()
+        until = now + timedelta(seconds=means.lease_seconds)
+        return await means.queue.claim(flight.ticket, means.owner, until, now=now, sole=means.sole)
+
+    try:
+        return await (stored(flight, means, claimed) if flight.wish is Wish.REMOVE else claimed())
+    except Resting:
+        return False
+
+
 async def _showed(flight: Flight, means: Means, answered: Answered) -> Showed | None:
     """Do what is next until it is shown; returns None where it rests."""
     step: Next | None = None
-    while True:
+    while flight.wish is not Wish.REMOVE:
         try:
             step = step or await _next(flight, means)
             showed = await flight.unless_wanted(_done(flight, means, step, answered))
@@ -63,12 +76,13 @@ async def _showed(flight: Flight, means: Means, answered: Answered) -> Showed | 
         if flight.wish is not Wish.EDIT:
             return await _as_wished(flight, means, showed, answered)
         flight.wish, step = None, Next(Act.ASK)
+    return await removed(flight, means, answered)
 
 
 async def _as_wished(flight: Flight, means: Means, showed: Showed | None, answered: Answered) -> Showed | None:
     """Return what came of it, once what somebody wanted meanwhile is done."""
     if flight.wish is Wish.REMOVE:
-        return await removed(flight, means)
+        return await removed(flight, means, answered)
     if showed is not None or flight.wish is None:
         return showed
     if flight.wish is Wish.REST:
@@ -76,7 +90,7 @@ async def _as_wished(flight: Flight, means: Means, showed: Showed | None, answer
         return None
     outcome = Outcome.STOPPED if flight.wish is Wish.STOP else Outcome.DELIVERED
     showed = await _deliver(flight, folding.stopped(flight.view), answered, outcome)
-    return await removed(flight, means) if showed is None else showed
+    return await removed(flight, means, answered) if showed is None else showed
 
 
 async def _next(flight: Flight, means: Means) -> Next:
@@ -101,7 +115,7 @@ async def _done(flight: Flight, means: Means, step: Next, answered: Answered) ->
         case Act.SAY_STOPPED:
             return await _deliver(flight, folding.stopped(flight.view), answered, step.outcome)
         case Act.REMOVE:
-            return await removed(flight, means, recorded=True)
+            return await removed(flight, means, answered)
         case Act.DOUBT:
             await means.knowing.interrupt(flight.turn_id)
             return Showed(step.outcome, flight.post.posted, None, "the process ended while it was being posted")

@@ -40,7 +40,7 @@ class Taking:
 
         Messages of one channel are taken in the order in which they arrive, whichever is looked up faster.
         """
-        async with self._lines.setdefault(written.channel, asyncio.Lock()):
+        async with self._line(written.channel):
             question = await self.question(written)
             return await self._desk.take(question) if question else None
 
@@ -72,12 +72,16 @@ class Taking:
     async def rewritten(self, event: Rewritten) -> None:
         """Have an edited question answered anew. Raises `StorageError`."""
         now = event.now
+        async with self._line(now.channel):
+            pass  # what is just being taken is known then
         asked = now.direct or now.thread or now.mentions(self._us)
         if asked and (text := reading.said(now.raw, self._us)):
             await self._tasks.soon(self._desk.edited(now.key, text))
 
     async def erased(self, event: Erased) -> None:
         """Take back the answer to a deleted question. Raises `StorageError`."""
+        async with self._line(event.channel):
+            pass
         await self._tasks.soon(self._desk.deleted(event.key))
 
     async def halted(self, event: Halted) -> None:
@@ -89,6 +93,9 @@ class Taking:
         by = await self.places.asker(event.channel, event.user, direct=reading.is_direct(event.channel))
         for ticket in {row.ticket for row in rows if row and row.state == State.RUNNING}:
             await self._desk.stop(ticket, by)
+
+    def _line(self, channel: str) -> asyncio.Lock:
+        return self._lines.setdefault(channel, asyncio.Lock())
 
     async def _joined(self, written: Written) -> bool:
         return await self._desk.joined(written.conversation)

@@ -156,9 +156,21 @@ class MemoryQueue:
             known["body"] = {**self.world.rows[ticket].body, "text": notes["text"]}
         await self._set(ticket, **known)
 
-    async def finish(self, ticket: int, outcome: str) -> None:
+    async def finish(self, ticket: int, outcome: str, *, gone: bool = False) -> bool:
         await self.world.reach("finish")
-        await self._set(ticket, state="done", outcome=str(outcome), handle="", owner="")
+        done = gone or "taken_back" not in self.world.rows[ticket].body
+        over = {"state": "done", "outcome": str(outcome), "handle": ""} if done else {"state": "waiting"}
+        await self._set(ticket, owner="", **over)
+        return done
+
+    async def take_back(self, ticket: int, *, by: str, why: str) -> QueuedQuestion | None:
+        await self.world.reach("take_back")
+        row = self.world.rows[ticket]
+        if "taken_back" not in row.body:
+            again = {"state": "waiting", "outcome": ""} if row.state == "done" else {}
+            await self._set(ticket, body={**row.body, "taken_back": {"by": by, "why": why}}, **again)
+        row = self.world.rows[ticket]
+        return row if row.state != "done" else None
 
     async def reopen(self, ticket: int, text: str) -> bool:
         await self.world.reach("reopen")

@@ -210,9 +210,10 @@ async def test_a_deleted_post_is_not_posted_again():
         gate.set()
         row = await done(at.world)
 
-    (entry,) = at.world.entries(EntryKind.EDITED)
+    wanted, gone = at.world.entries(EntryKind.EDITED)
     assert row.outcome == "retracted"
-    assert entry.body["retracted"] is True
+    assert wanted.body["retracted"] is True
+    assert gone.body["removed"]
     assert at.world.read() == []
 
 
@@ -284,7 +285,9 @@ async def test_a_deleted_question_takes_its_answer_along(when):
 
     assert row.outcome == "retracted"
     assert at.world.read(number) == []
-    assert len(at.world.entries(EntryKind.EDITED)) == (when != "waiting")
+    wanted, gone = at.world.entries(EntryKind.EDITED)
+    assert (wanted.body["retracted"], len(gone.body["removed"])) == (True, int(when != "waiting"))
+    assert {entry.turn_id for entry in at.world.entries(EntryKind.TURN_CLOSED)} >= {wanted.turn_id, gone.turn_id}
 
 
 async def test_the_asker_takes_an_answer_back():
