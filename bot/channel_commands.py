@@ -13,7 +13,7 @@ from typing import Any
 from bot.access import Asker, readable
 from bot.app import App
 from bot.channel_settings import KEYS, QUOTING, ChannelSettings, by_file, in_effect, narrowed
-from bot.words import say
+from bot.words import has, say
 
 RESET = "reset"
 """Written as a value it gives a key back to the settings file."""
@@ -88,7 +88,7 @@ async def told(app: App, channel: str, by: Asker, *, is_admin: Callable[[Asker],
     known = {corpus.name: readers.get(corpus.name, ()) for corpus in await app.manifest.catalogue()}
     there = tuple(name for name in readable(known, by) if now.corpora is None or name in now.corpora)
     values = {key: getattr(now, key) for key in KEYS} | {"corpora": there, "system": now.system or app.system}
-    lines = [f"{key}: {_shown(value)}" for key, value in values.items()]
+    lines = [f"{key}: {_explained(key, _shown(value), language)}" for key, value in values.items()]
     return "\n".join((say("channel_now", language), *lines, say("channel_how", language)))
 
 
@@ -151,6 +151,13 @@ def _people(ceiling: ChannelSettings, written: str) -> frozenset[str]:
 
 def _listed(written: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, re.split(r"[,;\s]+", written))))
+
+
+def _explained(key: str, shown: str, language: str) -> str:
+    """Return a value as it is written, and what it means where that can be said."""
+    known = (f"channel_means_{key}_{shown}", f"channel_means_{key}")
+    means = next((say(occasion, language) for occasion in known if has(occasion)), "")
+    return f"{shown} ({means})" if means else shown
 
 
 def _shown(value: object) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.desk.types import Outcome, Posted, Question
-from bot.showing.view import ShownSentence, Source, View
+from bot.showing.view import Judgement, ShownSentence, Source, View
 from storage.types import EntryKind, LogEntry
 
 STOPPED = "stopped"
@@ -63,7 +63,8 @@ def plain(view: View) -> str:
     """Return a view as plain text, in its order: what a reader of the record sees that its reader saw."""
     said = "".join(map(_sentence, view.sentences)).strip()
     nearest = (view.nearest_label, *map(_source, view.nearest)) if view.nearest else ()
-    parts = (view.notice, view.text, said, view.left_out, *map(_source, view.sources), *nearest)
+    judged = map(_judgement, view.judgements)
+    parts = (view.notice, view.text, *judged, said, view.left_out, *map(_source, view.sources), *nearest)
     return "\n\n".join(filter(None, parts))
 
 
@@ -72,6 +73,11 @@ def _sentence(sentence: ShownSentence) -> str:
     marks = "".join(f"[{number}]" for number in sentence.numbers)
     before = "\n\n" if sentence.paragraph else " "
     return f"{before}{note}{sentence.text} {marks}"
+
+
+def _judgement(found: Judgement) -> str:
+    marks = "".join(f"[{number}]" for number in found.numbers)
+    return f"{found.verdict}: “{found.claim}” {found.reason} {marks}".rstrip()
 
 
 def _source(source: Source) -> str:

@@ -5,12 +5,12 @@ Here stands how a sentence, a footnote, a source and a claim read on every platf
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 
 from bot.showing.defusing import address
 from bot.showing.parts import Kind, Run, Style
-from bot.showing.view import ClaimCard, EvidenceItem, EvidenceView, ShownSentence, Source, View
+from bot.showing.view import ClaimCard, EvidenceItem, EvidenceView, Judgement, ShownSentence, Source, View
 from bot.words import say
 
 Group = tuple[Run, ...]
@@ -30,17 +30,18 @@ def blocks(view: View, zone: tzinfo) -> Iterator[Block]:
     yield from _lines(Kind.STATUS, view.status)
     yield from _lines(Kind.NOTICE, view.notice)
     yield from (_claim(card, view.language) for card in view.claims)
-    yield from _lines(Kind.COLLAPSED, view.collapsed)
     if view.quote:
         yield from _lines(Kind.LABEL, view.quote_label)
         yield Block(Kind.QUOTE, (quoted(view.quote, zone),))
     yield from _lines(Kind.TEXT, view.text)
+    yield from (block for one in view.judgements for block in _judgement(one))
     yield from _paragraphs(view.sentences)
     yield from _lines(Kind.LEFT_OUT, view.left_out)
     yield from _sources(Kind.SOURCES, view.sources, zone)
     if view.nearest:
         yield from _lines(Kind.LABEL, view.nearest_label)
         yield from _sources(Kind.NEAREST, view.nearest, zone)
+    yield from _lines(Kind.COLLAPSED, view.collapsed)
     if view.mentions:
         yield Block(Kind.MENTIONS, tuple((Run(one, Style.PERSON), Run(" ")) for one in view.mentions))
 
@@ -59,8 +60,7 @@ def evidence_blocks(view: EvidenceView, language: str, zone: tzinfo) -> Iterator
 
 def quoted(source: Source, zone: tzinfo) -> Group:
     """Return a passage's own words, and beneath them where they stand."""
-    words = (Run(f"“{source.quote}”", Style.QUOTE), Run("\n")) if source.quote else ()
-    return (*words, *_place(source, zone))
+    return _numbered(replace(source, number=0), zone)
 
 
 def _lines(kind: Kind, text: str) -> Iterator[Block]:
@@ -73,6 +73,12 @@ def _claim(card: ClaimCard, language: str) -> Block:
     text = (Run(": "), Run(card.text)) if card.text else ()
     pages = (Run(" · "), Run(", ".join(card.sources), Style.DETAIL)) if card.sources else ()
     return Block(Kind.CLAIM, ((said, *text, *pages),), card.state)
+
+
+def _judgement(found: Judgement) -> Iterator[Block]:
+    marks = (Run(" "), *map(_mark, found.numbers)) if found.numbers else ()
+    yield from _lines(Kind.LABEL, found.verdict)
+    yield Block(Kind.PARAGRAPH, ((Run(f"“{found.claim}”", Style.QUOTE), Run(f"\n{found.reason}"), *marks),))
 
 
 def _paragraphs(sentences: Iterable[ShownSentence]) -> Iterator[Block]:
@@ -124,7 +130,18 @@ def _place(source: Source, zone: tzinfo) -> Group:
 
 
 def _item(item: EvidenceItem, language: str, zone: tzinfo) -> Iterator[Block]:
+    yield from _lines(Kind.HEADING, item.heading)
     verdict = (Run(f"{item.verdict}: ", Style.NOTE),) if item.verdict else ()
     yield Block(Kind.CLAIM, ((*verdict, Run(item.claim)),))
     yield from _lines(Kind.TEXT, say("evidence_because", language, reasoning=item.reasoning) if item.reasoning else "")
-    yield from (Block(Kind.QUOTE, (quoted(source, zone),)) for source in item.sources)
+    yield from (Block(Kind.QUOTE, (_numbered(source, zone),)) for source in item.sources)
+    if item.looked_at:
+        yield from _lines(Kind.TEXT, say("evidence_looked_at", language))
+    yield from (Block(Kind.QUOTE, (_numbered(source, zone),)) for source in item.looked_at)
+
+
+def _numbered(source: Source, zone: tzinfo) -> Group:
+    """Return a passage's own words, and beneath them its footnote's number, if it has one, and where they stand."""
+    words = (Run(f"“{source.quote}”", Style.QUOTE), Run("\n")) if source.quote else ()
+    number = (_mark(source.number), Run(" ")) if source.number else ()
+    return (*words, *number, *_place(source, zone))

@@ -6,9 +6,11 @@ pages may be seen is decided before: what is given is shown.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from bot.showing.offering import after_answer, stopping
-from bot.showing.view import ClaimCard, ShownSentence, Source, View
+from bot.showing.reasons import reason_said
+from bot.showing.view import ClaimCard, Judgement, ShownSentence, Source, View
 from bot.turns import Answered
 from bot.wording import claims_of, left_out
 from bot.words import say
@@ -17,6 +19,9 @@ from storage.types import CheckedClaim, Citation, Hit, Verdict
 
 LONGEST = 60
 """Characters of a query that are shown."""
+_SIGNS: Mapping[Verdict, str] = MappingProxyType(
+    {Verdict.SUPPORTS: "✅", Verdict.REFUTES: "❌", Verdict.NOT_ENOUGH_INFO: "❔"}
+)
 
 
 def begun(ticket: int, language: str, *, notice: str = "") -> View:
@@ -36,7 +41,9 @@ def after(view: View, event: Event) -> View:
         case FoundPassages(query=query, hits=hits) if hits:
             return _with_quote(view, hits) if query else _with_titles(view, hits)
         case Said(sentence=sentence):
-            return replace(view, quote=None, quote_label="", sentences=(*view.sentences, _shown(sentence)))
+            return replace(
+                view, quote=None, quote_label="", sentences=(*view.sentences, _shown(sentence, view.sentences))
+            )
         case _:
             return replace(view, claims=_claims(view, event))
 
@@ -52,7 +59,7 @@ def ended(view: View, answered: Answered, *, only_asker: bool = False, ask: bool
     """
     answer, language = answered.answer, view.language
     said = answer.status is Status.ANSWERED
-    sentences = tuple(map(_shown, answer.sentences)) if said else ()
+    sentences = _all_shown(answer.sentences) if said else ()
     nearest = tuple(map(_near, answer.nearest)) if answer.status is Status.ABSTAINED else ()
     total = len(sentences) + answer.withheld
     return View(
@@ -77,23 +84,15 @@ def checked(view: View, answered: Answered, *, only_asker: bool = False, ask: bo
     if not found:
         return shown
     sources = tuple(replace(_source(one), quote=one.quote) for one in answered.answer.citations)
-    marks = _marks(answered.answer.citations) if len(found) > 1 else {}
-    text = "\n\n".join(_judgement(one, marks, view.language) for one in found)
-    return replace(shown, text=text, collapsed="", sentences=(), left_out="", sources=sources)
+    judgements = tuple(_judgement(one, answered.answer.citations, view.language) for one in found)
+    return replace(shown, text="", judgements=judgements, collapsed="", sentences=(), left_out="", sources=sources)
 
 
-def _judgement(found: CheckedClaim, marks: Mapping[str, str], language: str) -> str:
-    """Return a claim with its verdict and why; of several, with the footnotes of the passages it was held against."""
-    noted = "".join(dict.fromkeys(marks[one] for one in found.evidence if one in marks))
-    said = f"“{found.claim.text}”\n{verdict_said(found.verdict, language)}: {found.reasoning}"
-    return f"{said} {noted}" if noted else said
-
-
-def _marks(citations: Iterable[Citation]) -> dict[str, str]:
-    marks: dict[str, str] = {}
-    for one in citations:
-        marks[one.passage_id] = f"{marks.get(one.passage_id, '')}[{one.number}]"
-    return marks
+def _judgement(found: CheckedClaim, citations: Iterable[Citation], language: str) -> Judgement:
+    """Return a claim with its verdict and why, and the footnotes of the passages that show it, or come nearest."""
+    shown = {*found.evidence, *found.looked_at}
+    numbers = tuple(one.number for one in citations if one.passage_id in shown)
+    return Judgement(verdict_shown(found.verdict, language), found.claim.text, reason_said(found, language), numbers)
 
 
 def stopped(view: View) -> View:
@@ -108,6 +107,11 @@ def verdict_said(verdict: Verdict, language: str) -> str:
     """Return a verdict in words."""
     occasion = {Verdict.SUPPORTS: "verdict_supports", Verdict.REFUTES: "verdict_refutes"}
     return say(occasion.get(verdict, "verdict_unknown"), language)
+
+
+def verdict_shown(verdict: Verdict, language: str) -> str:
+    """Return a verdict in words, with a sign that can be told from others at a glance."""
+    return f"{_SIGNS[verdict]} {verdict_said(verdict, language)}"
 
 
 def _status(event: Event, language: str) -> str:
@@ -171,8 +175,18 @@ def _collapsed(claims: tuple[CheckedClaim, ...], language: str) -> str:
     return say("statements", language, checked=len(verdicts), confirmed=confirmed) if verdicts else ""
 
 
-def _shown(sentence: AnsweredSentence) -> ShownSentence:
-    return ShownSentence(sentence.text, sentence.citations, sentence.note, paragraph=sentence.paragraph)
+def _all_shown(sentences: Iterable[AnsweredSentence]) -> tuple[ShownSentence, ...]:
+    shown: tuple[ShownSentence, ...] = ()
+    for sentence in sentences:
+        shown = (*shown, _shown(sentence, shown))
+    return shown
+
+
+def _shown(sentence: AnsweredSentence, before: tuple[ShownSentence, ...]) -> ShownSentence:
+    """Return a sentence as it is shown: what only says again where the one before it stands is not said."""
+    again = bool(before) and before[-1].numbers == sentence.citations and before[-1].note in {"", sentence.note}
+    note = "" if again else sentence.note
+    return ShownSentence(sentence.text, sentence.citations, note, paragraph=sentence.paragraph)
 
 
 def _source(citation: Citation) -> Source:

@@ -1,6 +1,6 @@
 """Which buttons stand beneath what is shown, and what they are called; pure."""
 
-from bot.showing.view import Action, Button
+from bot.showing.view import Action, Button, Sure
 from bot.words import say
 from pipeline.types import Status
 
@@ -33,4 +33,7 @@ def after_answer(ticket: int, language: str, status: Status, *, only_asker: bool
 
 
 def _button(action: Action, ticket: int, language: str) -> Button:
-    return Button(action, _LABELS.get(action) or say(f"button_{action.value}", language), ticket)
+    label = _LABELS.get(action) or say(f"button_{action.value}", language)
+    if action is not Action.RETRACT:
+        return Button(action, label, ticket)
+    return Button(action, label, ticket, Sure(say("retract_sure", language), label, say("retract_not", language)))

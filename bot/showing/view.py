@@ -31,6 +31,17 @@ class Button:
     label: str
     ticket: int
     """The question's number at the desk."""
+    sure: "Sure | None" = None
+    """What is asked before it is done, where a platform can ask: there is no way back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sure:
+    """A question before something is done, and what to press for it or against it."""
+
+    question: str
+    yes: str
+    no: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +64,18 @@ class ShownSentence:
     note: str = ""
     """Our own words before it, such as page and date of one of two sources that disagree."""
     paragraph: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a fact-check found of a statement."""
+
+    verdict: str
+    """In words, with a sign before them."""
+    claim: str
+    reason: str
+    numbers: tuple[int, ...] = ()
+    """Of the footnotes that show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +104,21 @@ class View:
     notice: str = ""
     """What the reader must know beforehand, such as that the month's budget is spent and only quotations are given."""
     claims: tuple[ClaimCard, ...] = ()
-    collapsed: str = ""
-    """One line in the place of the claims once all is done."""
     quote: Source | None = None
     """The best passage so far, shown until there is an answer, labelled as what it is by `quote_label`."""
     quote_label: str = ""
     text: str = ""
-    """Our own words where there are no sentences: abstained, chatted, refused, failed, stopped; of a fact-check its
-    verdict and why."""
+    """Our own words where there are no sentences: abstained, chatted, refused, failed, stopped."""
+    judgements: tuple[Judgement, ...] = ()
+    """Of a fact-check: its statements one by one."""
     sentences: tuple[ShownSentence, ...] = ()
     left_out: str = ""
     """How many statements could not be confirmed and were left out; empty if none."""
     sources: tuple[Source, ...] = ()
     nearest_label: str = ""
     nearest: tuple[Source, ...] = ()
+    collapsed: str = ""
+    """One small line in the place of the claims once all is done."""
     mentions: tuple[str, ...] = ()
     """The platform's ids of the people who are asked for help: the only mentions that are ever made, from settings."""
     buttons: tuple[Button, ...] = ()
@@ -114,6 +138,11 @@ class EvidenceItem:
     verdict: str
     reasoning: str
     sources: tuple[Source, ...] = ()
+    """What the verdict stands on."""
+    looked_at: tuple[Source, ...] = ()
+    """Other pages that it was held against: they show nothing of it."""
+    heading: str = ""
+    """Of this claim and those after it, if they are of another kind than those before."""
 
 
 @dataclass(frozen=True, slots=True)

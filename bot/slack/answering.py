@@ -7,6 +7,7 @@ from typing import Any
 from bot.configuring import Configuring
 from bot.platform import PlatformError
 from bot.slack.calling import Calling
+from bot.slack.configuring import configured
 from bot.slack.escaping import escaped
 from bot.slack.happening import Opened
 from bot.slack.invoking import Invoked
@@ -29,7 +30,7 @@ class Answering:
         channel, user = str(command.get("channel_id", "")), str(command.get("user_id", ""))
         by = await self._places.asker(channel, user, direct=is_direct(channel))
         language = await self._places.language(user)
-        return escaped(await self._configuring.answer(str(command.get("text") or ""), by, language or "en"))
+        return configured(await self._configuring.answer(str(command.get("text") or ""), by, language or "en"))
 
     async def usage(self, invoked: Invoked) -> str:
         """Return how a command is used, as mrkdwn."""

@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from bot.showing.defusing import defused
-from bot.showing.view import Action, Button
+from bot.showing.view import Action, Button, Sure
 
 Json = dict[str, Any]
 
 PREFIX = "footnote:"
 FEEDBACK = f"{PREFIX}feedback"
 _LONGEST = 75
+_QUESTION, _ANSWER = 300, 30
 _OPINIONS = (Action.UP, Action.DOWN)
 
 
@@ -47,7 +48,14 @@ def label(text: str, longest: int = _LONGEST) -> Json:
 
 def _button(button: Button) -> Json:
     made = {"type": "button", "text": label(button.label), "value": str(button.ticket)}
-    return {**made, "action_id": f"{PREFIX}{button.action.value}"}
+    made["action_id"] = f"{PREFIX}{button.action.value}"
+    return {**made, "confirm": _asked(button.label, button.sure)} if button.sure else made
+
+
+def _asked(title: str, sure: Sure) -> Json:
+    """Return what Slack asks before it tells us that a button was pressed."""
+    answers = {"confirm": label(sure.yes, _ANSWER), "deny": label(sure.no, _ANSWER)}
+    return {"title": label(title), "text": label(sure.question, _QUESTION), **answers}
 
 
 def _feedback(up: Button, down: Button) -> Json:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.showing.cutting import pieces
-from bot.showing.view import ClaimCard, ShownSentence, View
+from bot.showing.view import ClaimCard, ShownSentence, Source, View
 from bot.slack.buttons import buttons
 from bot.slack.escaping import escaped, escaped_markdown
 from bot.slack.limits import units
@@ -26,6 +26,8 @@ MOST_BYTES = 8_000
 """A live message is reported to hold little more than 10,000 bytes, in which details count twice
 (openclaw/openclaw#143882). What does not fit in is shown when it is done."""
 MOST_CARDS = 30
+_AROUND = 4
+"""What stands around a quotation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,13 @@ class Sent:
 
 
 def opening(view: View) -> tuple[list[Json], Sent]:
-    """Return what a live message begins with: the status, what it says beforehand, and what can be pressed."""
+    """Return what a live message begins with: what can be pressed, the status, and what it says beforehand.
+
+    The buttons come first: whatever comes later stands beneath, and so the cards stay together.
+    """
     made, sent = grown(Sent(), view)
     pressed = buttons([view.buttons])
-    return [*made, *([{"type": "blocks", "blocks": pressed}] if pressed else [])], sent
+    return [*([{"type": "blocks", "blocks": pressed}] if pressed else []), *made], sent
 
 
 def grown(sent: Sent, view: View) -> tuple[list[Json], Sent]:
@@ -82,7 +87,9 @@ def _cards(view: View) -> Iterator[Json]:
     if view.quote and not view.sentences:
         quoted = f"“{view.quote.quote}” ({view.quote.title})"
         name = hashlib.sha256(quoted.encode("utf-8", "replace")).hexdigest()[:12]
-        yield _task(f"quote-{name}", view.quote_label or view.quote.title, "complete", quoted)
+        # Not "complete": that is the sign of what was confirmed.
+        card = _task(f"quote-{name}", view.quote_label or view.quote.title, "pending")
+        yield {**card, "details": _quoted(view.quote)}
 
 
 def _update(card: Json, known: Json) -> Json:
@@ -99,10 +106,16 @@ def _task(name: str, title: str, status: str, details: str = "") -> Json:
     return {**made, "details": _short(details)} if details.strip() else made
 
 
-def _short(text: str) -> str:
+def _quoted(source: Source) -> str:
+    """Return a quotation for a card's details, so short that there is room for where it stands."""
+    title = _short(f"({source.title})", FIELD // 2)
+    return f"“{_short(source.quote, FIELD - units(title) - _AROUND)}” {title}"
+
+
+def _short(text: str, most: int = FIELD) -> str:
     """Return a text for a card's field: the evidence shows it whole."""
     text = " ".join(text.split())
-    piece = next(pieces(text, lambda text: units(escaped(text)) < FIELD), "")
+    piece = next(pieces(text, lambda text: units(escaped(text)) < most), "")
     return escaped(piece if piece == text else f"{piece.rstrip()}…") or "…"
 
 

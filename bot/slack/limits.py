@@ -32,5 +32,6 @@ SECTIONS = Limits(message=9_000, parts=46, part=3_000, row=ROW, measure=measure,
 """Sections of mrkdwn, with room for a row of buttons, one for feedback, and a divider each."""
 MARKDOWN = Limits(message=9_000, parts=46, part=9_000, row=ROW, measure=measure_markdown, markup=8, line=2, gap=2)
 """Markdown blocks, and what is streamed."""
-MODAL = Limits(message=36_000, parts=98, part=3_000, row=ROW, measure=measure, markup=8, line=2)
-"""Blocks of a modal, of which all together take 250,000 bytes at most, whatever the script and however it is coded."""
+MODAL = Limits(message=36_000, parts=49, part=3_000, row=ROW, measure=measure, markup=8, line=2)
+"""Blocks of a modal, of which all together take 250,000 bytes at most, whatever the script and however it is coded. A
+line may part any two of them, and there is room for a row of buttons."""

@@ -11,8 +11,8 @@ from bot.desk.feedback import LONGEST
 from bot.showing.evidence import fit_evidence
 from bot.showing.parts import Kind, Page, Part
 from bot.showing.view import EvidenceView
-from bot.slack.buttons import PREFIX, label
-from bot.slack.limits import MODAL
+from bot.slack.buttons import PREFIX, label, words
+from bot.slack.limits import MODAL, units
 from bot.slack.rendering import NOTHING
 from bot.slack.rich_text import rich_text
 from bot.words import say
@@ -24,6 +24,7 @@ EVIDENCE, COMMENT = f"{PREFIX}evidence", f"{PREFIX}comment"
 BACK, ON = f"{PREFIX}page:back", f"{PREFIX}page:on"
 """The action ids of the buttons that turn pages."""
 _TITLE = 24
+_HEADER = 150
 
 
 def evidence_modal(view: EvidenceView, of: str, page: int, language: str, zone: tzinfo = UTC) -> Json:
@@ -39,7 +40,7 @@ def evidence_modal(view: EvidenceView, of: str, page: int, language: str, zone: 
     pages = fit_evidence(view, MODAL, language, zone)
     page = min(max(page, 0), len(pages) - 1)
     turning = [_turning(of, page, len(pages))] if len(pages) > 1 else []
-    return _modal(EVIDENCE, view.heading, [*_blocks(pages[page]), *turning], language)
+    return _modal(EVIDENCE, view.heading, [*_blocks(pages[page], view.heading), *turning], language)
 
 
 def turned(value: str) -> tuple[str, int] | None:
@@ -69,7 +70,7 @@ def commented(view: Json) -> tuple[int, Literal["up", "down"], str] | None:
 def words_modal(heading: str, text: str, language: str) -> Json:
     """Return a modal that says a sentence of ours, such as that something cannot be shown here, or is looked up."""
     view = EvidenceView(heading, "", text=text)
-    return _modal(EVIDENCE, heading, _blocks(fit_evidence(view, MODAL, language)[0]), language)
+    return _modal(EVIDENCE, heading, _blocks(fit_evidence(view, MODAL, language)[0], heading), language)
 
 
 def _modal(name: str, heading: str, blocks: list[Json], language: str, *, close: str = "slack_close") -> Json:
@@ -78,14 +79,30 @@ def _modal(name: str, heading: str, blocks: list[Json], language: str, *, close:
     return {"type": "modal", "callback_id": name, "title": title, "close": label(close, _TITLE), "blocks": shown}
 
 
-def _blocks(page: Page) -> list[Json]:
-    shown = [rich_text(_strong(part)) for part in page.parts]
-    return [block for block in shown if block]
+def _blocks(page: Page, title: str) -> list[Json]:
+    """Return a page's blocks: its title stands above already, and a line parts each claim from what is before it."""
+    shown = list[Json]()
+    for part in page.parts:
+        block = None if part.kind is Kind.HEADING and _text(part) == title else _block(part)
+        if block and shown and (part.kind is Kind.HEADING or (part.kind is Kind.CLAIM and not _heads(shown[-1]))):
+            shown.append({"type": "divider"})
+        shown += [block] if block else []
+    return shown
 
 
-def _strong(part: Part) -> Part:
-    """Let a claim stand out: it is the heading of what follows."""
-    return Part(Kind.LABEL, part.runs) if part.kind is Kind.CLAIM else part
+def _block(part: Part) -> Json | None:
+    """Return a part as a block. A claim stands out: it is the heading of what follows."""
+    if part.kind is Kind.HEADING and 0 < units(text := words(_text(part))) <= _HEADER:
+        return {"type": "header", "text": {"type": "plain_text", "text": text}}
+    return rich_text(Part(Kind.LABEL, part.runs) if part.kind is Kind.CLAIM else part)
+
+
+def _heads(block: Json) -> bool:
+    return bool(block["type"] == "header")
+
+
+def _text(part: Part) -> str:
+    return "".join(run.text for run in part.runs)
 
 
 def _turning(of: str, page: int, pages: int) -> Json:

@@ -1,7 +1,8 @@
 """A view as Slack's messages: blocks, and the text for notifications and for clients that show no blocks; pure.
 
 Text stands in `rich_text` blocks, which Slack does not parse (see `rich_text`), a claim in a `task_card`, which folds,
-and what can be pressed in `actions` and `context_actions`. The text beside the blocks is mrkdwn, and so it is escaped.
+what is said beside the answer in `context`, and what can be pressed in `actions` and `context_actions`. The text beside
+the blocks is mrkdwn, and so it is escaped.
 """
 
 from collections.abc import Iterator
@@ -20,13 +21,14 @@ from bot.slack.rich_text import PERSON, rich_text
 
 Json = dict[str, Any]
 
-CARD_STATES = {"checking": "in_progress", "supported": "complete", "refuted": "error", "unknown": "error"}
+CARD_STATES = {"checking": "in_progress", "supported": "complete", "refuted": "error", "unknown": "pending"}
 """Our states of a claim as Slack's of a task."""
 TITLE = 256
 """Characters of a card's title."""
 NOTHING = "…"
 _TEXT = 3_000
-_APART = frozenset({Kind.SOURCES, Kind.NEAREST, Kind.LEFT_OUT})
+_BESIDE = 2_000
+_APART = frozenset({Kind.SOURCES, Kind.LEFT_OUT})
 """What a line parts from the answer."""
 
 
@@ -80,12 +82,26 @@ def _mrkdwn(run: Run, left: int) -> str:
 def _blocks(parts: tuple[Part, ...]) -> Iterator[Json]:
     divided = False
     for number, part in enumerate(parts):
-        block = _card(part, number) if part.state else rich_text(part)
+        block = _block(part, number)
         if block and part.kind in _APART and number and not divided:
             divided = True
             yield {"type": "divider"}
         if block:
             yield block
+
+
+def _block(part: Part, number: int) -> Json | None:
+    if part.state:
+        return _card(part, number)
+    return _beside(part) if part.kind is Kind.COLLAPSED else rich_text(part)
+
+
+def _beside(part: Part) -> Json | None:
+    """Return what is said beside the answer, in small letters."""
+    text = words("".join(run.text for run in part.runs))
+    if not text or units(text) > _BESIDE:
+        return rich_text(part)
+    return {"type": "context", "elements": [{"type": "plain_text", "text": text, "emoji": False}]}
 
 
 def _card(part: Part, number: int) -> Json | None:

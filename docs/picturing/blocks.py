@@ -40,6 +40,14 @@ def _section(block: Json, names: Names) -> str:
     return f'<div class="section">{_text(block["text"], names)}</div>'
 
 
+def _header(block: Json, names: Names) -> str:
+    return f'<div class="header">{_text(block["text"], names)}</div>'
+
+
+def _context(block: Json, names: Names) -> str:
+    return f'<div class="context">{"".join(_text(one, names) for one in block["elements"])}</div>'
+
+
 def _rich(block: Json, names: Names) -> str:
     return f'<div class="section">{"".join(_of(_RICH, one)(one, names) for one in block["elements"])}</div>'
 
@@ -114,6 +122,8 @@ def _field(element: Json, _: Names) -> str:
 
 _BLOCKS: Mapping[str, Callable[[Json, Names], str]] = {
     "section": _section,
+    "header": _header,
+    "context": _context,
     "rich_text": _rich,
     "task_card": _task,
     "task_update": _live_task,

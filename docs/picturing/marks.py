@@ -1,6 +1,6 @@
 """Slack's two kinds of marked-up text as HTML; pure, and whatever is not markup is escaped.
 
-Of mrkdwn only what stands in angle brackets is markup here, for the bot's own text has no other.
+Of mrkdwn only what stands in angle brackets or backticks is markup here, for the bot's own text has no other.
 """
 
 import html
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from markdown_it import MarkdownIt
 
-_TOKEN = re.compile(r"<([^<>\n|]*)(?:\|([^<>\n]*))?>")
+_TOKEN = re.compile(r"<([^<>\n|]*)(?:\|([^<>\n]*))?>|(?<!\u2060)`(?!\u2060)(?P<code>[^`\n]+)`(?!\u2060)")
 _ADDRESS = re.compile(r"https?://[^\s]+")
 _THUMBS: Mapping[str, str] = {"👍": "", "👎": ' class="down"'}
 _THUMB = (
@@ -18,19 +18,27 @@ _THUMB = (
     'c-.3.9-.8 1.4-1.8 1.4H6"/></svg>'
 )
 
+_SIGNS: Mapping[str, str] = {
+    emoji: f'<span class="emoji {name}">{sign}</span>'
+    for emoji, name, sign in (("✅", "complete", "✓"), ("❌", "error", "✗"), ("❔", "unknown", "?"))
+}
+_SIGN = re.compile("|".join(_SIGNS))
+
 
 def plain(text: str) -> str:
-    """Return a text that is shown as it stands. A thumb is drawn, for not every machine has a font with it."""
+    """Return a text that is shown as it stands. Emoji are drawn, for not every machine has a font with them."""
     if text in _THUMBS:
         return _THUMB.format(_THUMBS[text])
-    return html.escape(text, quote=True).replace("\n", "<br>")
+    shown = html.escape(text, quote=True).replace("\n", "<br>")
+    return _SIGN.sub(lambda found: _SIGNS[found[0]], shown)
 
 
 def mrkdwn(text: str, names: Mapping[str, str]) -> str:
     """Return a text in which `<@U1>` mentions one of the `names`, and `<address|label>` links."""
     done, shown = 0, list[str]()
     for found in _TOKEN.finditer(text):
-        shown += [plain(html.unescape(text[done : found.start()])), _token(found[1], found[2] or "", names)]
+        made = _code(found["code"]) if found["code"] else _token(found[1], found[2] or "", names)
+        shown += [plain(html.unescape(text[done : found.start()])), made]
         done = found.end()
     return "".join([*shown, plain(html.unescape(text[done:]))])
 
@@ -50,6 +58,10 @@ def link(url: str, label: str) -> str:
 def mention(user: str, names: Mapping[str, str]) -> str:
     """Return somebody who is mentioned."""
     return f'<span class="mention">@{plain(names.get(user, user))}</span>'
+
+
+def _code(text: str) -> str:
+    return f"<code>{plain(html.unescape(text))}</code>"
 
 
 def _token(target: str, label: str, names: Mapping[str, str]) -> str:

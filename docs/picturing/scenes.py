@@ -81,7 +81,7 @@ async def checking(stage: Stage) -> str:
     def halfway() -> bool:
         tasks = [task for one in stage.ours() if one.stream for task in one.stream.tasks.values()]
         states = [str(task["status"]) for task in tasks]
-        return "error" in states and "complete" in states
+        return "pending" in states and "complete" in states
 
     await stage.slack.until(halfway)
     return _thread(stage, asked)

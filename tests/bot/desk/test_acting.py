@@ -30,14 +30,14 @@ async def test_evidence_shows_every_claim_with_its_verdict_and_the_passages_word
 
     assert (view.heading, view.question, view.text) == ("Evidence", ASKED, "")
     assert [(item.claim, item.verdict) for item in view.items] == [
-        ("alphaclaim", "Confirmed"),
-        ("betaclaim", "Contradicted"),
+        ("alphaclaim", "✅ Confirmed"),
+        ("betaclaim", "❌ Contradicted"),
     ]
     assert [(one.number, one.title, one.quote) for item in view.items for one in item.sources] == [
         (1, "alphatitle", "alphatext opens at ten."),
         (0, "betatitle", "betatext opens at ten."),
     ]
-    assert [one.number for one in view.sources] == [1]
+    assert [(one.number, one.quote) for one in view.sources] == [(1, "")]
 
 
 async def test_evidence_of_a_turn_that_checked_nothing_says_so():

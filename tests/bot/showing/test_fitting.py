@@ -69,7 +69,7 @@ def test_any_view_fits_with_all_its_words_and_footnotes_in_order(name: str, view
     assert marks(pages) == [
         f"[{number}]"
         for number in chain(
-            chain.from_iterable(sentence.numbers for sentence in view.sentences),
+            chain.from_iterable(said.numbers for said in (*view.judgements, *view.sentences)),
             (source.number for source in (*view.sources, *view.nearest) if source.number),
         )
     ]
@@ -107,7 +107,7 @@ def test_any_evidence_fits_whole_and_in_order(name: str, view: EvidenceView) -> 
     check(pages, ALL[name])
     if all(
         ALL[name].measure(address(one.url)) < LEAST // 4
-        for one in [*view.sources, *chain.from_iterable(item.sources for item in view.items)]
+        for one in [*view.sources, *chain.from_iterable((*item.sources, *item.looked_at) for item in view.items)]
     ):
         assert text_of(pages) == source_text(list(evidence_blocks(view, "en", UTC)))
 
@@ -141,20 +141,20 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
     assert plain((page,)) == [
         [
             "Only quotations today.",
-            "Statements checked: 2, confirmed: 1.",
             "The quay opens at seven. [1][2] (Hours, 2026) It closes at nine. [2]",
             "It is long. [3]",
             "Left out: 1 of 4.",
             "[1] Harbour › Hours · 2026-03-02\n[2] Quay (file.md)\n[3] https://example.com/q",
+            "Statements checked: 2, confirmed: 1.",
         ]
     ]
     assert [part.kind for part in page.parts] == [
         Kind.NOTICE,
-        Kind.COLLAPSED,
         Kind.PARAGRAPH,
         Kind.PARAGRAPH,
         Kind.LEFT_OUT,
         Kind.SOURCES,
+        Kind.COLLAPSED,
     ]
     assert page.rows == (view.buttons,)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.showing.blocks import blocks
 from bot.showing.folding import after, begun, checked, ended, stopped, waiting
-from bot.showing.view import Action, ClaimCard, ShownSentence, Source, View
+from bot.showing.view import Action, ClaimCard, Judgement, ShownSentence, Source, Sure, View
 from bot.words import say
 from pipeline.types import (
     Answer,
@@ -138,7 +138,7 @@ def test_an_answer_stays_with_its_sources_and_its_counts() -> None:
 
     assert view.sentences == (ShownSentence("The quay opens at seven.", (1,)),)
     assert view.sources == (Source(1, "Harbour", "Hours", DAY, "https://example.com/harbour.md"),)
-    assert view.collapsed == "Statements checked: 2, confirmed: 1."
+    assert view.collapsed == say("statements", "en", checked=2, confirmed=1)
     assert view.left_out == "Left out, because not confirmed: 2 of 3 statements."
     assert (view.status, view.claims, view.quote, view.text, view.nearest, view.done) == ("", (), None, "", (), True)
     assert actions(view) == [Action.EVIDENCE, Action.UP, Action.DOWN, Action.ASK, Action.RETRACT]
@@ -181,8 +181,8 @@ def test_a_fact_check_shows_the_claim_its_verdict_why_and_the_passages() -> None
     answer = Answer(Status.ANSWERED, (AnsweredSentence("x", (1,)),), (citation(),), (claim(Verdict.REFUTES, "user"),))
     view = checked(begun(7, "en"), answered(answer=answer))
 
-    assert view.text == f"“{MADE_UP}”\nContradicted: because"
-    assert (view.sentences, view.collapsed) == ((), "")
+    assert view.judgements == (Judgement("❌ Contradicted", MADE_UP, "because", (1,)),)
+    assert (view.text, view.sentences, view.collapsed) == ("", (), "")
     assert [source.quote for source in view.sources] == ["The quay opens at seven."]
     assert Action.EVIDENCE in actions(view)
 
@@ -232,9 +232,28 @@ def test_of_several_checked_statements_each_has_its_verdict_and_its_footnotes() 
     answer = Answer(Status.ANSWERED, (), citations, claims=claims)
     view = checked(begun(7, "en"), answered(answer=answer))
 
-    assert view.text.split("\n\n") == [
-        "“Of p1.”\nConfirmed: why p1 [2]",
-        "“Of p2.”\nContradicted: why p2 [1]",
-        "“Of p3.”\nNot enough information: why p3",
-    ]
+    assert view.judgements == (
+        Judgement("✅ Confirmed", "Of p1.", "why p1", (2,)),
+        Judgement("❌ Contradicted", "Of p2.", "why p2", (1,)),
+        Judgement("❔ Not enough information", "Of p3.", "why p3"),
+    )
+    assert words_of(view).startswith("✅ Confirmed “Of p1.” \nwhy p1   [2] ❌")
     assert [one.number for one in view.sources] == [1, 2]
+
+
+def test_a_note_that_says_again_where_the_sentence_before_stands_is_left_out() -> None:
+    """As it streams and in the end; one that names another page stays."""
+    notes = [("a", 1, "Harbour › Hours"), ("b", 1, "Harbour › Hours"), ("c", 2, "Quay"), ("d", 1, "Harbour › Hours")]
+    sentences = tuple(AnsweredSentence(text, (number,), note) for text, number, note in notes)
+    expected = ["Harbour › Hours", "", "Quay", "Harbour › Hours"]
+
+    assert [one.note for one in shown_after(*map(Said, sentences)).sentences] == expected
+    done = ended(begun(7, "en"), answered(answer=Answer(Status.ANSWERED, sentences, (citation(),))))
+    assert [one.note for one in done.sentences] == expected
+
+
+def test_taking_back_is_asked_about_first() -> None:
+    """In the asker's language, as it is done for everybody."""
+    (button,) = [one for one in ended(begun(7, "de"), answered()).buttons if one.action is Action.RETRACT]
+
+    assert button.sure == Sure(say("retract_sure", "de"), button.label, say("retract_not", "de"))

@@ -43,6 +43,8 @@ def lines(blocks: Any) -> list[str]:
     for one in walk(blocks):
         if str(one.get("type")).startswith("rich_text_"):
             found.append("".join(item.get("text") or f"@{item.get('user_id')}" for item in one["elements"]))
+        elif one.get("type") == "context":
+            found += [item["text"] for item in one["elements"]]
         elif one.get("type") == "task_card":
             found.append(one["title"])
     return [markup.UNSEEN.sub("", line) for line in found]

@@ -42,13 +42,15 @@ def test_more_than_a_hundred_blocks_are_paged() -> None:
     found = pages(EvidenceView("Evidence", "Why?", items))
     said = [line for page in found for line in lines(page["blocks"])]
 
-    assert len(found) == 2
+    assert len(found) == 4
     assert [line for line in said if "Claim" in line] == [f"Confirmed: Claim {n}" for n in range(60)]
     assert [line for line in said if "Reason" in line] == [f"Why: Reason {n}" for n in range(60)]
     assert [line for line in said if "“Q" in line] == [f"“Q{n}”" for n in range(60)]
     (back,) = [one for one in elements(found[1]["blocks"], "button") if one["action_id"] == BACK]
     assert turned(back["value"]) == ("7", 0)
-    assert evidence_modal(EvidenceView("Evidence", "Why?", items), "7", 99, "en") == found[1]
+    assert evidence_modal(EvidenceView("Evidence", "Why?", items), "7", 99, "en") == found[-1]
+    assert [len(elements(page["blocks"], "divider")) for page in found[:-1]] == [16] * 3
+    assert "Evidence" not in said
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -71,3 +73,24 @@ def test_a_comment_is_read_back() -> None:
     assert commented({**view, "state": {"values": {"comment": {"text": {"value": None}}}}}) == (7, "down", "")
     assert commented({"callback_id": "other"}) is None
     assert turned("nothing") is None
+
+
+def test_claims_of_the_answer_stand_apart_from_those_of_the_model() -> None:
+    """Beneath a heading each, with what was only looked at named as that."""
+    items = (
+        EvidenceItem("Said", "Confirmed", "", (Source(1, "P", quote="Said"),), heading="In the answer"),
+        EvidenceItem("Guessed", "Unknown", "", (), (Source(0, "Q", quote="Other"),), heading="On the way"),
+    )
+    blocks = evidence_modal(EvidenceView("Evidence", "Why?", items), "7", 0, "en")["blocks"]
+
+    assert [one["text"]["text"] for one in elements(blocks, "header")] == ["In the answer", "On the way"]
+    assert lines(blocks) == [
+        "Why?",
+        "Confirmed: Said",
+        "“Said”",
+        "[1] P",
+        "Unknown: Guessed",
+        say("evidence_looked_at", "en"),
+        "“Other”",
+        "Q",
+    ]

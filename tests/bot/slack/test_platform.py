@@ -32,7 +32,7 @@ async def test_an_answer_streams_and_ends_whole(shop: Shop) -> None:
     assert [(tasks[name]["title"], tasks[name]["status"]) for name in ("status", "claim-1", "claim-2")] == [
         ("Writing …", "in_progress"),
         ("Confirmed", "complete"),
-        ("A statement could not be confirmed and is left out", "error"),
+        ("A statement could not be confirmed and is left out", "pending"),
     ]
     assert tasks["claim-1"]["details"].replace("\u2060", "") == "It is open. · Page 1"
     assert [message.text.count(f"Sentence {n}") for n in range(1, 5)] == [1, 1, 1, 1]

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from bot.showing.blocks import blocks
 from bot.showing.defusing import address, seen
-from bot.showing.view import Action, Button, ClaimCard, ShownSentence, Source, View
+from bot.showing.view import Action, Button, ClaimCard, Judgement, ShownSentence, Source, Sure, View
 from bot.slack.buttons import pressed
+from bot.slack.configuring import configured
 from bot.slack.rendering import first, messages
 from bot.slack.unescaping import plain
 from tests.bot.showing.views import DAY, views
@@ -83,18 +84,18 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
     (message,) = messages(view)
 
     assert lines(message.blocks) == [
-        "Statements checked: 2, confirmed: 1.",
         "The quay opens at seven. [1] So do <shops>. [1][2]",
         "1 of 3 statements was left out.",
         "[1] Harbour › Hours · 2026-03-01\n[2] Shops",
+        "Statements checked: 2, confirmed: 1.",
     ]
     assert addresses(message.blocks) == ["https://e.org/h"]
     assert [one["type"] for one in message.blocks] == [
         "rich_text",
-        "rich_text",
         "divider",
         "rich_text",
         "rich_text",
+        "context",
         "actions",
         "context_actions",
     ]
@@ -104,7 +105,7 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
     assert pressed(feedback["action_id"], feedback["positive_button"]["value"]) == (Action.UP, 7)
     assert pressed(feedback["action_id"], feedback["negative_button"]["value"]) == (Action.DOWN, 7)
     shown = markup.UNSEEN.sub("", plain(message.text))
-    assert shown.splitlines()[1] == "The quay opens at seven. [1] So do <shops>. [1][2]"
+    assert shown.splitlines()[0] == "The quay opens at seven. [1] So do <shops>. [1][2]"
 
 
 def test_claims_are_cards_and_the_quote_is_a_quotation() -> None:
@@ -149,3 +150,53 @@ def test_an_empty_view_is_still_a_message() -> None:
 
     assert objections(list(message.blocks)) == []
     assert message.text
+
+
+def test_a_fact_check_stands_verdict_by_verdict() -> None:
+    """Each in bold with its sign, then the statement as a quotation, then why with its footnotes."""
+    judged = (Judgement("✅ Confirmed", "It is.", "The documents say so.", (1,)), Judgement("❌ No", "It was.", "Not."))
+    (message,) = messages(View(7, "en", judgements=judged))
+
+    assert [line.strip() for line in lines(message.blocks)] == [
+        "✅ Confirmed",
+        "“It is.”",
+        "The documents say so. [1]",
+        "❌ No",
+        "“It was.”",
+        "Not.",
+    ]
+    bold = [
+        markup.UNSEEN.sub("", one["text"])
+        for one in elements(message.blocks, "text")
+        if one.get("style") == {"bold": True}
+    ]
+    assert bold == ["✅ Confirmed", "❌ No"]
+
+
+def test_nearest_pages_are_not_parted_from_what_they_are_called() -> None:
+    """No line between the two."""
+    (message,) = messages(View(7, text="Nothing.", nearest_label="Nearest:", nearest=(Source(0, "Page"),)))
+
+    assert "divider" not in [one["type"] for one in message.blocks]
+
+
+def test_what_cannot_be_undone_is_asked_about_first() -> None:
+    """By Slack, before we hear of it."""
+    button = Button(Action.RETRACT, "Take back", 7, Sure("Take it back?", "Take back", "Leave it"))
+    (message,) = messages(View(7, text="x", buttons=(button,)))
+    (made,) = elements(message.blocks, "button")
+
+    assert objections(list(message.blocks)) == []
+    assert {name: text["text"] for name, text in made["confirm"].items()} == {
+        "title": "Take back",
+        "text": "Take it back?",
+        "confirm": "Take back",
+        "deny": "Leave it",
+    }
+
+
+def test_people_and_what_can_be_typed_stand_out_in_the_settings() -> None:
+    """Nothing else does, whatever an admin wrote."""
+    shown = markup.UNSEEN.sub("", configured("ask: slack:T1/U2, with `/footnote KEY VALUE`"))
+    assert shown == "ask: <@U2>, with `/footnote KEY VALUE`"
+    assert harmful([configured("`<!channel>` <@U9> `/footnote <!here>`")]) == []

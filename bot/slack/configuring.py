@@ -1,0 +1,22 @@
+"""What `/footnote` answers, as mrkdwn: people of the workspace by their names, and what can be typed as code; pure."""
+
+import re
+from collections.abc import Iterator
+
+from bot.slack.escaping import escaped
+
+_TOLD = re.compile(r"slack:[A-Z0-9]+/(?P<person>[UW][A-Z0-9]{1,30})\b|`(?P<typed>/footnote [\w ]+)`")
+
+
+def configured(text: str) -> str:
+    """Return the answer to an admin, who alone sees it: a mention in it tells nobody anything."""
+    return "".join(_pieces(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    done = 0
+    for found in _TOLD.finditer(text):
+        yield escaped(text[done : found.start()])
+        yield f"<@{found['person']}>" if found["person"] else f"`{found['typed']}`"
+        done = found.end()
+    yield escaped(text[done:])
