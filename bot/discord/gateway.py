@@ -146,6 +146,8 @@ class _Client(AddressedShards):
     """discord.py's client, which remembers next to nothing of what it sees."""
 
     def __init__(self, settings: DiscordSettings, event: Hear, clock: Clock) -> None:
+        # It would warn that it cannot speak.
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         super().__init__(
             api_url=settings.api_url,
             gateway_url=settings.gateway_url,

@@ -84,7 +84,7 @@ def invoked(data: Json, us: Us) -> Invoked | None:
     member = _part(data, "member")
     user = id_of(_part(member, "user") or _part(data, "user"), "id")
     channel, kind = _where(data), data.get("type")
-    if not (number and user and channel and isinstance(token, str) and kind in {COMMAND, PRESS, SUBMIT}):
+    if not (number and user and channel and isinstance(token, str) and kind in (COMMAND, PRESS, SUBMIT)):
         return None
     target, guild = id_of(inner, "target_id"), id_of(data, "guild_id")
     owners = data.get("authorizing_integration_owners")

@@ -232,7 +232,7 @@ async def test_an_answer_that_a_moderator_deletes_is_taken_back(talk: Talk) -> N
     assert talk.app
     row = await talk.outcome(1, "retracted")
     entries = await talk.app.audit.turn(row.turn_id)
-    assert "the answer was taken back" in str(entries[-1].body)
+    assert any("the answer was taken back" in str(entry.body) for entry in entries)
 
 
 async def test_moderators_take_any_answer_back_and_others_only_their_own(talk: Talk) -> None:

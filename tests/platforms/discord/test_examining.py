@@ -1,0 +1,51 @@
+"""What `footnote doctor` finds at the fake Discord."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.discord.examining import discord as check
+from bot.doctoring.checks import Scene, findings
+from bot.settings import Settings
+from tests.platforms.discord.server import serve
+from tests.platforms.discord.world import BOT_TOKEN, GUILD, SECRETS
+
+
+async def found(discord: Any, **changes: Any) -> list[tuple[str, str]]:
+    given = {"api_url": discord.api, "token": BOT_TOKEN, "servers": [GUILD], "message_content": True, **changes}
+    settings = Settings.model_validate({"discord": given})
+    told = await findings([check], Scene(settings, datetime.now(UTC), lambda _: None))  # type: ignore[arg-type, return-value]
+    assert all(one.hint for one in told if one.level != "ok")
+    assert not any(secret in f"{one.what} {one.hint}" for one in told for secret in SECRETS)
+    return [(one.level, one.what) for one in told]
+
+
+async def test_all_is_well_where_the_token_is_taken_and_the_bot_may_answer() -> None:
+    """And the server is named, as settings name it."""
+    async with serve() as discord:
+        told = await found(discord)
+
+    assert {level for level, _ in told} == {"ok"}
+    assert told[-1] == ("ok", "Discord: it may answer in Skarholm (discord:301).")
+
+
+async def test_what_lacks_is_named() -> None:
+    """A right, a server, an intent that is given and not used."""
+    async with serve() as discord:
+        discord.world.guilds[GUILD].roles[GUILD].permissions &= ~(1 << 16)
+        told = await found(discord, servers=[GUILD, "303"], message_content=False)
+        none = await found(discord, servers=[])
+
+    assert ("fail", "Discord: the permission Read Message History was not given in Skarholm.") in told
+    assert ("fail", "Discord: the bot is not in the server 303.") in told
+    assert ("warn", "Discord: the intent Message Content was given and is not used.") in told
+    assert ("warn", "Discord: no server is named, so nothing is answered but DMs.") in none
+
+
+async def test_a_refused_token_is_told_apart_from_no_answer() -> None:
+    """The one is to be copied anew, the other may be fine."""
+    async with serve() as discord:
+        ((level, what),) = await found(discord, token="not.the.token")
+        away = await found(discord, api_url="http://127.0.0.1:1/api")
+
+    assert (level, what[:34]) == ("fail", "Discord: the bot token is refused.")
+    assert away[0][1].startswith("Discord: it cannot be reached.")
