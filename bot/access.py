@@ -1,7 +1,7 @@
 """Who may read what: a pure decision over the readers that settings name. Nothing is readable unless they say so."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 EVERYONE = "*"
@@ -23,6 +23,11 @@ class Asker:
     """Of a Discord channel: whether settings list its server."""
     moderates: bool = False
     """Whether the platform lets them remove there what others write. Known only of whoever acts, not of who asks."""
+
+
+def unplaced(asker: Asker) -> Asker:
+    """Return somebody of whom cannot be told where they stand: that counts against the place."""
+    return replace(asker, shared_with_other_organisations=True, listed_server=False)
 
 
 def readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple[str, ...]:

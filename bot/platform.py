@@ -74,7 +74,7 @@ class Platform(Protocol):
     async def asker(self, question: Question) -> Asker:
         """Return who asked, and where they stand by now: the place may have been shared with others meanwhile.
 
-        Raises nothing: what cannot be told counts against the place.
+        What is no longer known counts against the place. Raises `PlatformUnavailable` where that cannot be told now.
         """
         ...
 

@@ -111,6 +111,11 @@ class Post:
             await asyncio.wait({self._pump})
         self._closing.clear()
 
+    async def shown(self) -> None:
+        """Wait until what was offered is shown, or never will be."""
+        if self._pump is not None:
+            await asyncio.wait({self._pump})
+
     async def last_words(self, view: View) -> None:
         """Show a view once, without storing anything: for when nothing can be stored. Raises `PlatformError`."""
         if self.posted and self.ways.edits:

@@ -6,6 +6,7 @@ starts when the one before has left. While it waits for that, those behind it pa
 question only: then it wants them in their order.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -80,8 +81,8 @@ def left(lanes: Lanes, ticket: int) -> Lanes:
 
 def before(lanes: Lanes, ticket: int) -> int:
     """Return how many questions that were taken earlier are not answered yet."""
-    waiting = (entry.ticket for line in lanes.waiting.values() for entry in line)
-    return sum(other < ticket for other in (*waiting, *lanes.answering))
+    waiting = sum(bisect_left(line, ticket, key=lambda one: one.ticket) for line in lanes.waiting.values())
+    return waiting + sum(other < ticket for other in lanes.answering)
 
 
 def _next(lanes: Lanes, room: Room) -> Entry | None:

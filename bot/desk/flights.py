@@ -1,17 +1,20 @@
 """A question between its being taken and its being done with, and what somebody wants of it meanwhile."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, TypeVar
 
+from bot.access import unplaced
 from bot.desk.clock import Clock
 from bot.desk.delivering import Post
 from bot.desk.keeping import question_of, wish_of
 from bot.desk.knowing import Knowing
+from bot.desk.reporting import report
 from bot.desk.types import Posted
-from bot.platform import Platform
+from bot.platform import Platform, PlatformUnavailable
 from bot.showing.folding import begun
 from bot.showing.view import View
 from storage.language.detect import detect
@@ -66,6 +69,8 @@ class Flight:
         self.ticket = row.ticket
         self.question = question_of(row)
         self.turn_id = row.turn_id
+        self.unplaced = False
+        """Whether it could not be told, when it was last asked, where the asker stands."""
         self.delivering = False
         self.started = self.claimed = False
         self.task: asyncio.Task[None] | None = None
@@ -101,7 +106,11 @@ class Flight:
 
     async def look(self) -> None:
         """Find out where the asker stands by now."""
-        asker = await self.post.platform.asker(self.question)
+        try:
+            asker, self.unplaced = await self.post.platform.asker(self.question), False
+        except PlatformUnavailable as error:
+            report(logging.WARNING, "it cannot be told where an asker stands", self.question, error)
+            asker, self.unplaced = unplaced(self.question.asker), True
         self.question = self.post.question = replace(self.question, asker=asker)
 
     def reword(self, text: str) -> bool:

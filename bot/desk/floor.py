@@ -20,6 +20,9 @@ from bot.showing.folding import waiting
 from storage.errors import StorageError
 from storage.types import QueuedQuestion
 
+_TOLD_AT_ONCE = 4
+"""How many who wait are told so at once, on one platform: answers are what its limits are for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -43,6 +46,8 @@ class Floor:
         self._tasks = set[asyncio.Task[Any]]()
         self._leases: asyncio.Task[None] | None = None
         self._hurried = asyncio.Event()
+        self._telling: dict[str, asyncio.Semaphore] = {}
+        """By platform: who is told their place just now."""
 
     @property
     def open(self) -> bool:
@@ -96,7 +101,10 @@ class Floor:
         return task
 
     def queue_up(self, row: QueuedQuestion) -> None:
-        """Let a question wait for its turn, or remove at once what is to be gone, unless it does so already or its platform is not there."""
+        """Let a question wait for its turn; what is to be gone is removed at once.
+
+        Nothing happens where it is known here already, or its platform is not there.
+        """
         platform = self._platforms.get(row.channel.partition(":")[0])
         if not self.open or platform is None or row.ticket in self._flights:
             return
@@ -151,9 +159,11 @@ class Floor:
     async def _tell_place(self, flight: Flight) -> None:
         """Tell somebody who waits too long how many are before him."""
         await self._means.clock.sleep(self._pace.patience)
-        if not flight.started and flight.ticket in self._flights:
-            flight.view = waiting(flight.view, before(self._lanes, flight.ticket))
-            flight.post.offer(flight.view)
+        async with self._telling.setdefault(flight.post.platform.name, asyncio.Semaphore(_TOLD_AT_ONCE)):
+            if not flight.started and flight.ticket in self._flights:
+                flight.view = waiting(flight.view, before(self._lanes, flight.ticket))
+                flight.post.offer(flight.view)
+                await flight.post.shown()
 
     async def _keep_leases(self) -> None:
         """Renew what this process claimed, give up what another took, and take up what another left."""

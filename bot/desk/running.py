@@ -130,6 +130,9 @@ async def _ask(flight: Flight, means: Means, answered: Answered) -> Showed | Non
         plan = await _planned(flight, means)
         if plan.refused:
             return await _refused(flight, means, plan.asked, plan.refused, answered)
+        if flight.unplaced:
+            lost = Failure("place_unknown", say("desk_place_unknown", flight.language), "")
+            return await _refused(flight, means, plan.asked, lost, answered)
         answering = knowing.check if question.task == "check" else knowing.answer
         done = await answering(plan.asked, lambda event: _tell(flight, event))
         if await _presentable(flight, means):

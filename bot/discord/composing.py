@@ -62,6 +62,7 @@ async def composed(app: App, desk: Desk, call: Calling, clock: Clock | None = No
         us,
         connected=gateway.connected,
         ready=gateway.ready,
+        by_now=places.by_now,
         settled=answering.settled,
         now=lambda: clock.now().timestamp(),
         zone=app.settings.zone,

@@ -17,9 +17,12 @@ from bot.discord.refusals import Refused
 from bot.discord.routes import CHANNEL, MEMBER
 from bot.discord_settings import DiscordSettings
 from bot.lookups import MOST, Memory
-from bot.platform import PlatformError
+from bot.platform import PlatformError, PlatformUnavailable
 
 log = logging.getLogger(__name__)
+
+PATIENT_SECONDS = 20.0
+"""So long a question waits for it that was taken already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,25 @@ class Places:
             own = (await self.membership(user)).member
             return Asker("discord", "dm", "", where, user, listed_server=own)
         return Asker("discord", "channel", channel.guild, where, user, listed_server=self.listed(channel.guild))
+
+    async def by_now(self, asker: Asker) -> Asker:
+        """Return somebody who asked a while ago, and where they stand by now: in a DM they may have left the team.
+
+        Raises:
+            PlatformUnavailable: Discord does not say so now, but may later.
+        """
+        if asker.kind != "dm":
+            return asker
+        try:
+            member = (await self._members.of(asker.user, PATIENT_SECONDS)).member
+        except TimeoutError as error:
+            raise PlatformUnavailable("Discord does not say in time who somebody is.") from error
+        except PlatformUnavailable:
+            raise
+        except PlatformError as error:
+            log.warning("it cannot be told who somebody is", extra={"cause": str(error)})
+            member = False
+        return replace(asker, listed_server=member)
 
     async def membership(self, user: str) -> Membership:
         """Return what somebody is in the team's servers: nobody where Discord does not say so in time."""

@@ -35,6 +35,10 @@ TYPING_SECONDS = 8.0
 _REMEMBERED = 1_000
 
 
+async def _as_before(asker: Asker) -> Asker:
+    return asker
+
+
 async def _at_once(_: str) -> None:
     """Wait for nothing."""
 
@@ -51,6 +55,7 @@ class DiscordPlatform:
         *,
         connected: Callable[[], AbstractAsyncContextManager[None]],
         ready: Callable[[], str],
+        by_now: Callable[[Asker], Awaitable[Asker]] = _as_before,
         settled: Callable[[str], Awaitable[None]] = _at_once,
         now: Callable[[], float] = time.time,
         zone: tzinfo = UTC,
@@ -62,12 +67,13 @@ class DiscordPlatform:
             us: Who we are.
             connected: What receives events.
             ready: Says whether it does.
+            by_now: Says where somebody stands by now.
             settled: Waits until the interaction of a key is deferred, for before that it cannot be answered.
             now: The date in seconds since 1970, by which tokens end.
             zone: Whose days dates are.
         """
         self._call, self._us, self._settled, self._now, self._zone = call, us, settled, now, zone
-        self.connected, self._ready = connected, ready
+        self.connected, self._ready, self._by_now = connected, ready, by_now
         self._shown: dict[str, Message] = {}
         self._typed: dict[str, float] = {}
         self._late = deque[str](maxlen=_REMEMBERED)
@@ -79,8 +85,8 @@ class DiscordPlatform:
         return self._ready()
 
     async def asker(self, question: Question) -> Asker:
-        """Return who asked: whether a server is the team's own is said by settings, and does not change."""
-        return question.asker
+        """Return who asked, and where they stand by now. Raises `PlatformUnavailable` where Discord does not say."""
+        return await self._by_now(question.asker)
 
     def ways(self, question: Question) -> Ways:
         """Say what can be done: what only the asker sees is ours to change and to read while its token is good."""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from bot.access import Asker
 from bot.lookups import LOOK_SECONDS, Memory
-from bot.platform import PlatformError
+from bot.platform import PlatformError, PlatformUnavailable
 from bot.slack.calling import Calling
 from bot.slack.happening import Us
 from bot.slack.reading import is_direct
@@ -63,18 +63,34 @@ class Places:
         return Asker("slack", kind, self._us.team, channel, user, shared_with_other_organisations=others)
 
     async def by_now(self, asker: Asker) -> Asker:
-        """Return somebody who asked a while ago, and where they stand by now."""
-        others = await self.shared(asker.channel, asker.user if asker.kind == "dm" else "", seconds=PATIENT_SECONDS)
+        """Return somebody who asked a while ago, and where they stand by now.
+
+        Raises:
+            PlatformUnavailable: Slack does not say so now, but may later.
+        """
+        try:
+            others = await self._shared(asker.channel, asker.user if asker.kind == "dm" else "", PATIENT_SECONDS)
+        except TimeoutError as error:
+            raise PlatformUnavailable("Slack does not say in time who is in a channel.") from error
+        except PlatformUnavailable:
+            raise
+        except PlatformError as error:
+            _log(asker.channel, error)
+            others = True
         return replace(asker, shared_with_other_organisations=others)
 
-    async def shared(self, channel: str, user: str = "", *, seconds: float = LOOK_SECONDS) -> bool:
+    async def shared(self, channel: str, user: str = "") -> bool:
         """Return whether people of other organisations may be in a channel, or in the DM with somebody."""
         try:
-            found = None if user else is_shared(await self._channels.of(channel, seconds))
-            return is_stranger(await self._people.of(user, seconds), self._us) if user else found is not False
+            return await self._shared(channel, user, LOOK_SECONDS)
         except (PlatformError, TimeoutError) as error:
-            log.warning("it cannot be told who is in a channel", extra={"channel": channel, "cause": str(error)})
+            _log(channel, error)
             return True
+
+    async def _shared(self, channel: str, user: str, seconds: float) -> bool:
+        if user:
+            return is_stranger(await self._people.of(user, seconds), self._us)
+        return is_shared(await self._channels.of(channel, seconds)) is not False
 
     async def language(self, user: str) -> str:
         """Return the language that somebody reads Slack in, such as `de`; empty where that is not known."""
@@ -103,3 +119,7 @@ class Places:
     async def _person(self, user: str) -> Json:
         found: Json = (await self._call("users.info", user=user, include_locale=True)).get("user") or {}
         return found
+
+
+def _log(channel: str, error: Exception) -> None:
+    log.warning("it cannot be told who is in a channel", extra={"channel": channel, "cause": str(error)})

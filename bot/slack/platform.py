@@ -64,7 +64,7 @@ class SlackPlatform:
         return self._ready()
 
     async def asker(self, question: Question) -> Asker:
-        """Return who asked, and where they stand by now."""
+        """Return who asked, and where they stand by now. Raises `PlatformUnavailable` where Slack does not say."""
         return await self._by_now(question.asker)
 
     def ways(self, question: Question) -> Ways:
