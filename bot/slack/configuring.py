@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from bot.showing.defusing import JOINER
 from bot.slack.escaping import escaped
 
 _TOLD = re.compile(r"slack:[A-Z0-9]+/(?P<person>[UW][A-Z0-9]{1,30})\b|`(?P<typed>/footnote [\w ]+)`")
@@ -16,7 +17,13 @@ def configured(text: str) -> str:
 def _pieces(text: str) -> Iterator[str]:
     done = 0
     for found in _TOLD.finditer(text):
-        yield escaped(text[done : found.start()])
+        yield _beside(text[done : found.start()])
         yield f"<@{found['person']}>" if found["person"] else f"`{found['typed']}`"
         done = found.end()
-    yield escaped(text[done:])
+    yield _beside(text[done:])
+
+
+def _beside(text: str) -> str:
+    """Return a text escaped; a joiner between code and the comma behind it would keep it from being code."""
+    made = escaped(text)
+    return made.removeprefix(JOINER) if text[:1] in {",", "."} else made
