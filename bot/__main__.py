@@ -1,5 +1,21 @@
-"""`python -m bot`, the same as the console script `footnote`."""
+"""`python -m bot`, and the console script `footnote`.
 
-from bot.cli import main
+Imports are made within, so that who presses Ctrl-C as early as that sees no traceback.
+"""
 
-main()
+import sys
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    try:
+        from bot.cli import main as run
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    run()
+
+
+if __name__ == "__main__":
+    main()

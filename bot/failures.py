@@ -49,8 +49,16 @@ def unexpected(error: Exception) -> Failure:
 
 
 def said(status: Status, failure: Failure, language: str) -> str:
-    """Return what is said in the place of an answer: our own words where we have some, without what is technical."""
+    """Return what is said in the place of an answer: our own words where we have some, without what is technical.
+
+    Whoever asked can do nothing about what failed, but ask again or tell somebody who can.
+    """
     sentence = apology(failure.kind, language)
-    if sentence:
-        return sentence
-    return failure.message if status is Status.REFUSED else say("failed", language)
+    if status is Status.REFUSED:
+        return sentence or failure.message
+    return joined(sentence, say("again_later", language)) if sentence else say("failed", language)
+
+
+def joined(*sentences: str) -> str:
+    """Return sentences one after another, with a blank between them where their writing has one."""
+    return "".join(sentence if sentence.endswith("。") else f"{sentence} " for sentence in sentences).strip()

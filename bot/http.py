@@ -65,6 +65,7 @@ def bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     hint = "Set [http] host and port to an address of this machine that is free; port 0 takes any."
     try:
+        host.encode("idna")  # where that fails, the socket would not be closed
         return socket.create_server((host, port), family=family)
     except UnicodeError as error:
         raise CannotListen(f"Nothing can listen at {host}:{port}: it is no name of a host.", hint=hint) from error
@@ -76,7 +77,7 @@ def bound(host: str, port: int) -> socket.socket:
 
 def _reason(error: OSError) -> str:
     """Say why an address cannot be listened at."""
-    if isinstance(error, socket.gaierror):
+    if (error.errno or 0) < 0:  # the resolver's own numbers
         return "this machine knows no such name"
     if error.errno == errno.EADDRNOTAVAIL:
         return "it is not an address of this machine"

@@ -16,7 +16,7 @@ from storage.errors import DatabaseUnusable, HomeUnusable, IndexStale, StorageEr
 _FREE_SPACE = "Free some space on it and run the command again; what was stored before is unharmed."
 _MAKE_WRITABLE = "Make it writable for the user who runs Footnote, or choose another folder with FOOTNOTE_HOME."
 _LOOK_AT_DISK = "Look whether the disk is full or failing, then run the command again."
-_WAIT = "Wait until it is done, or stop it, and run the command again."
+_WAIT = "Try again in a moment; if this lasts, see which program has it open, such as a backup, and wait for that."
 _RESTORE = "Nothing was changed. Restore it from a backup, or move the whole folder away and ingest again."
 
 REINDEX = "Run `footnote reindex`: it makes the indexes again from the database."

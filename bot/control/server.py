@@ -135,7 +135,8 @@ async def _done(work: Callable[[Tell], Awaitable[object]], lines: "asyncio.Queue
         lines.put_nowait(wire.encoded(await work(lambda value: lines.put_nowait(wire.encoded(value)))))
     except Exception as error:
         if isinstance(error, Mendable):
-            log.warning("a command in a shell failed", extra={"cause": fault_of(error).line()})
+            # It may well be a slip of whoever asked; what is wrong with the home itself, readiness tells as a warning.
+            log.info("a command in a shell failed", extra={"cause": fault_of(error).line()})
         else:
             log.exception("a command through the control socket failed")
         lines.put_nowait(wire.encoded(Failure(*map(encodable, fault_of(error)))))

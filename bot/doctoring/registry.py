@@ -17,6 +17,7 @@ CHECKS: tuple[Check, ...] = (
     settings_checks.channels,
     settings_checks.schedule,
     server_checks.model,
+    settings_checks.prices,
     server_checks.port,
     settings_checks.platforms,
     slack_checks.slack,

@@ -40,6 +40,19 @@ async def schedule(scene: Scene) -> Sequence[Finding]:
     )
 
 
+async def prices(scene: Scene) -> Sequence[Finding]:
+    """Whether what limits the cost can be reckoned: a model without a price costs nothing, as far as is known."""
+    limit, model = scene.settings.limits.cost_per_month, scene.settings.model
+    if not limit or not model.configured:
+        return ()
+    asked = {model.name, *(stage.name for stage in model.stages.values() if stage.name)}
+    unpriced = ", ".join(sorted(name for name in asked - model.prices.keys() if name))
+    if not unpriced:
+        return (Finding("ok", f"Limits: cost_per_month is {limit:g}, and each model has its price."),)
+    hint = "Add [model.prices] for it, what a million tokens cost, or set a limit of tokens instead."
+    return (Finding("warn", f"Limits: cost_per_month limits nothing that {unpriced} costs: it has no price.", hint),)
+
+
 async def platforms(scene: Scene) -> Sequence[Finding]:
     """Whether what is configured of a platform is all that it needs."""
     if fault := lacking(scene.settings):

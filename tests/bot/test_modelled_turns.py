@@ -8,7 +8,9 @@ import pytest
 from bot.answering import answer, check
 from bot.settings import LimitSettings
 from bot.wording import claim_of
+from bot.words import say
 from pipeline.types import ClaimChecked, Drafting, Said, Status
+from storage.language.detect import detect
 from storage.types import EntryKind, Verdict
 from storage.verifying import verify
 from tests.bot.modelled import KEY, Cut, asking, modelled, stage_of
@@ -109,9 +111,10 @@ async def test_a_model_that_fails_ends_in_one_sentence_in_the_asker_s_language(
         done = await answer(app, asking(asked), lambda _: None)
         closed = (await record(app))[-1].body
 
-    assert (done.answer.status, done.failure.kind, done.text) == (status, kind, said)
+    assert (done.answer.status, done.failure.kind) == (status, kind)
+    assert done.text == f"{said} {say('again_later', detect(asked))}"
     assert done.failure.message.startswith(said.rstrip("."))
-    assert (closed["status"], closed["failure"]["kind"], closed["text"]) == (status, kind, said)
+    assert (closed["status"], closed["failure"]["kind"], closed["text"]) == (status, kind, done.text)
 
 
 async def test_a_turn_whose_budget_is_used_up_is_refused_and_says_so(tmp_path):
@@ -137,7 +140,7 @@ async def test_a_model_that_never_answers_ends_with_the_turn_s_time(tmp_path):
     assert (done.answer.status, done.failure.kind, done.text) == (
         Status.FAILED,
         "too_slow",
-        "I could not answer in time.",
+        f"I could not answer in time. {say('again_later', 'en')}",
     )
 
 

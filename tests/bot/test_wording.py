@@ -6,6 +6,8 @@ from importlib import resources
 
 import pytest
 
+from bot.failures import said
+from bot.turns import Failure
 from bot.wording import apology, left_out, wording
 from bot.words import say
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, UnreadableReply
@@ -68,3 +70,15 @@ def test_an_abstention_says_what_was_withheld(language: str) -> None:
 
     assert wording(Answer(Status.ABSTAINED), question) == nothing
     assert wording(Answer(Status.ABSTAINED, withheld=2), question) == f"{nothing}\n\n{left_out(2, 2, language)}"
+
+
+@pytest.mark.parametrize("language", TABLE)
+def test_who_is_told_that_something_failed_is_told_what_to_do(language: str) -> None:
+    """They can ask again, or tell somebody; what was refused would be refused again."""
+    again = say("again_later", language)
+    for kind in ("too_slow", "model_unavailable", "unreadable_reply", "internal"):
+        assert said(Status.FAILED, Failure(kind, "x", ""), language).endswith(again)
+    assert say("unrecorded", language).endswith(again)
+    assert again not in said(Status.REFUSED, Failure("model_refused", "x", ""), language)
+    for occasion in ("acting_unavailable", "acting_unrecorded", "ask_failed", "channel_paused"):
+        assert len(re.findall(r"[.。]", say(occasion, language))) > 1

@@ -5,7 +5,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ from bot.control.reaching import reached
 from bot.control.server import application, controlled
 from bot.home import Home
 from bot.settings import FolderSettings
-from bot.turns import Answered, Asked
+from bot.turns import Answered, Asked, Failure
 from bot.web_server import served
 from ingest.refreshing import Progress, RefreshRefused
-from pipeline.types import AnsweredSentence, Event, Said, Searching
+from pipeline.types import Answer, AnsweredSentence, Event, Said, Searching, Status
 from storage.errors import UnknownCorpus
 from tests.bot.house import House, HouseHome, answered, hit
 
@@ -132,6 +132,27 @@ async def test_a_fault_of_the_code_is_told_and_logged_there(caplog: pytest.LogCa
     assert "ZeroDivisionError" in caplog.text
 
 
+async def test_what_a_person_can_mend_is_logged_there_too(caplog: pytest.LogCaptureFixture) -> None:
+    """In a line, for whoever runs the server: a turn that failed, and what could not even be begun."""
+    caplog.set_level("INFO", "bot.control.server")
+    await failing(House(answer=UnknownCorpus("There is no corpus “x”.", hint="There are: y.")))
+
+    class Failing(HouseHome):
+        async def answer(self, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+            done = await HouseHome.answer(self, asked, tell)
+            why = Failure("home_unusable", "The disk that holds home is full.", "Free some space.")
+            return replace(done, answer=Answer(Status.FAILED), failure=why)
+
+    async with remote(Failing(House()), Path.cwd()) as home:
+        await home.answer(ASKED, lambda _: None)
+
+    told = [(record.levelname, record.cause) for record in caplog.records if record.name == "bot.control.server"]  # type: ignore[attr-defined]
+    assert told == [
+        ("INFO", "There is no corpus “x” — There are: y."),
+        ("WARNING", "The disk that holds home is full — Free some space."),
+    ]
+
+
 async def test_sentences_arrive_while_the_rest_is_being_made() -> None:
     """And who stops listening stops the work, which is recorded."""
     slow, said = Slow(House()), asyncio.Queue[Event]()
@@ -147,7 +168,7 @@ async def test_sentences_arrive_while_the_rest_is_being_made() -> None:
     assert slow.recorded == ["cancelled"]
 
 
-async def test_a_server_that_is_stopped_ends_its_turns_before_it_closes() -> None:
+async def test_a_server_that_is_stopped_ends_its_turns_before_it_closes(caplog: pytest.LogCaptureFixture) -> None:
     """They are recorded, and who asked is told in one line."""
     slow = Slow(House())
     with listening(Path.cwd()) as bound:
@@ -156,6 +177,7 @@ async def test_a_server_that_is_stopped_ends_its_turns_before_it_closes() -> Non
             asking = asyncio.create_task(home.answer(ASKED, lambda _: None))
             await slow.began.wait()
         assert slow.recorded == ["cancelled"]
+        assert "Traceback" not in caplog.text
         with pytest.raises(ServerGone, match=r"ended before it was done\.") as caught:
             await asking
 

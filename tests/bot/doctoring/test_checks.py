@@ -378,3 +378,24 @@ def test_a_database_server_that_does_not_answer_is_told_without_its_password() -
 
     assert len(failed) == 1
     assert "hush" not in str(failed)
+
+
+@pytest.mark.parametrize(
+    ("model", "level", "said"),
+    [
+        (MODEL, "warn", "nothing that gold costs"),
+        ({**MODEL, "prices": {"gold": {"prompt": 1, "completion": 2}}}, "ok", "each model has its price"),
+        (
+            {**MODEL, "prices": {"gold": {"prompt": 1, "completion": 2}}, "stages": {"verify": "silver"}},
+            "warn",
+            "nothing that silver costs",
+        ),
+    ],
+)
+def test_a_limit_of_cost_needs_prices(model: dict[str, Any], level: str, said: str) -> None:
+    """Without, nothing is known to cost anything."""
+    found = _one(settings_checks.prices, _scene(settings={"model": model, "limits": {"cost_per_month": 5}}))
+
+    assert found[0] == level
+    assert said in found[1]
+    assert _found(settings_checks.prices, _scene(settings={"model": model})) == ()

@@ -3,11 +3,13 @@
 import asyncio
 import logging
 import os
+import resource
 import signal
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,19 +18,28 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from bot.abreast import abreast
 from bot.access import Asker
 from bot.app import App, open_app
-from bot.arriving import Opened, OpenPlatform
+from bot.arriving import AGAIN_SECONDS, Arrivals, Opened, OpenPlatform
 from bot.console import Fault, fault_of
 from bot.control.address import socket_of
+from bot.control.reaching import reached
+from bot.control.server import controlled
 from bot.desk.desk import Desk
+from bot.desk.opening import open_desk
 from bot.desk.types import Heard, Place, Posted, Question, State, Taken, Ways
+from bot.doors import Doors
 from bot.nightly import Night
-from bot.platform import PlatformError
-from bot.serving import serve, telling
-from bot.settings import Settings
+from bot.noticing import noticed
+from bot.platform import Platform, PlatformError, PlatformUnavailable
+from bot.serving import checks, serve, telling
+from bot.settings import Settings, SettingsError
 from bot.showing.view import View
 from ingest.refreshing import RefreshReport
+from storage.errors import HomeLocked, StorageError
+from storage.lock import hold
+from tests.bot.house import House, HouseHome
 
 PLACE = Place("slack", "T1", "C1")
 ASKER = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisations=False)
@@ -245,8 +256,6 @@ async def test_a_system_that_needs_a_model_is_not_ready_without() -> None:
 
     @asynccontextmanager
     async def asked(app: App, desk: Desk) -> AsyncIterator[Opened | None]:
-        from bot.serving import checks
-
         del desk
         reasons.update({name: await check() for name, check in checks(app, {"slack": channel}).items()})
         raise PlatformError("enough")
@@ -271,3 +280,170 @@ async def test_a_night_is_told_in_the_log_and_to_the_admins(caplog: pytest.LogCa
     assert place == Place("slack", "T1", "C9")
     assert text.splitlines() == [*night.lines()]
     assert len(caplog.records) == 4
+
+
+def hang_up() -> None:
+    """Ask this process to stop."""
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+@dataclass
+class Late:
+    """A platform that cannot be reached at first, or answers nothing."""
+
+    channel: Channel
+    failing: int = 1
+    silent: bool = False
+    tried: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @asynccontextmanager
+    async def open(self, app: App, desk: Desk) -> AsyncIterator[Opened | None]:
+        self.tried.set()
+        if self.silent:
+            await asyncio.Event().wait()
+        if self.failing:
+            self.failing -= 1
+            raise PlatformUnavailable("Slack cannot be reached for auth.test.", seconds=5.0)
+        async with self.channel.open(app, desk) as opened:
+            yield opened
+
+
+async def test_a_platform_that_is_away_at_the_start_takes_nothing_else_down(heard: Log) -> None:
+    """Commands and probes are answered meanwhile, readiness says why not, and one signal ends it."""
+    late = Late(Channel(asks=0), failing=99)
+    serving = asyncio.create_task(serve(settings(), {"slack": late.open}))
+    line = await heard.until("ready:")
+    async with httpx.AsyncClient() as client, reached(settings().home) as home:
+        ready = await client.get(line.removeprefix("ready: ").partition(",")[0] + "/readyz")
+        assert home
+        assert await home.corpora() == ()
+    hang_up()
+    async with asyncio.timeout(5):
+        await serving
+
+    assert "; waiting for slack;" in line
+    assert ready.json()["reasons"] == {"slack": "Slack cannot be reached for auth.test."}
+    assert ("slack cannot be reached yet", "Slack cannot be reached for auth.test.") in heard.lines
+
+
+async def test_a_platform_that_answers_nothing_at_the_start_can_be_left(heard: Log) -> None:
+    """Nobody waits for it until it does."""
+    late = Late(Channel(), silent=True)
+    serving = asyncio.create_task(serve(settings(), {"slack": late.open}))
+    async with asyncio.timeout(10):
+        await late.tried.wait()
+    hang_up()
+    async with asyncio.timeout(3):
+        await serving
+
+    assert heard.lines[-1][0] == "stopped"
+
+
+async def test_what_was_left_for_a_platform_is_answered_when_it_comes() -> None:
+    """However late: it is taken up then."""
+    await served(Channel(slow=True), signals=2)
+    channel, slept = Channel(asks=0), list[float]()
+    async with open_app(settings()) as app:
+        there = dict[str, Platform]()
+        desk = open_desk(app, there)
+        arrivals = Arrivals(app, desk, {"slack": Late(channel).open})
+
+        async def arrived(opened: Opened) -> None:
+            there[opened.platform.name] = opened.platform
+            await desk.take_up()
+
+        async def sleep(seconds: float) -> None:
+            slept.append(seconds)
+
+        async with arrivals.kept(), desk.running(), arrivals.arriving(arrived, sleep=sleep), asyncio.timeout(10):
+            await channel.connected_now.wait()
+
+    assert slept == [AGAIN_SECONDS]
+    assert channel.happened.count("answered 0") == 1
+    assert channel.happened[-1] == "closed"
+
+
+async def test_a_platform_that_lacks_a_secret_ends_it_before_it_begins() -> None:
+    """As the doctor says it."""
+    with pytest.raises(SettingsError, match="needs SLACK_APP_TOKEN"):
+        await serve(settings(slack={"bot_token": "xoxb-x"}), {})
+
+
+async def test_why_it_is_not_ready_is_logged_once_until_it_changes() -> None:
+    """Though nobody asks."""
+    found, heard, looks = [{"model": "None."}, {"model": "None."}, {}, {"disk": "Full."}], Log(), asyncio.Event()
+    logger = logging.getLogger("bot.noticing")
+    logger.addHandler(heard)
+    logger.setLevel(logging.INFO)
+
+    class Looked:
+        async def reasons(self) -> dict[str, str]:
+            return found.pop(0)
+
+    async def sleep(_: float) -> None:
+        if not found:
+            looks.set()
+            await asyncio.Event().wait()
+
+    async with noticed(Looked(), sleep=sleep):
+        await looks.wait()
+    logger.removeHandler(heard)
+
+    assert heard.lines == [("not ready: model", "None."), ("ready again: model", ""), ("not ready: disk", "Full.")]
+
+
+async def test_a_database_that_is_gone_or_cannot_be_written_is_not_ready(tmp_path: Path) -> None:
+    """What is read is still there; what is asked could not be kept."""
+    async with open_app(settings()) as app:
+        database, file = checks(app, {})["database"], settings().home / "footnote.db"
+        assert await database() == ""
+        file.rename(tmp_path / "elsewhere.db")
+        assert "not the file any more" in await database()
+        (tmp_path / "elsewhere.db").rename(file)
+        assert await database() == ""
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
+        try:
+            with pytest.raises(StorageError):
+                await database()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_what_ends_ends_side_by_side() -> None:
+    """The times that it takes are not added up; what one raises is raised when all have ended."""
+    waiting, happened = asyncio.Barrier(2), list[str]()
+
+    @asynccontextmanager
+    async def block(name: str) -> AsyncIterator[str]:
+        try:
+            yield name
+        finally:
+            await waiting.wait()
+            happened.append(name)
+
+    async with asyncio.timeout(5):
+        async with abreast(block("a"), block("b")) as given:
+            assert given == ("a", "b")
+
+    assert sorted(happened) == ["a", "b"]
+
+
+async def test_a_command_waits_for_a_server_that_has_only_just_taken_the_home() -> None:
+    """Between the lock and the socket it would else be told that the home is in use."""
+    home = settings().home
+    with hold(home):
+        (home / "lock.owner").write_text('{"command": "footnote serve"}', encoding="utf-8")
+        opening = asyncio.create_task(_opened())
+        done, _ = await asyncio.wait({opening}, timeout=0.3)
+        assert not done
+        async with controlled(HouseHome(House()), home, grace=1), asyncio.timeout(10):
+            assert await opening == House().corpora
+        (home / "lock.owner").write_text('{"command": "footnote ingest"}', encoding="utf-8")
+        with pytest.raises(HomeLocked):
+            await _opened()
+
+
+async def _opened() -> Sequence[Any]:
+    async with Doors().open_home(settings()) as home:
+        return await home.corpora()

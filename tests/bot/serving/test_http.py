@@ -121,5 +121,14 @@ def test_a_port_that_is_taken_is_told_in_one_line() -> None:
 
 def test_an_address_of_another_machine_is_told_in_one_line() -> None:
     """Nothing here can listen at it."""
-    with pytest.raises(CannotListen, match=r"Nothing can listen at 192\.0\.2\.1:80: .+\.$"):
+    with pytest.raises(
+        CannotListen, match=r"Nothing can listen at 192\.0\.2\.1:80: it is not an address of this machine\.$"
+    ):
         bound("192.0.2.1", 80)
+
+
+@pytest.mark.parametrize("host", ["a" * 70, "x..y", "é" * 70])
+def test_what_is_no_host_is_told_in_our_words(host: str) -> None:
+    """Not in those of the library that tried."""
+    with pytest.raises(CannotListen, match=r": (it is no name of a host|this machine knows no such name)\.$"):
+        bound(host, 0)
