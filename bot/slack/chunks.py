@@ -88,8 +88,8 @@ def _cards(view: View) -> Iterator[Json]:
         quoted = f"“{view.quote.quote}” ({view.quote.title})"
         name = hashlib.sha256(quoted.encode("utf-8", "replace")).hexdigest()[:12]
         # Not "complete": that is the sign of what was confirmed.
-        card = _task(f"quote-{name}", view.quote_label or view.quote.title, "pending")
-        yield {**card, "details": _quoted(view.quote)}
+        made = _task(f"quote-{name}", view.quote_label or view.quote.title, "pending")
+        yield {**made, "details": _quoted(view.quote)}
 
 
 def _update(card: Json, known: Json) -> Json:

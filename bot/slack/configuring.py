@@ -26,4 +26,4 @@ def _pieces(text: str) -> Iterator[str]:
 def _beside(text: str) -> str:
     """Return a text escaped; a joiner between code and the comma behind it would keep it from being code."""
     made = escaped(text)
-    return made.removeprefix(JOINER) if text[:1] in {",", "."} else made
+    return made.lstrip(JOINER) if text[:1] in {",", "."} else made

@@ -199,4 +199,5 @@ def test_people_and_what_can_be_typed_stand_out_in_the_settings() -> None:
     """Nothing else does, whatever an admin wrote."""
     shown = markup.UNSEEN.sub("", configured("ask: slack:T1/U2, with `/footnote KEY VALUE`"))
     assert shown == "ask: <@U2>, with `/footnote KEY VALUE`"
+    assert configured("Type `/footnote KEY reset`.").startswith("Type `/footnote KEY reset`.")
     assert harmful([configured("`<!channel>` <@U9> `/footnote <!here>`")]) == []
