@@ -92,8 +92,8 @@ class FusedQueue:
         for fact in facts:
             self.fuse.at(f"note {fact}", "after")
 
-    async def finish(self, ticket: int, outcome: str) -> None:
-        await self.fuse.around("finish", lambda: self.inner.finish(ticket, outcome))
+    async def finish(self, ticket: int, outcome: str, **facts: Any) -> None:
+        await self.fuse.around("finish", lambda: self.inner.finish(ticket, outcome, **facts))
         row = await self.inner.get(ticket)
         self.tell("finished", row.key)
 
