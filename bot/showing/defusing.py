@@ -21,7 +21,7 @@ _UNSEEN = re.compile(
 )
 _PARTED = re.compile(
     r"(?P<number>(?<![\w.])\d+\.\d+(?![\w.])|(?<=\d):(?=\d))"  # 3.14 and 10:30 are left alone
-    r"|(?P<begun>[@<:](?=\S|\Z)|&(?=[#\w]|\Z)|\\(?=[uUxX]|\Z)|\#(?=\w|\Z)|/(?=/|\Z)"
+    r"|(?P<begun>[@<:](?=\S|\Z)|&(?=[#\w]|\Z)|\\(?=[uUxX.]|\Z)|\#(?=\w|\Z)|/(?=/|\Z)"
     r"|\.(?=[\w\u200c-\u200f]|\Z)|(?:(?<=[wW])|\A)\.|[．｡](?=\S|\Z)|。(?=[A-Za-z0-9]|\Z)|\](?=[(\[:]|\Z))"
 )
 _JOINABLE = re.compile(r"\A(?=[(\[:])")

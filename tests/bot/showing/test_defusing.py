@@ -23,6 +23,7 @@ LINKS = {"mrkdwn": slack.link, "markdown": slack.markdown_link, "discord": disco
 @example(pieces=["<", "!here>"])
 @example(pieces=["see htt", "ps:/", "/evil", ".com"])
 @example(pieces=["[a]", "(https://evil.com)"])
+@example(pieces=["“www\\.”"])
 def test_no_text_pings_or_links_wherever_it_is_cut(way: str, pieces: list[str]) -> None:
     """Each piece is escaped by itself, as a stream does, and the reader is stricter than any client."""
     escape, _, read = WAYS[way]
