@@ -104,7 +104,8 @@ def decided(examined: Examined, score: float, threshold: float, *, sure: float) 
         why = (Reason("not_said"), *(Reason("nearest", (one,)) for one in said))
         return Support(score, holds=False, reasons=(reason, *nearest), appealable=True, because=why)
     reasons = (*_reasons(examined.found), *nearest)
-    return Support(score, holds=True, reasons=reasons, doubtful=score < sure, because=(Reason("said", said),))
+    so = Reason("said", said) if said else Reason("so")
+    return Support(score, holds=True, reasons=reasons, doubtful=score < sure, because=(so,))
 
 
 async def verbatim(sentence: str, evidence: Sequence[Evidence]) -> Support:
