@@ -8,6 +8,7 @@ from tests.platforms.contract import HOUSES as FAKES
 from tests.platforms.contract import Street
 from tests.platforms.discord.house import house as discord_house
 from tests.platforms.discord.joining import joined as discord_joined
+from tests.platforms.discord.scenes import SCENES as DISCORD_SCENES
 from tests.platforms.killing.scenes import FAKES as FAKE_SCENES
 from tests.platforms.killing.scenes import Scene
 from tests.platforms.slack.house import house
@@ -24,6 +25,6 @@ HOUSES: Mapping[str, Callable[[], AbstractAsyncContextManager[Street]]] = Mappin
 )
 
 SCENES: Mapping[str, Callable[[], AbstractAsyncContextManager[Scene]]] = MappingProxyType(
-    {**FAKE_SCENES, **SLACK_SCENES}
+    {**FAKE_SCENES, **SLACK_SCENES, **DISCORD_SCENES}
 )
 """Where bots are killed."""

@@ -1,7 +1,7 @@
 """A bot at the fake Discord as `footnote serve` puts it together, with the real discord.py."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,12 +19,18 @@ from bot.platform import Platform
 from tests.platforms.desks import HASTY
 from tests.platforms.discord.server import FakeDiscord
 from tests.platforms.discord.world import BOT_TOKEN, GUILD
+from tests.platforms.slack.clock import Clock as Time
 
 
 def configured(app: App, discord: FakeDiscord) -> App:
     """Return the app with this Discord in its settings, as an operator would have it; what else is set there stays."""
+    return configured_at(app, discord.api, discord.gateway.url)
+
+
+def configured_at(app: App, api: str, gateway: str) -> App:
+    """Return the app with the Discord at these addresses in its settings."""
     kept = app.settings.discord.model_dump(exclude={"token"}, exclude_unset=True)
-    given = {"token": BOT_TOKEN, "api_url": discord.api, "gateway_url": discord.gateway.url}
+    given = {"token": BOT_TOKEN, "api_url": api, "gateway_url": gateway}
     settings = DiscordSettings.model_validate({"servers": [GUILD], "message_content": True, **kept, **given})
     return replace(app, settings=app.settings.model_copy(update={"discord": settings}))
 
@@ -32,13 +38,48 @@ def configured(app: App, discord: FakeDiscord) -> App:
 @asynccontextmanager
 async def joined(app: App, discord: FakeDiscord, *, clock: Clock = HASTY) -> AsyncIterator[Platform]:
     """Run a bot within the block."""
-    app, platforms = configured(app, discord), dict[str, Platform]()
+    async with (
+        calling_at(discord.api, discord.clock) as call,
+        put_together(configured(app, discord), call, discord.clock, clock=clock) as platform,
+    ):
+        yield platform
+
+
+@asynccontextmanager
+async def calling_at(api: str, time: Time) -> AsyncIterator[Calling]:
+    """Give the way to the Discord at an address, by some time."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        yield Calling(session, BOT_TOKEN, api, Pacing(time.now, time.sleep))
+
+
+def _itself(platform: Platform) -> Platform:
+    return platform
+
+
+@asynccontextmanager
+async def put_together(
+    app: App,
+    call: Calling,
+    time: Time,
+    *,
+    clock: Clock = HASTY,
+    at_desk: Callable[[Platform], Platform] = _itself,
+) -> AsyncIterator[Platform]:
+    """Run a bot within the block, by its parts.
+
+    Args:
+        app: What is opened, with a Discord in its settings.
+        call: The way to it.
+        time: The date there, and what waits by it.
+        clock: The desk's.
+        at_desk: Makes of the platform what the desk sees of it.
+    """
+    platforms = dict[str, Platform]()
     desk = open_desk(app, platforms, clock=clock)
-    ours = Clock(lambda: datetime.fromtimestamp(discord.clock.now(), UTC), discord.clock.sleep)
+    ours = Clock(lambda: datetime.fromtimestamp(time.now(), UTC), time.sleep)
     async with AsyncExitStack() as stack:
-        session = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()))
-        call = Calling(session, BOT_TOKEN, discord.api, Pacing(discord.clock.now, discord.clock.sleep))
-        platforms["discord"] = platform = await stack.enter_async_context(composed(app, desk, call, ours))
+        platform = await stack.enter_async_context(composed(app, desk, call, ours))
+        platforms["discord"] = at_desk(platform)
         await stack.enter_async_context(desk.running())
         await stack.enter_async_context(platform.connected())
         async with asyncio.timeout(4):

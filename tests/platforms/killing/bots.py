@@ -8,6 +8,7 @@ from typing import Any
 from bot.app import App
 from tests.platforms.desks import opened_bot
 from tests.platforms.dialects import DIALECTS
+from tests.platforms.discord.killed import discord_bot
 from tests.platforms.fake_platform import FakePlatform
 from tests.platforms.killing.fuses import Fuse, FusedPlatform, FusedWire, Tell
 from tests.platforms.killing.lives import Life
@@ -30,5 +31,5 @@ async def fake_bot(app: App, life: Life, fuse: Fuse, tell: Tell) -> AsyncIterato
 
 
 BOTS: Mapping[str, Callable[[App, Life, Fuse, Tell], AbstractAsyncContextManager[None]]] = MappingProxyType(
-    {"fake": fake_bot, "slack": slack_bot}
+    {"fake": fake_bot, "slack": slack_bot, "discord": discord_bot}
 )
