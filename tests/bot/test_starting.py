@@ -68,3 +68,20 @@ def test_other_packages_commands_are_loaded_when_they_are_named(here: Path) -> N
     """And not before."""
     assert "evaluation.cli" not in _modules(here, "corpora")
     assert "evaluation.cli" in _modules(here, "evaluate", "--help")
+
+
+def test_who_presses_ctrl_c_while_it_is_being_imported_sees_no_traceback(tmp_path: Path) -> None:
+    """Only that it ended so."""
+    script = """
+import runpy, sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "bot.cli":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("bot", run_name="__main__")
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

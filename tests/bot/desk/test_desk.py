@@ -10,6 +10,7 @@ import pytest
 from bot.access import Asker
 from bot.desk.types import Taken
 from bot.platform import CannotPost, PlatformUnavailable, PostGone
+from bot.words import say
 from pipeline.types import Status
 from storage.types import EntryKind
 from tests.bot.desk.desked import DAY, MemoryQueue, World, at_work, done, office, question, settle
@@ -55,7 +56,7 @@ async def test_a_question_that_cannot_be_stored_is_refused_once(caplog):
 
     assert taken == [Taken.REFUSED] * 3
     assert [record.levelname for record in caplog.records] == ["ERROR"] * 3
-    assert at.world.told == ["I cannot answer at the moment, because I cannot keep a record of it."]
+    assert at.world.told == [say("unrecorded", "en")]
 
 
 async def test_questions_of_a_conversation_wait_for_each_other():
@@ -351,7 +352,7 @@ async def test_a_fault_of_the_code_is_said_and_logged(caplog):
     (view,) = at.world.read(1)
     (record,) = caplog.records
     assert row.outcome == "delivered"
-    assert view.text == "I could not look this up: something failed on my side."
+    assert view.text == say("failed", "en")
     assert not view.sentences
     assert "ValueError: broken at …" in record.cause
     assert "xoxb" not in record.cause
@@ -384,7 +385,7 @@ async def test_without_a_record_nothing_is_answered(method):
             await at.waits.move(60.0)
         row = await done(at.world)
 
-    assert said == ["I cannot answer at the moment, because I cannot keep a record of it."]
+    assert said == [say("unrecorded", "en")]
     assert not any(view.sentences for view in at.world.read())
     assert row.outcome == "undeliverable"
 
@@ -400,7 +401,7 @@ async def test_a_record_that_fails_in_mid_turn():
         await settle()
         (view,) = at.world.read()
 
-    assert view.text == "I cannot answer at the moment, because I cannot keep a record of it."
+    assert view.text == say("unrecorded", "en")
     assert not view.sentences
 
 
