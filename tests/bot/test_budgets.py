@@ -171,3 +171,28 @@ async def test_what_turns_took_is_read_from_the_record(opened_app) -> None:
     later = await budgeted(app, row, now=NOON + timedelta(days=2), language="en")
 
     assert [one.because for one in (before, after, later)] == ["", "tokens_per_day", ""]
+
+
+async def test_a_question_that_is_edited_is_asked_once_more(opened_app) -> None:
+    """When it was answered, today or yesterday, and while it runs; while it waits it costs nothing yet."""
+    app = opened_app(questions_per_user=2)
+    first, second = await ask(app, 1), await ask(app, 2)
+    await app.queue.note(first.ticket, text="Waiting?")
+    waiting = await budgeted(app, first, now=NOON, language="en")
+    for row in (first, second):
+        await app.queue.finish(row.ticket, "delivered")
+    await app.queue.reopen(first.ticket, "In other words?")
+    again = await budgeted(app, first, now=NOON, language="en")
+
+    assert waiting == Allowed()
+    assert isinstance(again, Refusal)
+
+
+async def test_words_that_change_while_it_is_answered_count(opened_app) -> None:
+    """Each time a turn is begun anew for them."""
+    app = opened_app(questions_per_channel=1)
+    row = await ask(app, 1)
+    await app.queue.claim(row.ticket, "us", NOON, now=NOON)
+    await app.queue.note(row.ticket, text="In other words?")
+
+    assert isinstance(await budgeted(app, row, now=NOON, language="en"), Refusal)

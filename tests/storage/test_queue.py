@@ -308,3 +308,38 @@ async def test_hundreds_of_open_questions_come_with_all_that_was_posted(queue: Q
     assert {row.ticket: row.posted for row in rows if row.posted} == {
         ticket: (f"p{ticket}", f"q{ticket}") for ticket in tickets[::100]
     }
+
+
+async def test_what_is_to_be_taken_back_is_not_done_before_it_is_gone(queue: Queue) -> None:
+    """Whatever state it was in: it waits again, with its turn, its handle and who wanted it first."""
+    (ticket,) = await put(queue, "a")
+    assert await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
+    await queue.note(ticket, turn_id="t", posted=["p"])
+    running = await queue.take_back(ticket, by="U1", why="deleted")
+    delivered = await queue.finish(ticket, "delivered")
+    (waiting,) = await queue.open("two", NOON)
+    again = await queue.take_back(ticket, by="U2", why="later")
+
+    assert running is not None
+    assert again is not None
+    assert (running.state, delivered, waiting.state, waiting.turn_id) == ("running", False, "waiting", "t")
+    assert (waiting.handle, waiting.posted, again.body["taken_back"]) == (
+        "secret",
+        ("p",),
+        {"by": "U1", "why": "deleted"},
+    )
+    assert await queue.finish(ticket, "retracted", gone=True)
+    assert await queue.take_back(ticket, by="U1", why="deleted") is None
+    assert not await queue.open("two", NOON)
+
+
+async def test_what_is_done_waits_again_to_be_taken_back(queue: Queue) -> None:
+    """The next start finds it, and its turn."""
+    (ticket,) = await put(queue, "a")
+    await queue.note(ticket, turn_id="t", posted=["p"])
+    await queue.finish(ticket, "delivered")
+    row = await queue.take_back(ticket, by="U1", why="deleted")
+
+    assert row is not None
+    assert (row.state, row.outcome, row.turn_id, row.posted) == ("waiting", "", "t", ("p",))
+    assert await queue.take_back(99, by="U1", why="deleted") is None

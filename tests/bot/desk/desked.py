@@ -215,6 +215,7 @@ class MemoryPlatform:
     name: str = HOUSE
 
     async def asker(self, asked: Question) -> Asker:
+        self._fail("asker")
         return asked.asker
 
     def ways(self, asked: Question) -> Ways:
@@ -349,6 +350,7 @@ class Office:
     system: System
     desk: Desk
     waits: Waits
+    queue: Any
 
 
 def office(
@@ -402,8 +404,9 @@ def office(
     knowing = Knowing(plan, answer, answer, final, entries, added, interrupt, unanswered, readable, governs)
     clock = Clock(now, sleep or waits.sleep)
     pace = Pace(room or Room(8, 4), grace=5.0)
-    desk = Desk(MemoryQueue(world), {HOUSE: platform}, knowing, pace, sole=sole, clock=clock)
-    return Office(world, platform, system, desk, waits)
+    queue = MemoryQueue(world)
+    desk = Desk(queue, {HOUSE: platform}, knowing, pace, sole=sole, clock=clock)
+    return Office(world, platform, system, desk, waits, queue)
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bot.lookups import FRESH_SECONDS
-from bot.platform import CannotPost
+from bot.platform import CannotPost, PlatformUnavailable
 from bot.slack.happening import Us
 from bot.slack.places import Places, is_shared, is_stranger
 
@@ -21,11 +21,15 @@ class Slack:
     def __init__(self, **channels: Any) -> None:
         self.channels, self.calls, self.held = channels, list[str](), asyncio.Event()
         self.held.set()
+        self.away = 0
         self.people: dict[str, Any] = {"U1": {"id": "U1", "team_id": "T1", "locale": "pt-BR"}, "UX": {"team_id": "T2"}}
 
     async def __call__(self, method: str, **facts: Any) -> Any:
         self.calls.append(method)
         await self.held.wait()
+        if self.away:
+            self.away -= 1
+            raise PlatformUnavailable("Slack is away.")
         known = self.channels if method == "conversations.info" else self.people
         found = known.get(facts.get("channel") or facts.get("user"))
         if found is None:
@@ -155,3 +159,18 @@ async def test_the_language_is_that_of_somebodys_slack():
     known = places(Slack())
 
     assert [await known.language(user) for user in ("U1", "UX", "U?")] == ["pt", "", ""]
+
+
+async def test_what_was_not_known_in_time_is_asked_again_when_the_turn_comes():
+    """Where Slack still does not say, that is no answer; what it refuses for good counts against the place."""
+    slack = Slack(C1=OWN)
+    known = places(slack)
+    slack.away = 2
+    asker = await known.asker("C1", "U1", direct=False)
+    with pytest.raises(PlatformUnavailable):
+        await known.by_now(asker)
+    later, refused = await known.by_now(asker), await known.by_now(await known.asker("C?", "U1", direct=False))
+
+    assert asker.shared_with_other_organisations
+    assert not later.shared_with_other_organisations
+    assert refused.shared_with_other_organisations

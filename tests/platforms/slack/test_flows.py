@@ -1,5 +1,6 @@
 """What people do in Slack and what they see then, through the real bolt and SDK over both transports."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from bot.words import say
 from storage.types import EntryKind
+from tests.platforms.slack.faults import Fault
 from tests.platforms.slack.talking import Talk, talking
 from tests.platforms.world import ANSWERS, BUILT, MADE, RISES
 
@@ -367,6 +369,32 @@ async def test_a_channel_that_is_shared_before_the_answer_stands_there_counts_as
 
     assert ANSWERS[BUILT] not in talk.sees()
     assert len(talk.acts.answers(asked)) == 1
+
+
+@pytest.mark.parametrize("what", ["edit", "delete"])
+async def test_what_changes_while_a_question_is_looked_at_counts(talk: Talk, what: str) -> None:
+    """An edit or a deletion that comes before the question is on the disk waits until it is."""
+    await talk.start()
+    looked = asyncio.Event()
+    talk.slack.faults["conversations.info"] = [Fault().after(looked)]
+    asked = await talk.acts.mention(BUILT)
+    await talk.slack.until(lambda: not talk.slack.faults["conversations.info"])
+    if what == "edit":
+        await talk.acts.edit(asked, f"<@U0BOT> {RISES}")
+        looked.set()
+        await talk.until(ANSWERS[RISES])
+        assert talk.system.asked[-1] == RISES
+    else:
+        await talk.acts.delete(asked)
+        looked.set()
+        await talk.settled()
+        assert talk.app
+        row = await talk.app.queue.by_message("slack:T1/C1", asked)
+        while row is None or row.state != "done":
+            await asyncio.sleep(0.01)
+            row = await talk.app.queue.by_message("slack:T1/C1", asked)
+        assert row.outcome == "retracted"
+        assert ANSWERS[BUILT] not in talk.sees()
 
 
 async def test_what_was_said_to_the_bot_is_heard_without_its_name(talk: Talk) -> None:

@@ -1,0 +1,29 @@
+"""What is known of people when their turn comes."""
+
+from typing import Any
+
+import pytest
+
+from bot.access import Asker
+from bot.discord.places import Places
+from bot.discord_settings import DiscordSettings
+from bot.platform import PlatformUnavailable
+
+
+async def test_who_is_a_member_is_asked_again_when_the_turn_comes() -> None:
+    """A DM of one of whom Discord did not speak in time reads what the team's does, once it does."""
+    faults = [PlatformUnavailable("away"), PlatformUnavailable("away")]
+
+    async def call(*_: Any, **__: Any) -> Any:
+        if faults:
+            raise faults.pop()
+        return {"roles": ["7"]}
+
+    known = Places(call, DiscordSettings(servers=["1"]))
+    taken = Asker("discord", "dm", "", "9", "5", listed_server=(await known.membership("5")).member)
+    with pytest.raises(PlatformUnavailable):
+        await known.by_now(taken)
+    later = await known.by_now(taken)
+    await known.close()
+
+    assert (taken.listed_server, later.listed_server) == (False, True)
