@@ -90,7 +90,7 @@ def test_damage_is_placed(tmp_path):
         (b"7z\xbc\xaf\x27\x1c..", "is a 7z archive"),
         (b"# Notes\n", "is no XML"),
         (b"<rss></rss>", "no export of a wiki"),
-        (gzip.compress(b"{}"), "is JSON"),
+        (gzip.compress(b"{}", mtime=0), "is JSON"),
         (bz2.compress(b""), "holds nothing"),
     ],
 )
