@@ -51,7 +51,7 @@ format: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-## make pictures what people see in Slack, drawn again into docs/pictures (needs Chromium: apt-get install chromium)
+## make pictures what people see in Slack and Discord, drawn again into docs/pictures (needs Chromium: apt-get install chromium)
 pictures: $(VENV)/dev.stamp
 	$(BIN)/python -m docs.picturing
 

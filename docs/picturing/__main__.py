@@ -7,11 +7,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bot.app import App
-from docs.picturing.pages import page
+from docs.picturing.company import opened, thinking
+from docs.picturing.discord.scenes import SCENES as DISCORD
 from docs.picturing.photographing import NoBrowser, browser, photograph
-from docs.picturing.scenes import SCENES, Scene, at
-from docs.picturing.staging import opened, staged
+from docs.picturing.playing import Scene, at
+from docs.picturing.slack.scenes import SCENES as SLACK
 
+SCENES = (*SLACK, *DISCORD)
 PICTURES = Path(__file__).parents[1] / "pictures"
 
 
@@ -24,9 +26,8 @@ async def played(names: Collection[str], program: str) -> None:
 
 
 async def _pictured(app: App, scene: Scene, program: str) -> None:
-    async with staged(app, at(scene), scene.llm() if scene.llm else None) as stage:
-        body = await scene.play(stage)
-    picture = await asyncio.to_thread(photograph, page(body), program)
+    page = await scene.play(thinking(app, scene.llm() if scene.llm else None), at(scene))
+    picture = await asyncio.to_thread(photograph, page, program)
     made = PICTURES / f"{scene.name}.png"
     await asyncio.to_thread(made.write_bytes, picture)
     print(f"{made.name}: {len(picture) / 1024:.0f} KB")  # noqa: T201 - it is a program

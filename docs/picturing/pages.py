@@ -1,105 +1,36 @@
-"""What is around blocks: messages with who wrote them and when, threads, modals, what somebody types; pure."""
+"""What is around messages on any platform: the page, faces, what somebody does; pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Any
 
-from docs.picturing.blocks import Json, Names, drawn
-from docs.picturing.marks import mrkdwn, plain
+from docs.picturing.marks import plain
 
 BOT = "footnote"
-_EYE = (
-    '<svg viewBox="0 0 20 12" width="15" height="10" fill="none" stroke="#777" stroke-width="1.5">'
-    '<path d="M1 6q9-11 18 0q-9 11-18 0z"/><circle cx="10" cy="6" r="2.5"/></svg>'
-)
 _COLOURS = ("#7a4b8f", "#2f6f8f", "#a8552d", "#4b7a3a")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A message as somebody sees it."""
-
-    author: str
-    at: str
-    """The hour and the minute."""
-    blocks: tuple[Json, ...] = ()
-    text: str = ""
-    """As mrkdwn, where there are no blocks."""
-    alone: bool = False
-    """Whether only the reader sees it."""
-
-
-@dataclass(frozen=True, slots=True)
 class Done:
-    """What the reader does, such as typing a command. In Slack it leaves no trace."""
+    """What the reader does, such as typing a command. It leaves no trace on the platform."""
 
     how: str
     what: str
 
 
-def message(shown: Shown, names: Names) -> str:
-    """Return a message."""
-    ours = shown.author == BOT
-    body = drawn(shown.blocks, names) or f'<div class="section">{mrkdwn(shown.text, names)}</div>'
-    alone = f'<div class="alone">{_EYE} Only visible to you</div>' if shown.alone else ""
-    mark = '<span class="app">APP</span>' if ours else ""
-    head = f'<b>{plain(shown.author)}</b>{mark}<span class="faint">{plain(shown.at)}</span>'
-    return (
-        f'<div class="message{" private" if shown.alone else ""}">{_face(shown.author)}'
-        f'<div class="body">{alone}<div>{head}</div>{body}</div></div>'
-    )
+def done(one: Done) -> str:
+    """Return what somebody does."""
+    return f'<div class="done"><span class="faint">{plain(one.how)}</span> <span>{plain(one.what)}</span></div>'
 
 
-def thread(channel: str, root: Shown, replies: Sequence[Shown | Done], names: Names) -> str:
-    """Return a message and what stands beneath it, as the pane of a thread."""
-    counted = sum(isinstance(one, Shown) and not one.alone for one in replies)
-    many = f"{counted} {'reply' if counted == 1 else 'replies'}" if counted else ""
-    head = f'<div class="head"><b>Thread</b> <span class="faint"># {plain(channel)}</span></div>'
-    line = f'<div class="replies">{many}</div>' if counted else ""
-    return f"{head}{message(root, names)}{line}{_each(replies, names)}"
-
-
-def channel(name: str, shown: Iterable[Shown | Done], names: Names) -> str:
-    """Return what is to be seen in a channel, and what the reader does there."""
-    return f'<div class="head"><b># {plain(name)}</b></div>{_each(shown, names)}'
-
-
-def modal(view: Mapping[str, Any], names: Names) -> str:
-    """Return a modal."""
-    ends = "".join(
-        f'<span class="button{" primary" if name == "submit" else ""}">{plain(view[name]["text"])}</span>'
-        for name in ("close", "submit")
-        if name in view
-    )
-    head = f'<div class="top">{_face(BOT)}<b>{plain(view["title"]["text"])}</b><i>×</i></div>'
-    body = f'<div class="scrolling">{drawn(view["blocks"], names)}</div>'
-    return f'<div class="shade"><div class="modal">{head}{body}<div class="ends">{ends}</div></div></div>'
-
-
-def page(body: str) -> str:
-    """Return a whole page. It runs no script and asks nobody for anything."""
-    policy = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-    head = f'<meta charset="utf-8">{policy}<title>Footnote</title><style>{_looks()}</style>'
-    return f"<!doctype html><html lang=en><head>{head}</head><body><main>{body}</main></body></html>"
-
-
-def _each(shown: Iterable[Shown | Done], names: Names) -> str:
-    return "".join(_done(one) if isinstance(one, Done) else message(one, names) for one in shown)
-
-
-def _done(done: Done) -> str:
-    return f'<div class="done"><span class="faint">{plain(done.how)}</span> <span>{plain(done.what)}</span></div>'
-
-
-def _face(author: str) -> str:
-    if author == BOT:
+def face(author: str) -> str:
+    """Return the face of a person, or of the bot."""
+    if author.casefold() == BOT:
         return '<span class="face bot">f<sup>1</sup></span>'
     colour = _COLOURS[sum(map(ord, author)) % len(_COLOURS)]
     return f'<span class="face" style="background:{colour}">{plain(author[:1].upper())}</span>'
 
 
-@cache
-def _looks() -> str:
-    return Path(__file__).with_name("looks.css").read_text(encoding="utf-8")
+def page(body: str, looks: str) -> str:
+    """Return a whole page with its style sheet. It runs no script and asks nobody for anything."""
+    policy = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+    head = f'<meta charset="utf-8">{policy}<title>Footnote</title><style>{looks}</style>'
+    return f"<!doctype html><html lang=en><head>{head}</head><body><main>{body}</main></body></html>"

@@ -5,20 +5,12 @@ Blocks carry whatever a document or a person says: nothing of it may become HTML
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
 
-from docs.picturing.marks import link, markdown, mention, mrkdwn, plain
-
-Json = Mapping[str, Any]
-Names = Mapping[str, str]
-"""Of people, by their ids."""
+from docs.picturing.marks import Json, Names, Undrawn, link, mention, plain
+from docs.picturing.slack.marks import markdown, mrkdwn
 
 _SIGNS: Mapping[str, str] = {"pending": "", "in_progress": "", "complete": "✓", "error": "!"}
 _STYLES: Mapping[str, str] = {"bold": "b", "italic": "i", "strike": "s", "code": "code"}
-
-
-class Undrawn(Exception):
-    """There is a kind of block that nothing here draws."""
 
 
 def drawn(blocks: Iterable[Json], names: Names = MappingProxyType({})) -> str:

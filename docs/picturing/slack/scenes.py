@@ -1,55 +1,13 @@
-"""What is shown: short scenes, each of which returns the body of a page. They play at the example company."""
+"""What is shown of Slack: short scenes, each of which returns a page."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
-from itertools import takewhile
 
-from docs.picturing.pages import Done, Shown, channel, modal, thread
-from docs.picturing.staging import ADMIN, Stage
-from examples.scripted_model import CLAIMS, QUESTION, SUPPORTED, UNKNOWN, ScriptedModel
-from pipeline.model import LLM, ModelCall, ModelReply, Spent
-
-MEALS = "What is the meal allowance on business trips?"
-GYM = "Is there a gym in the Cobh office?"
-PARKING = "How many parking places are there in Cobh?"
-STATEMENTS = (
-    "Hi all! No receipt is needed for amounts under 15 euros. Laptops are replaced every five years. "
-    "The Bergen office has a sauna."
-)
-
-
-class Orderly(ScriptedModel):
-    """The scripted model, which judges claims in one order, so that pictures stay the same; others it never judges."""
-
-    def __init__(self, order: Sequence[str] = tuple(CLAIMS)) -> None:
-        """Take the claims in their order."""
-        self._judged = {claim: asyncio.Event() for claim in order}
-
-    async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
-        """Return what is written for the stage, when it is that claim's turn. Raises `HandbookChanged`."""
-        if call.stage != "verify":
-            return await super().complete(call, spent)
-        claim = call.messages[-1].text.rpartition("Claim: ")[2]
-        for before in takewhile(lambda one: one != claim, self._judged):
-            await self._judged[before].wait()
-        if claim not in self._judged:
-            await asyncio.Event().wait()
-        reply = await super().complete(call, spent)
-        self._judged[claim].set()
-        return reply
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """A picture and how it comes about."""
-
-    name: str
-    play: Callable[[Stage], Awaitable[str]]
-    llm: Callable[[], LLM] | None = None
-    minute: int = 2
+from docs.picturing.company import GYM, MEALS, PARKING, STATEMENTS, Orderly
+from docs.picturing.pages import Done
+from docs.picturing.playing import PATIENCE, Scene, played_on
+from docs.picturing.slack.pages import Shown, channel, modal, page, thread
+from docs.picturing.slack.staging import ADMIN, Stage, staged
+from examples.scripted_model import QUESTION, SUPPORTED, UNKNOWN
 
 
 async def answer(stage: Stage) -> str:
@@ -83,7 +41,7 @@ async def checking(stage: Stage) -> str:
         states = [str(task["status"]) for task in tasks]
         return "pending" in states and "complete" in states
 
-    await stage.slack.until(halfway)
+    await stage.slack.until(halfway, PATIENCE)
     return _thread(stage, asked)
 
 
@@ -113,23 +71,6 @@ async def settings(stage: Stage) -> str:
     return channel(stage.channel, shown, stage.names)
 
 
-SCENES = (
-    Scene("slack-answer", answer, Orderly),
-    Scene("slack-checking", checking, partial(Orderly, (SUPPORTED, UNKNOWN)), minute=6),
-    Scene("slack-evidence", evidence, Orderly, minute=14),
-    Scene("slack-nothing-found", abstaining, minute=21),
-    Scene("slack-ask", asking_alone, minute=30),
-    Scene("slack-fact-check", fact_check, minute=38),
-    Scene("slack-settings", settings, minute=44),
-    Scene("slack-sources-disagree", disagreeing, minute=52),
-)
-
-
-def at(scene: Scene) -> datetime:
-    """Return when it plays: each at another time, for a message's time is its name."""
-    return datetime(2026, 3, 3, 10, scene.minute, tzinfo=UTC)
-
-
 async def _asked(stage: Stage, text: str) -> str:
     asked = await stage.slack.acts.mention(text)
     await stage.answered()
@@ -139,3 +80,16 @@ async def _asked(stage: Stage, text: str) -> str:
 def _thread(stage: Stage, root: str, *done: Done) -> str:
     replies = [stage.shown(one) for one in stage.ours() if one.thread == root]
     return thread(stage.channel, stage.shown(stage.slack.acts.find(root)), [*done, *replies], stage.names)
+
+
+_on = partial(played_on, staged, page)
+SCENES = (
+    Scene("slack-answer", _on(answer), Orderly),
+    Scene("slack-checking", _on(checking), partial(Orderly, (SUPPORTED, UNKNOWN)), minute=6),
+    Scene("slack-evidence", _on(evidence), Orderly, minute=14),
+    Scene("slack-nothing-found", _on(abstaining), minute=21),
+    Scene("slack-ask", _on(asking_alone), minute=30),
+    Scene("slack-fact-check", _on(fact_check), minute=38),
+    Scene("slack-settings", _on(settings), minute=44),
+    Scene("slack-sources-disagree", _on(disagreeing), minute=52),
+)

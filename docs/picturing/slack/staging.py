@@ -1,20 +1,15 @@
-"""A stage for scenes: the handbook of the example company, the real bot, and the tests' Slack, where people act."""
+"""A stage for scenes: the real bot, and the tests' Slack, where people act."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from bot.app import App, open_app
-from bot.model_settings import ModelValues
-from bot.settings import Settings
-from docs.picturing.pages import BOT, Shown
-from examples.scripted_model import LABEL
-from ingest.refreshing import refresh
-from ingest.sources.folder import Folder
-from pipeline.model import LLM
+from bot.app import App
+from docs.picturing.pages import BOT
+from docs.picturing.playing import PATIENCE
+from docs.picturing.slack.pages import Shown
 from tests.platforms.slack.clock import FastClock
 from tests.platforms.slack.joining import joined
 from tests.platforms.slack.server import serve
@@ -22,9 +17,7 @@ from tests.platforms.slack.state import FakeSlack
 from tests.platforms.slack.world import BOT as BOT_USER
 from tests.platforms.slack.world import Message, Stream
 
-HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
-ADDRESS = "https://handbook.tolliver-ebb.example/"
-CHANNEL, PLACE = "C1", "slack:T1/C1"
+CHANNEL = "C1"
 ADMIN = "U9"
 _FASTER = 3
 """So many times as fast as in truth does time pass there, for the pace that Slack sets."""
@@ -58,34 +51,19 @@ class Stage:
 
     async def answered(self, *, pages: int = 1) -> list[Message]:
         """Wait until the bot's messages are whole, and return them."""
-        await self.slack.until(lambda: len(self.ours()) >= pages and not any(map(_waiting, self.ours())))
+        await self.slack.until(lambda: len(self.ours()) >= pages and not any(map(_waiting, self.ours())), PATIENCE)
         return self.ours()
 
     async def modal(self, user: str) -> Mapping[str, Any]:
         """Wait until somebody has a modal open, and return it."""
-        await self.slack.until(lambda: self.slack.world.views.get(user))
+        await self.slack.until(lambda: self.slack.world.views.get(user), PATIENCE)
         body: Mapping[str, Any] = self.slack.world.views[user][-1].body
         return body
 
 
 @asynccontextmanager
-async def opened(home: Path) -> AsyncIterator[App]:
-    """Read the handbook into a home, and open it. Raises `StorageError`."""
-    corpus = {"name": "handbook", "readers": ["*"]}
-    channel = {"id": PLACE, "ask": ["slack:T1/U2"]}
-    given = {"home": home, "corpus": [corpus], "channel": [channel], "slack": {"admins": [f"slack:T1/{ADMIN}"]}}
-    async with open_app(Settings.model_validate(given)) as app:
-        await refresh(Folder(HANDBOOK, url_base=ADDRESS), "handbook", app.passages, progress=lambda _: None)
-        yield app
-
-
-@asynccontextmanager
-async def staged(app: App, at: datetime, llm: LLM | None) -> AsyncIterator[Stage]:
-    """Let the bot join a workspace, with a model if one is given. `at`: what the clocks show there."""
-    if llm:
-        # Nothing is sent to this address, which no host has: the model that would be asked there is replaced.
-        model = ModelValues(name=LABEL, base_url="http://scripted.invalid")
-        app = replace(app, settings=app.settings.model_copy(update={"model": model}), llm=llm)
+async def staged(app: App, at: datetime) -> AsyncIterator[Stage]:
+    """Let the bot join a workspace. `at`: what the clocks show there."""
     async with serve(clock=FastClock(_FASTER, at.timestamp()), leisure=_FASTER) as slack, joined(app, slack):
         yield Stage(slack)
 

@@ -1,0 +1,1 @@
+"""Discord in pictures: its components, its replies and what only one person sees, in dark looks."""

@@ -1,0 +1,1 @@
+"""Slack in pictures: its blocks, its threads and modals, in light looks."""
