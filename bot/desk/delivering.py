@@ -195,8 +195,13 @@ class Post:
             self._stored, self._sending = self.posted, notes.get("sending", self._sending)
 
     async def _found(self) -> Posted:
-        """Ask for what stands there. What is stored and not there was deleted: an edit of it will say so."""
-        return await self.platform.find(self.question) or self.posted
+        """Ask for what stands there. What is stored and not there was deleted: an edit of it will say so.
+
+        Of what only the asker sees, a platform may know the first message alone: the rest is as it was stored.
+        """
+        found = await self.platform.find(self.question)
+        known = self.question.only_asker and set(found.messages) <= set(self.posted.messages)
+        return self.posted if known else found or self.posted
 
     async def patiently(self, call: Callable[[], Awaitable[T]]) -> T:
         """Call the platform until it is there. Raises what it raises besides `PlatformUnavailable`."""

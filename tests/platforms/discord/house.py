@@ -16,6 +16,7 @@ from typing import Any
 from bot.app import App
 from bot.desk_settings import ChannelValues
 from bot.discord.limits import COMPONENTS
+from bot.discord.posting import mark
 from bot.platform import Platform
 from tests.platforms.contract import Call, Failure, Read, Street
 from tests.platforms.desks import SOONER
@@ -107,7 +108,9 @@ class DiscordStreet:
         """Return what stands in answer to a message: what replies to it, or answers a command."""
         ours = [one for one in self.discord.world.ours() if not one.flags & LOADING]
         if message.startswith("command "):
-            found = [one for one in ours if one.interaction == message.split()[1]]
+            used = message.split()[1]
+            sign = mark(f"discord:interaction/{used}")
+            found = [one for one in ours if used == one.interaction or _mark(one) == sign]
         else:
             found = [one for one in ours if not one.only and (one.reference or {}).get("message_id") == message]
         return tuple(map(self._read, found))
@@ -179,6 +182,11 @@ class DiscordStreet:
 
 def _custom_ids(message: Message) -> list[str]:
     return [one["custom_id"] for _, one in nested(message.components) if one.get("custom_id")]
+
+
+def _mark(message: Message) -> int:
+    """Return what marks a message as one of an answer: what does not fit where a command is answered stands below."""
+    return next((int(one["id"]) for one in message.components), 0)
 
 
 def _action(custom_id: str) -> str:

@@ -1,0 +1,127 @@
+"""kill -9 while a command is answered in Discord, where the time that its token is good counts besides the step."""
+
+import shutil
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.desk.types import Outcome
+from storage.database import open_database
+from storage.queue import Queue
+from storage.types import QueuedQuestion
+from tests.platforms.discord.scenes import DiscordScene, scene
+from tests.platforms.discord.world import Message
+from tests.platforms.killing.fuses import Point
+from tests.platforms.killing.lives import Nursery, nursery
+from tests.platforms.world import ANSWERS, BOOK, BUILT, RULES, fill
+
+LATER = 16 * 60.0
+"""Seconds after which the token of an interaction is good no more."""
+
+
+@pytest.fixture(scope="module")
+def nurse() -> Iterator[Nursery]:
+    with nursery() as place:
+        yield place
+
+
+@pytest.fixture
+def home(filled: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(filled, tmp_path / "home"))
+
+
+@dataclass(frozen=True)
+class After:
+    """What is there when the bot has come back and done what was left."""
+
+    scene: DiscordScene
+    asks: str
+    row: QueuedQuestion
+
+    @property
+    def messages(self) -> list[Message]:
+        """All that the bot wrote."""
+        return self.scene.street.discord.world.ours()
+
+    @property
+    def answered(self) -> str:
+        """What the command's answer says."""
+        return "\n".join(one.text for one in self.scene.street.answer(self.asks))
+
+
+@asynccontextmanager
+async def killed(
+    nurse: Nursery, home: Path, point: Point, *, question: str = BUILT, later: float = 0.0, **facts: bool
+) -> AsyncIterator[After]:
+    """Use a command, die at the point, and come back, perhaps later. What should have been deferred by then was not."""
+    async with scene(command=True, **facts)() as opened:
+        assert isinstance(opened, DiscordScene)
+        discord, life = opened.street.discord, opened.life(home)
+        async with nurse.child(replace(life, point=point), opened.heard) as doomed:
+            await doomed.until(lambda: "ready" in doomed.told)
+            asks = await opened.ask(question)
+            assert await doomed.end() == -signal.SIGKILL, f"it never came {point}"
+        discord.ack_seconds = 0.0
+        discord.token_seconds = discord.token_seconds if not later else 0.0
+        now: dict[str, Any] = {"now": discord.clock.now() + later}
+        async with nurse.child(replace(life, traits={**life.traits, **now}), opened.heard) as child:
+            await child.until(lambda: "ready" in child.told and child.over(opened.key(asks)))
+        with open_database("", home=home) as database:
+            row = await Queue(database).by_key(opened.key(asks))
+        assert row
+        assert (row.state, row.handle) == ("done", "")
+        yield After(opened, asks, row)
+
+
+async def test_a_command_that_was_not_deferred_in_time_is_answered_in_the_channel(nurse: Nursery, home: Path) -> None:
+    """Once: the person read that the bot did not react, and then reads the answer."""
+    async with killed(nurse, home, Point("defer", "before")) as after:
+        assert after.row.outcome == Outcome.DELIVERED
+        assert after.answered.count(ANSWERS[BUILT]) == len(after.messages) == 1
+
+
+async def test_a_private_command_that_was_not_deferred_in_time_is_answered_to_nobody(
+    nurse: Nursery, home: Path
+) -> None:
+    """Whoever used it is told in a DM to ask again, and nothing is in the channel."""
+    async with killed(nurse, home, Point("defer", "before"), only_asker=True) as after:
+        (told,) = after.messages
+        assert after.scene.street.discord.world.channels[told.channel].guild == ""
+        assert ANSWERS[BUILT] not in repr(after.messages)
+        assert after.row.outcome != Outcome.DELIVERED
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_whether_a_private_answer_was_shown_is_not_known_after_its_quarter_of_an_hour(
+    nurse: Nursery, home: Path, moment: Any
+) -> None:
+    """It is not shown again, to nobody, and the record says that this is uncertain."""
+    async with killed(nurse, home, Point("final edit", moment), only_asker=True, later=LATER) as after:
+        assert after.row.outcome == Outcome.UNCERTAIN
+        assert after.answered.count("[1] Skarholm lighthouse") == (moment == "after")
+        assert len(after.messages) == 1
+
+
+async def test_a_command_whose_quarter_of_an_hour_is_over_is_answered_in_the_channel(
+    nurse: Nursery, home: Path
+) -> None:
+    """Nothing of it is said twice: what stood there is completed."""
+    async with killed(nurse, home, Point("turn_closed", "after"), later=LATER) as after:
+        assert after.row.outcome == Outcome.DELIVERED
+        assert after.answered.count("[1] Skarholm lighthouse") == 1
+
+
+@pytest.mark.parametrize("name", ["delivered", "finish"])
+async def test_no_message_of_a_long_private_answer_is_there_twice(nurse: Nursery, home: Path, name: str) -> None:
+    """Discord tells of the first alone: the others are as they were stored."""
+    await fill(home, BOOK)
+    asked = {"question": "Which rules has the harbour book?", "only_asker": True, "recites": True}
+    async with killed(nurse, home, Point(name, "before"), **asked) as after:  # type: ignore[arg-type]
+        assert after.row.outcome == Outcome.DELIVERED
+        assert [after.answered.count(rule) for rule in RULES] == [1] * len(RULES)
+        assert len(after.messages) > 1
