@@ -47,6 +47,8 @@ def _cropped(made: Path) -> bytes:
         whole = opened.convert("RGB")
     box = ImageChops.difference(whole, Image.new("RGB", whole.size, "white")).getbbox() or (0, 0, WIDTH, 1)
     out = io.BytesIO()
-    few = whole.crop((0, 0, WIDTH, box[3])).quantize(COLOURS, dither=Image.Dither.NONE)
+    cropped = whole.crop((0, 0, WIDTH, box[3]))
+    # So chosen, both large surfaces and small signs keep their colours.
+    few = cropped.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE)
     few.save(out, "PNG", optimize=True)
     return out.getvalue()
