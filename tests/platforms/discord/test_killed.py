@@ -56,10 +56,17 @@ class After:
 
 @asynccontextmanager
 async def killed(
-    nurse: Nursery, home: Path, point: Point, *, question: str = BUILT, later: float = 0.0, **facts: bool
+    nurse: Nursery,
+    home: Path,
+    point: Point,
+    *,
+    command: bool = True,
+    question: str = BUILT,
+    later: float = 0.0,
+    **facts: bool,
 ) -> AsyncIterator[After]:
     """Use a command, die at the point, and come back, perhaps later. What should have been deferred by then was not."""
-    async with scene(command=True, **facts)() as opened:
+    async with scene(command=command, **facts)() as opened:
         assert isinstance(opened, DiscordScene)
         discord, life = opened.street.discord, opened.life(home)
         async with nurse.child(replace(life, point=point), opened.heard) as doomed:
@@ -67,6 +74,8 @@ async def killed(
             asks = await opened.ask(question)
             assert await doomed.end() == -signal.SIGKILL, f"it never came {point}"
         discord.ack_seconds = 0.0
+        for one in discord.world.ours() if later else ():
+            one.nonce = None  # it is remembered for a few minutes
         discord.token_seconds = discord.token_seconds if not later else 0.0
         now: dict[str, Any] = {"now": discord.clock.now() + later}
         async with nurse.child(replace(life, traits={**life.traits, **now}), opened.heard) as child:
@@ -125,3 +134,11 @@ async def test_no_message_of_a_long_private_answer_is_there_twice(nurse: Nursery
         assert after.row.outcome == Outcome.DELIVERED
         assert [after.answered.count(rule) for rule in RULES] == [1] * len(RULES)
         assert len(after.messages) > 1
+
+
+@pytest.mark.parametrize("point", [Point("post", "after"), Point("final edit", "before")], ids=str)
+async def test_what_was_posted_is_found_when_its_nonce_is_forgotten(nurse: Nursery, home: Path, point: Point) -> None:
+    """It is completed, and nothing stands there besides."""
+    async with killed(nurse, home, point, command=False, later=LATER) as after:
+        assert after.row.outcome == Outcome.DELIVERED
+        assert after.answered.count("[1] Skarholm lighthouse") == len(after.messages) == 1
