@@ -11,6 +11,8 @@ from docs.picturing.playing import PATIENCE, Scene, played_on
 from examples.scripted_model import QUESTION, SUPPORTED, UNKNOWN
 from tests.platforms.discord.seeing import words
 
+HALFWAY = ("checking", "claim_supported", "claim_unknown", "claim_checking")
+
 
 async def answer(stage: Stage) -> str:
     """Ana mentions the bot, and is answered in reply."""
@@ -23,7 +25,7 @@ async def checking(stage: Stage) -> str:
 
     def halfway() -> bool:
         said = "".join(words(one, stage.discord.world) for one in stage.ours())
-        return all(say(state, "en") in said for state in ("claim_supported", "claim_unknown", "claim_checking"))
+        return all(say(state, "en") in said for state in HALFWAY)
 
     await stage.discord.until(halfway, PATIENCE)
     return _channel(stage, asked)
