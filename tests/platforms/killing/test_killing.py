@@ -54,10 +54,10 @@ STEPS = {
     "slack, private": (Point("put", "after"), Point("turn_closed", "after"), *SHOWN),
     "slack over HTTP": (*TAKEN, *both("post")),
     "slack over HTTP, private": (Point("put", "after"), *both("post")),
-    "discord": (*TAKEN, Point("say", "after"), Point("turn_closed", "after"), *SHOWN, *both("edit", "final edit")),
+    "discord": (*TAKEN, Point("turn_closed", "after"), *SHOWN, *both("edit")),
     # Nor does Discord; one that is not deferred in time is another matter.
     "discord, command": (Point("defer", "after"), *both("edit")),
-    "discord, private": (Point("turn_closed", "after"), *both("edit", "final edit", "note posted", "finish")),
+    "discord, private": (*both("edit", "final edit"), Point("finish", "before")),
 }
 CASES = [(kind, point) for kind, points in STEPS.items() for point in points]
 
@@ -213,8 +213,8 @@ BETWEEN = (Point("final post", "after"), Point("note posted", "after", 2), Point
 BOOKS = [
     *(("slack, long", point) for point in (*BETWEEN, *both("final edit", "chat.stopStream"))),
     *(("slack, long updated", point) for point in BETWEEN),
-    *(("discord, long", point) for point in (*BETWEEN, Point("final edit", "after"))),
-    *(("discord, long command", point) for point in BETWEEN),
+    *(("discord, long", point) for point in BETWEEN),
+    ("discord, long command", Point("final post", "after")),
 ]
 
 
