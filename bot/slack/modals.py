@@ -75,7 +75,7 @@ def words_modal(heading: str, text: str, language: str) -> Json:
 
 def _modal(name: str, heading: str, blocks: list[Json], language: str, *, close: str = "slack_close") -> Json:
     shown = blocks or [{"type": "section", "text": {"type": "plain_text", "text": NOTHING}}]
-    title, close = label(heading or NOTHING, _TITLE), say(close, language)
+    title, close = label(heading.strip() or NOTHING, _TITLE), say(close, language)
     return {"type": "modal", "callback_id": name, "title": title, "close": label(close, _TITLE), "blocks": shown}
 
 

@@ -7,8 +7,9 @@ import bz2
 import codecs
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
 
@@ -59,7 +60,12 @@ def blocks(path: Path) -> Iterator[bytes]:
         if not start:
             raise DumpError(f"{path} is empty.", hint="Download it again.")
         unpacked = _unpacked(file, start)
-        yield from _utf8(unpacked if start.startswith(b"<") else _ahead(unpacked), path)
+        if start.startswith(b"<"):
+            yield from _utf8(unpacked, path)
+            return
+        # Left to the garbage collector, the thread would be joined wherever that happens to run, also in itself.
+        with closing(_ahead(unpacked)) as ahead:
+            yield from _utf8(ahead, path)
 
 
 def packed_with(path: Path) -> str:
@@ -124,7 +130,7 @@ def _streams(file: BinaryIO, unpacker: Callable[[], _Unpacker]) -> Iterator[byte
         raise DumpCutShort(f"the packed data ends too early, at byte {file.tell():,} of the file")
 
 
-def _ahead(items: Iterator[T]) -> Iterator[T]:
+def _ahead(items: Iterator[T]) -> Generator[T, None, None]:
     """The same, one item ahead, made in a thread of its own."""
     with ThreadPoolExecutor(1, thread_name_prefix="unpack") as pool:
         coming = pool.submit(next, items, None)

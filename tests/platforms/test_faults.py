@@ -173,7 +173,7 @@ async def test_a_model_that_is_down_is_said(bot: Bot) -> None:
     await bot.start(system="wikichat")
     asks = await bot.ask()
 
-    assert text(await bot.answered(asks)) == say("model_unavailable", "en")
+    assert text(await bot.answered(asks)) == f"{say('model_unavailable', 'en')} {say('again_later', 'en')}"
 
 
 @pytest.mark.parametrize("days", [-4_000, 4_000])

@@ -171,6 +171,8 @@ def test_our_values_become_plain_ones() -> None:
                     "verdict": "REFUTES",
                     "evidence": ["p1"],
                     "reasoning": "No.",
+                    "looked_at": [],
+                    "because": [],
                 }
             ],
         },
