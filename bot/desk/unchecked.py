@@ -1,4 +1,4 @@
-"""Of a message that states more than is checked at once: how much was left, for its reader must not take it for so; pure.
+"""Of a message that states more than is checked at once: how much was left, which its reader must know; pure.
 
 What is counted is what the record has, so that it is the same when an answer is shown again.
 """

@@ -15,9 +15,7 @@ _AWAY = "See whether this machine reaches discord.com, then try again."
 _INTENT = "Turn on Message Content Intent on the application's page, under Bot; or set message_content = false."
 _UNUSED = "Set [discord] message_content = true, or turn the intent off on the application's page, under Bot."
 _NO_SERVER = "Name your server's id in [discord] servers: right-click it with Developer Mode on, then Copy Server ID."
-_ENDPOINT = (
-    "Empty the Interactions Endpoint URL on the application's page: what people invoke goes there, not to us."
-)
+_ENDPOINT = "Empty the Interactions Endpoint URL on the application's page: what people invoke goes there, not to us."
 
 
 async def discord(scene: Scene) -> Sequence[Finding]:

@@ -9,7 +9,7 @@ from bot.doctoring.settings_checks import configured
 from bot.settings import SettingsError
 from bot.settings_reading import load
 
-TOKEN = "hush-hush-1"  # noqa: S105 - nobody's
+TOKEN = "hush-hush-1"
 
 
 def test_discord_is_configured_once_there_is_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
