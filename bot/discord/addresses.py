@@ -4,12 +4,15 @@ discord.py keeps its addresses in class attributes, which is to say for the whol
 told, by an HTTP client of its own.
 """
 
+import asyncio
 import copy
 from typing import Any
 
 import discord
 from discord.gateway import DiscordWebSocket
 from discord.http import HTTPClient, Route
+
+from bot.discord.heartbeats import end_heartbeats
 
 
 def readdressed(route: Route, api_url: str) -> Route:
@@ -44,6 +47,17 @@ class AddressedShards(discord.AutoShardedClient):
     def __init__(self, *, api_url: str = "", gateway_url: str = "", **options: Any) -> None:
         self._addresses = api_url, gateway_url
         super().__init__(**options)
+
+    async def close(self) -> None:
+        """Close all connections, and end their heartbeats. Who is cancelled meanwhile does not keep it from closing.
+
+        While a session begins it may have to be called once more, when that has ended.
+        """
+        await asyncio.shield(self._close_all())
+
+    async def _close_all(self) -> None:
+        await super().close()
+        await end_heartbeats(lambda socket: getattr(socket, "_connection", None) is self._connection)
 
     def _get_state(self, **options: Any) -> Any:
         # discord.py's own shards override this too: it is called once `http` is there, and before it is used.

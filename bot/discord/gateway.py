@@ -90,6 +90,9 @@ class Gateway:
             if self._client:
                 await self._client.ended()
             await asyncio.wait({living}, timeout=_LEAVING_SECONDS)
+        if self._client:
+            # What began meanwhile has a heartbeat, which the first closing did not see.
+            await self._client.ended()
 
     async def _live(self) -> None:
         """Connect, and begin anew wherever that ends."""

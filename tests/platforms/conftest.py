@@ -1,6 +1,8 @@
 """A home with the pages of `world` in it, indexed once."""
 
 import asyncio
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,3 +16,10 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("filled") / "home"
     asyncio.run(fill(home))
     return home
+
+
+@pytest.fixture(autouse=True)
+def no_heartbeats() -> Iterator[None]:
+    """See that no test leaves a heartbeat of discord.py's behind: it would stumble in another test."""
+    yield
+    assert [one.name for one in threading.enumerate() if one.name.startswith("keep-alive-handler")] == []

@@ -66,6 +66,7 @@ async def connected(bot: Client, fake: FakeDiscord, *, token: str = BOT_TOKEN) -
             finally:
                 await bot.close()
                 await asyncio.wait({running})
+                await bot.close()
 
 
 async def code(call: Any) -> int:
