@@ -1,12 +1,15 @@
 """What `footnote doctor` looks at of Discord: whether it takes the token, which intents it gives, where we may be."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.discord.needs import ADMINISTRATOR, CONTENT_FLAGS, PERMISSIONS, invitation
 from bot.discord_settings import DiscordSettings
 from bot.doctoring.checks import Finding, Scene
 from bot.platform import CannotPost, PlatformError
+
+if TYPE_CHECKING:
+    from bot.discord.pacing import Pacing
 
 Json = Mapping[str, Any]
 
@@ -20,17 +23,22 @@ _ENDPOINT = "Empty the Interactions Endpoint URL on the application's page: what
 
 async def discord(scene: Scene) -> Sequence[Finding]:
     """Whether Discord takes the token, and whether the bot may do there all that is needed."""
-    settings = scene.settings.discord
-    if not settings.configured:
+    if not scene.settings.discord.configured:
         return ()
+    from bot.discord.pacing import Pacing
+
+    return await examined(scene.settings.discord, Pacing())
+
+
+async def examined(settings: DiscordSettings, pacing: "Pacing") -> Sequence[Finding]:
+    """Look at Discord, at a pace."""
     import aiohttp
 
     from bot.discord.calling import Calling
-    from bot.discord.pacing import Pacing
     from bot.discord.routes import APPLICATION, ME
 
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        call = Calling(session, settings.token.get_secret_value(), settings.api_url, Pacing())
+        call = Calling(session, settings.token.get_secret_value(), settings.api_url, pacing)
         try:
             application, user = await call(APPLICATION), await call(ME)
             servers = [found for guild in settings.servers for found in await _server(call, guild, str(user["id"]))]

@@ -1,13 +1,23 @@
 """What `footnote doctor` finds at the fake Discord."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.discord.examining import discord as check
-from bot.doctoring.checks import Scene, findings
+from bot.discord.examining import examined
+from bot.discord.pacing import Pacing
+from bot.doctoring.checks import Finding, Scene, findings
 from bot.settings import Settings
 from tests.platforms.discord.server import serve
 from tests.platforms.discord.world import BOT_TOKEN, GUILD, SECRETS
+
+
+async def at_once(seconds: float) -> None:
+    """Wait for nothing."""
+
+
+async def check(scene: Scene) -> Sequence[Finding]:
+    return await examined(scene.settings.discord, Pacing(sleep=at_once))
 
 
 async def found(discord: Any, **changes: Any) -> list[tuple[str, str]]:
