@@ -1,5 +1,6 @@
 """A bot on a street, and what tests ask of it there."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.app import App
+from bot.desk.types import State
 from storage.types import EntryKind, QueuedQuestion
 from tests.platforms.contract import Read, Street
 from tests.platforms.systems import Gated
@@ -62,7 +64,16 @@ class Bot:
         """Wait until the desk is done with a question, and return what the queue has of it."""
         # Questions of one conversation are answered one after another: when this is done, so is that before it.
         await self.answered(await self.ask(RISES, thread=message))
-        return await self.row(message)
+        return await self.done(message)
+
+    async def done(self, message: str, outcome: str = "") -> QueuedQuestion:
+        """Wait until a question is done with, perhaps in a certain way, and return what the queue has of it."""
+        async with asyncio.timeout(20):
+            while True:
+                row = await self.row(message)
+                if row.state == State.DONE and outcome in {"", row.outcome}:
+                    return row
+                await asyncio.sleep(0.005)
 
     def id(self, channel: int = 0) -> str:
         """Return a channel as settings name it."""

@@ -163,7 +163,7 @@ class FakeServer:
         """Return the arguments of every call of a name."""
         return [facts for called, facts in self.received if called == name]
 
-    async def until(self, holds: Callable[["FakeServer"], object], seconds: float = 4) -> None:
+    async def until(self, holds: Callable[["FakeServer"], object], seconds: float = 20) -> None:
         """Wait until something holds of the server."""
         try:
             async with asyncio.timeout(seconds):

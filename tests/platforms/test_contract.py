@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.desk.types import Outcome, State
+from bot.desk.types import Outcome
 from bot.words import say
 from tests.platforms.bots import Bot, finished, text
 from tests.platforms.contract import Street
@@ -157,9 +157,8 @@ async def test_a_deleted_question_leaves_nothing(bot: Bot, when: str) -> None:
     after = await bot.ask(RISES)
     await bot.answered(after)
 
-    row = await bot.row(asks)
-    assert bot.street.answer(asks) == ()
-    assert (row.state, row.outcome) == (State.DONE, Outcome.RETRACTED)
+    await bot.done(asks, Outcome.RETRACTED)
+    await bot.street.until(lambda: bot.street.answer(asks) == ())
 
 
 @pytest.mark.parametrize("when", ["running", "speaking"])
@@ -306,9 +305,8 @@ async def test_an_archived_channel_keeps_nobody_else_from_an_answer(bot: Bot) ->
     await bot.answered(elsewhere)
     await bot.stop()
     await bot.start()
-    row = await bot.row(asks)
+    row = await bot.done(asks, Outcome.UNDELIVERABLE)
 
-    assert (row.state, row.outcome) == (State.DONE, Outcome.UNDELIVERABLE)
     assert await bot.outcomes(row) == [Outcome.UNDELIVERABLE]
 
 

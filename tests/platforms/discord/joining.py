@@ -15,7 +15,7 @@ from bot.discord.calling import Calling
 from bot.discord.composing import composed
 from bot.discord.pacing import Pacing
 from bot.discord_settings import DiscordSettings
-from bot.platform import Platform
+from bot.platform import CannotPost, Platform
 from tests.platforms.desks import HASTY
 from tests.platforms.discord.server import FakeDiscord
 from tests.platforms.discord.world import BOT_TOKEN, GUILD
@@ -82,7 +82,14 @@ async def put_together(
         platforms["discord"] = at_desk(platform)
         await stack.enter_async_context(desk.running())
         await stack.enter_async_context(platform.connected())
-        async with asyncio.timeout(4):
-            while platform.ready:  # noqa: ASYNC110 - the bot tells nobody
-                await asyncio.sleep(0.005)
+        await _ready(platform)
         yield platform
+
+
+async def _ready(platform: Platform) -> None:
+    """Wait until events arrive. Raises `CannotPost` where Discord refuses us for good."""
+    async with asyncio.timeout(20):
+        while why := platform.ready:
+            if why.startswith("Discord "):
+                raise CannotPost(why)
+            await asyncio.sleep(0.005)

@@ -87,7 +87,7 @@ class Talk:
     async def outcome(self, ticket: int, outcome: str = "") -> QueuedQuestion:
         """Wait until a question is done with, perhaps in a certain way, and return what the queue has of it."""
         assert self.app
-        async with asyncio.timeout(4):
+        async with asyncio.timeout(20):
             while True:
                 row = await self.app.queue.get(ticket)
                 if row and row.state == "done" and outcome in {"", row.outcome}:

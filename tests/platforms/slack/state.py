@@ -97,7 +97,7 @@ class FakeSlack:
         """Every address that a client would ever have linked to for the bot, once for each message."""
         return [link for _, link in dict.fromkeys((one.where, link) for one in self.texts for link in one.links)]
 
-    async def until(self, holds: Callable[[], object], seconds: float = 4) -> None:
+    async def until(self, holds: Callable[[], object], seconds: float = 20) -> None:
         """Wait until something holds, looked at again after everything that happens here."""
         try:
             async with asyncio.timeout(seconds):
