@@ -12,14 +12,17 @@ from bot.configuring import Configuring
 from bot.desk.acting import Acting
 from bot.desk.desk import Desk
 from bot.platform import Platform
+from bot.slack import gaps
 from bot.slack.acting import Pressing
 from bot.slack.answering import Answering
 from bot.slack.calling import Calling
 from bot.slack.catching_up import CatchingUp
+from bot.slack.gaps import Gaps
 from bot.slack.happening import Us
 from bot.slack.listening import Listening, bolt
 from bot.slack.places import Places
 from bot.slack.platform import SlackPlatform
+from bot.slack.refusals import NotLetIn
 from bot.slack.taking import Taking
 from bot.slack.transport import CatchUp, HttpLine, Line, SocketLine
 from bot.slack.watching import Hearing
@@ -47,7 +50,7 @@ async def composed(
     us, tasks = await _us(call), Tasks()
     places = Places(call, us)
     taking = Taking(app, desk, us, places, tasks)
-    catching = CatchingUp(app.queue, desk, call, us, taking)
+    catching = CatchingUp(app.queue, desk, call, us, taking, Gaps(settings.home / gaps.NAME))
     since = await catching.since()
     pressing = Pressing(desk, Acting(app, platforms), call, places, settings.zone)
     answering = Answering(call, places, Configuring(app, lambda by: _named(by) in settings.slack.admins))
@@ -68,7 +71,10 @@ def _named(by: Asker) -> str:
 
 
 async def _us(call: Calling) -> Us:
-    who = await call("auth.test")
+    try:
+        who = await call("auth.test")
+    except NotLetIn as error:
+        raise error.for_good() from error
     names = ("team_id", "user_id", "bot_id", "enterprise_id")
     team, user, bot_id, enterprise = (str(who.get(name) or "") for name in names)
     return Us(team, user, bot_id, enterprise)

@@ -2,6 +2,7 @@
 
 PlatformError
 ├── PlatformUnavailable      without `seconds` nobody knows whether it was done; with them it was not
+│   └── NotLetIn             our token is not valid: what is under way rests until there is one that is
 ├── CannotPost
 │   └── CannotEdit           a post may stay or go, but not change
 ├── PostGone
@@ -23,6 +24,9 @@ _AWAY = frozenset({"internal_error", "fatal_error", "service_unavailable", "requ
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 _STREAM_OVER = frozenset({"message_not_in_streaming_state", "stopped_by_user"})
 _FIXED = frozenset({"edit_window_closed", "cant_update_message"})
+_NOT_LET_IN = frozenset({"account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked"})
+_LOCKED_OUT_SECONDS = 60.0
+"""How long to wait before a token is tried again that was refused."""
 STREAMING = "streaming_state_conflict"
 _HINTS: Mapping[str, str] = MappingProxyType(
     {
@@ -37,6 +41,16 @@ _HINTS: Mapping[str, str] = MappingProxyType(
         "token_expired": "The bot token has expired: turn token rotation off, and install the app again.",
     }
 )
+
+
+class NotLetIn(PlatformUnavailable):
+    """Slack does not take our token. Nothing was done, and nothing can be until the app is installed again."""
+
+    kind = "not_let_in"
+
+    def for_good(self) -> CannotPost:
+        """Return the same for whoever only begins: nothing is under way yet that could rest."""
+        return CannotPost(str(self), hint=self.hint)
 
 
 class CannotEdit(CannotPost):
@@ -68,13 +82,19 @@ def refusal(method: str, code: str, status: int, retry_after: str = "") -> Platf
         return PlatformUnavailable(f"Slack asks to wait before {method}.", seconds=_seconds(retry_after))
     if status >= _BROKEN or code in _AWAY or not code:
         return PlatformUnavailable(line)
+    return _about_us(code, line) or _about_the_message(code, line) or CannotPost(line, hint=_HINTS.get(code, ""))
+
+
+def _about_us(code: str, line: str) -> PlatformError | None:
+    return NotLetIn(line, hint=_HINTS[code], seconds=_LOCKED_OUT_SECONDS) if code in _NOT_LET_IN else None
+
+
+def _about_the_message(code: str, line: str) -> PlatformError | None:
     if code in _GONE:
         return PostGone(line)
     if code in _STREAM_OVER or code == STREAMING:
         return NotStreaming(line, still=code == STREAMING)
-    if code in _FIXED:
-        return CannotEdit(line)
-    return CannotPost(line, hint=_HINTS.get(code, ""))
+    return CannotEdit(line) if code in _FIXED else None
 
 
 def _seconds(retry_after: str) -> float:

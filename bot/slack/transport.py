@@ -22,6 +22,7 @@ from starlette.routing import BaseRoute, Route
 
 from bot.platform import PlatformUnavailable
 from bot.slack.calling import Calling
+from bot.slack.refusals import NotLetIn
 from bot.slack.signing import is_slacks
 from bot.slack.watching import Hearing, watched
 from bot.tasks import Tasks
@@ -169,6 +170,8 @@ class SocketLine:
     async def _address(self) -> str | None:
         try:
             return str((await self._call("apps.connections.open", app_token=self._token))["url"])
+        except NotLetIn as error:
+            raise error.for_good() from error
         except PlatformUnavailable as error:
             log.warning("Slack cannot be reached yet", extra={"cause": str(error)})
             return None

@@ -4,10 +4,12 @@ import logging
 
 import pytest
 
+from bot.desk.types import Posted
 from bot.platform import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.slack.calling import Calling, web_client
 from bot.slack.pacing import Pacing
-from bot.slack.refusals import NotStreaming, refusal
+from bot.slack.refusals import NotLetIn, NotStreaming, refusal
+from tests.bot.showing.moments import FINAL
 from tests.bot.slack.shop import Shop
 from tests.platforms.slack.faults import BROKEN, LIMITED, RESET, Fault, refused
 from tests.platforms.slack.world import BOT_TOKEN, SECRETS
@@ -85,6 +87,21 @@ async def test_what_never_left_may_be_tried_again(shop: Shop) -> None:
     with pytest.raises(PlatformUnavailable) as caught:
         await call.respond("http://127.0.0.1:1/hook/FAKEHOOKNEVERLOGGED", {"text": "One"})
     assert caught.value.seconds is not None
+
+
+@pytest.mark.parametrize("code", ["token_revoked", "account_inactive", "invalid_auth", "not_authed", "token_expired"])
+async def test_what_a_refused_token_keeps_from_being_posted_is_posted_with_a_new_one(shop: Shop, code: str) -> None:
+    """It is certain that nothing was posted, and it is no refusal for good."""
+    asked = await shop.asked()
+    shop.slack.faults["chat.postMessage"] = [refused(code)]
+    with pytest.raises(NotLetIn) as caught:
+        await shop.platform.show(asked, FINAL, Posted())
+    assert isinstance(caught.value, PlatformUnavailable)
+    assert caught.value.seconds is not None
+    assert caught.value.hint
+
+    await shop.shown(asked, FINAL)
+    shop.whole(asked, FINAL)
 
 
 async def test_no_secret_is_told(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
