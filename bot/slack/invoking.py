@@ -62,7 +62,8 @@ def invoked(body: Json, us: Us) -> Invoked | None:
 
 def _shortcut(body: Json, us: Us) -> Invoked:
     message = _within(body, "message")
-    root = message.get("thread_ts") or message.get("ts")
+    # Of a thread that nobody has begun yet, nothing would be shown that one person is to see.
+    root = message.get("thread_ts")
     return Invoked(
         "check",
         "shortcut",

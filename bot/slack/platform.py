@@ -190,12 +190,12 @@ class SlackPlatform:
         """Post to one person: where they asked, as long as the address that came with it lives."""
         if question.handle:
             try:
-                await self._call.respond(question.handle, posting.response(question.place, message))
+                await self._call.respond(question.handle, posting.response(question, message))
             except CannotPost:
                 pass
             else:
                 return
-        await self._call("chat.postEphemeral", **posting.private(question.place, question.asker.user, message))
+        await self._call("chat.postEphemeral", **posting.private(question, message))
 
     async def _post(self, question: Question, message: Message, page: int, *, patience: float = PATIENCE) -> str:
         facts = posting.post(question.place, message, mark(ANSWER, question.key, page))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from bot.desk.types import Place
+from bot.desk.types import Place, Question
 from bot.slack.rendering import Message
 
 Json = dict[str, Any]
@@ -33,20 +33,27 @@ def edit(place: Place, ts: str, message: Message, metadata: Json) -> Json:
     return {"channel": place.channel, "ts": ts, **_shown(message), "metadata": metadata}
 
 
-def private(place: Place, user: str, message: Message) -> Json:
-    """Return the arguments of a post that one person sees."""
-    return {**_thread(place), "user": user, **_shown(message)}
+def private(question: Question, message: Message) -> Json:
+    """Return the arguments of a post that its asker sees."""
+    where = {"channel": question.place.channel, **_replies(question)}
+    return {**where, "user": question.asker.user, **_shown(message)}
 
 
-def response(place: Place, message: Message) -> Json:
-    """Return what is sent to the address that came with a command or an action: one person sees it."""
-    where = {"thread_ts": place.thread} if place.thread else {}
+def response(question: Question, message: Message) -> Json:
+    """Return what is sent to the address that came with a command or an action: its asker sees it."""
+    where = _replies(question)
     unfurl = {"unfurl_links": False, "unfurl_media": False}
     return {"response_type": "ephemeral", "replace_original": False, **where, **_shown(message), **unfurl}
 
 
 def _thread(place: Place) -> Json:
     return {"channel": place.channel, **({"thread_ts": place.thread} if place.thread else {})}
+
+
+def _replies(question: Question) -> Json:
+    """Return where among replies one person sees a post: what asks may have none, and then it would not be shown."""
+    thread = question.place.thread
+    return {"thread_ts": thread} if thread and thread != question.message else {}
 
 
 def _shown(message: Message) -> Json:

@@ -55,11 +55,13 @@ def test_a_command_asks_for_its_asker_alone():
 
 
 def test_the_shortcut_checks_what_its_message_says_in_that_thread():
-    """For whoever chose it."""
+    """For whoever chose it; of a message without replies in the channel, where they see it."""
     asked = question(SHORTCUT)
+    alone = question({**SHORTCUT, "message": {"ts": "17.1", "text": "The pier is &gt; 3 m."}})
 
     assert (asked.task, asked.text, asked.only_asker) == ("check", "The pier is > 3 m.", True)
     assert (asked.place.channel, asked.place.thread) == ("C1", "16.1")
+    assert (alone.place.channel, alone.place.thread) == ("C1", "")
 
 
 @pytest.mark.parametrize(

@@ -290,6 +290,23 @@ async def test_what_only_the_asker_sees_is_posted_once_and_whole(shop: Shop, *, 
     await shop.platform.remove(asked, posted)
 
 
+@pytest.mark.parametrize("handle", [True, False])
+@pytest.mark.parametrize("within", [True, False])
+async def test_what_only_the_asker_sees_is_shown_in_a_thread_only_where_there_is_one(
+    shop: Shop, *, handle: bool, within: bool
+) -> None:
+    """Slack shows nothing of the sort in a thread that nobody has begun."""
+    form = (await shop.slack.acts.command("/ask", "When?")).payload
+    root = await shop.slack.acts.say("Good morning!", user="U2") if within else ""
+    asked = await shop.asked(thread=root)
+    await shop.shown(replace(asked, only_asker=True, handle=form["response_url"] if handle else ""), FINAL)
+    (mine,) = shop.slack.world.ours()
+
+    assert mine.thread == root
+    assert not mine.unshown
+    assert "only you see this" in shop.slack.seen("C1", by="U1")
+
+
 @pytest.mark.parametrize("method", ["response_url", "chat.postEphemeral"])
 @pytest.mark.parametrize("cut", CUTS)
 async def test_what_only_the_asker_sees_is_never_repeated_in_doubt(shop: Shop, method: str, cut: str) -> None:
@@ -361,6 +378,14 @@ async def test_a_conversation_is_read_whole(shop: Shop) -> None:
     assert SENTENCES[0].text in whole[-1].text.replace("\u2060", "")
     assert await shop.platform.heard(asked, 2) == whole[-2:]
     assert await shop.platform.heard(asked, 0) == ()
+
+
+async def test_a_command_hears_nothing_of_its_channel(shop: Shop) -> None:
+    """It stands in no thread: what people say there is none of its conversation."""
+    asked = await shop.asked()
+    await shop.slack.acts.say("Lunch?", user="U2")
+
+    assert await shop.platform.heard(replace(asked, place=replace(asked.place, thread=""), message=""), 50) == ()
 
 
 async def test_a_post_is_marked_and_pings_nobody(shop: Shop) -> None:

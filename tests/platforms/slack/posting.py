@@ -69,6 +69,12 @@ def thread_of(world: World, channel: str, thread: Any) -> str:
     return root.ts
 
 
+def unbegun(world: World, channel: str, thread: str) -> bool:
+    """Return whether a thread has no reply yet: what is for one person alone is not shown in it then."""
+    replies = (one for one in world.messages.values() if one.channel == channel and one.thread == thread)
+    return bool(thread) and all(one.only for one in replies)
+
+
 def content(call: Call, *, most: int = limits.TEXT, weighed: bool = True) -> Content:
     """Return what a message is to say. Raises `Refusal`."""
     text, markdown = call.get("text") or "", call.get("markdown_text") or ""

@@ -10,7 +10,7 @@ from aiohttp import web
 from tests.platforms.slack import limits
 from tests.platforms.slack.api import failure
 from tests.platforms.slack.calls import Call, Received, Refusal, Refused, Token
-from tests.platforms.slack.posting import content, thread_of
+from tests.platforms.slack.posting import content, thread_of, unbegun
 from tests.platforms.slack.world import BOT, Message
 
 _KNOWN = {
@@ -108,5 +108,6 @@ def take(slack: Any, hook: Hook, body: dict[str, Any]) -> None:
     thread = thread_of(world, hook.channel, body.get("thread_ts") or (original.thread if original else ""))
     message = Message(world.ts(), hook.channel, BOT, said.text, thread, blocks=said.blocks or [])
     message.metadata, message.only = said.metadata, "" if everybody else hook.user
+    message.unshown = bool(message.only) and unbegun(world, hook.channel, thread)
     message.unfurls = everybody and (body.get("unfurl_links") is not False or body.get("unfurl_media") is not False)
     (slack.wrote if everybody else slack.showed)(world.add(message))

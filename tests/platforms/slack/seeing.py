@@ -50,6 +50,7 @@ def _replies(world: World, root: Message, by: str) -> list[Message]:
 
 def _here(world: World, channel: str, by: str) -> list[Message]:
     found = [one for (where, _), one in world.messages.items() if where == channel and one.only in {"", by}]
+    found = [one for one in found if not one.unshown]
     return sorted(found, key=lambda one: one.ts)
 
 

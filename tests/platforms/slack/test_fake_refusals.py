@@ -79,6 +79,18 @@ async def test_blocks_are_refused_with_where_and_why(slack: FakeSlack) -> None:
     ]
 
 
+async def test_what_one_person_is_to_see_in_a_thread_is_shown_once_the_thread_has_replies(slack: FakeSlack) -> None:
+    """Slack takes it all the same."""
+    web, root = client(slack), await slack.acts.say("Hello")
+    at = {"channel": "C1", "user": "U1", "thread_ts": root}
+    await web.chat_postEphemeral(text="Too early", **at)
+    await slack.acts.say("Hello to you", thread=root, user="U2")
+    await web.chat_postEphemeral(text="In time", **at)
+
+    assert "Too early" not in slack.seen("C1", by="U1")
+    assert "Footnote (only you see this): In time" in slack.seen("C1", by="U1")
+
+
 async def test_only_what_is_ours_and_there_is_changed(slack: FakeSlack) -> None:
     """Neither others' messages nor what one person saw, nor in archived channels."""
     web = client(slack)

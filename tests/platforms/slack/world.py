@@ -82,6 +82,8 @@ class Message:
     metadata: dict[str, Any] | None = None
     only: str = ""
     """Who alone sees it; empty for all."""
+    unshown: bool = False
+    """Whether nobody ever sees it: it is for one person alone, in a thread that nobody had begun."""
     edited: str = ""
     """When, as a ts, if readers are shown that it was."""
     edits: int = 0

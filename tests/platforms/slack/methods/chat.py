@@ -6,7 +6,7 @@ from typing import Any
 from tests.platforms.slack import limits
 from tests.platforms.slack.calls import Call, Refusal, method
 from tests.platforms.slack.events import message_json
-from tests.platforms.slack.posting import content, thread_of, visible, writable
+from tests.platforms.slack.posting import content, thread_of, unbegun, visible, writable
 from tests.platforms.slack.world import BOT, Message
 
 
@@ -32,7 +32,7 @@ def _whisper(slack: Any, call: Call) -> dict[str, Any]:
     thread = thread_of(world, channel.id, call.get("thread_ts"))
     said = content(call)
     message = Message(world.ts(), channel.id, BOT, said.text, thread, said.markdown, said.blocks or [])
-    message.only = call["user"]
+    message.only, message.unshown = call["user"], unbegun(world, channel.id, thread)
     slack.showed(world.add(message))
     return {"message_ts": message.ts}
 
