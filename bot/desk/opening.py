@@ -21,6 +21,7 @@ from bot.desk.types import Question
 from bot.desk.unchecked import unchecked
 from bot.platform import Platform
 from bot.showing import folding
+from bot.showing.offering import without_sharing
 from bot.showing.view import View
 from bot.turns import Answered, Asked, Failure
 from bot.words import say
@@ -97,6 +98,11 @@ class _Rules:
 
     async def ended(self, view: View, question: Question, answered: Answered) -> View:
         """Return what stays; of the nearest pages, those that can be read there now."""
+        final = await self._final(view, question, answered)
+        direct = question.asker.kind != "channel"
+        return replace(final, buttons=without_sharing(final.buttons)) if direct else final
+
+    async def _final(self, view: View, question: Question, answered: Answered) -> View:
         channel = await settings_of(self.app, question.place.channel_id)
         here = await readable_here(self.app, question.asker)
         nearest = tuple(hit for hit in answered.answer.nearest if hit.passage.corpus in here)

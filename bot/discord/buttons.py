@@ -20,8 +20,8 @@ _STYLES = MappingProxyType({Action.STOP: DANGER, Action.EVIDENCE: PRIMARY})
 
 
 def buttons(rows: Iterable[Iterable[Button]]) -> list[Json]:
-    """Return rows of buttons. Each stands there once."""
-    found = [list(row) for row in rows]
+    """Return rows of buttons. Each stands there once; none that would publish what its asker alone sees unasked."""
+    found = [[one for one in row if not _must_be_asked_first(one)] for row in rows]
     first = {_id(one): one for row in reversed(found) for one in reversed(row)}
     made = [[_button(one) for one in row if first[_id(one)] is one] for row in found]
     return [{"type": ROW, "components": row} for row in made if row]
@@ -49,6 +49,11 @@ def label(text: str, longest: int) -> str:
 def is_number(text: str) -> bool:
     """Return whether a text is a number as we write it."""
     return text.isascii() and text.isdigit()
+
+
+def _must_be_asked_first(one: Button) -> bool:
+    """Return whether pressing it needs a question first, which a component cannot put."""
+    return one.action is Action.ASK and one.sure is not None
 
 
 def _button(one: Button) -> Json:

@@ -1,5 +1,7 @@
 """Which buttons stand beneath what is shown, and what they are called; pure."""
 
+from collections.abc import Iterable
+
 from bot.showing.view import Action, Button, Sure
 from bot.words import say
 from pipeline.types import Status
@@ -29,11 +31,17 @@ def after_answer(ticket: int, language: str, status: Status, *, only_asker: bool
         actions.append(Action.ASK)
     if status is Status.ANSWERED:
         actions.append(Action.SHARE if only_asker else Action.RETRACT)
-    return tuple(_button(action, ticket, language) for action in actions)
+    return tuple(_button(action, ticket, language, alone=only_asker) for action in actions)
 
 
-def _button(action: Action, ticket: int, language: str) -> Button:
+def without_sharing(buttons: Iterable[Button]) -> tuple[Button, ...]:
+    """Return what can be pressed where there is nobody to share an answer with, as in a DM."""
+    return tuple(one for one in buttons if one.action is not Action.SHARE)
+
+
+def _button(action: Action, ticket: int, language: str, *, alone: bool = False) -> Button:
     label = _LABELS.get(action) or say(f"button_{action.value}", language)
-    if action is not Action.RETRACT:
-        return Button(action, label, ticket)
-    return Button(action, label, ticket, Sure(say("retract_sure", language), label, say("retract_not", language)))
+    if action is Action.RETRACT or (alone and action is Action.ASK):
+        name = action.value
+        return Button(action, label, ticket, Sure(say(f"{name}_sure", language), label, say(f"{name}_not", language)))
+    return Button(action, label, ticket)

@@ -123,6 +123,18 @@ async def test_of_a_long_comment_the_beginning_is_kept_and_that_is_said():
     assert record.acts("down")[0]["comment"] == "x" * LONGEST_COMMENT
 
 
+async def test_a_call_about_what_only_its_asker_sees_says_whose_it_is():
+    """Nobody finds that question there, so whoever is called knows whom to tell: they are mentioned last."""
+    record, stage, acting = house()
+    record.settings = settings(ask=("slack:T1/U1", "slack:T1/U9"))
+    ticket = record.add(PRIVATE)
+
+    await acting.ask_person(ticket, in_channel())
+
+    ((_, text, people),) = stage.called
+    assert (text, people) == (say("ask_call_for", "en", question=ASKED), ("U9", "U1"))
+
+
 async def test_the_people_of_the_channel_s_settings_are_called_once_and_nobody_else():
     """Where the question stands, with its words; it is on record before and after."""
     record, stage, acting = house()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bot.showing.blocks import blocks
 from bot.showing.folding import after, begun, checked, ended, stopped, waiting
+from bot.showing.offering import without_sharing
 from bot.showing.view import Action, ClaimCard, Judgement, ShownSentence, Source, Sure, View
 from bot.words import say
 from pipeline.types import (
@@ -152,6 +153,22 @@ def test_what_only_the_asker_sees_can_be_shared() -> None:
         Action.DOWN,
         Action.SHARE,
     ]
+
+
+def test_who_asks_a_person_about_what_only_they_see_is_asked_first() -> None:
+    """It tells others of the question; what all see does not need that."""
+    whole = [ended(begun(7, "de"), answered(), only_asker=alone, ask=True) for alone in (True, False)]
+    alone, open_to_all = [next(one for one in view.buttons if one.action is Action.ASK) for view in whole]
+
+    assert alone.sure == Sure(say("ask_sure", "de"), alone.label, say("ask_not", "de"))
+    assert open_to_all.sure is None
+
+
+def test_where_there_is_nobody_to_share_with_nothing_is_shared() -> None:
+    """As in a DM; the rest stays."""
+    view = ended(begun(7, "en"), answered(), only_asker=True)
+
+    assert [one.action for one in without_sharing(view.buttons)] == [Action.EVIDENCE, Action.UP, Action.DOWN]
 
 
 def test_an_abstention_shows_the_nearest_pages_it_was_given() -> None:
