@@ -145,10 +145,13 @@ class Desk:
         await self._take_back(row.ticket, by=_named(by), why="the answer was taken back")
         return True
 
-    async def joined(self, conversation: str) -> bool:
-        """Return whether the bot takes part in a conversation: it was asked there, or spoke. Raises `StorageError`."""
+    async def joined(self, conversation: str, user: str = "") -> bool:
+        """Return whether the bot takes part in a conversation: it was asked there, or spoke. Raises `StorageError`.
+
+        With a `user`, such as `slack:T1/U1`: whether it does so because of them.
+        """
         rows = await self._means.queue.conversation(conversation, limit=_JOINED)
-        return any(map(_took_part, rows))
+        return any(_took_part(row) for row in rows if user in {"", row.user})
 
     async def _ask_again(self, ticket: int, text: str) -> None:
         row = await self._means.queue.get(ticket)

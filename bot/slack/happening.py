@@ -6,7 +6,8 @@
 import re
 from dataclasses import dataclass
 
-_TO_SOMEBODY = re.compile(r"\s*<@([A-Z0-9]+)(?:\|[^<>]*)?>")
+_TO_SOMEBODY = re.compile(r"\s*<(?:@|!(?=subteam\^|here\b|channel\b|everyone\b))([^|<>]+)(?:\|[^<>]*)?>")
+"""Whom a message begins by mentioning: a person, a group, or all who are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,8 @@ class Written:
         """Return whether it mentions us."""
         return re.search(rf"<@{re.escape(us.user)}(\|[^<>]*)?>", self.raw) is not None
 
-    def to_another(self, us: Us) -> bool:
-        """Return whether it begins with the mention of somebody else, and so is to them."""
+    def to_others(self, us: Us) -> bool:
+        """Return whether it begins with the mention of somebody else or of many, and so is to them."""
         found = _TO_SOMEBODY.match(self.raw)
         return found is not None and found[1] != us.user
 

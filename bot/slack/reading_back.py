@@ -49,13 +49,16 @@ async def called(call: Calling, place: Place, key: str) -> Posted:
 
 
 async def heard(call: Calling, question: Question, us: str, most: int) -> tuple[Heard, ...]:
-    """Return the last messages before a question in its conversation, oldest first."""
+    """Return the last messages before a question in its thread, oldest first.
+
+    What has no thread is a conversation by itself, such as a command: what a channel's people say is none of its.
+    """
+    if not question.place.thread:
+        return ()
     before, found = float(_asked_at(question)), deque[Heard](maxlen=most)
     async for message in _messages(call, question.place):
         if _moment(message) < before and (one := _heard(message, us)).text:
             found.append(one)
-            if not question.place.thread and len(found) == most:  # a channel is read backwards
-                break
     return tuple(sorted(found, key=lambda one: float(one.message)))
 
 

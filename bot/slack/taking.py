@@ -52,19 +52,20 @@ class Taking:
     async def question(self, written: Written) -> Question | None:
         """Return the question that a message is; None where it is none to us.
 
-        Asked are we in a DM, by a mention, and in a thread that we take part in by whatever is not said to another.
-        Where a channel wants every question answered, what is written to all of it is one that nobody asked us.
+        Asked are we in a DM, by a mention, and in a thread that we take part in by who asked us there before, unless
+        it is said to others. What else is written in such a thread, and anything where a channel wants every question
+        answered, is one that nobody asked us.
 
         Raises:
             StorageError: Whether we take part in a thread cannot be looked up.
         """
         addressed = written.direct or written.mentions(self._us)
-        if not addressed and written.thread and (written.to_another(self._us) or not await self._joined(written)):
+        if not addressed and (written.to_others(self._us) or (written.thread and not await self._joined(written))):
             return None
         settings = await self._settings(f"slack:{written.team}/{written.channel}")
-        unasked = not addressed and not written.thread
-        if unasked and (settings.answer != "every" or written.edited):
+        if not addressed and not written.thread and (settings.answer != "every" or written.edited):
             return None
+        unasked = not addressed and (settings.answer == "every" or not await self._follows(written))
         asker = await self.places.asker(written.channel, written.user, direct=written.direct, shared=written.shared)
         found = reading.question(written, self._us, asker, only_asker=settings.ephemeral, unasked=unasked)
         return found if found.text else self._wordless(found, addressed=addressed)
@@ -74,7 +75,7 @@ class Taking:
         now = event.now
         async with self._line(now.channel):
             pass  # what is just being taken is known then
-        asked = now.direct or now.thread or now.mentions(self._us)
+        asked = now.direct or now.thread or now.mentions(self._us) or await self._asked(now.key)
         if asked and (text := reading.said(now.raw, self._us)):
             await self._tasks.soon(self._desk.edited(now.key, text))
 
@@ -99,6 +100,15 @@ class Taking:
 
     async def _joined(self, written: Written) -> bool:
         return await self._desk.joined(written.conversation)
+
+    async def _asked(self, key: str) -> bool:
+        """Return whether a message was one to us: an edit that takes our mention away does not make it none."""
+        row = await self._app.queue.by_key(key)
+        return row is not None and not row.body.get("unasked")
+
+    async def _follows(self, written: Written) -> bool:
+        """Return whether who wrote it asked us in that thread before: others may talk among themselves."""
+        return await self._desk.joined(written.conversation, f"slack:{written.team}/{written.user}")
 
     async def _settings(self, channel_id: str) -> ChannelSettings:
         """Return what holds in a channel; where admins' changes cannot be read, what the file says."""

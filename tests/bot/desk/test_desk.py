@@ -513,8 +513,11 @@ async def test_taking_part():
             await done(at.world, ticket)
         await at.desk.deleted(question(3).key)
         part = [await at.desk.joined(question(number).conversation) for number in (1, 2, 3, 4)]
+        first, user = question(1).conversation, at.world.rows[1].user
+        because = [await at.desk.joined(first, one) for one in (user, "slack:T1/U77")]
 
     assert part == [True, False, False, False]
+    assert because == [True, False]
 
 
 def test_the_queue_of_the_tests_is_like_the_real_one():

@@ -135,9 +135,11 @@ def test_a_dm_is_told_by_its_kind_and_a_group_of_several_is_a_channel():
 
 def test_who_is_spoken_to_first_is_whom_a_reply_is_to():
     """In a thread, what is to somebody else is not for the bot."""
-    assert meant(text=" <@U2> what do you think?").to_another(US)
-    assert not meant(text="<@U0BOT> and <@U2>?").to_another(US)
-    assert not meant(text="what does <@U2> think?").to_another(US)
+    for others in ("<@U2>", "<@U2|ben>", "<!subteam^S1|@ops>", "<!subteam^S1>", "<!here>", "<!channel|@channel>"):
+        assert meant(text=f" {others} what do you think?").to_others(US)
+    assert not meant(text="<@U0BOT> and <@U2>?").to_others(US)
+    assert not meant(text="what does <@U2> think?").to_others(US)
+    assert not meant(text="<!date^1|now> or <#C2|later>?").to_others(US)
 
 
 def test_that_other_organisations_are_there_comes_with_the_event():

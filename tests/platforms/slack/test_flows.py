@@ -58,19 +58,23 @@ async def test_who_mentions_the_bot_and_says_nothing_is_greeted(talk: Talk) -> N
 
 
 async def test_a_follow_up_in_a_thread_of_the_bots_needs_no_mention(talk: Talk) -> None:
-    """What is to somebody else does, as does everything in threads that it has no part in."""
+    """What is to somebody else does, as does everything in threads that it has no part in; others may find silence."""
     await talk.start()
     asked = await talk.acts.mention(BUILT)
     await talk.until(ANSWERS[BUILT])
     await talk.acts.say(MADE, thread=asked, user="U2")
     await talk.until(ANSWERS[MADE])
     await talk.acts.say(f"<@U2> {RISES}", thread=asked)
+    await talk.acts.say(f"<!here> {RISES}", thread=asked)
+    aside = await talk.acts.say(NONSENSE, thread=asked, user="U2")
+    await talk.system.until_asked(3)
     foreign = await talk.acts.say("Lunch?")
     await talk.acts.say(RISES, thread=foreign, user="U2")
     await talk.acts.say(RISES)
     await talk.settled()
 
-    assert talk.system.asked == [BUILT, MADE]
+    assert talk.system.asked == [BUILT, MADE, NONSENSE]
+    assert talk.acts.answers(aside) == []
     await talk.acts.mention(RISES, thread=foreign)
     assert "Ben: How high does the tide rise" in await talk.until(ANSWERS[RISES])
 
@@ -165,11 +169,14 @@ async def test_where_every_question_is_answered_the_bot_is_silent_when_it_has_no
     await talk.acts.edit(nothing, MADE)
     await talk.acts.say(RISES, user="U2", bot_id="B7")
     await talk.acts.say(MADE, channel="C2")
+    await talk.acts.say(f"<@U2> {RISES}")
+    below = await talk.acts.say(NONSENSE, thread=asked)
+    await talk.system.until_asked(3)
     await talk.settled()
 
-    assert talk.system.asked == [BUILT, NONSENSE]
+    assert talk.system.asked == [BUILT, NONSENSE, NONSENSE]
     assert talk.acts.answers(asked)
-    assert talk.acts.answers(nothing) == []
+    assert [talk.acts.answers(one) for one in (nothing, below)] == [[], []]
 
 
 async def test_a_channel_may_have_its_answers_shown_to_askers_alone(talk: Talk) -> None:
@@ -296,7 +303,9 @@ async def test_an_edited_question_is_answered_anew_in_the_same_message(talk: Tal
     asked = await talk.acts.mention(BUILT)
     await talk.until(ANSWERS[BUILT])
     (before,) = talk.acts.answers(asked)
-    await talk.acts.edit(asked, f"<@U0BOT> {MADE}")
+    await talk.acts.edit(asked, f"<@U0BOT> {RISES}")
+    await talk.until(ANSWERS[RISES])
+    await talk.acts.edit(asked, MADE)
     await talk.until(ANSWERS[MADE])
 
     (after,) = talk.acts.answers(asked)
