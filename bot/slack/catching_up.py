@@ -65,8 +65,8 @@ class CatchingUp:
         of what that had not come to. Raises `StorageError`.
         """
         last, unread = await self._queue.newest("slack"), await self._gaps.earliest()
-        known = [one for one in (last and last.taken_at.timestamp() - 1.0, unread) if one is not None]
-        return min(known, default=None)
+        taken = last.taken_at.timestamp() - 1.0 if last else None
+        return min((one for one in (taken, unread) if one is not None), default=None)
 
     async def run(self, since: float | None) -> None:
         """Take all that was missed since then; what we may not read is told in the log, and the rest goes on."""

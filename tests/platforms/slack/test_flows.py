@@ -10,7 +10,7 @@ import pytest
 
 from bot.words import say
 from storage.types import EntryKind
-from tests.platforms.slack.faults import Fault
+from tests.platforms.slack.faults import Fault, refused
 from tests.platforms.slack.talking import Talk, talking
 from tests.platforms.world import ANSWERS, BUILT, MADE, RISES
 
@@ -426,6 +426,22 @@ async def test_when_the_workspace_lets_us_go_we_say_why_and_do_nothing_more(talk
     await talk.eventually(lambda: not talk.slack.sockets.links)
 
     assert platform.ready in {"The app was uninstalled from the workspace.", "The workspace revoked the bot token."}
+
+
+async def test_a_refused_token_destroys_no_question(talk: Talk) -> None:
+    """What is under way rests, and is answered at the next start with a token that is taken."""
+    await talk.start()
+    calls = ("chat.startStream", "chat.postMessage")
+    talk.slack.faults |= {call: [refused("token_revoked")] * 99 for call in calls}
+    asked = await talk.acts.mention(BUILT)
+    await talk.slack.until(lambda: talk.slack.calls("chat.postMessage"))
+    await talk.stop()
+    assert talk.acts.answers(asked) == []
+
+    talk.slack.faults.clear()
+    await talk.start()
+    await talk.until(ANSWERS[BUILT])
+    assert len(talk.acts.answers(asked)) == 1
 
 
 async def test_what_was_asked_while_nobody_listened_is_answered_at_the_next_start(talk: Talk) -> None:
