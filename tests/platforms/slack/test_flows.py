@@ -111,6 +111,18 @@ async def test_ask_is_answered_to_its_asker_until_they_share_it(talk: Talk) -> N
     assert say("share_already", "en") not in talk.sees(by="U2")
 
 
+async def test_in_a_dm_there_is_nobody_to_share_with(talk: Talk) -> None:
+    """So that is not offered there."""
+    await talk.start()
+    await talk.acts.dm(MADE)
+    await talk.until(ANSWERS[MADE], channel="DU1")
+    await talk.acts.command("/ask", BUILT, channel="DU1")
+
+    whole = await talk.until(ANSWERS[BUILT], channel="DU1")
+    assert say("button_evidence", "en") in whole
+    assert say("button_share", "en") not in whole
+
+
 async def test_a_command_without_words_says_how_it_is_used(talk: Talk) -> None:
     """In the language of whoever types it."""
     await talk.start()
