@@ -1,9 +1,7 @@
 """Ask a person: those whom the settings of the channel name are called to a question, once. Nobody else is, ever.
 
-Of a question that its asker alone sees, the call says whose it is, since nobody finds it there; they were asked first.
+Nor is the asker of a question that nobody else sees: they are asked before it is posted, and may answer beneath it.
 """
-
-from collections.abc import Sequence
 
 from bot.app import App
 from bot.desk import acts
@@ -34,8 +32,8 @@ async def ask_people(app: App, platform: Platform, seen: Seen) -> str:
         raise seen.denied("ask_already")
     await app.audit.append(acts.act(turn_id, "ask", seen.by, state=acts.BEGUN, people=people))
     try:
-        text = say("ask_call_for" if seen.alone else "ask_call", language, question=shortened(seen.question.text))
-        posted = await platform.call(place, text, _mentioned(seen, people))
+        text = say("ask_call", language, question=shortened(seen.question.text))
+        posted = await platform.call(place, text, tuple(map(_id, people)))
     except PlatformError as error:
         await app.audit.append(acts.act(turn_id, "ask", seen.by, state=acts.FAILED, reason=str(error)))
         raise seen.denied("ask_failed") from error
@@ -47,12 +45,6 @@ def shortened(text: str) -> str:
     """Return the beginning of a text on one line."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
-
-
-def _mentioned(seen: Seen, people: Sequence[str]) -> tuple[str, ...]:
-    """Return whom a call mentions: those who are asked, and last who asks where nobody could see that."""
-    called, asker = map(_id, people), seen.question.asker.user
-    return (*(one for one in called if one != asker), asker) if seen.alone else tuple(called)
 
 
 def _id(person: str) -> str:

@@ -148,10 +148,12 @@ class Desk:
     async def joined(self, conversation: str, user: str = "") -> bool:
         """Return whether the bot takes part in a conversation: it was asked there, or spoke. Raises `StorageError`.
 
-        With a `user`, such as `slack:T1/U1`: whether it does so because of them.
+        With a `user`, such as `slack:T1/U1`: whether it does so because they asked it.
         """
         rows = await self._means.queue.conversation(conversation, limit=_JOINED)
-        return any(_took_part(row) for row in rows if user in {"", row.user})
+        if user:
+            rows = tuple(row for row in rows if row.user == user and not row.body.get("unasked"))
+        return any(map(_took_part, rows))
 
     async def _ask_again(self, ticket: int, text: str) -> None:
         row = await self._means.queue.get(ticket)

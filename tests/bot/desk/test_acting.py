@@ -123,8 +123,8 @@ async def test_of_a_long_comment_the_beginning_is_kept_and_that_is_said():
     assert record.acts("down")[0]["comment"] == "x" * LONGEST_COMMENT
 
 
-async def test_a_call_about_what_only_its_asker_sees_says_whose_it_is():
-    """Nobody finds that question there, so whoever is called knows whom to tell: they are mentioned last."""
+async def test_a_call_about_what_only_its_asker_sees_mentions_whom_settings_name_alone():
+    """Whoever asked was asked first whether it may be posted, and finds it there."""
     record, stage, acting = house()
     record.settings = settings(ask=("slack:T1/U1", "slack:T1/U9"))
     ticket = record.add(PRIVATE)
@@ -132,7 +132,7 @@ async def test_a_call_about_what_only_its_asker_sees_says_whose_it_is():
     await acting.ask_person(ticket, in_channel())
 
     ((_, text, people),) = stage.called
-    assert (text, people) == (say("ask_call_for", "en", question=ASKED), ("U9", "U1"))
+    assert (text, people) == (say("ask_call", "en", question=ASKED), ("U1", "U9"))
 
 
 async def test_the_people_of_the_channel_s_settings_are_called_once_and_nobody_else():
