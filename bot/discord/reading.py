@@ -116,7 +116,8 @@ def name_of(user: Json) -> str:
 
 def _of_a_person(message: Json, author: Json, us: Us) -> bool:
     automatic = author.get("bot") or author.get("system") or message.get("webhook_id") or author.get("id") == us.user
-    return not automatic and message.get("type", 0) in _PEOPLES
+    kind = message.get("type", 0)
+    return not automatic and isinstance(kind, int) and kind in _PEOPLES
 
 
 def _message(data: Json, us: Us) -> Written | None:
