@@ -39,11 +39,6 @@ class Seen:
         """What they are told of what they may not see: the same as of a ticket that there is not."""
         return not_here(self.theirs)
 
-    @property
-    def alone(self) -> bool:
-        """Whether the asker alone is shown the answer."""
-        return only_asker(self.question, self.entries)
-
     def denied(self, occasion: str) -> Denied:
         """Return that what they want is not done, and why: they may see the answer, and so be told."""
         return Denied(say(occasion, self.language))
