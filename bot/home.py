@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bot.settings import SourceSettings
+    from bot.source_settings import SourceSettings
     from bot.turns import Answered, Asked
     from ingest.refreshing import Progress, RefreshReport
     from pipeline.types import Event

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from bot import answering, sources
 from bot.app import App
-from bot.settings import SourceSettings
+from bot.source_settings import SourceSettings
 from bot.turns import Answered, Asked
 from ingest.refreshing import Progress, RefreshReport, refresh
 from pipeline.types import Event

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.console import Fault, Mendable, fault_of
-from bot.settings import Settings, SourceSettings
+from bot.settings import Settings
+from bot.source_settings import SourceSettings
 from ingest.refreshing import Progress, RefreshReport
 from ingest.schedule import scheduled
 from storage.types import CorpusInfo

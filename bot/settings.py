@@ -3,21 +3,20 @@
 Each key does something; the starter file that `footnote init` writes explains each in a line.
 """
 
-from collections.abc import Mapping
 from datetime import UTC, tzinfo
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from bot.desk_settings import BudgetSettings, ChannelValues, DeskSettings, all_fit
 from bot.discord_settings import DiscordSettings
 from bot.model_settings import ModelValues
 from bot.serving_settings import HttpSettings, LogSettings, ScheduleSettings
 from bot.slack_settings import SlackSettings
-from bot.values import Values, web_address
+from bot.source_settings import OneSource
+from bot.values import FullPath, Values, web_address
 from pipeline.kit import Limits
 from pipeline.model import Budget
 
@@ -43,10 +42,6 @@ def _known_timezone(name: str) -> str:
     return name
 
 
-def _full_path(path: Path) -> Path:
-    return expanded(path).absolute()
-
-
 def _database_address(url: str) -> str:
     if url and not url.startswith("postgresql"):
         raise ValueError('must be empty (SQLite in home) or begin with "postgresql://"')
@@ -58,9 +53,6 @@ def _all_different(corpora: "tuple[CorpusSettings, ...]") -> "tuple[CorpusSettin
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"has two entries named {twice[0]!r}, and names must differ")
     return corpora
-
-
-FullPath = Annotated[Path, AfterValidator(_full_path)]
 
 
 class LimitSettings(BudgetSettings):
@@ -109,35 +101,13 @@ class ChromaSettings(Values):
     url: Annotated[str, AfterValidator(web_address)] = ""
 
 
-class FolderSettings(Values):
-    """A folder of documents that a corpus is read from."""
-
-    type: Literal["folder"]
-    path: FullPath
-    url_base: Annotated[str, AfterValidator(web_address)] = ""
-    include: tuple[str, ...] = ("**/*",)
-    exclude: tuple[str, ...] = ()
-
-
-class WikipediaSettings(Values):
-    """A dump of a Wikipedia, or of another wiki, that a corpus is read from."""
-
-    type: Literal["wikipedia"]
-    dump: FullPath
-
-
-SOURCES: Mapping[str, type[BaseModel]] = MappingProxyType({"folder": FolderSettings, "wikipedia": WikipediaSettings})
-"""Where a corpus may come from, by the `type` that says so."""
-SourceSettings = FolderSettings | WikipediaSettings
-
-
 class CorpusSettings(Values):
     """A named collection of documents, who may read it, and where it comes from."""
 
     name: Annotated[str, StringConstraints(pattern=f"^{CORPUS_NAME}$")]
     readers: tuple[Annotated[str, StringConstraints(pattern=f"^({READER})$")], ...] = ()
     """Empty means nobody but the terminal."""
-    source: Annotated[SourceSettings, Field(discriminator="type")] | None = None
+    source: OneSource | None = None
 
 
 class RankingSettings(Values):
@@ -180,14 +150,6 @@ class Settings(Values):
     def readers(self) -> dict[str, tuple[str, ...]]:
         """Who may read each corpus that is set, by its name."""
         return {corpus.name: corpus.readers for corpus in self.corpus}
-
-
-def expanded(path: Path) -> Path:
-    """Return a path with `~` expanded, where there is a user of that name."""
-    try:
-        return path.expanduser()
-    except RuntimeError:
-        return path
 
 
 def zone(name: str) -> tzinfo:

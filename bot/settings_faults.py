@@ -12,7 +12,8 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from bot.model_settings import PriceValues, StageValues
-from bot.settings import CORPUS_NAME_RULE, READER_RULE, SOURCES, Settings, SettingsError
+from bot.settings import CORPUS_NAME_RULE, READER_RULE, Settings, SettingsError
+from bot.source_settings import SOURCES
 
 PREFIX = "FOOTNOTE_"
 Key = tuple[str | int, ...]

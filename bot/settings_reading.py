@@ -15,8 +15,9 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from pydantic_settings import SettingsError as UnreadableVariable
 
 from bot import discord_settings, slack_settings
-from bot.settings import FILE_NAME, Settings, SettingsError, expanded
+from bot.settings import FILE_NAME, Settings, SettingsError
 from bot.settings_faults import PREFIX, Surroundings, plain_fault, unknown_key
+from bot.values import expanded
 
 NOT_SETTINGS = frozenset({"config", "debug", "data"})
 """Variables that the command line and the tests read, not the settings."""

@@ -1,6 +1,9 @@
 """What every table of the settings is made of: frozen values, strict about names, quiet about secrets."""
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
 
 class Values(BaseModel):
@@ -25,3 +28,18 @@ def _none_if_empty(value: object) -> object:
 
 EMPTY_IS_NONE = BeforeValidator(_none_if_empty)
 """TOML has no word for nothing: `""` says it."""
+
+
+def expanded(path: Path) -> Path:
+    """Return a path with `~` expanded, where there is a user of that name."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
+def _full_path(path: Path) -> Path:
+    return expanded(path).absolute()
+
+
+FullPath = Annotated[Path, AfterValidator(_full_path)]

@@ -18,7 +18,7 @@ from evaluation.ranking import ndcg, recall, reciprocal_rank
 from evaluation.sets.reading import read_set
 from evaluation.sets.types import Question, QuestionSet, Text
 from ingest.refreshing import refresh
-from ingest.types import Block, Found, Page, Section, Unreadable
+from ingest.types import Block, Found, Listing, Page, Section
 
 DEPTH = 50
 CORPUS = "set"
@@ -41,9 +41,12 @@ class SetSource:
         """Count them."""
         return len(self.texts)
 
-    def documents(self, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
+    def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
         """Hand out each text as a page of one section."""
-        del known
+        del known, since
+        return Listing(self._pages())
+
+    def _pages(self) -> Iterator[Found]:
         for text in self.texts:
             page = Page(text.title, (Section((), (Block(text.text),)),), language=self.language)
             yield Found(text.id, text.id, len(text.text), partial(_same, page))

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from ingest import cleaning
 from ingest.chunking import passages as cut
-from ingest.types import Found, Page, Source, Unreadable, UnreadableDocument
+from ingest.types import Found, Gone, Item, Page, Source, Unreadable, UnreadableDocument
 from storage.passages import PassageStore
 from storage.types import Document, DocumentChange, Passage
 from storage.workers import Worker
@@ -75,6 +75,8 @@ class Batch:
     read: tuple[tuple[Found, Page], ...]
     failures: tuple[tuple[str, str], ...]
     unchanged: tuple[str, ...]
+    gone: tuple[str, ...] = ()
+    """Documents that the source says it has no longer."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -157,15 +159,18 @@ def gone(known: Mapping[str, str], seen: Collection[str]) -> list[str]:
     return sorted(key for key in known if key not in seen and not key.startswith(hidden))
 
 
-def look(items: Iterator[Found | Unreadable], known: Mapping[str, str]) -> Batch | None:
+def look(items: Iterator[Item], known: Mapping[str, str]) -> Batch | None:
     """Read on in a source until there is a batch of changed documents; None at its end. Blocks."""
     read: list[tuple[Found, Page]] = []
     failures: list[tuple[str, str]] = []
     unchanged: list[str] = []
+    absent: list[str] = []
     words = 0
     for item in islice(items, BATCH_DOCUMENTS):
         if isinstance(item, Unreadable):
             failures.append((item.key, cleaning.text(item.reason)))
+        elif isinstance(item, Gone):
+            absent.append(item.key)
         elif known.get(item.key) == item.fingerprint:
             unchanged.append(item.key)
         else:
@@ -177,8 +182,8 @@ def look(items: Iterator[Found | Unreadable], known: Mapping[str, str]) -> Batch
                 words += sum(len(block.text) for section in read[-1][1].sections for block in section.blocks) // 6
         if words >= BATCH_PASSAGES * 100:
             break
-    batch = Batch(tuple(read), tuple(failures), tuple(unchanged))
-    return batch if batch.keys else None
+    batch = Batch(tuple(read), tuple(failures), tuple(unchanged), tuple(absent))
+    return batch if batch.keys or batch.gone else None
 
 
 def _page(found: Found) -> Page:
@@ -225,7 +230,7 @@ async def refresh(
     run = _Run(RefreshReport(corpus))
     with Worker("ingest-read") as reader:
         total = await reader.run(source.expected)
-        items = source.documents(known)
+        items = source.documents(known).items
         await manifest.describe(corpus, reference=source.reference)
         ahead = asyncio.create_task(reader.run(look, items, known))
         try:
@@ -234,6 +239,7 @@ async def refresh(
                 planned = await _planned(batch, corpus, store, reader)
                 ahead = asyncio.create_task(reader.run(look, items, known))
                 await _take_in(batch, planned, store, known, run)
+                await _remove([key for key in batch.gone if key in known], corpus, store, known, run)
                 progress(run.progress(total))
         finally:
             ahead.cancel()

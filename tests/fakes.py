@@ -1,12 +1,12 @@
 """Hand-written stand-ins, passed as arguments where tests want no model and no folder."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ingest.types import Block, Found, Page, Section, Unreadable, UnreadableDocument
+from ingest.types import Block, Found, Gone, Item, Listing, Page, Section, UnreadableDocument
 from storage.embedding import Vectors
 
 
@@ -61,12 +61,22 @@ class PageSource:
         """Count the pages."""
         return len(self.pages)
 
-    def documents(self, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
+    def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
         """List the pages in order of their keys."""
-        del known
-        for key in sorted(self.pages):
-            sections = self.pages[key]
-            yield Found(key, hashlib.sha256(repr(sections).encode()).hexdigest(), 1, lambda key=key: self._load(key))
+        del known, since
+        return Listing(self._found(key) for key in sorted(self.pages))
+
+    def one(self, address: str, known: Mapping[str, str]) -> Item | None:
+        """Return the page of this key."""
+        if address in self.pages:
+            return self._found(address)
+        return Gone(address) if address in known else None
+
+    def stop(self) -> None:
+        """Nothing here blocks."""
+
+    def _found(self, key: str) -> Found:
+        return Found(key, hashlib.sha256(repr(self.pages[key]).encode()).hexdigest(), 1, lambda: self._load(key))
 
     def _load(self, key: str) -> Page:
         self.loaded.append(key)

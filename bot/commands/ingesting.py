@@ -12,14 +12,8 @@ from bot import documents, tables
 from bot.commands.frame import AsJson, Frame, command, examples
 from bot.console import Fault, Mendable, fault_of
 from bot.progress import told_progress
-from bot.settings import (
-    CORPUS_NAME,
-    CORPUS_NAME_RULE,
-    FolderSettings,
-    SettingsError,
-    SourceSettings,
-    WikipediaSettings,
-)
+from bot.settings import CORPUS_NAME, CORPUS_NAME_RULE, SettingsError
+from bot.source_settings import FolderSettings, SourceSettings, WikipediaSettings
 from bot.tables import counted
 from bot.values import web_address
 

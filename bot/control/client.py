@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import httpx
 
 from bot.control import wire
-from bot.settings import SourceSettings
+from bot.source_settings import SourceSettings
 from bot.turns import Answered, Asked, Failure
 from bot.versions import VERSION
 from ingest.refreshing import Progress, RefreshReport

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from bot.settings import SourceSettings
+from bot.source_settings import SourceSettings
 from bot.turns import Answered, Asked, Failure
 from ingest.refreshing import Progress, RefreshReport
 from pipeline.types import ClaimChecked, Drafting, FoundPassages, Said, Searching

@@ -20,7 +20,7 @@ from evaluation.speed.watching import Run, watched
 from ingest.chunking import passages
 from ingest.sources.parallel import cores
 from ingest.sources.wikipedia_dump import WikipediaDump
-from ingest.types import Page, Unreadable
+from ingest.types import Found, Page
 from storage.lexical import LexicalIndex
 from storage.types import Document, Passage
 
@@ -85,7 +85,7 @@ def _rates(made: MadeDump, run: Run) -> dict[str, float]:
 
 
 def _text(dump: Path, scratch: Path, program: Path | None, facts: Sequence[Fact]) -> dict[str, Any]:
-    found = {item.key: item for item in WikipediaDump(dump).documents() if not isinstance(item, Unreadable)}
+    found = {item.key: item for item in WikipediaDump(dump).documents() if isinstance(item, Found)}
     pages = {key: item.load() for key, item in found.items()}
     cut = [passage for key, page in pages.items() for passage in passages("wikipedia", key, page)]
     bad = left_over(passage.text for passage in cut)

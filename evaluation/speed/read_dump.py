@@ -8,7 +8,7 @@ import sys
 import time
 
 from ingest.sources.wikipedia_dump import WikipediaDump
-from ingest.types import Unreadable
+from ingest.types import Found
 
 
 def main(dump: str, processes: str) -> None:
@@ -19,11 +19,11 @@ def main(dump: str, processes: str) -> None:
     surveyed = time.perf_counter()
     pages = blocks = unreadable = 0
     for item in source.documents():
-        if isinstance(item, Unreadable):
-            unreadable += 1
-        else:
+        if isinstance(item, Found):
             pages += 1
             blocks += sum(len(section.blocks) for section in item.load().sections)
+        else:
+            unreadable += 1
     seconds = {"first_way": surveyed - started, "all": time.perf_counter() - started}
     print(json.dumps({"pages": pages, "unreadable": unreadable, "blocks": blocks, "seconds": seconds}))
 

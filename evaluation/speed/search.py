@@ -25,7 +25,7 @@ import typer
 from evaluation.speed.lags import share, watched_loop
 from evaluation.speed.texts import salad
 from ingest.refreshing import refresh
-from ingest.types import Block, Found, Page, Section, Unreadable
+from ingest.types import Block, Found, Listing, Page, Section
 from storage.database import Database, open_database
 from storage.dense import DenseIndex
 from storage.embedding import Embedder, Vectors, open_embedder
@@ -76,9 +76,12 @@ class SaladSource:
         """Say how many."""
         return self.count
 
-    def documents(self, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
+    def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
         """Make them one by one."""
-        del known
+        del known, since
+        return Listing(self._pages())
+
+    def _pages(self) -> Iterator[Found]:
         texts = salad(Random(self.seed), WORDS)
         for number in range(self.count):
             page = Page(f"Page {number}", (Section((), (Block(next(texts)),)),))

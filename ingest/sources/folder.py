@@ -25,7 +25,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from ingest import converting, globbing
-from ingest.types import Found, Page, Unreadable, UnreadableDocument
+from ingest.types import Found, Gone, Item, Listing, Page, Unreadable, UnreadableDocument
 
 LARGEST = 200 * 1024 * 1024
 """Bytes. A file above it is listed as unreadable unless the folder is told otherwise."""
@@ -77,14 +77,24 @@ class Folder:
         self._excluded = globbing.matcher(exclude)
         self._largest = largest
 
-    def documents(self, known: Mapping[str, str] = MappingProxyType({})) -> Iterator[Found | Unreadable]:
+    def documents(self, known: Mapping[str, str] = MappingProxyType({}), since: str = "") -> Listing:
         """Every document there is now, by folder and name. Blocks. Raises `FolderError` at once.
 
         A folder within that cannot be listed is unreadable under its own key, which ends in a slash.
         """
-        del known  # nothing is read before it is asked for
+        del known, since  # nothing is read before it is asked for
         listed = self._listed()
-        return (entry if isinstance(entry, Unreadable) else self._document(entry) for entry in listed)
+        return Listing(entry if isinstance(entry, Unreadable) else self._document(entry) for entry in listed)
+
+    def one(self, address: str, known: Mapping[str, str]) -> Item | None:
+        """Return the file of this address or path within the folder. Blocks. Raises `FolderError`."""
+        for entry in self._listed():
+            if address in (entry.key, self._url(entry.key)):
+                return entry if isinstance(entry, Unreadable) else self._document(entry)
+        return next((Gone(key) for key in known if address in (key, self._url(key))), None)
+
+    def stop(self) -> None:
+        """Nothing here blocks for long."""
 
     def expected(self) -> int:
         """How many documents there are now; no file is opened for it. Blocks. Raises `FolderError`."""

@@ -14,14 +14,15 @@ from operator import methodcaller
 from pathlib import Path
 from types import MappingProxyType
 
-from ingest.sources.dump_file import DumpCutShort, blocks, packed_with
+from ingest import types
+from ingest.sources.dump_file import DumpCutShort, DumpError, blocks, packed_with
 from ingest.sources.dump_pages import Item, Pages, Range, ReadPage, stretches
 from ingest.sources.mediawiki_page import Head, Site, head
 from ingest.sources.mediawiki_xml import Export
 from ingest.sources.multistream import Stream, index_beside, streams
 from ingest.sources.parallel import cores, in_order
 from ingest.sources.redirects import Redirects
-from ingest.types import Found, Page, Unreadable, UnreadableDocument
+from ingest.types import Found, Listing, Page, Unreadable, UnreadableDocument
 from ingest.wikitext.reading import VERSION, sections
 
 _SMALL = 4 << 20
@@ -67,17 +68,29 @@ class WikipediaDump:
             self._surveyed = self._survey()
         return self._surveyed.articles
 
-    def documents(self, known: Mapping[str, str] = _NOTHING) -> Iterator[Found | Unreadable]:
+    def documents(self, known: Mapping[str, str] = _NOTHING, since: str = "") -> Listing:
         """Every article, in the order of the dump. Blocks. Raises `DumpError` at once.
 
         `known` are fingerprints by key: articles that have not changed are not parsed, and their `load` raises. Where
         the dump is damaged or ends early, what was read before is kept, a line says where, and all that is known and
         was not met is listed as known, as nobody can tell that it is gone.
         """
+        del since  # a dump holds every page
         self.expected()
         survey, self._surveyed = self._surveyed, None
         assert survey is not None  # noqa: S101 - expected() made it
-        return self._documents(survey, known)
+        return Listing(self._documents(survey, known))
+
+    def one(self, address: str, known: Mapping[str, str]) -> types.Item | None:
+        """Raise `DumpError`: nobody can tell where in a dump a page stands."""
+        del known
+        raise DumpError(
+            f"{address} cannot be read alone: its corpus comes from a dump, which is read as a whole.",
+            hint="Run `footnote ingest all` once a newer dump is there.",
+        )
+
+    def stop(self) -> None:
+        """Nothing here blocks for long."""
 
     def _documents(self, survey: _Survey, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
         with survey.redirects as redirects:

@@ -11,7 +11,8 @@ from typing import Any
 
 from bot.doors import Doors
 from bot.home import Home
-from bot.settings import Settings, SourceSettings
+from bot.settings import Settings
+from bot.source_settings import SourceSettings
 from bot.turns import Answered, Asked, Failure
 from ingest.refreshing import Progress, RefreshReport
 from pipeline.types import Answer, AnsweredSentence, Event, Searching, Status, Usage

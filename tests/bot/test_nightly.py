@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.nightly import Night, every_source, last_night, nights
-from bot.settings import Settings, SourceSettings
+from bot.settings import Settings
+from bot.source_settings import SourceSettings
 from ingest.refreshing import Progress, RefreshRefused, RefreshReport
 from storage.types import CorpusInfo
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from bot.commands.setting_up import write_starter
-from bot.settings import FolderSettings, Settings, SettingsError, WikipediaSettings, zone
+from bot.settings import Settings, SettingsError, zone
 from bot.settings_faults import known_keys, line_of
 from bot.settings_reading import load
+from bot.source_settings import FolderSettings, WikipediaSettings
 
 
 def _file(text: str, path: str = "footnote.toml") -> Path:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ingest.refreshing import RefreshRefused, gone, look, refresh
 from ingest.sources.folder import Folder
-from ingest.types import Block, Found, Page, Section
+from ingest.types import Block, Found, Listing, Page, Section
 from storage.errors import StorageError
 from tests.fakes import PageSource, WordEmbedder
 from tests.storage.stores import contents, opened
@@ -247,9 +247,9 @@ class Loads:
         """Count them."""
         return len(self.loads)
 
-    def documents(self, _known):
+    def documents(self, _known, _since=""):
         """List them in order."""
-        return iter([Found(key, key, 1, load) for key, load in self.loads.items()])
+        return Listing(iter([Found(key, key, 1, load) for key, load in self.loads.items()]))
 
 
 async def test_one_odd_document_does_not_stop_the_others(tmp_path):
@@ -278,7 +278,7 @@ async def test_one_odd_document_does_not_stop_the_others(tmp_path):
 def test_what_concerns_the_whole_process_is_not_taken_for_an_odd_document(error):
     """It ends the run."""
     with pytest.raises(error):
-        look(Loads({"a.md": failing(error())}).documents({}), {})
+        look(Loads({"a.md": failing(error())}).documents({}).items, {})
 
 
 async def test_what_no_store_takes_is_mended_before_it_is_stored(tmp_path):

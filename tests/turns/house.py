@@ -16,7 +16,7 @@ from bot.app import App
 from bot.settings import Settings
 from bot.turns import Answered, Asked
 from ingest.refreshing import refresh
-from ingest.types import Found, Source, Unreadable
+from ingest.types import Listing, Source
 from pipeline.supporting import Checker
 from pipeline.types import ClaimChecked, Event, Status, Turn
 from storage.embedding.lazy_states import LazyStates
@@ -41,8 +41,8 @@ class Picked:
     def expected(self) -> int | None:
         return len(self.keys)
 
-    def documents(self, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
-        return (one for one in self.source.documents(known) if one.key in self.keys)
+    def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
+        return Listing(one for one in self.source.documents(known, since) if one.key in self.keys)
 
 
 @dataclass(frozen=True)

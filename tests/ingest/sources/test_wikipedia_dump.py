@@ -94,7 +94,7 @@ def test_an_abandoned_reading_leaves_no_processes(tmp_path):
     """A refresh may fail halfway."""
     path = tmp_path / "dump.xml"
     path.write_bytes(dump(*(page(number, f"Page {number}", f"Text {number}. " * 400) for number in range(1, 1000))))
-    items = WikipediaDump(path, processes=2).documents()
+    items = WikipediaDump(path, processes=2).documents().items
     next(items)
     items.close()
 

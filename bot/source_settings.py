@@ -1,0 +1,35 @@
+"""Where a corpus can be read from, as typed and frozen values: one class a kind of source.
+
+A kind that is added here is known to the settings, their errors and the control socket; `bot.sources` opens it.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, Field
+
+from bot.values import FullPath, Values, web_address
+
+
+class FolderSettings(Values):
+    """A folder of documents."""
+
+    type: Literal["folder"]
+    path: FullPath
+    url_base: Annotated[str, AfterValidator(web_address)] = ""
+    include: tuple[str, ...] = ("**/*",)
+    exclude: tuple[str, ...] = ()
+
+
+class WikipediaSettings(Values):
+    """A dump of a Wikipedia, or of another wiki."""
+
+    type: Literal["wikipedia"]
+    dump: FullPath
+
+
+SourceSettings = FolderSettings | WikipediaSettings
+OneSource = Annotated[SourceSettings, Field(discriminator="type")]
+SOURCES: Mapping[str, type[BaseModel]] = MappingProxyType({"folder": FolderSettings, "wikipedia": WikipediaSettings})
+"""The kinds of source by the `type` that says so."""
