@@ -2,8 +2,8 @@
 
 Each call has a template in `prompts/` of three macros: `instruction()`, `turn()` and `reply()`, and worked examples as
 data beside it, of which `turn()` and `reply()` make the messages that stand before the turn itself. So an example
-cannot look otherwise than a turn, and all that comes before the turn is the same, byte for byte, on one day: servers
-find it in their caches. Nothing here calls a model; `asking.py` does.
+cannot look otherwise than a turn, and all that comes before the turn is the same, byte for byte, on every day: servers
+find it in their caches. Today's date is in the turn. Nothing here calls a model; `asking.py` does.
 """
 
 import json
@@ -25,6 +25,8 @@ from pipeline.notes import place
 from storage.types import Evidence
 
 FOLDER = Path(__file__).parent / "prompts"
+SHOWN_ON = date(2025, 3, 3)
+"""The day on which the worked examples are asked: each says so, as a turn says its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,32 +58,31 @@ def render(template: str, facts: Mapping[str, object], manner: Manner, now: date
     module = _module(template, manner, now.date(), fence="", **facts)
     fence = fencing.draw(random, str(_macro(module, "turn")))
     turn = str(_macro(_module(template, manner, now.date(), fence=fence, **facts), "turn")).strip()
-    before = prefix(template, manner, now.date())
+    before = prefix(template, manner)
     return Prompt((*before, Message("user", turn)), int(getattr(module, "reply_tokens", 1_024)))
 
 
 @lru_cache(maxsize=128)
-def prefix(template: str, manner: Manner, day: date) -> tuple[Message, ...]:
-    """Return what stands before the turn: the same for every turn of a day."""
-    module = _module(template, manner, day)
+def prefix(template: str, manner: Manner) -> tuple[Message, ...]:
+    """Return what stands before the turn: the same for every turn."""
+    module = _module(template, manner, SHOWN_ON)
     instruction = Message("system", str(_macro(module, "instruction")).strip())
     if manner.student or not manner.shown:
         return (instruction,)
     file = FOLDER / f"{getattr(module, 'examples', template)}.json"
-    worked = (
-        _worked(template, manner, day, one) for one in examples(file, day, getattr(module, "answered_by", "reply"))
-    )
+    found = examples(file, SHOWN_ON, getattr(module, "answered_by", "reply"))
+    worked = (_worked(template, manner, one) for one in found)
     return (instruction, *(message for pair in worked for message in pair))
 
 
-def _worked(template: str, manner: Manner, day: date, example: Example) -> tuple[Message, Message]:
-    module = _module(template, manner, day, fence=fencing.EXAMPLE, **example.facts, answer=example.reply)
+def _worked(template: str, manner: Manner, example: Example) -> tuple[Message, Message]:
+    module = _module(template, manner, SHOWN_ON, fence=fencing.EXAMPLE, **example.facts, answer=example.reply)
     reply = json.dumps(example.reply, ensure_ascii=False) if manner.structured else str(_macro(module, "reply")).strip()
     return Message("user", str(_macro(module, "turn")).strip()), Message("assistant", reply)
 
 
 def _module(template: str, manner: Manner, day: date, **facts: Any) -> TemplateModule:
-    known = {"structured": manner.structured, "student": manner.student, "today": spelled(day), "day": day}
+    known = {"structured": manner.structured, "student": manner.student, "today": spelled(day)}
     return _environment().get_template(f"{template}.j2").make_module({**known, **facts})
 
 

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +40,7 @@ class Cut:
 
 def stage_of(request: Request) -> str:
     """Return the template that a request is made of, by the first sentence of its instruction."""
-    day = datetime.now(UTC).date()
-    begins = {prefix(template, Manner(), day)[0].text.split(". ")[0]: template for template in _TEMPLATES}
+    begins = {prefix(template, Manner())[0].text.split(". ")[0]: template for template in _TEMPLATES}
     return begins[request.body["messages"][0]["content"].split(". ")[0]]
 
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -22,7 +22,7 @@ from pipeline.parsing.draft import DraftSplitter
 from pipeline.parsing.feedback import FEEDBACK
 from pipeline.parsing.query import QUERY
 from pipeline.parsing.verdict import verification
-from pipeline.prompting import FOLDER, Manner, prefix, render, spelled
+from pipeline.prompting import FOLDER, SHOWN_ON, Manner, prefix, render, spelled
 from pipeline.types import Conversation, Turn
 from tests.pipeline.world import NOW, hit
 
@@ -72,23 +72,23 @@ def test_every_template_renders_in_every_manner(template: str, manner: Manner) -
 
 @pytest.mark.parametrize("template", FACTS)
 @pytest.mark.parametrize("manner", MANNERS)
-def test_what_stands_before_the_turn_is_the_same_all_day(template: str, manner: Manner) -> None:
-    """Another turn, another hour, another seed: not a byte differs, so servers find it in their caches."""
+def test_what_stands_before_the_turn_is_always_the_same(template: str, manner: Manner) -> None:
+    """Another turn, another day, another seed: not a byte differs, so servers find it in their caches."""
     one = render(template, FACTS[template], manner, NOW, Random(1))
     other_talk = Conversation((Turn("user", "Something else?"),))
     facts = {name: other_talk if name == "talk" else value for name, value in FACTS[template].items()}
-    other = render(template, facts, manner, NOW + timedelta(hours=9), Random(2))
+    other = render(template, facts, manner, NOW + timedelta(days=400), Random(2))
 
     assert one.messages[:-1] == other.messages[:-1]
 
 
-def test_a_new_day_shows_in_it() -> None:
-    """Today's date is in the instruction, and the examples follow it."""
-    before, after = (prefix("query", Manner(), datetime(year, 3, 1, tzinfo=UTC).date()) for year in (2026, 2031))
-
-    assert "Today is Sunday, 1 March 2026." in before[0].text
-    assert "Bergen marathon 2025" in "".join(message.text for message in before)
-    assert "Bergen marathon 2030" in "".join(message.text for message in after)
+@pytest.mark.parametrize("template", FACTS)
+def test_a_turn_says_what_day_it_is(template: str) -> None:
+    """Its first line does; a worked example's says that of the example, whose dates follow it."""
+    assert turn(template).splitlines()[0] == "Today is Sunday, 1 March 2026."
+    worked = prefix(template, Manner())[1::2]
+    assert {one.text.splitlines()[0] for one in worked} <= {f"Today is {spelled(SHOWN_ON)}."}
+    assert "Bergen marathon 2024" in "".join(message.text for message in prefix("query", Manner()))
 
 
 @pytest.mark.parametrize("template", FACTS)
@@ -116,10 +116,9 @@ def _form(template: str, facts: Mapping[str, Any]) -> Form[Any]:
 @pytest.mark.parametrize("template", ["query", "summarise", "split", "verify", "feedback"])
 def test_examples_are_read_alike_in_both_formats(template: str) -> None:
     """What an example shows as text means what it shows as JSON: each is a worked example of template and parser."""
-    day = NOW.date()
-    in_text, in_json = (prefix(template, Manner(structured=structured), day)[2::2] for structured in (False, True))
+    in_text, in_json = (prefix(template, Manner(structured=structured))[2::2] for structured in (False, True))
     file, key = ("refine", "feedback") if template == "feedback" else (template, "reply")
-    facts = [one.facts for one in examples(FOLDER / f"{file}.json", day, key)]
+    facts = [one.facts for one in examples(FOLDER / f"{file}.json", SHOWN_ON, key)]
 
     for text, as_json, known in zip(in_text, in_json, facts, strict=True):
         form = _form(template, known)
@@ -130,7 +129,7 @@ def test_examples_are_read_alike_in_both_formats(template: str) -> None:
 @pytest.mark.parametrize("template", ["draft", "refine"])
 def test_examples_of_drafts_cite_notes(template: str) -> None:
     """Every sentence of theirs has the number of a note, or they say that nothing helps."""
-    for reply in prefix(template, Manner(), NOW.date())[2::2]:
+    for reply in prefix(template, Manner())[2::2]:
         splitter = DraftSplitter(9)
         sentences = splitter.feed(reply.text) + splitter.close()
         assert all(sentence.numbers for sentence in sentences)
@@ -140,7 +139,7 @@ def test_examples_of_drafts_cite_notes(template: str) -> None:
 @pytest.mark.parametrize("template", FACTS)
 def test_structured_replies_are_asked_for_in_json(template: str) -> None:
     """The instruction names the format of the manner and no other."""
-    text, structured = (prefix(template, Manner(structured=which), NOW.date())[0].text for which in (False, True))
+    text, structured = (prefix(template, Manner(structured=which))[0].text for which in (False, True))
 
     has_schema = template in {"query", "summarise", "split", "verify", "feedback"}
     assert ("JSON" in structured) == has_schema
@@ -152,7 +151,7 @@ def test_numbered_sentences_stand_under_their_source() -> None:
     fence = re.search(r"=== (\w{12}) begins ===", turn("verify"))
 
     assert fence
-    assert turn("verify").splitlines()[3:] == [
+    assert turn("verify").splitlines()[4:] == [
         f"=== {fence[1]} begins ===",
         "From: The bell › History (2026-03-01)",
         "1: The bell was cast in 1887.",

@@ -105,7 +105,7 @@ class GoldLLM:
         said = self.speak(kind, case, call)
         if isinstance(said, Exception):
             raise said
-        counts: dict[str, Any] = {"prompt_tokens": 1_000, "completion_tokens": 10, "cost": 0.002}
+        counts: dict[str, Any] = {"prompt_tokens": 1_200, "completion_tokens": 10, "cost": 0.002}
         return said if isinstance(said, ModelReply) else ModelReply(said, "scripted", **counts)
 
     async def _stop(self) -> None:
