@@ -126,5 +126,9 @@ class _Rules:
         return same and (named or (by.moderates and by.channel == place.channel))
 
     async def _earlier(self, platform: Platform, question: Question, row: QueuedQuestion) -> tuple[Turn, ...]:
-        """Return the conversation before a question; a claim is checked by itself."""
-        return () if question.task == "check" else await remembered(self.app, platform, question, row)
+        """Return the conversation before a question. A claim, and what nobody asked us, is taken by itself.
+
+        Among people "ok" would else be a question about whatever was answered last.
+        """
+        alone = question.task == "check" or question.unasked
+        return () if alone else await remembered(self.app, platform, question, row)

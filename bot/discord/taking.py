@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from weakref import WeakValueDictionary
 
 from bot.access import Asker
@@ -20,6 +21,7 @@ from bot.desk.types import Place, Question, Taken
 from bot.discord import reading
 from bot.discord.happening import Channel, Erased, Rewritten, Us, Written
 from bot.discord.places import Places
+from bot.overhearing import Meant, Remark, edit_counts, overheard
 from bot.platform import PlatformError
 from bot.tasks import Tasks
 from bot.words import say
@@ -66,9 +68,7 @@ class Taking:
     async def question(self, written: Written) -> Question | None:
         """Return the question that a message is; None where it is none to us.
 
-        Asked are we in a DM, by a mention, by a reply to us, and in a thread that we take part in by whatever is not
-        said to another. Where a channel wants every question answered, what is written to all of it, and what begins
-        a post of a forum, is one that nobody asked us.
+        `overhearing` says which those are. In a forum a post begins with its first message, which is to all of it.
 
         Raises:
             StorageError: What was asked there before cannot be looked up.
@@ -79,28 +79,34 @@ class Taking:
         if channel is None:
             return None
         roles = self.places.our_roles(written.guild)
-        addressed = reading.addresses(written, self._us, roles)
+        remark = self._remark(written, channel)
         place, conversation = await self._placed(written, channel)
         settings = await self._settings(place.channel_id)
-        unasked = not addressed and (not channel.is_thread or not await self._desk.joined(conversation))
-        if not addressed and not self._overheard(written, channel, settings, unasked=unasked):
+        joined = partial(self._joined, written, conversation)
+        whose = await overheard(remark, joined, every=settings.answer == "every")
+        if whose is Meant.THEIRS:
             return None
         if await self.places.denied(written.user, written.roles, direct=not written.guild):
             return None
         text = reading.said(written.raw, self._us, {**self.places.names, **written.names}, roles)
-        if not text and not (addressed and (written.raw.strip() or not written.guild)):
+        if not text and not (remark.addressed and (written.raw.strip() or not written.guild)):
             return None
         asker = await self.places.asker(channel, written.user, direct=not written.guild)
-        text, only = text or NO_WORDS, settings.ephemeral and bool(written.guild)
-        return _question(written, text, asker, place, conversation, only_asker=only, unasked=unasked)
+        only, unasked = settings.ephemeral and bool(written.guild), whose is Meant.ANYBODYS
+        return _question(written, text or NO_WORDS, asker, place, conversation, only_asker=only, unasked=unasked)
 
     async def rewritten(self, event: Rewritten) -> None:
         """Have an edited question answered anew. Raises `StorageError`."""
         now = event.now
         async with self._line(now.channel):
             pass  # what is just being taken is known then
+        row = await self._app.queue.by_key(now.key)
+        channel = await self._channel(now.channel, now.guild) if row else None
         names, roles = {**self.places.names, **now.names}, self.places.our_roles(now.guild)
-        if text := reading.said(now.raw, self._us, names, roles):
+        text = reading.said(now.raw, self._us, names, roles)
+        if not (row and channel and text):
+            return
+        if edit_counts(self._remark(now, channel), unasked=bool(row.body.get("unasked"))):
             await self._tasks.soon(self._desk.edited(now.key, text))
 
     async def erased(self, event: Erased) -> None:
@@ -156,12 +162,14 @@ class Taking:
             log.warning("it cannot be told what channel a message is in", extra={"cause": str(error)})
             return None
 
-    def _overheard(self, written: Written, channel: Channel, settings: ChannelSettings, *, unasked: bool) -> bool:
-        """Return whether a message that is not to us may be answered all the same."""
-        if reading.to_another(written, self._us):
-            return False
-        begins = not channel.is_thread or channel.id == written.id
-        return not unasked or (begins and settings.answer == "every" and not written.edited)
+    def _remark(self, written: Written, channel: Channel) -> Remark:
+        addressed = reading.addresses(written, self._us, self.places.our_roles(written.guild))
+        within = channel.is_thread and channel.id != written.id
+        return Remark(addressed, reading.to_another(written, self._us), within=within, edited=written.edited)
+
+    async def _joined(self, written: Written, conversation: str, by_author: bool) -> bool:  # noqa: FBT001 - see `Joined`
+        author = f"discord:{written.guild}/{written.user}" if by_author else ""
+        return await self._desk.joined(conversation, author)
 
     async def _placed(self, written: Written, channel: Channel) -> tuple[Place, str]:
         """Return where an answer goes, and the conversation that it belongs to."""

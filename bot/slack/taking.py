@@ -7,6 +7,7 @@ told, so that it need not come again; where nothing can be told, it raises, and 
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from weakref import WeakValueDictionary
 
 from bot.app import App
@@ -14,6 +15,7 @@ from bot.channel_settings import ChannelSettings, by_file
 from bot.desk.desk import Desk
 from bot.desk.reading_here import settings_of
 from bot.desk.types import Question, State, Taken
+from bot.overhearing import Meant, Remark, edit_counts, overheard
 from bot.slack import invoking, reading
 from bot.slack.happening import Erased, Halted, Rewritten, Us, Written
 from bot.slack.invoking import Invoked
@@ -52,31 +54,29 @@ class Taking:
     async def question(self, written: Written) -> Question | None:
         """Return the question that a message is; None where it is none to us.
 
-        Asked are we in a DM, by a mention, and in a thread that we take part in by who asked us there before, unless
-        it is said to others. What else is written in such a thread, and anything where a channel wants every question
-        answered, is one that nobody asked us.
+        `overhearing` says which those are.
 
         Raises:
             StorageError: Whether we take part in a thread cannot be looked up.
         """
-        addressed = written.direct or written.mentions(self._us)
-        if not addressed and (written.to_others(self._us) or (written.thread and not await self._joined(written))):
-            return None
         settings = await self._settings(f"slack:{written.team}/{written.channel}")
-        if not addressed and not written.thread and (settings.answer != "every" or written.edited):
+        remark = self._remark(written)
+        whose = await overheard(remark, partial(self._joined, written), every=settings.answer == "every")
+        if whose is Meant.THEIRS:
             return None
-        unasked = not addressed and (settings.answer == "every" or not await self._follows(written))
         asker = await self.places.asker(written.channel, written.user, direct=written.direct, shared=written.shared)
-        found = reading.question(written, self._us, asker, only_asker=settings.ephemeral, unasked=unasked)
-        return found if found.text else self._wordless(found, addressed=addressed)
+        found = reading.question(
+            written, self._us, asker, only_asker=settings.ephemeral, unasked=whose is Meant.ANYBODYS
+        )
+        return found if found.text else self._wordless(found, addressed=remark.addressed)
 
     async def rewritten(self, event: Rewritten) -> None:
         """Have an edited question answered anew. Raises `StorageError`."""
         now = event.now
         async with self._line(now.channel):
             pass  # what is just being taken is known then
-        asked = now.direct or now.thread or now.mentions(self._us) or await self._asked(now.key)
-        if asked and (text := reading.said(now.raw, self._us)):
+        row, text = await self._app.queue.by_key(now.key), reading.said(now.raw, self._us)
+        if row and text and edit_counts(self._remark(now), unasked=bool(row.body.get("unasked"))):
             await self._tasks.soon(self._desk.edited(now.key, text))
 
     async def erased(self, event: Erased) -> None:
@@ -98,17 +98,13 @@ class Taking:
     def _line(self, channel: str) -> asyncio.Lock:
         return self._lines.setdefault(channel, asyncio.Lock())
 
-    async def _joined(self, written: Written) -> bool:
-        return await self._desk.joined(written.conversation)
+    def _remark(self, written: Written) -> Remark:
+        addressed = written.direct or written.mentions(self._us)
+        return Remark(addressed, written.to_others(self._us), within=bool(written.thread), edited=written.edited)
 
-    async def _asked(self, key: str) -> bool:
-        """Return whether a message was one to us: an edit that takes our mention away does not make it none."""
-        row = await self._app.queue.by_key(key)
-        return row is not None and not row.body.get("unasked")
-
-    async def _follows(self, written: Written) -> bool:
-        """Return whether who wrote it asked us in that thread before: others may talk among themselves."""
-        return await self._desk.joined(written.conversation, f"slack:{written.team}/{written.user}")
+    async def _joined(self, written: Written, by_author: bool) -> bool:  # noqa: FBT001 - see `Joined`
+        author = f"slack:{written.team}/{written.user}" if by_author else ""
+        return await self._desk.joined(written.conversation, author)
 
     async def _settings(self, channel_id: str) -> ChannelSettings:
         """Return what holds in a channel; where admins' changes cannot be read, what the file says."""

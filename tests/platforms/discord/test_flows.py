@@ -18,6 +18,7 @@ Footnote, to Ana: Skarholm lighthouse was built in 1887. [1]
   [1] Skarholm lighthouse <https://skarholm.example/light.md>
   [Evidence] [👍] [👎] [{RETRACT}] (edited)"""
 NONSENSE = "Do penguins love jazz?"
+SMALL_TALK = ("Good morning!", "Thanks, Ana!", "lol", "Who are you?", "See you at lunch.", "ok")
 
 
 @pytest.fixture
@@ -72,17 +73,17 @@ async def test_a_longer_exchange_gets_a_thread_where_the_channel_wants_that(talk
     answer = await talk.answered(asked)
     second = await talk.acts.say(MADE, reply=answer.id)
     await talk.until(ANSWERS[MADE])
-    await talk.acts.say(RISES, channel=second, user="102")
+    await talk.acts.say(RISES, channel=second)
     seen = await talk.until(ANSWERS[RISES])
 
     assert f"  # {MADE}" in seen
-    assert f"  Ben: {RISES}" in seen
+    assert f"  Ana: {RISES}" in seen
     assert talk.system.asked == [BUILT, MADE, RISES]
     assert len(talk.system.talks[2].turns) > 2
 
 
 async def test_a_follow_up_in_a_thread_that_the_bot_takes_part_in_needs_no_mention(talk: Talk) -> None:
-    """What is to somebody else does not count, nor do threads that it has no part in."""
+    """What is to somebody else does not count, nor do threads that it has no part in; others may find silence."""
     await talk.start()
     thread = await talk.acts.thread("The harbour")
     await talk.acts.say(RISES, channel=thread)
@@ -91,9 +92,31 @@ async def test_a_follow_up_in_a_thread_that_the_bot_takes_part_in_needs_no_menti
     await talk.acts.say(MADE, channel=thread, user="102")
     await talk.until(ANSWERS[MADE])
     await talk.acts.say(f"<@102> {RISES}", channel=thread)
+    await talk.acts.say(NONSENSE, channel=thread, user="102")
+    await talk.done(3)
     await talk.passed()
 
-    assert talk.system.asked == [BUILT, MADE]
+    assert talk.system.asked == [BUILT, MADE, NONSENSE]
+    assert talk.sees(thread).count("Footnote, to") == 2
+    await talk.acts.say(NONSENSE, channel=thread)
+    await talk.until(say("abstained", "en").split(".")[0])
+
+
+@pytest.mark.parametrize("every", [True, False])
+async def test_what_people_say_among_themselves_is_left_alone(talk: Talk, *, every: bool) -> None:
+    """In a channel where every question is answered, and in a thread that the bot takes part in."""
+    await talk.start(channel=[{"id": "discord:301/201", "answer": "every"}] if every else [])
+    channel = "201" if every else await talk.acts.thread("The harbour")
+    await talk.acts.mention(BUILT, channel=channel)
+    await talk.until(ANSWERS[BUILT])
+    for remark in SMALL_TALK:
+        await talk.acts.say(remark, channel=channel, user="102")
+    changed = await talk.acts.say(NONSENSE, channel="201", user="102")
+    await talk.done(1 + len(SMALL_TALK) + every)
+    await talk.acts.edit(changed, MADE)
+    await talk.passed()
+
+    assert talk.sees(channel).count("Footnote, to") == talk.sees(channel).count("[Evidence]") == 1
 
 
 async def test_a_post_of_a_forum_is_answered_in_it(talk: Talk) -> None:
