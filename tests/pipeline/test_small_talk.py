@@ -68,7 +68,7 @@ def test_any_text_can_be_asked_about(text: str) -> None:
 
 def test_a_long_text_takes_no_time() -> None:
     """Repetition that almost matches is refused in one pass."""
-    started = time.perf_counter()
+    started = time.process_time()
 
     assert small_talk("bye bye " * 2_000 + "x") is None
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1

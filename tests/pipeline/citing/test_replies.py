@@ -284,10 +284,10 @@ def test_every_word_survives_in_order(parts: list[tuple[str, str]]) -> None:
 @pytest.mark.parametrize(
     "sign", ["[", "]", "*", "`", "<", "(", "** ", "[1] ", "` `` ", "![", "[a](", "<!--", "_a ", "¹"]
 )
-def test_a_hundred_thousand_signs_are_read_at_once(sign: str) -> None:
-    """Time grows with length alone; the bound is wide for busy machines."""
-    began = time.perf_counter()
+def test_thirty_thousand_signs_are_read_at_once(sign: str) -> None:
+    """Time grows with length alone: were it the square, it would be many minutes of the processor."""
+    began = time.process_time()
 
-    sentences((sign * 100_000)[:100_000], 3)
+    sentences((sign * 30_000)[:30_000], 3)
 
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
