@@ -4,14 +4,14 @@ A question is *waiting* until a process claims it, *running* while that process 
 unless it is asked again in other words. It is known by its key, so that what arrives twice is taken once.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from storage import queue_rows
 from storage.database import Database
 from storage.schema import posts, questions, rewordings
 from storage.storable import decoded, encoded
@@ -23,10 +23,8 @@ TAKEN_BACK = "taken_back"
 """Under this key the body of a question says who wants its answer gone, and why, until nothing of it stands there."""
 _FREE: Mapping[str, Any] = {"owner": "", "lease_until": None}
 _NEW: Mapping[str, Any] = {"state": WAITING, "outcome": "", "turn_id": "", "sending": False, **_FREE}
-_CHUNK = 500
 _INSERTS: Mapping[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
-_Row = Row[*tuple[Any, ...]]
 T = TypeVar("T")
 
 
@@ -140,10 +138,10 @@ class Queue:
         now = self._clock()
 
         def reopened(connection: Connection) -> bool:
-            if found := connection.execute(again).rowcount == 1:
+            if done := connection.execute(again).rowcount == 1:
                 _note(connection, ticket, {}, None, text)
                 _ask_again(connection, ticket, now)
-            return found
+            return done
 
         return await self._write(reopened)
 
@@ -222,11 +220,11 @@ class Queue:
         return await self._database.write(function)
 
     async def _all(self, query: Select[Any]) -> tuple[QueuedQuestion, ...]:
-        return await self._database.read(lambda connection: _found(connection, query))
+        return await self._database.read(lambda connection: queue_rows.found(connection, query))
 
     async def _one(self, query: Select[Any]) -> QueuedQuestion | None:
-        found = await self._all(query)
-        return found[0] if found else None
+        rows = await self._all(query)
+        return rows[0] if rows else None
 
 
 def _free(owner: str, now: datetime, *, sole: bool) -> ColumnElement[bool]:
@@ -273,8 +271,8 @@ def _put(connection: Connection, row: Mapping[str, Any]) -> tuple[QueuedQuestion
     adding = _INSERTS[connection.dialect.name](questions).values(row).on_conflict_do_nothing(index_elements=["key"])
     new = connection.execute(adding.returning(*questions.c)).one_or_none()
     if new is not None:
-        return _question(new, ()), True
-    (known,) = _found(connection, select(questions).where(questions.c.key == row["key"]))
+        return queue_rows.question(new, ()), True
+    (known,) = queue_rows.found(connection, select(questions).where(questions.c.key == row["key"]))
     return known, False
 
 
@@ -293,35 +291,3 @@ def _note(
         for position, message in enumerate(posted):
             row = {"ticket": ticket, "position": position, "channel": kept.channel, "message": message}
             connection.execute(insert(posts), row)
-
-
-def _found(connection: Connection, query: Select[Any]) -> tuple[QueuedQuestion, ...]:
-    rows = connection.execute(query).all()
-    posted = defaultdict[int, list[str]](list)
-    for start in range(0, len(rows), _CHUNK):
-        tickets = [row.ticket for row in rows[start : start + _CHUNK]]
-        by_place = select(posts).where(posts.c.ticket.in_(tickets)).order_by(posts.c.ticket, posts.c.position)
-        for post in connection.execute(by_place):
-            posted[post.ticket].append(post.message)
-    return tuple(_question(row, tuple(posted[row.ticket])) for row in rows)
-
-
-def _question(row: _Row, posted: tuple[str, ...]) -> QueuedQuestion:
-    return QueuedQuestion(
-        ticket=row.ticket,
-        key=row.key,
-        channel=row.channel,
-        conversation=row.conversation,
-        user=row.asker,
-        message=row.message,
-        body=decoded(row.body),
-        handle=row.handle,
-        state=row.state,
-        outcome=row.outcome,
-        taken_at=row.taken_at,
-        turn_id=row.turn_id,
-        sending=row.sending,
-        posted=posted,
-        owner=row.owner,
-        lease_until=row.lease_until,
-    )
