@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.app import App
+from bot.catching_up import CatchingUp
 from bot.configuring import Configuring
 from bot.cooldown import Cooldown
 from bot.desk.acting import Acting
@@ -12,9 +13,9 @@ from bot.desk.clock import Clock
 from bot.desk.desk import Desk
 from bot.discord.acting import Pressing
 from bot.discord.answering import Answering
+from bot.discord.archive import DiscordArchive
 from bot.discord.asking import Asking
 from bot.discord.calling import Calling
-from bot.discord.catching_up import CatchingUp
 from bot.discord.commands import definitions, same
 from bot.discord.gateway import Gateway
 from bot.discord.happening import Us
@@ -23,6 +24,7 @@ from bot.discord.places import Places
 from bot.discord.platform import DiscordPlatform
 from bot.discord.routes import APPLICATION, COMMANDS, ME, SET_COMMANDS
 from bot.discord.taking import Outlet, Taking
+from bot.gaps import Gaps
 from bot.platform import Platform
 from bot.tasks import Tasks
 
@@ -49,7 +51,9 @@ async def composed(app: App, desk: Desk, call: Calling, clock: Clock | None = No
     await _synced(call, us, user_install=settings.user_install)
     places, answering = Places(call, settings), Answering(call)
     taking = Taking(app, desk, us, places, tasks, Cooldown(settings.cooldown_seconds, call.pacing.now))
-    catching = CatchingUp(app.queue, desk, call, us, taking, settings.servers, clock.now)
+    archive = DiscordArchive(app.queue, call, us, taking, settings.servers)
+    gaps, now = Gaps(app.settings.home, "discord"), lambda: clock.now().timestamp()
+    catching = CatchingUp(archive, desk, gaps, now, call.pacing.sleep)
     pressing = Pressing(desk, Acting(app, platforms), answering, taking, app.settings.zone)
     # Discord itself lets only those use `/footnote` whom a server's admins let.
     configuring = Configuring(app, lambda by: by.kind == "channel" and by.listed_server)
@@ -64,7 +68,7 @@ async def composed(app: App, desk: Desk, call: Calling, clock: Clock | None = No
         ready=gateway.ready,
         by_now=places.by_now,
         settled=answering.settled,
-        now=lambda: clock.now().timestamp(),
+        now=now,
         zone=app.settings.zone,
     )
     taking.outlet = Outlet(platform.tell, platform.deleted_by_us)

@@ -17,14 +17,14 @@ import discord
 from bot.desk.clock import Clock
 from bot.discord.addresses import AddressedShards
 from bot.discord.needs import intents
-from bot.discord.reading import snowflake_at
+from bot.discord.shards import Heard, shard_of
 from bot.discord_settings import DiscordSettings
 from bot.tasks import Tasks
 
 Json = Mapping[str, Any]
 Hear = Callable[[str, Json], Awaitable[None]]
-CatchUp = Callable[[int | None], Awaitable[None]]
-"""Takes what was missed since an id was given out."""
+CatchUp = Callable[[float | None], Awaitable[None]]
+"""Takes what was missed since a moment, in seconds since 1970."""
 
 log = logging.getLogger(__name__)
 
@@ -54,12 +54,12 @@ class Gateway:
         hear: Hear,
         tasks: Tasks,
         catch_up: CatchUp,
-        since: int | None,
+        since: float | None,
         clock: Clock,
     ) -> None:
         """Take the settings, what hears events, what keeps tasks, what catches up since when, and the time."""
         self._settings, self._hear, self._tasks, self._clock = settings, hear, tasks, clock
-        self._catch_up, self._since = catch_up, since
+        self._catch_up, self._heard = catch_up, Heard(since)
         self._client: _Client | None = None
         self._taking, self._closing, self._ended = set[asyncio.Task[Any] | None](), False, ""
 
@@ -130,19 +130,17 @@ class Gateway:
         """Hand on an event, and have what was missed caught up where a new session begins."""
         if self._closing:
             return
-        if name == "READY":
-            since, self._since = self._since, snowflake_at(self._clock.now().timestamp())
-            if since is not None:
-                self._tasks.spawn(self._catch_up(since))
+        now = self._clock.now().timestamp()
+        if name == "READY" and (since := self._heard.begun(shard_of(data), now)) is not None:
+            self._tasks.spawn(self._catch_up(since))
         task = asyncio.current_task()
         self._taking.add(task)
         try:
             await self._hear(name, data)
         finally:
             self._taking.discard(task)
-            if name == "MESSAGE_CREATE" and str(data.get("id", "")).isdecimal():
-                # Where the session is lost, what comes after this one was missed.
-                self._since = max(self._since or 0, int(data["id"]))
+            if name == "MESSAGE_CREATE":
+                self._heard.message(data)
 
 
 class _Client(AddressedShards):

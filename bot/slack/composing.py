@@ -1,5 +1,6 @@
 """A workspace of Slack, composed: who we are there, what listens, what answers, and the way in which events arrive."""
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -8,16 +9,16 @@ from starlette.routing import BaseRoute
 
 from bot.access import Asker
 from bot.app import App
+from bot.catching_up import CatchingUp
 from bot.configuring import Configuring
 from bot.desk.acting import Acting
 from bot.desk.desk import Desk
+from bot.gaps import Gaps
 from bot.platform import Platform
-from bot.slack import gaps
 from bot.slack.acting import Pressing
 from bot.slack.answering import Answering
+from bot.slack.archive import SlackArchive
 from bot.slack.calling import Calling
-from bot.slack.catching_up import CatchingUp
-from bot.slack.gaps import Gaps
 from bot.slack.happening import Us
 from bot.slack.listening import Listening, bolt
 from bot.slack.places import Places
@@ -50,7 +51,8 @@ async def composed(
     us, tasks = await _us(call), Tasks()
     places = Places(call, us)
     taking = Taking(app, desk, us, places, tasks)
-    catching = CatchingUp(app.queue, desk, call, us, taking, Gaps(settings.home / gaps.NAME))
+    archive = SlackArchive(app.queue, call, us, taking)
+    catching = CatchingUp(archive, desk, Gaps(settings.home, "slack"), time.time, call.pacing.sleep)
     since = await catching.since()
     pressing = Pressing(desk, Acting(app, platforms), call, places, settings.zone)
     answering = Answering(call, places, Configuring(app, lambda by: _named(by) in settings.slack.admins))

@@ -1,4 +1,4 @@
-"""Since when something may still be unread, kept in a file: so a restart in the midst of catching up loses nothing."""
+"""Since when something may still be unread on a platform, kept in a file: so a restart in the midst loses nothing."""
 
 import asyncio
 import logging
@@ -7,16 +7,13 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-NAME = "slack-unread-since"
-"""The file's name in the home."""
-
 
 class Gaps:
     """The moments, in seconds since 1970, since which not all was read yet. What cannot be kept is told in the log."""
 
-    def __init__(self, file: Path) -> None:
-        """Take the file that keeps the earliest of them; there is none while all is read."""
-        self._file, self._open = file, list[float]()
+    def __init__(self, home: Path, platform: str) -> None:
+        """Take the folder of the file that keeps the earliest of them; there is no file while all is read."""
+        self.file, self._open = home / f"{platform}-unread-since", list[float]()
 
     async def earliest(self) -> float | None:
         """Return since when an earlier run left something unread; None where it left nothing."""
@@ -34,7 +31,7 @@ class Gaps:
 
     def _kept(self) -> float | None:
         try:
-            since = float(self._file.read_text("ascii"))
+            since = float(self.file.read_text("ascii"))
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
@@ -45,8 +42,8 @@ class Gaps:
     def _keep(self) -> None:
         try:
             if self._open:
-                self._file.write_text(f"{min(self._open):.6f}", "ascii")
+                self.file.write_text(f"{min(self._open):.6f}", "ascii")
             else:
-                self._file.unlink(missing_ok=True)
+                self.file.unlink(missing_ok=True)
         except OSError as error:
             log.warning("what is unread cannot be noted", extra={"cause": str(error)})

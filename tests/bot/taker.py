@@ -1,0 +1,47 @@
+"""Takes every question that catching up finds, and says when one was taken last: queue, desk and taking in one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.desk.types import Question, Taken
+
+
+@dataclass
+class Taker:
+    """What is handed to archives and to what catches up."""
+
+    made: Callable[[Any], Question | None]
+    """Makes a question of a platform's message."""
+    last: Any = None
+    """The row that was taken last."""
+    taken: list[Question] = field(default_factory=list)
+    faults: list[Exception] = field(default_factory=list)
+    """What is raised instead of making questions."""
+
+    @property
+    def places(self) -> "Taker":
+        """Return what is known of places."""
+        return self
+
+    def learn(self, _: Any) -> None:
+        """Learn nothing."""
+
+    async def newest(self, _: str) -> Any:
+        return self.last
+
+    async def question(self, written: Any) -> Question | None:
+        if self.faults:
+            raise self.faults.pop()
+        return self.made(written)
+
+    async def take(self, asked: Question) -> Taken:
+        if any(one.key == asked.key for one in self.taken):
+            return Taken.KNOWN
+        self.taken.append(asked)
+        return Taken.NEW
+
+    @property
+    def messages(self) -> list[str]:
+        """What asked, sorted."""
+        return sorted(one.message for one in self.taken)
