@@ -83,7 +83,8 @@ class Platform(Protocol):
 
         Posts what is not posted yet, edits what is, and removes messages that are no longer needed. Posts are marked
         so that `find` finds them. May leave out a view that is not `done` where it would come too fast; a `done` one
-        is shown whole, in as many messages as it needs, or it raises.
+        is shown whole, in as many messages as it needs, or it raises. Where a message cannot be found again, it is
+        posted empty first and returned as `begun`: once its id is stored, this is called again and fills it.
         """
         ...
 

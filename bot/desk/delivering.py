@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from bot.desk.clock import Clock
@@ -159,6 +160,11 @@ class Post:
             self._sending = True
         try:
             self.posted = await self._call(view)
+            while self.posted.begun:
+                self.posted = replace(self.posted, begun=False)
+                await self._keep(posted=self.posted.messages)
+                self._stored = self.posted
+                self.posted = await self._call(view)
         except PlatformUnavailable as error:
             await self._failed_to_show(view, sure=error.seconds is not None)
             raise
@@ -195,13 +201,12 @@ class Post:
             self._stored, self._sending = self.posted, notes.get("sending", self._sending)
 
     async def _found(self) -> Posted:
-        """Ask for what stands there. What is stored and not there was deleted: an edit of it will say so.
+        """Ask for what stands there. What is stored and not found was deleted, as an edit of it will say.
 
-        Of what only the asker sees, a platform may know the first message alone: the rest is as it was stored.
+        Or the platform cannot find it: of what only the asker sees it may know the first message alone.
         """
         found = await self.platform.find(self.question)
-        known = self.question.only_asker and set(found.messages) <= set(self.posted.messages)
-        return self.posted if known else found or self.posted
+        return self.posted if set(found.messages) <= set(self.posted.messages) else found
 
     async def patiently(self, call: Callable[[], Awaitable[T]]) -> T:
         """Call the platform until it is there. Raises what it raises besides `PlatformUnavailable`."""

@@ -65,6 +65,8 @@ class Posted:
     """The messages that show an answer, in order, by the platform's ids."""
 
     messages: tuple[str, ...] = ()
+    begun: bool = False
+    """Whether more is to be posted once these are stored: what a platform could not find again is filled after that."""
 
     def __bool__(self) -> bool:
         """Return whether there are any."""

@@ -22,7 +22,7 @@ from bot.discord.happening import Us
 from bot.discord.posting import channel_of, mark, marked
 from bot.discord.refusals import Archived, Expired, Refused
 from bot.discord.rendering import Message, first, messages
-from bot.discord.ways import Answering, InChannel, Way
+from bot.discord.ways import Answering, InChannel, Sent, Way
 from bot.platform import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.showing.view import View
 
@@ -153,9 +153,9 @@ class DiscordPlatform:
         """Show a view that others follow, or leave it out."""
         message = first(view, self._zone)
         if not posted:
-            number = await way.post(0, message, patience=SOON)
+            sent = await way.post(0, message, patience=SOON)
             self._shown[question.key] = message
-            return Posted((number,))
+            return Posted((sent.id,))
         if self._shown.get(question.key) != message and way.spare():
             with suppress(Archived):
                 await way.edit(0, posted.messages[0], message, patience=0.0)
@@ -170,7 +170,10 @@ class DiscordPlatform:
         try:
             for page, message in enumerate(pages):
                 number = posted.messages[page] if page < len(posted.messages) else ""
-                shown.append(await self._page(way, question, page, number, message, fixed))
+                sent = await self._page(way, question, page, number, message, fixed)
+                shown.append(sent.id)
+                if sent.empty:
+                    return Posted((*shown, *posted.messages[page + 1 :]), begun=True)
             for page, number in (*fixed, *list(enumerate(posted.messages))[len(pages) :]):
                 await way.delete(page, number)
         except PlatformUnavailable as error:
@@ -180,8 +183,8 @@ class DiscordPlatform:
 
     async def _page(
         self, way: Way, question: Question, page: int, number: str, message: Message, fixed: list[tuple[int, str]]
-    ) -> str:
-        """Let a message show a page, and return its id. One that can never change is posted anew, and to be deleted."""
+    ) -> Sent:
+        """Let a message show a page. One that can never change is posted anew, and to be deleted."""
         if not number:
             return await way.post(page, message)
         if not fixed:
@@ -190,7 +193,7 @@ class DiscordPlatform:
             except Archived:  # whoever posts there opens it again; who did not begin it may do so in no other way
                 pass
             else:
-                return number
+                return Sent(number)
         # Pages stand in their order: with the first that is posted anew all that follow are.
         fixed.append((page, number))
         return await self._channel(question).post(page, message, instead=number)

@@ -2,12 +2,13 @@
 
 A channel's message carries a nonce, so that Discord returns the first when it is posted again. An interaction has one
 answer, which is edited as often as one likes; what does not fit there is posted in the channel, or, where only the
-asker sees it, as a follow-up. For follow-ups there is no nonce: an empty one is posted first and filled afterwards, so
-that a cut connection leaves an empty line behind at worst, and never the same text twice.
+asker sees it, as a follow-up. For follow-ups there is no nonce, and no list: an empty one is posted first, and filled
+once its id is stored, so that whatever breaks off leaves an empty line behind at worst, and never the same text twice.
 """
 
 from collections.abc import Mapping, MutableSequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bot.desk.types import Question
@@ -27,11 +28,20 @@ _NO_REPLY = frozenset({50035, 160002})
 """What Discord says where a message cannot be replied to: it is no person's, or the history is hidden from us."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message that was posted."""
+
+    id: str
+    empty: bool = False
+    """Whether it shows nothing yet, and is to be edited once its id is stored: nobody finds it again."""
+
+
 class Way(Protocol):
     """Puts the pages of one question's answer where they belong. Every method raises `PlatformError`."""
 
-    async def post(self, page: int, message: Message, *, patience: float = PATIENCE) -> str:
-        """Post a page, and return its id."""
+    async def post(self, page: int, message: Message, *, patience: float = PATIENCE) -> Sent:
+        """Post a page."""
         ...
 
     async def edit(self, page: int, number: str, message: Message, *, patience: float = PATIENCE) -> None:
@@ -55,7 +65,7 @@ class InChannel:
         self._call, self._question, self._deleted = call, question, deleted
         self._channel = channel_of(question.place)
 
-    async def post(self, page: int, message: Message, *, patience: float = PATIENCE, instead: str = "") -> str:
+    async def post(self, page: int, message: Message, *, patience: float = PATIENCE, instead: str = "") -> Sent:
         """Post a page. `instead`: of a message that is there, and cannot show it."""
         once = nonce(self._question.key, page, instead)
         body = post(message, self._question.key, once, reply_to=self._reply_to())
@@ -65,7 +75,7 @@ class InChannel:
             return await self.post(page, message, patience=patience, instead=number)
         if not says(answer, body):  # it is what was posted before somebody lost sight of it
             await self.edit(page, number, message, patience=patience)
-        return number
+        return Sent(number)
 
     async def edit(self, page: int, number: str, message: Message, *, patience: float = PATIENCE) -> None:  # noqa: ARG002
         """Change a message; an archived thread is opened for that, if we may."""
@@ -128,16 +138,16 @@ class Answering:
         """Take the way to Discord, what is answered, its token, and the way to its channel."""
         self._call, self._question, self._ids, self._channel = call, question, handle.ids, channel
 
-    async def post(self, page: int, message: Message, *, patience: float = PATIENCE) -> str:
+    async def post(self, page: int, message: Message, *, patience: float = PATIENCE) -> Sent:
         """Post a page: the first is what the interaction waits for."""
         if page == 0:
-            return await self._patched(ORIGINAL, message, patience)
+            return Sent(await self._patched(ORIGINAL, message, patience))
         if not self._question.only_asker:
             try:
                 return await self._channel.post(page, message, patience=patience)
             except CannotPost:  # it answers there all the same
                 pass
-        return await self._followed_up(message)
+        return await self._followed_up()
 
     async def edit(self, page: int, number: str, message: Message, *, patience: float = PATIENCE) -> None:
         """Change a page."""
@@ -182,9 +192,7 @@ class Answering:
         answer = await self._call(routes.EDIT_ANSWER, body, patience=patience, message=number, **self._ids)
         return str(answer["id"])
 
-    async def _followed_up(self, message: Message) -> str:
+    async def _followed_up(self) -> Sent:
         empty = shown(rendered(Page()), self._question.key)
         body = {**empty, "flags": empty["flags"] | (EPHEMERAL if self._question.only_asker else 0)}
-        number = str((await self._call(routes.FOLLOW_UP, body, **self._ids))["id"])
-        await self._patched(number, message, PATIENCE)
-        return number
+        return Sent(str((await self._call(routes.FOLLOW_UP, body, **self._ids))["id"]), empty=True)

@@ -60,7 +60,9 @@ class Stall:
         """Show a view as the desk does: in doubt it asks what stands there, and it comes again."""
         for _ in range(9):
             try:
-                return await self.platform.show(asked, view, posted)
+                posted = await self.platform.show(asked, view, posted)
+                if not posted.begun:
+                    return posted
             except PlatformUnavailable as error:
                 if error.seconds is None and self.platform.ways(asked).reads_back:
                     posted = await self.found(asked) or posted

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bot.desk.types import Outcome
+from bot.discord.rendering import NOTHING
 from storage.database import open_database
 from storage.queue import Queue
 from storage.types import QueuedQuestion
@@ -125,15 +126,28 @@ async def test_a_command_whose_quarter_of_an_hour_is_over_is_answered_in_the_cha
         assert after.answered.count("[1] Skarholm lighthouse") == 1
 
 
-@pytest.mark.parametrize("name", ["delivered", "finish"])
-async def test_no_message_of_a_long_private_answer_is_there_twice(nurse: Nursery, home: Path, name: str) -> None:
-    """Discord tells of the first alone: the others are as they were stored."""
+@pytest.mark.parametrize(
+    "point",
+    [
+        *(Point("final post", moment) for moment in ("before", "after")),
+        *(Point("note posted", moment, 2) for moment in ("before", "after")),
+        Point("final edit", "after", 3),
+        Point("delivered", "before"),
+        Point("finish", "before"),
+    ],
+    ids=str,
+)
+async def test_no_message_of_a_long_private_answer_is_there_twice(nurse: Nursery, home: Path, point: Point) -> None:
+    """Discord tells of the first alone: the others are as they were stored. What was not stored is an empty line."""
     await fill(home, BOOK)
     asked = {"question": "Which rules has the harbour book?", "only_asker": True, "recites": True}
-    async with killed(nurse, home, Point(name, "before"), **asked) as after:  # type: ignore[arg-type]
+    async with killed(nurse, home, point, **asked) as after:  # type: ignore[arg-type]
         assert after.row.outcome == Outcome.DELIVERED
         assert [after.answered.count(rule) for rule in RULES] == [1] * len(RULES)
         assert len(after.messages) > 1
+        strays = [one for one in after.messages if one.id not in after.row.posted]
+        assert all(NOTHING in str(one.components) for one in strays)
+        assert len(strays) <= (str(point) in {"after final post", "before note posted 2"})
 
 
 @pytest.mark.parametrize("point", [Point("post", "after"), Point("final edit", "before")], ids=str)
