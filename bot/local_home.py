@@ -1,6 +1,7 @@
 """A home that this process has open: `bot.home.Home` over `App`."""
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -38,6 +39,7 @@ class LocalHome:
 
     async def refresh(self, corpus: str, source: SourceSettings, tell: Callable[[Progress], None]) -> RefreshReport:
         """Bring a corpus up to date, one at a time: two that read the same source would undo each other's work."""
-        there = await asyncio.to_thread(sources.opened, source)
+        around = sources.Surroundings(self.app.settings.home, os.environ)
+        there = await asyncio.to_thread(sources.opened, source, around)
         async with self._refreshing:
             return await refresh(there, corpus, self.app.passages, progress=tell)
