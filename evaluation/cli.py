@@ -18,6 +18,7 @@ from evaluation.speed.dumps import dumps
 from evaluation.speed.embedding import embedding
 from evaluation.speed.queue import queue
 from evaluation.speed.search import search
+from evaluation.speed.turn.command import turn
 from evaluation.speed.turns import turns
 from evaluation.speed.wikipedia import wikipedia
 from evaluation.statements import statements
@@ -40,5 +41,6 @@ speed.command()(dumps)
 speed.command()(embedding)
 speed.command()(queue)
 speed.command()(search)
+speed.command()(turn)
 speed.command()(turns)
 speed.command()(wikipedia)

@@ -1,0 +1,88 @@
+"""`footnote evaluate speed turn`: a turn against a simulated server, system beside system."""
+
+import asyncio
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Annotated, Any
+
+import typer
+
+from evaluation.speed.model.settings import Pace, Simulated
+from evaluation.speed.turn import corpus
+from evaluation.speed.turn.figures import Runs, figures
+from evaluation.speed.turn.measuring import Bench, Turned, bench, elsewhere, plain_call, turned
+from evaluation.speed.turn.path import critical_path
+from evaluation.speed.turn.table import parts, stages, table
+from evaluation.speed.turn.timeline import bars, drawn
+
+_IN_ROUNDS = Pace(first_token=1.0, out=math.inf, prompt=math.inf)
+"""Of a server on which each round takes a second, and nothing else does."""
+_SYSTEMS = ("wikichat", "wikichat-fast")
+
+
+def turn(
+    system: Annotated[list[str] | None, typer.Option(help="Which systems; all that ask a model if none.")] = None,
+    count: Annotated[int, typer.Option("--turns", min=2, help="Of each, with another question each.")] = 5,
+    first_token: Annotated[float, typer.Option(min=0, help="Seconds to a reply's first token.")] = 0.4,
+    out: Annotated[float, typer.Option(min=1, help="Tokens a second of a reply.")] = 60.0,
+    prompt: Annotated[float, typer.Option("--in", min=1, help="Tokens a second of a prompt.")] = 4_000.0,
+    search: Annotated[float, typer.Option(min=0, help="Seconds that a search takes at least.")] = 0.05,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Time single turns against a simulated server, and say what their end waited for.
+
+    Prompts are the real ones over the example handbook; replies have set lengths. Times are told as ratios to the end
+    of one plain call (200 tokens in, 120 out), and once by the pace of server and index alone, which no other load on
+    this machine can change. The exit status is 1 if a mark is missed.
+
+    Example: footnote evaluate speed turn --system wikichat --turns 5
+    """
+    pace = Pace(first_token=first_token, out=out, prompt=prompt)
+    runs = asyncio.run(_measure(system or [], count, pace, search))
+    found = [figures(one) for one in runs]
+    if as_json:
+        print(json.dumps({"schema": 1, "pace": asdict(pace), "systems": [_plain(one) for one in found]}))
+    else:
+        print(_text(runs, found))
+    if not all(held for one in found for held in one["marks"].values()):
+        raise typer.Exit(1)
+
+
+async def _measure(systems: Sequence[str], count: int, pace: Pace, search: float) -> list[Runs]:
+    asked = corpus.questions()[: count + 1]
+    async with bench(Simulated(pace), search) as on, elsewhere(on, Simulated(_IN_ROUNDS), 0.0) as rounds:
+        await plain_call(on)
+        plain = median([await plain_call(on) for _ in range(3)])
+        names = systems or [name for name in _SYSTEMS if name in on.app.systems]
+        return [
+            Runs(name, await _each(on, name, asked), await _each(rounds, name, asked[:3]), pace, search, plain)
+            for name in names
+        ]
+
+
+async def _each(on: Bench, system: str, asked: Sequence[str]) -> list[Turned]:
+    """Run a turn for each question; the first only opens what is opened late."""
+    return [await turned(on, system, question) for question in asked][1:]
+
+
+def _text(runs: Sequence[Runs], found: Sequence[dict[str, Any]]) -> str:
+    blocks = [table(found), *(stages(one) for one in found), *(parts(one) for one in found)]
+    return "\n\n".join((*blocks, *(_timeline(one) for one in runs)))
+
+
+def _timeline(runs: Runs) -> str:
+    """Draw the turn that took the median time."""
+    chosen = sorted(runs.turns, key=lambda one: one.seconds)[len(runs.turns) // 2]
+    path = critical_path(chosen.steps, chosen.last, chosen.began, chosen.ended)
+    moments = [("first sentence", chosen.first_seconds)] if chosen.said else []
+    moments.append(("end", chosen.seconds))
+    lines = bars(chosen.steps, path, chosen.began)
+    heading = f"{runs.system}: what the end waited for (#), and what ran beside it (-)"
+    return f"{heading}\n{drawn(lines, moments, chosen.seconds)}"
+
+
+def _plain(one: dict[str, Any]) -> dict[str, Any]:
+    return {**one, "stages": {name: asdict(sent) for name, sent in one["stages"].items()}}
