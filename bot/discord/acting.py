@@ -15,11 +15,12 @@ from bot.desk.acting import Acting
 from bot.desk.desk import Desk
 from bot.desk.permitted import Denied
 from bot.discord.answering import Answering, sentence
-from bot.discord.buttons import pressed
+from bot.discord.buttons import Doubt, asking, doubted, pressed
 from bot.discord.invoking import SOURCES, Invoked
 from bot.discord.modals import comment_modal, commented, evidence_message, turned
 from bot.discord.needs import moderates
 from bot.discord.taking import Taking
+from bot.showing.offering import sure
 from bot.showing.view import Action, EvidenceView
 from bot.words import say
 from storage.errors import StorageError
@@ -46,6 +47,8 @@ class Pressing:
             await self._evidence(found, *page)
         elif button := pressed(found.name):
             await self._pressed(found, *button)
+        elif doubt := doubted(found.name):
+            await self._doubted(found, *doubt)
 
     async def comment(self, found: Invoked) -> bool:
         """Note a comment that was sent; False if it is none."""
@@ -99,6 +102,18 @@ class Pressing:
                 return await self._acting.share(ticket, by, **_in(found))
             case _:
                 return await self._acting.feedback(ticket, by, "up", **_in(found))
+
+    async def _doubted(self, found: Invoked, doubt: Doubt, ticket: int) -> None:
+        """Ask a person only when whoever alone sees an answer has said that they are sure."""
+        if doubt is Doubt.SURE:
+            first = sure(Action.ASK, found.locale)
+            await self._answering.say(found, first.question, asking(first, ticket))
+            return
+        await self._answering.accept(found)
+        if doubt is Doubt.YES:
+            await self._change(found, self._acting.ask_person(ticket, await self.by(found), **_in(found)))
+        else:
+            await self._answering.remove(found)
 
     async def _down(self, found: Invoked, ticket: int, by: Asker) -> None:
         """Note that somebody thinks little of an answer, and ask why. A modal can only be what is answered first."""

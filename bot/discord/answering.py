@@ -12,7 +12,7 @@ from typing import Any
 from bot.discord.calling import Calling
 from bot.discord.escaping import escaped
 from bot.discord.invoking import Invoked
-from bot.discord.routes import CALLBACK, EDIT_ANSWER, FOLLOW_UP
+from bot.discord.routes import CALLBACK, DELETE_ANSWER, EDIT_ANSWER, FOLLOW_UP
 from bot.platform import PlatformError
 
 Json = Mapping[str, Any]
@@ -70,14 +70,19 @@ class Answering:
         """Open a modal."""
         return await self._first(found, MODAL, modal)
 
-    async def say(self, found: Invoked, words: str) -> bool:
-        """Answer at once with a sentence."""
-        return await self._first(found, SAY, sentence(words))
+    async def say(self, found: Invoked, words: str, *rows: Json) -> bool:
+        """Answer at once with a sentence, and perhaps rows of buttons beneath it."""
+        return await self._first(found, SAY, {**sentence(words), "components": list(rows)})
 
     async def change(self, found: Invoked, body: Json) -> None:
         """Put something in the place of what was deferred, or of the message whose button was pressed."""
         application, token = found.handle.application, found.handle.token
         await _tried(self._call(EDIT_ANSWER, body, application=application, token=token, message="@original"))
+
+    async def remove(self, found: Invoked) -> None:
+        """Delete the message whose button was pressed."""
+        application, token = found.handle.application, found.handle.token
+        await _tried(self._call(DELETE_ANSWER, application=application, token=token, message="@original"))
 
     async def add(self, found: Invoked, words: str) -> None:
         """Say something besides."""
@@ -110,4 +115,9 @@ def sentence(words: str) -> dict[str, Any]:
     while len(content.encode("utf-16-le", "replace")) // 2 > _LONGEST:
         words = words[: len(words) * 3 // 4]
         content = escaped(f"{words} …")
-    return {"content": content, "flags": EPHEMERAL | NO_EMBEDS, "allowed_mentions": {"parse": []}}
+    return {
+        "content": content,
+        "components": [],
+        "flags": EPHEMERAL | NO_EMBEDS,
+        "allowed_mentions": {"parse": []},
+    }

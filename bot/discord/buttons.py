@@ -1,14 +1,16 @@
 """A page's buttons as Discord's components, and what pressing one says; pure.
 
-A `custom_id` is `footnote:<action>:<ticket>`: all that is needed to obey it after a restart too.
+A `custom_id` is `footnote:<action>:<ticket>`: all that is needed to obey it after a restart too. Before a person is
+asked about what its asker alone sees, they are asked whether they are sure: a `Doubt` stands for the action then.
 """
 
 from collections.abc import Iterable
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
 from bot.discord.limits import units
-from bot.showing.view import Action, Button
+from bot.showing.view import Action, Button, Sure
 
 Json = dict[str, Any]
 
@@ -19,12 +21,34 @@ _LONGEST = 80
 _STYLES = MappingProxyType({Action.STOP: DANGER, Action.EVIDENCE: PRIMARY})
 
 
+class Doubt(StrEnum):
+    """What is pressed around "Ask a person", where that publishes what its asker alone sees."""
+
+    SURE = "sure"
+    """Ask me first."""
+    YES = "yes"
+    NO = "no"
+
+
 def buttons(rows: Iterable[Iterable[Button]]) -> list[Json]:
-    """Return rows of buttons. Each stands there once; none that would publish what its asker alone sees unasked."""
-    found = [[one for one in row if not _must_be_asked_first(one)] for row in rows]
+    """Return rows of buttons. Each stands there once."""
+    found = [list(row) for row in rows]
     first = {_id(one): one for row in reversed(found) for one in reversed(row)}
     made = [[_button(one) for one in row if first[_id(one)] is one] for row in found]
     return [{"type": ROW, "components": row} for row in made if row]
+
+
+def asking(sure: Sure, ticket: int) -> Json:
+    """Return the row that asks whether somebody is sure."""
+    yes = button(f"{PREFIX}{Doubt.YES}:{ticket}", sure.yes, PRIMARY)
+    return {"type": ROW, "components": [yes, button(f"{PREFIX}{Doubt.NO}:{ticket}", sure.no)]}
+
+
+def doubted(custom_id: str) -> tuple[Doubt, int] | None:
+    """Return what a press around a question means, and the ticket; None where it is none of those."""
+    name, _, ticket = custom_id.removeprefix(PREFIX).partition(":")
+    known = custom_id.startswith(PREFIX) and name in set(Doubt) and is_number(ticket)
+    return (Doubt(name), int(ticket)) if known else None
 
 
 def pressed(custom_id: str) -> tuple[Action, int] | None:
@@ -51,14 +75,10 @@ def is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def _must_be_asked_first(one: Button) -> bool:
-    """Return whether pressing it needs a question first, which a component cannot put."""
-    return one.action is Action.ASK and one.sure is not None
-
-
 def _button(one: Button) -> Json:
     return button(_id(one), one.label, _STYLES.get(one.action, SECONDARY))
 
 
 def _id(one: Button) -> str:
-    return f"{PREFIX}{one.action.value}:{one.ticket}"
+    to_be_sure = one.action is Action.ASK and one.sure is not None
+    return f"{PREFIX}{(Doubt.SURE if to_be_sure else one.action).value}:{one.ticket}"

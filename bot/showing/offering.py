@@ -39,9 +39,13 @@ def without_sharing(buttons: Iterable[Button]) -> tuple[Button, ...]:
     return tuple(one for one in buttons if one.action is not Action.SHARE)
 
 
+def sure(action: Action, language: str) -> Sure:
+    """Return what is asked before an answer is taken back, or a person is asked about what nobody else sees."""
+    name = action.value
+    return Sure(say(f"{name}_sure", language), say(f"button_{name}", language), say(f"{name}_not", language))
+
+
 def _button(action: Action, ticket: int, language: str, *, alone: bool = False) -> Button:
     label = _LABELS.get(action) or say(f"button_{action.value}", language)
-    if action is Action.RETRACT or (alone and action is Action.ASK):
-        name = action.value
-        return Button(action, label, ticket, Sure(say(f"{name}_sure", language), label, say(f"{name}_not", language)))
-    return Button(action, label, ticket)
+    to_be_sure = action is Action.RETRACT or (alone and action is Action.ASK)
+    return Button(action, label, ticket, sure(action, language) if to_be_sure else None)

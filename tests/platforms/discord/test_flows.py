@@ -312,7 +312,7 @@ async def test_buttons_work_after_a_restart(talk: Talk) -> None:
 
 
 async def test_a_private_answer_is_shared_and_a_person_is_asked(talk: Talk) -> None:
-    """Beneath what all see, not what the asker alone does. Only whom settings name is pinged, and once."""
+    """Only whom settings name is pinged, and once."""
     channel = {"id": "discord:301/201", "ask": ["discord:301/103"], "ephemeral": True}
     await talk.start(channel=[channel])
     await talk.acts.command("ask", question=BUILT)
@@ -320,11 +320,29 @@ async def test_a_private_answer_is_shared_and_a_person_is_asked(talk: Talk) -> N
     (answer,) = talk.discord.world.ours()
     await talk.press("share", answer)
     await talk.until(say("share_done", "en"))
-    assert "ask" not in actions(answer)
     (shared,) = (one for one in talk.discord.world.ours() if "ask" in actions(one))
     await talk.press("ask", shared)
     await talk.until("@Cleo", by="102")
 
+    assert {who for _, who in talk.discord.notified} == {"103"}
+
+
+async def test_before_a_person_is_asked_about_what_one_alone_sees_that_one_is_asked(talk: Talk) -> None:
+    """Whoever does not want their question published presses the other button, and nothing happens."""
+    await talk.start(channel=[{"id": "discord:301/201", "ask": ["discord:301/103"], "ephemeral": True}])
+    await talk.acts.command("ask", question=BUILT)
+    await talk.until(ANSWERS[BUILT])
+    (answer,) = talk.discord.world.ours()
+    for wanted in ("no", "yes"):
+        await talk.press("sure", answer)
+        await talk.until(say("ask_sure", "en"))
+        assert talk.discord.notified == []
+        (asked,) = (one for one in talk.discord.world.ours() if wanted in actions(one))
+        assert asked.only == "101"
+        await talk.press(wanted, asked)
+        await talk.discord.until(lambda: say("ask_sure", "en") not in talk.sees())
+
+    assert "@Cleo" in await talk.until("@Cleo", say("ask_done", "en"))
     assert {who for _, who in talk.discord.notified} == {"103"}
 
 
