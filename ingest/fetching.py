@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from socket import SHUT_RDWR
@@ -18,12 +18,14 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from ingest.downloading import Incoming, Wanted, brought
-from ingest.replies import SLOWEST, asked_to_wait, content_of, same_site
+from ingest.replies import SLOWEST, asked_to_wait, content_of, same_site, whole_size
 from ingest.types import SourceUnavailable
 from ingest.web_errors import AGAIN, Hiccup, Stopped, cause, denied, shown
 
 Params = Mapping[str, str | int]
+Form = Mapping[str, str]
 Follow = Callable[[str], bool]
+Auth = httpx.Auth | tuple[str, str]
 T = TypeVar("T")
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -63,14 +65,17 @@ class Reply:
 
 
 class Web:
-    """Gets things from the web, for one thread; `stop` may come from another."""
+    """Gets things from the web, for one thread; `stop` may come from another.
+
+    Within a `with` block its connections are kept for the next request; outside of one, each request has its own.
+    """
 
     def __init__(
         self,
         manners: Manners,
         *,
         headers: Mapping[str, str] = _NOTHING,
-        auth: httpx.Auth | tuple[str, str] | None = None,
+        auth: Auth | None = None,
         credential: str = "",
         transport: httpx.BaseTransport | None = None,
         wait: Callable[[float], bool] | None = None,
@@ -96,15 +101,12 @@ class Web:
         self._clock = clock
         self._rested: float | None = None
         self._connections: deque[Any] = deque(maxlen=4)
-        self._client = httpx.Client(
-            transport=transport,
-            headers={"User-Agent": manners.agent, "Accept-Encoding": "gzip"},
-            timeout=httpx.Timeout(manners.seconds, connect=min(_CONNECTING, manners.seconds)),
-            limits=httpx.Limits(max_connections=1),
-        )
+        self._transport = transport
+        self._client: httpx.Client | None = None
 
     def __enter__(self) -> Self:
-        """Return itself."""
+        """Keep connections from now on."""
+        self._client = self._new_client()
         return self
 
     def __exit__(
@@ -115,7 +117,9 @@ class Web:
 
     def close(self) -> None:
         """End its connections."""
-        self._client.close()
+        if self._client:
+            self._client.close()
+        self._client = None
 
     def stop(self) -> None:
         """End whatever waits or reads, from any thread: it raises `Stopped`, as all that is asked later does."""
@@ -144,13 +148,15 @@ class Web:
             SourceUnavailable: No connection, 429 or 5xx, each time that it was tried.
         """
         wanted = {**headers, **({"Accept": accept} if accept else {})}
+        return self._patiently(url, lambda: self._whole(url, params, wanted, follow, None))
 
-        def once() -> Reply:
-            with self._asked(url, params, wanted, follow) as answer:
-                content = content_of(answer, self._watched(answer), self._manners.largest)
-                return Reply(answer.status_code, str(answer.url), answer.headers, content)
+    def post(self, url: str, form: Mapping[str, str]) -> Reply:
+        """Send a form, and return what is answered, as `get` does. Redirects are not followed."""
+        return self._patiently(url, lambda: self._whole(url, None, _NOTHING, lambda _: False, form))
 
-        return self._patiently(url, once)
+    def pause(self, seconds: float) -> None:
+        """Wait, where a server asks for it in a way of its own. Raises `Stopped` if we are told to stop meanwhile."""
+        self._pause(seconds)
 
     def json(self, url: str, params: Params | None = None) -> Any:
         """Get JSON. Raises as `get` does, and `SourceUnavailable` for other statuses and for what is no JSON."""
@@ -188,10 +194,45 @@ class Web:
         wanted = Wanted(url, path, size, digest, self._manners.tries)
         brought(wanted, self._incoming, self._rest_after, progress or (lambda _done, _total: None))
 
+    def size(self, url: str) -> int | None:
+        """Return how many bytes a file has that could be downloaded; None where its server does not tell, or has none.
+
+        Raises as `get` does.
+        """
+
+        def once() -> int | None:
+            with self._asked(url, None, {"Range": "bytes=0-0", "Accept-Encoding": "identity"}, None) as answer:
+                return whole_size(answer.status_code, answer.headers)
+
+        return self._patiently(url, once)
+
+    def _new_client(self) -> httpx.Client:
+        return httpx.Client(
+            transport=self._transport,
+            headers={"User-Agent": self._manners.agent, "Accept-Encoding": "gzip"},
+            timeout=httpx.Timeout(self._manners.seconds, connect=min(_CONNECTING, self._manners.seconds)),
+            limits=httpx.Limits(max_connections=1),
+        )
+
+    @contextmanager
+    def _connected(self) -> Iterator[httpx.Client]:
+        if self._client:
+            yield self._client
+            return
+        with self._new_client() as client:
+            yield client
+
     @contextmanager
     def _incoming(self, url: str, headers: Mapping[str, str]) -> Iterator[Incoming]:
         with self._asked(url, None, {**headers, "Accept-Encoding": "identity"}, None) as answer:
             yield Incoming(answer.status_code, answer.headers, self._watched(answer))
+
+    def _whole(
+        self, url: str, params: Params | None, headers: Mapping[str, str], follow: Follow | None, form: Form | None
+    ) -> Reply:
+        with self._asked(url, params, headers, follow, form) as answer:
+            content = content_of(answer, self._watched(answer), self._manners.largest)
+            return Reply(answer.status_code, str(answer.url), answer.headers, content)
 
     def _patiently(self, url: str, once: Callable[[], T]) -> T:
         tried = 0
@@ -214,14 +255,19 @@ class Web:
 
     @contextmanager
     def _asked(
-        self, url: str, params: Params | None, headers: Mapping[str, str], follow: Follow | None
+        self,
+        url: str,
+        params: Params | None,
+        headers: Mapping[str, str],
+        follow: Follow | None,
+        form: Form | None = None,
     ) -> Iterator[httpx.Response]:
         """Ask once, and for where it is said to be; what stands at the end is open within."""
         first = _address(url, params)
         address = first
         for _ in range(_REDIRECTS + 1):
             trusted = same_site(first, address)
-            answer = self._sent(address, {**(self._headers if trusted else {}), **headers}, trusted=trusted)
+            answer = self._sent(address, {**(self._headers if trusted else {}), **headers}, form, trusted=trusted)
             try:
                 target = _target(address, answer)
                 if target is None or not (follow(str(target)) if follow else same_site(first, target)):
@@ -237,11 +283,15 @@ class Web:
             address = target
         raise SourceUnavailable(f"{shown(url)} leads from one address to the next.", hint="Check the address.")
 
-    def _sent(self, address: httpx.URL, headers: Mapping[str, str], *, trusted: bool) -> httpx.Response:
+    def _sent(
+        self, address: httpx.URL, headers: Mapping[str, str], form: Form | None, *, trusted: bool
+    ) -> httpx.Response:
         if self._rested is not None and (early := self._rested + self._manners.gap - self._clock()) > 0:
             self._pause(early)
         self._look()
-        request = self._client.build_request("GET", address, headers=headers, extensions={"trace": self._traced})
+        how = "GET" if form is None else "POST"
+        extensions = {"trace": self._traced}
+        request = self._client.build_request(how, address, headers=headers, data=form, extensions=extensions)
         try:
             return self._client.send(request, stream=True, auth=self._auth if trusted else None)
         except httpx.TransportError as error:
@@ -279,6 +329,11 @@ class Web:
             lasted = self._clock() - begun
             if lasted > self._manners.seconds and received < SLOWEST * lasted:
                 raise Hiccup("sends too slowly")
+
+
+def agent(contact: str, version: str) -> str:
+    """Return the User-Agent of this program, with how its operator can be reached."""
+    return f"Footnote/{version} ({contact}) httpx/{httpx.__version__}"
 
 
 def _address(url: str, params: Params | None) -> httpx.URL:
