@@ -5,20 +5,18 @@ A refresh calls `begin`, writes the indexes, calls `commit`, takes from the inde
 refresh reads its documents again, because `begin` blanks their fingerprints.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Executable,
     Row,
     ScalarSelect,
     Select,
     Table,
     and_,
-    bindparam,
     delete,
     func,
     insert,
@@ -27,35 +25,19 @@ from sqlalchemy import (
     update,
 )
 
+from storage import addresses, switching
 from storage.database import Database
 from storage.identity import passage_hash
-from storage.schema import corpora, documents, failures, passages
+from storage.refresh_types import Listed, Mark
+from storage.runs import last_runs
+from storage.schema import corpora, documents, failures, forgotten, passages
 from storage.types import Corpus, CorpusInfo, Document, DocumentChange, Kind, Passage
 from storage.urgency import Urgency
 
 Found = tuple[Passage, Document]
 _Row = Row[*tuple[Any, ...]]
 
-_CHUNK = 500
-"""How many ids stand in one statement; databases take some thousands at least."""
-
-_PASSAGE = [column for column in passages.c if column.name != "listed"]
 _DOCUMENT = [column for column in documents.c if column.name != "corpus"]
-
-# Statements that are executed once for each of many rows; their parameters begin with an underscore.
-_THE_DOCUMENT = and_(documents.c.corpus == bindparam("_corpus"), documents.c.key == bindparam("_key"))
-_THE_PASSAGE = passages.c.id == bindparam("_id")
-_BLANK_FINGERPRINT = update(documents).where(_THE_DOCUMENT).values(fingerprint="")
-_BLANK_HASH = update(passages).where(_THE_PASSAGE).values(hash="")
-_UNLIST = update(passages).where(_THE_PASSAGE).values(listed=False)
-_UNLIST_ALL = (
-    update(passages)
-    .where(passages.c.corpus == bindparam("_corpus"), passages.c.document == bindparam("_key"))
-    .values(listed=False)
-)
-_MOVE = update(passages).where(_THE_PASSAGE).values(position=bindparam("_position"))
-_REMOVE_DOCUMENT = delete(documents).where(_THE_DOCUMENT)
-_REMOVE_PASSAGE = delete(passages).where(_THE_PASSAGE)
 
 
 class Manifest:
@@ -77,16 +59,18 @@ class Manifest:
 
     async def passages_of(self, corpus: str, key: str) -> tuple[Passage, ...]:
         """Return the document's listed passages in order; an empty hash if a change was begun and never committed."""
-        query = select(*_PASSAGE).where(passages.c.corpus == corpus, passages.c.document == key, passages.c.listed)
+        query = select(*switching.PASSAGE).where(
+            passages.c.corpus == corpus, passages.c.document == key, passages.c.listed
+        )
         return tuple(_passage(row, row.hash) for row in await self._all(query.order_by("position", "id")))
 
     async def begin(self, changes: Sequence[DocumentChange]) -> None:
         """Note what is about to be written to the indexes, so that nothing gets there that nobody knows of."""
-        await self._write(lambda connection: _begin(connection, changes))
+        await self._write(lambda connection: switching.begin(connection, changes))
 
     async def commit(self, changes: Sequence[DocumentChange]) -> None:
         """Switch all these documents to their new state at once: until then the old is found, from then on the new."""
-        await self._write(lambda connection: _commit(connection, changes))
+        await self._write(lambda connection: switching.commit(connection, changes))
 
     async def unlisted(self, corpus: str | None = None) -> tuple[tuple[str, str], ...]:
         """Return (corpus, id) of what the indexes may hold and must not show: of one corpus, or of all."""
@@ -98,11 +82,13 @@ class Manifest:
     async def purge(self, ids: Iterable[str]) -> None:
         """Forget these passages, which the indexes hold no more. One that is listed stays."""
         gone = tuple(ids)
-        await self._write(lambda connection: _purge(connection, gone))
+        await self._write(lambda connection: switching.purge(connection, gone))
 
     async def join(self, ids: Collection[str], within: Collection[str]) -> dict[str, Found]:
         """Return, by id, those passages that are listed in one of the corpora `within`, with their documents."""
-        queries = [_found().where(passages.c.id.in_(chunk), passages.c.corpus.in_(within)) for chunk in _chunks(ids)]
+        queries = [
+            _found().where(passages.c.id.in_(chunk), passages.c.corpus.in_(within)) for chunk in switching.chunks(ids)
+        ]
         rows = await self._database.read(
             lambda connection: [row for query in queries for row in connection.execute(query)]
         )
@@ -120,28 +106,66 @@ class Manifest:
 
     async def catalogue(self) -> tuple[Corpus, ...]:
         """Return which corpora there are, by name; quick, whatever their size."""
-        return tuple(Corpus(*row) for row in await self._all(select(corpora).order_by(corpora.c.name)))
+        known = corpora.c.name, corpora.c.refreshed_at, corpora.c.reference, corpora.c.generation
+        return tuple(Corpus(*row) for row in await self._all(select(*known).order_by(corpora.c.name)))
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
         """Return what is indexed, by name. Counts it, which takes seconds for a whole Wikipedia."""
-        return tuple(
-            CorpusInfo(row.name, row.documents, row.passages, row.refreshed_at, row.failures)
-            for row in await self._all(_overview())
-        )
+        return await self._database.read(_infos)
 
     async def describe(self, corpus: str, *, reference: bool) -> None:
         """Note what a corpus is, before anything of it is indexed."""
         await self._write(lambda connection: _describe(connection, corpus, reference=reference))
 
-    async def finish(self, corpus: str, at: datetime, unread: Iterable[tuple[str, str]] = ()) -> None:
-        """Note that a refresh ran to its end, and the (key, reason) of each document that it could not read."""
+    async def finish(
+        self, corpus: str, at: datetime, unread: Iterable[tuple[str, str]] = (), mark: Mark | None = None
+    ) -> None:
+        """Note that a refresh ran to its end, and how far that was.
+
+        Args:
+            corpus: Which.
+            at: When.
+            unread: The key and the reason of each document that could not be read; those of before are forgotten.
+            mark: How far the source was worked through; None: the mark stays as it is.
+        """
         rows = [{"corpus": corpus, "key": key, "reason": reason} for key, reason in dict(unread).items()]
-        await self._write(lambda connection: _finish(connection, corpus, at, rows))
+        await self._write(lambda connection: _finish(connection, corpus, at, rows, mark))
+
+    async def mark(self, corpus: str) -> Mark:
+        """Return how far the source of a corpus was worked through; an empty mark where nobody knows."""
+        query = select(corpora.c.mark, corpora.c.mark_of, corpora.c.edition).where(corpora.c.name == corpus)
+        rows = await self._all(query)
+        return Mark(*rows[0]) if rows else Mark()
+
+    async def forgotten(self, corpus: str) -> frozenset[str]:
+        """Return the keys of documents that were removed on purpose, and that no refresh brings back."""
+        rows = await self._all(select(forgotten.c.key).where(forgotten.c.corpus == corpus))
+        return frozenset(row.key for row in rows)
+
+    async def forget(self, corpus: str, keys: Collection[str]) -> None:
+        """Note that no refresh is to bring these back. What is listed of them stays until it is removed."""
+        await self._write(lambda connection: _forget(connection, corpus, keys))
+
+    async def remember(self, corpus: str, keys: Collection[str]) -> None:
+        """Let refreshes read these again."""
+        await self._write(lambda connection: _remember(connection, corpus, keys))
+
+    async def find(self, address: str) -> tuple[Listed, ...]:
+        """Return the documents that an address, a key or an exact title names, by corpus and key.
+
+        Two addresses are the same if they differ in a slash at their end, a fragment or a revision.
+        """
+        return await self._database.read(lambda connection: addresses.find(connection, address))
 
     async def failures(self, corpus: str) -> tuple[tuple[str, str], ...]:
         """Return (key, reason) of each document that the last refresh could not read, by key."""
         query = select(failures.c.key, failures.c.reason).where(failures.c.corpus == corpus).order_by("key")
         return tuple((row.key, row.reason) for row in await self._all(query))
+
+    @property
+    def database(self) -> Database:
+        """Where it stands, for what is kept beside it."""
+        return self._database
 
     async def _write(self, function: Callable[[Connection], None]) -> None:
         await self._database.write(function, Urgency.BATCH)
@@ -150,68 +174,44 @@ class Manifest:
         return await self._database.read(lambda connection: connection.execute(query).all())
 
 
-def _begin(connection: Connection, changes: Sequence[DocumentChange]) -> None:
-    _know(connection, {change.corpus for change in changes})
-    _each(connection, _BLANK_FINGERPRINT, _names(changes))
-    adding = {passage.id: passage for change in changes for passage in change.add}
-    standing = {row.id: row for row in _standing(connection, adding)}
-    _each(connection, insert(passages), (_row(adding[new], listed=False) for new in adding.keys() - standing.keys()))
-    # The indexes are about to hold these under another title: without a hash no plan takes them for up to date.
-    outdated = (row for row in standing.values() if row.listed and row.hash != adding[row.id].hash)
-    _each(connection, _BLANK_HASH, ({"_id": row.id} for row in outdated))
-
-
-def _commit(connection: Connection, changes: Sequence[DocumentChange]) -> None:
-    _know(connection, {change.corpus for change in changes})
-    _each(connection, _UNLIST_ALL, _names(change for change in changes if change.document is None))
-    _each(connection, _UNLIST, ({"_id": dropped} for change in changes for dropped in change.drop))
-    _each(connection, _REMOVE_DOCUMENT, _names(changes))
-    _each(connection, insert(documents), (_columns(change.document) for change in changes if change.document))
-    # Written over rather than changed, so that no promise hangs on `begin` having come before.
-    adding = {passage.id: passage for change in changes for passage in change.add}
-    _each(connection, _REMOVE_PASSAGE, ({"_id": added} for added in adding))
-    _each(connection, insert(passages), (_row(passage, listed=True) for passage in adding.values()))
-    kept = (passage for change in changes for passage in change.keep)
-    _each(connection, _MOVE, ({"_id": passage.id, "_position": passage.position} for passage in kept))
-
-
-def _purge(connection: Connection, ids: Collection[str]) -> None:
-    for chunk in _chunks(ids):
-        connection.execute(delete(passages).where(passages.c.id.in_(chunk), not_(passages.c.listed)))
-
-
-def _finish(connection: Connection, corpus: str, at: datetime, unread: Sequence[Mapping[str, str]]) -> None:
-    _know(connection, {corpus})
-    connection.execute(update(corpora).where(corpora.c.name == corpus).values(refreshed_at=at))
+def _finish(
+    connection: Connection, corpus: str, at: datetime, unread: Sequence[Mapping[str, str]], mark: Mark | None
+) -> None:
+    switching.know(connection, {corpus})
+    kept = {"mark": mark.mark, "mark_of": mark.of, "edition": mark.edition} if mark else {}
+    connection.execute(update(corpora).where(corpora.c.name == corpus).values(refreshed_at=at, **kept))
     connection.execute(delete(failures).where(failures.c.corpus == corpus))
-    _each(connection, insert(failures), unread)
+    switching.each(connection, insert(failures), unread)
 
 
 def _describe(connection: Connection, corpus: str, *, reference: bool) -> None:
-    _know(connection, {corpus})
+    switching.know(connection, {corpus})
     connection.execute(update(corpora).where(corpora.c.name == corpus).values(reference=reference))
 
 
-def _know(connection: Connection, names: Collection[str]) -> None:
-    known = connection.execute(select(corpora.c.name).where(corpora.c.name.in_(names))).scalars()
-    _each(connection, insert(corpora), ({"name": name} for name in set(names) - set(known)))
+def _forget(connection: Connection, corpus: str, keys: Collection[str]) -> None:
+    _remember(connection, corpus, keys)
+    switching.each(connection, insert(forgotten), ({"corpus": corpus, "key": key} for key in set(keys)))
 
 
-def _standing(connection: Connection, ids: Collection[str]) -> Iterator[_Row]:
-    for chunk in _chunks(ids):
-        query = select(passages.c.id, passages.c.hash, passages.c.listed).where(passages.c.id.in_(chunk))
-        yield from connection.execute(query)
+def _remember(connection: Connection, corpus: str, keys: Collection[str]) -> None:
+    for chunk in switching.chunks(keys):
+        connection.execute(delete(forgotten).where(forgotten.c.corpus == corpus, forgotten.c.key.in_(chunk)))
 
 
-def _each(connection: Connection, statement: Executable, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Execute the statement once for each row; executed with no row, it would apply to everything."""
-    if parameters := list(rows):
-        connection.execute(statement, parameters)
+def _infos(connection: Connection) -> tuple[CorpusInfo, ...]:
+    runs = last_runs(connection)
+    return tuple(
+        CorpusInfo(
+            row.name, row.documents, row.passages, row.refreshed_at, row.failures, row.edition, runs.get(row.name)
+        )
+        for row in connection.execute(_overview())
+    )
 
 
 def _found() -> Select[Any]:
     same = and_(documents.c.corpus == passages.c.corpus, documents.c.key == passages.c.document)
-    return select(*_PASSAGE, *_DOCUMENT).join_from(passages, documents, same).where(passages.c.listed)
+    return select(*switching.PASSAGE, *_DOCUMENT).join_from(passages, documents, same).where(passages.c.listed)
 
 
 def _overview() -> Select[Any]:
@@ -224,21 +224,9 @@ def _overview() -> Select[Any]:
         number(documents).label("documents"),
         number(passages, passages.c.listed).label("passages"),
         corpora.c.refreshed_at,
+        corpora.c.edition,
         number(failures).label("failures"),
     ).order_by(corpora.c.name)
-
-
-def _names(changes: Iterable[DocumentChange]) -> Iterator[dict[str, str]]:
-    return ({"_corpus": change.corpus, "_key": change.key} for change in changes)
-
-
-def _columns(document: Document) -> dict[str, Any]:
-    values = {column.name: getattr(document, column.name) for column in documents.c}
-    return values | {"aliases": "\n".join(document.aliases)}
-
-
-def _row(passage: Passage, *, listed: bool) -> dict[str, Any]:
-    return {column.name: getattr(passage, column.name) for column in _PASSAGE} | {"listed": listed}
 
 
 def _passage(row: _Row, content_hash: str) -> Passage:
@@ -255,8 +243,3 @@ def _document(row: _Row) -> Document:
 def _with_document(row: _Row) -> Found:
     # What was begun and not committed is still shown as it was, and so is its hash.
     return _passage(row, row.hash or passage_hash(row.title, row.section, row.text)), _document(row)
-
-
-def _chunks(ids: Collection[str]) -> Iterator[tuple[str, ...]]:
-    ordered = tuple(ids)
-    return (ordered[start : start + _CHUNK] for start in range(0, len(ordered), _CHUNK))

@@ -18,7 +18,7 @@ from sqlalchemy import (
     false,
 )
 
-REVISION = "0003"
+REVISION = "0004"
 """The migration that makes exactly these tables; kept here so that opening a database need not load Alembic."""
 
 
@@ -51,6 +51,11 @@ corpora = Table(
     Column("name", Text, primary_key=True),
     Column("refreshed_at", Moment),
     Column("reference", Boolean, nullable=False, server_default=false()),
+    Column("mark", Text, nullable=False, server_default=""),
+    Column("mark_of", Text, nullable=False, server_default=""),
+    Column("edition", Text, nullable=False, server_default=""),
+    # Raised with every change of what is listed, so that a search notices what happened meanwhile.
+    Column("generation", Integer, nullable=False, server_default="0"),
 )
 
 documents = Table(
@@ -66,6 +71,8 @@ documents = Table(
     Column("fingerprint", Text, nullable=False),
     Column("aliases", Text, nullable=False),
     Column("disambiguation", Boolean, nullable=False),
+    Index("documents_by_url", "url"),
+    Index("documents_by_title", "title"),
 )
 
 # A passage is written before its document is (see `storage.manifest`), so it refers to it without a foreign key.
@@ -181,4 +188,64 @@ overrides = Table(
     Column("channel", Text, primary_key=True),
     Column("key", Text, primary_key=True),
     Column("value", Text, nullable=False),
+)
+
+# Documents that were removed on purpose, and that no refresh brings back.
+forgotten = Table(
+    "forgotten",
+    metadata,
+    Column("corpus", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("until", Moment, nullable=False),
+)
+
+# A run may fail before anything is known of its corpus, so it refers to it without a foreign key.
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("corpus", Text, nullable=False),
+    Column("begun", Moment, nullable=False),
+    Column("seen", Moment, nullable=False),
+    Column("ended", Moment),
+    Column("state", Text, nullable=False),
+    *(
+        Column(name, Integer, nullable=False, server_default="0")
+        for name in (
+            "added",
+            "changed",
+            "unchanged",
+            "removed",
+            "failed",
+            "held_back",
+            "passages_added",
+            "passages_removed",
+            "done",
+        )
+    ),
+    Column("total", Integer),
+    Column("passages", Integer, nullable=False, server_default="0"),
+    Column("fault", Text, nullable=False, server_default=""),
+    Column("edition", Text, nullable=False, server_default=""),
+    Column("owner", Text, nullable=False),
+    Column("night", Moment),
+    Index("runs_by_corpus", "corpus", "id"),
+)
+
+nights = Table(
+    "nights",
+    metadata,
+    Column("due", Moment, primary_key=True),
+    Column("begun", Moment, nullable=False),
+    Column("ended", Moment),
+    Column("owner", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("lines", Text, nullable=False),
 )

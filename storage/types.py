@@ -10,6 +10,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
+from storage.refresh_types import Run
+
 Span = tuple[int, int]
 """Start and end of a stretch of a passage's text, in characters, end exclusive."""
 
@@ -202,6 +204,8 @@ class Corpus:
     """When a refresh last ran to its end; None when none has."""
     reference: bool
     """Whether it is a work of reference, such as an encyclopedia, and not the team's own."""
+    generation: int = 0
+    """Raised with every change of what is listed of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +219,10 @@ class CorpusInfo:
     """When a refresh last ran to its end; None when none has."""
     failures: int = 0
     """How many documents the last refresh could not read."""
+    edition: str = ""
+    """What people call the state of its source that was read last, such as the date of a dump."""
+    last_run: Run | None = None
+    """The newest refresh, whatever became of it; None where none is on record."""
 
 
 @dataclass(frozen=True, slots=True)
