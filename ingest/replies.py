@@ -42,6 +42,15 @@ def _utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+def whole_size(status: int, headers: Mapping[str, str]) -> int | None:
+    """Return how large a file is of which the first byte was asked for; None if that is not said."""
+    if status == httpx.codes.PARTIAL_CONTENT:
+        said = headers.get("content-range", "").rpartition("/")[2]
+    else:
+        said = headers.get("content-length", "") if status == httpx.codes.OK else ""
+    return int(said) if said.isascii() and said.isdigit() else None
+
+
 def content_of(answer: httpx.Response, blocks: Iterable[bytes], largest: int) -> bytes:
     """Return what was sent, unpacked, without ever holding more than `largest` bytes of it.
 
