@@ -5,7 +5,7 @@ What is said here is for whoever invoked, and seen by nobody else. That somethin
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -109,12 +109,12 @@ async def _tried(call: Awaitable[object]) -> None:
         log.warning("somebody could not be answered", extra={"cause": str(error)})
 
 
-def sentence(words: str) -> dict[str, Any]:
-    """Return a message of our own words that its reader alone sees; pure."""
-    content = escaped(words)
+def sentence(words: str, shown: Callable[[str], str] = escaped) -> dict[str, Any]:
+    """Return a message of our own words that its reader alone sees; pure. `shown` makes them safe to be shown."""
+    content = shown(words)
     while len(content.encode("utf-16-le", "replace")) // 2 > _LONGEST:
         words = words[: len(words) * 3 // 4]
-        content = escaped(f"{words} …")
+        content = shown(f"{words} …")
     return {
         "content": content,
         "components": [],

@@ -16,6 +16,7 @@ from bot.discord import invoking, reading
 from bot.discord.acting import Pressing
 from bot.discord.answering import Answering, sentence
 from bot.discord.asking import Asking
+from bot.discord.configuring import configured
 from bot.discord.happening import Erased, Learned, Rewritten, Us, Written
 from bot.discord.invoking import COMMAND, PRESS, SUBMIT, Invoked
 from bot.discord.taking import Taking
@@ -113,7 +114,7 @@ class Listening:
         await self.answering.defer(found, private=True)
         written = " ".join(filter(None, (found.option("setting"), found.option("value"))))
         words = await self.configuring.answer(written, await self.pressing.by(found), found.locale)
-        await self.answering.change(found, sentence(words))
+        await self.answering.change(found, sentence(words, configured))
 
     async def _take_back(self, found: Invoked) -> None:
         ticket = await self.asking.ticket_of(found)

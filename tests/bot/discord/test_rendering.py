@@ -8,7 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.discord.answering import sentence
 from bot.discord.buttons import pressed
+from bot.discord.configuring import configured
 from bot.discord.posting import mark, marked, nonce, post, says, shown
 from bot.discord.reading_back import words as read
 from bot.discord.rendering import Message, first, messages
@@ -196,3 +198,12 @@ def test_nonces_differ_by_question_page_and_what_was_deleted() -> None:
 
     assert len(made) == 4
     assert {len(one) for one in made} == {25}
+
+
+def test_people_and_what_can_be_typed_stand_out_in_the_settings() -> None:
+    """Nothing else does, whatever an admin wrote."""
+    told = markup.UNSEEN.sub("", configured("ask: discord:1/2\nWith `/footnote KEY VALUE`, <@!3>."))
+    assert told == "**ask**: <@2>\nWith `/footnote setting:KEY value:VALUE`, <@3>."
+    wrong = configured("`@everyone` <@&9> paused: `/footnote <#1> x` [a](https://e.example)")
+    assert markup.pings(wrong) == markup.links(wrong) == []
+    assert len(sentence("ask: discord:1/2\n" * 900, configured)["content"]) <= 2_000

@@ -369,10 +369,14 @@ async def test_an_answer_under_way_is_stopped_by_its_asker(talk: Talk) -> None:
 
 
 async def test_channels_are_set_by_whom_discord_lets_use_the_command(talk: Talk) -> None:
-    """And seen by them; a pause holds from then on."""
-    await talk.start()
+    """And seen by them, as the command is typed; a pause holds from then on."""
+    await talk.start(channel=[{"id": "discord:301/201", "ask": ["discord:301/103"]}])
     await talk.acts.command("footnote", user="109")
-    await talk.until("corpora: handbook", by="109")
+    shown = await talk.until("corpora: handbook", "/footnote setting:KEY value:VALUE", by="109")
+    assert "ask: @Cleo" in shown
+    assert "discord:301" not in shown
+    await talk.acts.command("footnote", user="109", setting="ask", value="<@104>")
+    await talk.until("does not allow ask to be “@Dora”", by="109")
     await talk.acts.command("footnote", user="109", setting="paused", value="on")
     await talk.until(say("channel_set", "en", key="paused", value="on"), by="109")
     await talk.acts.mention(BUILT)
