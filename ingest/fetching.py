@@ -17,7 +17,7 @@ from ingest.downloading import Incoming, Wanted, brought
 from ingest.replies import content_of, whole_size
 from ingest.types import SourceUnavailable
 from ingest.web_errors import AGAIN, Hiccup, shown
-from ingest.web_line import NOTHING, Auth, Follow, Line, Manners, Params
+from ingest.web_line import NOTHING, Auth, Follow, Form, Line, Manners, Params
 
 __all__ = ["Manners", "Reply", "Web", "agent"]
 
@@ -110,13 +110,15 @@ class Web:
             SourceUnavailable: No connection, 429 or 5xx, each time that it was tried.
         """
         wanted = {**headers, **({"Accept": accept} if accept else {})}
+        return self._patiently(url, lambda: self._whole(url, params, wanted, follow))
 
-        def once() -> Reply:
-            with self._line.asked(url, params, wanted, follow) as answer:
-                content = content_of(answer, self._line.watched(answer), self._manners.largest)
-                return Reply(answer.status_code, str(answer.url), answer.headers, content)
+    def post(self, url: str, form: Form) -> Reply:
+        """Send a form, and return what is answered, as `get` does. Redirects are not followed."""
+        return self._patiently(url, lambda: self._whole(url, None, NOTHING, lambda _: False, form))
 
-        return self._patiently(url, once)
+    def pause(self, seconds: float) -> None:
+        """Wait, where a server asks for it in a way of its own. Raises `Stopped` if we are told to stop."""
+        self._line.pause(seconds)
 
     def json(self, url: str, params: Params | None = None) -> Any:
         """Get JSON. Raises as `get` does, and `SourceUnavailable` for other statuses and for what is no JSON."""
@@ -171,6 +173,25 @@ class Web:
     def _incoming(self, url: str, headers: Mapping[str, str]) -> Iterator[Incoming]:
         with self._line.asked(url, None, {**headers, "Accept-Encoding": "identity"}, None) as answer:
             yield Incoming(answer.status_code, answer.headers, self._line.watched(answer))
+
+    def _whole(
+        self,
+        url: str,
+        params: Params | None,
+        headers: Mapping[str, str],
+        follow: Follow | None,
+        form: Form | None = None,
+    ) -> Reply:
+        with self._line.asked(url, params, headers, follow, form) as answer:
+            content = content_of(answer, self._line.watched(answer), self._manners.largest)
+            return Reply(answer.status_code, str(answer.url), answer.headers, content)
+
+    def _whole(
+        self, url: str, params: Params | None, headers: Mapping[str, str], follow: Follow | None, form: Form | None
+    ) -> Reply:
+        with self._line.asked(url, params, headers, follow, form) as answer:
+            content = content_of(answer, self._line.watched(answer), self._manners.largest)
+            return Reply(answer.status_code, str(answer.url), answer.headers, content)
 
     def _patiently(self, url: str, once: Callable[[], T]) -> T:
         tried = 0

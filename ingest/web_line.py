@@ -3,6 +3,7 @@
 What a request brings, and whether it is tried again, is `fetching`'s.
 """
 
+import re
 import threading
 import time
 from collections import deque
@@ -20,12 +21,15 @@ from ingest.types import SourceUnavailable
 from ingest.web_errors import AGAIN, Hiccup, Stopped, cause, denied, shown
 
 Params = Mapping[str, str | int]
+Form = Mapping[str, str]
+Form = Mapping[str, str]
 Follow = Callable[[str], bool]
 Auth = httpx.Auth | tuple[str, str]
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 _REDIRECTS = 5
 _CONNECTING = 15.0
+_HOST = re.compile(r"[^\s%/\[\]@]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +105,14 @@ class Line:
 
     @contextmanager
     def asked(
-        self, url: str, params: Params | None, headers: Mapping[str, str], follow: Follow | None
+        self,
+        url: str,
+        params: Params | None,
+        headers: Mapping[str, str],
+        follow: Follow | None,
+        form: Form | None = None,
     ) -> Iterator[httpx.Response]:
-        """Ask once, and for where it is said to be; what stands at the end is open within.
+        """Ask once, and for where it is said to be; what stands at the end is open within. A form is sent, if given.
 
         Raises:
             Hiccup: What may go better the next time: also while the answer is read.
@@ -115,7 +124,8 @@ class Line:
             for _ in range(_REDIRECTS + 1):
                 trusted = same_site(first, address)
                 own = self._headers if trusted else NOTHING
-                with self._sent(client, address, {**own, **headers}, self._auth if trusted else None) as answer:
+                auth = self._auth if trusted else None
+                with self._sent(client, address, {**own, **headers}, auth, form) as answer:
                     target = _target(address, answer)
                     if target is None or not (follow(str(target)) if follow else same_site(first, target)):
                         self._judge(answer)
@@ -137,12 +147,18 @@ class Line:
 
     @contextmanager
     def _sent(
-        self, client: httpx.Client, address: httpx.URL, headers: Mapping[str, str], auth: Auth | None
+        self,
+        client: httpx.Client,
+        address: httpx.URL,
+        headers: Mapping[str, str],
+        auth: Auth | None,
+        form: Form | None,
     ) -> Iterator[httpx.Response]:
         if self._rested is not None and (early := self._rested + self.manners.gap - self._clock()) > 0:
             self.pause(early)
         self._look()
-        request = client.build_request("GET", address, headers=headers, extensions={"trace": self._traced})
+        how, extensions = "GET" if form is None else "POST", {"trace": self._traced}
+        request = client.build_request(how, address, headers=headers, data=form, extensions=extensions)
         try:
             with closing(client.send(request, stream=True, auth=auth)) as answer:
                 yield answer
@@ -192,9 +208,11 @@ class Line:
 def _address(url: str, params: Params | None) -> httpx.URL:
     try:
         address = httpx.URL(url)
-        return address.copy_merge_params(dict(params)) if params else address
-    except (httpx.InvalidURL, TypeError) as error:
+    except httpx.InvalidURL as error:
         raise SourceUnavailable("An address cannot be read.", hint="Check the addresses in the settings.") from error
+    if address.scheme not in {"http", "https"} or not _HOST.fullmatch(address.host):
+        raise SourceUnavailable(f"{shown(address)} is no address of the web.", hint="It begins with https://.")
+    return address.copy_merge_params(dict(params)) if params else address
 
 
 def _target(address: httpx.URL, answer: httpx.Response) -> httpx.URL | None:
@@ -205,4 +223,4 @@ def _target(address: httpx.URL, answer: httpx.Response) -> httpx.URL | None:
         target = address.join(answer.headers["location"])
     except httpx.InvalidURL:
         return None
-    return target if target.scheme in {"http", "https"} else None
+    return target if target.scheme in {"http", "https"} and _HOST.fullmatch(target.host) else None
