@@ -194,10 +194,11 @@ class Queue:
 
         return await self._database.read(count)
 
-    async def last(self, channel: str) -> QueuedQuestion | None:
-        """Return the question that was taken last in a channel; None when there is none."""
+    async def recent(self, channel: str, *, user: str = "", limit: int) -> tuple[QueuedQuestion, ...]:
+        """Return the questions that were taken last in a channel, newest first; with a `user` theirs alone."""
         query = select(questions).where(questions.c.channel == channel)
-        return await self._one(query.order_by(questions.c.ticket.desc()).limit(1))
+        theirs = query.where(questions.c.asker == user) if user else query
+        return await self._all(theirs.order_by(questions.c.ticket.desc()).limit(limit))
 
     async def newest(self, platform: str) -> QueuedQuestion | None:
         """Return the question that was taken last on a platform, such as `slack`; None when there is none."""

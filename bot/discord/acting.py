@@ -133,12 +133,18 @@ class Pressing:
         """Show a page of what a ticket, or the conversation, stands on; looked up anew."""
         by = await self.by(found)
         if of == SOURCES:
-            conversation = await self._taking.conversation(found.channel)
-            looking, heading = self._acting.sources(conversation, by, **_in(found)), "sources_heading"
+            looking, heading = self._sources(found, by), "sources_heading"
         else:
             looking, heading = self._acting.evidence(int(of), by, **_in(found)), "evidence"
         view = await _or_denied(looking, say(heading, found.locale))
         await self._answering.change(found, evidence_message(view, of, page, found.locale, self._zone))
+
+    async def _sources(self, found: Invoked, by: Asker) -> EvidenceView:
+        try:
+            conversation = await self._taking.conversation(found.channel, found.user)
+        except StorageError as error:
+            raise Denied(say("acting_unavailable", found.locale)) from error
+        return await self._acting.sources(conversation, by, **_in(found))
 
     async def _change(self, found: Invoked, doing: Awaitable[str]) -> None:
         try:

@@ -19,6 +19,7 @@ from bot.desk.desk import Desk
 from bot.desk.reading_here import settings_of
 from bot.desk.types import Place, Question, Taken
 from bot.discord import reading
+from bot.discord.conversing import meant_by, of_thread
 from bot.discord.happening import Channel, Erased, Rewritten, Us, Written
 from bot.discord.places import Places
 from bot.overhearing import Meant, Remark, edit_counts, overheard
@@ -115,14 +116,9 @@ class Taking:
             pass
         await self._tasks.soon(self._erased(event))
 
-    async def conversation(self, channel: Channel) -> str:
-        """Return the conversation that is held where somebody stands; the newest one in a channel itself."""
-        if not channel.guild:
-            return f"discord:/{channel.id}"
-        if channel.is_thread:
-            return await self._of_thread(f"discord:{channel.guild}/{channel.parent}", channel)
-        last = await self._app.queue.last(f"discord:{channel.guild}/{channel.id}")
-        return last.conversation if last else ""
+    async def conversation(self, channel: Channel, user: str) -> str:
+        """Return the conversation that somebody means where they stand. Raises `StorageError`."""
+        return await meant_by(self._app, channel, user)
 
     async def settings(self, channel_id: str) -> ChannelSettings:
         """Return what holds in a channel."""
@@ -178,18 +174,13 @@ class Taking:
         parent = channel.parent if channel.is_thread else channel.id
         place = Place("discord", written.guild, parent, channel.id if channel.is_thread else "")
         if channel.is_thread:
-            return place, await self._of_thread(place.channel_id, channel)
+            return place, await of_thread(self._app, place.channel_id, channel)
         before = await self._app.queue.by_message(place.channel_id, written.replied) if written.replied else None
         if before is None:
             return place, f"{place.channel_id}/{written.replied or written.id}"
         settings = await self._settings(place.channel_id)
         opens = settings.threads == "long" and channel.kind in _TEXT and not settings.ephemeral
         return (replace(place, thread=written.id) if opens else place), before.conversation
-
-    async def _of_thread(self, channel_id: str, thread: Channel) -> str:
-        """Return a thread's conversation: that of the message on which it was opened, which has its id."""
-        begun = await self._app.queue.by_message(channel_id, thread.id)
-        return begun.conversation if begun else f"discord:{thread.guild}/{thread.id}"
 
     async def _settings(self, channel_id: str) -> ChannelSettings:
         """Return what holds in a channel; where admins' changes cannot be read, what the file says."""

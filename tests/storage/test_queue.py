@@ -254,15 +254,15 @@ async def test_what_was_asked_is_counted_by_user_and_channel_since_then(queue: Q
     assert counts == [4, 3, 3, 2, 5]
 
 
-async def test_the_last_question_of_a_channel_is_known(queue: Queue) -> None:
-    """By when it was taken."""
-    await put(queue, "a", "b")
-    await put(queue, "c", channel="slack:T1/C2")
+async def test_the_last_questions_of_a_channel_are_known(queue: Queue) -> None:
+    """By when they were taken; those of one person, too."""
+    await put(queue, "a", "b", user="slack:T1/U1")
+    await put(queue, "c", user="slack:T1/U2")
+    await put(queue, "d", channel="slack:T1/C2")
 
-    last = await queue.last(PLACE)
-
-    assert last
-    assert (last.key, await queue.last("slack:T1/C3")) == ("b", None)
+    assert [row.key for row in await queue.recent(PLACE, limit=2)] == ["c", "b"]
+    assert [row.key for row in await queue.recent(PLACE, user="slack:T1/U1", limit=1)] == ["b"]
+    assert await queue.recent("slack:T1/C3", limit=1) == ()
 
 
 async def test_a_question_is_found_by_its_message_and_by_each_of_its_answers(queue: Queue) -> None:

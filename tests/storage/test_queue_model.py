@@ -165,7 +165,7 @@ async def agree(queue: Queue, model: Model) -> None:
     for place in PLACES:
         here = [row for row in rows if row.channel == place]
         assert await queue.conversation(f"{place}/1", limit=9) == tuple(here)
-        assert await queue.last(place) == (here[-1] if here else None)
+        assert await queue.recent(place, limit=2) == tuple(here[-2:][::-1])
         assert await queue.asked(since=NOON, channel=place) == len(here) + model.reworded[place]
         for message in MESSAGES:
             shown = [row for row in here if message in row.posted]

@@ -231,6 +231,22 @@ async def test_the_sources_of_a_conversation_are_shown(talk: Talk) -> None:
     assert seen.count("Pier <https://skarholm.example/pier.md>") == 2
 
 
+async def test_in_a_channel_the_sources_are_those_of_what_one_asked_last_oneself(talk: Talk) -> None:
+    """Whoever asked nothing there is shown those that everybody saw, and never what another alone did."""
+    await talk.start()
+    await talk.acts.command("ask", question=BUILT, private=True)
+    await talk.until(ANSWERS[BUILT])
+    await talk.acts.mention(RISES, user="102")
+    await talk.until(ANSWERS[RISES])
+    await talk.acts.command("ask", question=MADE, private=True, user="103")
+    await talk.until(ANSWERS[MADE], by="103")
+    for user, page in (("101", "light"), ("103", "pier"), ("109", "tide")):
+        seen = talk.sees(by=user).count(f"{page}.md")
+        await talk.acts.command("sources", user=user)
+        await talk.until(say("sources_heading", "en"), by=user)
+        assert talk.sees(by=user).count(f"{page}.md") == seen + 1
+
+
 async def test_an_edited_question_is_answered_anew_in_the_same_post(talk: Talk) -> None:
     """And a deleted one takes its answer with it."""
     await talk.start()
