@@ -20,7 +20,7 @@ from pipeline import checking, checking_texts
 from pipeline.kit import Supports, System
 from pipeline.model import LLM
 from pipeline.supporting import Checker, verbatim
-from pipeline.systems import extractive, wikichat
+from pipeline.systems import extractive, wikichat, wikichat_fast
 from storage.audit import AuditLog
 from storage.chroma import ChromaServer
 from storage.database import open_database
@@ -36,12 +36,22 @@ from storage.queue import Queue
 from storage.retrieving import Threads
 from storage.spending import Spending
 
-SYSTEMS: Mapping[str, System] = MappingProxyType({"wikichat": wikichat.answer, "extractive": extractive.answer})
+MODELLED = "wikichat-fast"
+"""The system that answers where a model is configured and no system is set."""
+SYSTEMS: Mapping[str, System] = MappingProxyType(
+    {MODELLED: wikichat_fast.answer, "wikichat": wikichat.answer, "extractive": extractive.answer}
+)
 """Every system by the name that settings and `--system` use."""
-CHECKS: Mapping[str, System] = MappingProxyType({"wikichat": checking.by_model, "extractive": checking.by_rules})
+CHECKS: Mapping[str, System] = MappingProxyType(
+    {MODELLED: checking.by_model, "wikichat": checking.by_model, "extractive": checking.by_rules}
+)
 """What checks a claim, by the name of the system that is of its kind."""
 TEXT_CHECKS: Mapping[str, System] = MappingProxyType(
-    {"wikichat": checking_texts.by_model, "extractive": checking_texts.by_rules}
+    {
+        MODELLED: checking_texts.by_model,
+        "wikichat": checking_texts.by_model,
+        "extractive": checking_texts.by_rules,
+    }
 )
 """What checks each statement of a text, by the same names."""
 
@@ -91,7 +101,7 @@ class App:
     @property
     def system(self) -> str:
         """The system that answers where nothing else is asked for."""
-        return self.settings.system or ("wikichat" if self.settings.model.configured else "extractive")
+        return self.settings.system or (MODELLED if self.settings.model.configured else "extractive")
 
 
 @asynccontextmanager

@@ -40,6 +40,7 @@ class _Model:
     ask: Ask = unconfigured.ask
     stream: Stream = unconfigured.stream
     verify: SecondOpinion | None = None
+    busy: Callable[[], bool] = lambda: False
 
 
 def equipped(
@@ -81,6 +82,8 @@ def equipped(
         now=now,
         random=random,
         beside=app.passages.threads.think.run,
+        busy=model.busy,
+        quote=gate.quote,
     )
     return Tools(kit, gate, recorder, deadline)
 
@@ -95,7 +98,7 @@ def _model(
     student = limits.student
     prompter = Prompter(app.llm, spent, note=recorder.note, now=now, random=random, student=student)
     verify = second_opinion(prompter.ask, talk, turns=limits.turns, student=student)
-    return _Model(prompter.ask, prompter.stream, verify)
+    return _Model(prompter.ask, prompter.stream, verify, app.llm.busy)
 
 
 def _searching(app: App, scope: tuple[str, ...]) -> Search:

@@ -24,6 +24,10 @@ class LazyModel:
         """Return whether calls of a stage may carry a schema, as far as is known now."""
         return self._opened.structured(stage) if self._opened else self._settings.plan(stage).structured != "text"
 
+    def busy(self) -> bool:
+        """Return whether a call would have to wait for its place now."""
+        return self._opened is not None and self._opened.busy()
+
     async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
         """Ask once and wait for the whole reply. Raises as `LLM` says."""
         return await (await self._model()).complete(call, spent)

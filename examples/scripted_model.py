@@ -58,6 +58,10 @@ class ScriptedModel:
         del stage
         return False
 
+    def busy(self) -> bool:
+        """Say that it always has a place."""
+        return False
+
     async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
         """Return what is written for the stage. Raises `HandbookChanged`."""
         spent.calls += 1

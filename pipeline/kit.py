@@ -67,6 +67,15 @@ class Say(Protocol):
         ...
 
 
+def _never() -> bool:
+    return False
+
+
+def _unshown(evidence: Evidence) -> bool:
+    del evidence
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How much a turn may use."""
@@ -109,6 +118,10 @@ class Kit:
     random: Random
     beside: Callable[..., Awaitable[Any]] = asyncio.to_thread
     """Calls a function with arguments, one that computes for long, without keeping others waiting."""
+    busy: Callable[[], bool] = _never
+    """Whether a call of the model would have to wait for its place now: what waits can be asked together."""
+    quote: Callable[[Evidence], bool] = _unshown
+    """Shows what a found page says, word for word, until there is an answer; returns whether it is shown."""
 
 
 System = Callable[[Conversation, Kit], Awaitable[Status]]

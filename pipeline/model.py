@@ -81,7 +81,7 @@ class Spent:
 class LLM(Protocol):
     """A language model behind a server.
 
-    Both methods raise:
+    Both ways to ask raise:
         ModelUnavailable: no usable reply came, after retries; the message says why, never with a key in it.
         ModelRefused: the model, or a filter before it, declined.
         SchemaNotOffered: the call has a schema and this server cannot keep one; ask again without. Never counted.
@@ -91,6 +91,10 @@ class LLM(Protocol):
 
     def structured(self, stage: str) -> bool:
         """Return whether calls of a stage may carry a schema, as far as is known now."""
+        ...
+
+    def busy(self) -> bool:
+        """Return whether a call would have to wait for its place now."""
         ...
 
     async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:

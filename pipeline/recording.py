@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from pipeline.kit import Search
-from pipeline.types import ClaimChecked, Event, FoundPassages, Searching, Usage
+from pipeline.types import ClaimChecked, ClaimExplained, Event, FoundPassages, Searching, Usage
 from storage.types import CheckedClaim, Hit, SearchQuery, Step
 
 
@@ -65,9 +65,12 @@ class Recorder:
         )
 
     def tell(self, event: Event) -> None:
-        """Pass an event on, and remember the claim in it if there is one."""
+        """Pass an event on, and remember the claim in it if there is one; an explained one in the place of the bare."""
         if isinstance(event, ClaimChecked):
             self._claims.append(event.checked)
+        if isinstance(event, ClaimExplained):
+            told = event.checked.claim
+            self._claims = [event.checked if one.claim == told else one for one in self._claims]
         self._tell(event)
 
     def note(self, step: Step, began: float) -> None:

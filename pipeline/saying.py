@@ -14,7 +14,7 @@ from pipeline import citing, notes
 from pipeline.errors import PipelineError
 from pipeline.kit import Supports
 from pipeline.supporting import stands_verbatim
-from pipeline.types import Answer, CitedSentence, Event, Said, Status
+from pipeline.types import Answer, CitedSentence, Event, Quoted, Said, Status
 from storage.types import CheckedClaim, Claim, Evidence, Hit, Verdict
 
 log = logging.getLogger(__name__)
@@ -87,6 +87,18 @@ class Gate:
             verdict = f"{checked.verdict}: {checked.reasoning}" if checked else "nothing to judge by"
             return self._withhold(sentence, f"{reasons}; the model was asked, and says {verdict}")
         return self._let_through(sentence, checked)
+
+    def quote(self, evidence: Evidence) -> bool:
+        """Show what a passage found in this turn says, word for word, until there is an answer; return whether it is.
+
+        It is no part of the answer. What is not as it stands in a found passage is not shown.
+        """
+        fault = _evidence_fault(evidence, self._found)
+        if fault:
+            log.warning("a quotation was not shown: %s", fault)
+            return False
+        self._tell(Quoted(evidence))
+        return True
 
     def _let_through(self, sentence: CitedSentence, checked: CheckedClaim) -> bool:
         self._claims.append(checked)

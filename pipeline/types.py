@@ -145,11 +145,25 @@ class ClaimChecked:
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimExplained:
+    """Why a claim was given its verdict, where that was said after the verdict; the whole claim with its reasoning."""
+
+    checked: CheckedClaim
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """What a page that was found says in its own words, shown while the rest is checked, until there is an answer."""
+
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
 class Drafting:
     """The reply is being written, over so many pieces of evidence."""
 
     evidence: int
 
 
-Event = Searching | FoundPassages | ClaimChecked | Drafting | Said
+Event = Searching | FoundPassages | Quoted | ClaimChecked | ClaimExplained | Drafting | Said
 """What a person may watch happen while a turn runs."""

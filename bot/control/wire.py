@@ -18,7 +18,7 @@ from pydantic_core import PydanticSerializationError
 from bot.source_settings import SourceSettings
 from bot.turns import Answered, Asked, Failure
 from ingest.refreshing import Progress, RefreshReport
-from pipeline.types import ClaimChecked, Drafting, FoundPassages, Said, Searching
+from pipeline.types import ClaimChecked, ClaimExplained, Drafting, FoundPassages, Quoted, Said, Searching
 from storage.types import CorpusInfo, Hit
 
 
@@ -67,7 +67,7 @@ class Corpora:
 
 
 REQUESTS = (Asked, Search, Refresh)
-EVENTS = (Searching, FoundPassages, ClaimChecked, Drafting, Said)
+EVENTS = (Searching, FoundPassages, Quoted, ClaimChecked, ClaimExplained, Drafting, Said)
 RESULTS = (Answered, Hits, Corpora, RefreshReport, Failure, Hello)
 TYPES = MappingProxyType({kind.__name__: kind for kind in (*REQUESTS, *EVENTS, Progress, *RESULTS)})
 """All that may be sent, by the name it is sent under."""

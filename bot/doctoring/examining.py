@@ -156,6 +156,10 @@ class _Counted:
         """See `pipeline.model.LLM`."""
         return self._llm.structured(stage)
 
+    def busy(self) -> bool:
+        """See `pipeline.model.LLM`."""
+        return self._llm.busy()
+
     async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
         """See `pipeline.model.LLM`."""
         self.sent = prompt_tokens(call)

@@ -64,6 +64,10 @@ class Obedient:
         del stage
         return False
 
+    def busy(self) -> bool:
+        """Answer at once."""
+        return False
+
     async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
         """Do as the text says."""
         spent.calls += 1

@@ -54,6 +54,10 @@ class OpenAIModel:
         plan = self._settings.plan(stage)
         return plan.structured != "text" and self._memory.of(plan.model).schema
 
+    def busy(self) -> bool:
+        """Return whether all places are taken by calls under way."""
+        return self._slots.locked()
+
     async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
         """Ask once and wait for the whole reply. Raises as `LLM` says."""
         async with aclosing(self._counted(call, spent, streamed=False)) as parts:

@@ -1,4 +1,4 @@
-"""Stage 4's reply: the claims of a reply, self-contained, each with the time it is about. Pure."""
+"""Stage 4's reply: claims, self-contained, each with the time it is about; whole or as they arrive. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -12,6 +12,7 @@ from pipeline.parsing.reading import STRING, field, is_nothing, items, lines, li
 LONGEST = 600
 """Characters of a claim; more is no single statement."""
 _TIME = r"(?:time|year)?\s*[:=]?\s*[\"“]?(recent|none|\d{4})[\"”]?"
+_NO_LIST = "there is no list of claims in it, and no “Nothing” either"
 _BEHIND = re.compile(rf"\s*(?:\||[(\[])\s*{_TIME}\s*[)\]]?\s*\.?\s*$", re.IGNORECASE)
 
 
@@ -31,10 +32,18 @@ def _of_line(line: str) -> TimedClaim:
 def _from_text(text: str) -> tuple[TimedClaim, ...]:
     if text.strip() and is_nothing(text):
         return ()
-    found = _kept(_of_line(line) for line in items(text) or filter(_BEHIND.search, lines(text)))
-    if not found and not any(map(is_nothing, lines(text))):
-        raise UnreadableReply("there is no list of claims in it, and no “Nothing” either")
+    found = _listed(text)
+    if not found and not _says_nothing(text):
+        raise UnreadableReply(_NO_LIST)
     return found
+
+
+def _listed(text: str) -> tuple[TimedClaim, ...]:
+    return _kept(_of_line(line) for line in items(text) or filter(_BEHIND.search, lines(text)))
+
+
+def _says_nothing(text: str) -> bool:
+    return any(map(is_nothing, lines(text)))
 
 
 def _kept(claims: Iterable[TimedClaim]) -> tuple[TimedClaim, ...]:
@@ -51,3 +60,45 @@ CLAIMS: Form[tuple[TimedClaim, ...]] = Form(
     ),
     from_text=_from_text,
 )
+
+
+class ClaimSplitter:
+    """Cuts a list of claims into claims as it arrives, each as soon as its line has ended in its time.
+
+    A claim without a time is certain where the next one begins, since its line may run on.
+    """
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._text = ""
+        self._given: set[str] = set()
+
+    def feed(self, piece: str) -> tuple[TimedClaim, ...]:
+        """Take the next stretch; return the claims that are certain now and were not before."""
+        self._text += piece
+        if "\n" not in piece:
+            return ()
+        ended = self._text[: self._text.rindex("\n")]
+        last = ended.rstrip().rsplit("\n", 1)[-1]
+        found = _listed(ended)
+        return self._new(found if _BEHIND.search(last) else found[:-1])
+
+    def close(self) -> tuple[TimedClaim, ...]:
+        """Return what is left, and be ready for another reply.
+
+        Raises:
+            UnreadableReply: there is no claim in the reply, and it does not say that there is none.
+        """
+        found = self._new(_listed(self._text))
+        nothing = not self._given and not _says_nothing(self._text)
+        self._begin()
+        if nothing:
+            raise UnreadableReply(_NO_LIST)
+        return found
+
+    def _new(self, found: Iterable[TimedClaim]) -> tuple[TimedClaim, ...]:
+        new = tuple(claim for claim in found if claim.text not in self._given)
+        self._given.update(claim.text for claim in new)
+        return new

@@ -28,10 +28,11 @@ _WORDINGS = {
     Verdict.NOT_ENOUGH_INFO: r"NOT[ _-]ENOUGH[ _-](?:INFO(?:RMATION)?|EVIDENCE)|NOT[ _-]ENOUGHINFO|NEI|"
     r"INSUFFICIENT[ _](?:INFO(?:RMATION)?|EVIDENCE)|UNVERIFIABLE|CANNOT BE DETERMINED",
 }
-_ANY = "|".join(_WORDINGS.values())
+ANY = "|".join(_WORDINGS.values())
+"""The pattern of a verdict in any of its wordings."""
 _SENTENCES = ("sentences", "sentence", "evidence")
 _LABELS = ("verdict", "result", "fact-checking result", "label", "conclusion", "answer", "final answer")
-_SHOUTED = re.compile(rf"(?<![\w-])(?:{_ANY})(?![\w-])")
+_SHOUTED = re.compile(rf"(?<![\w-])(?:{ANY})(?![\w-])")
 _SAID = re.compile(
     r"\b(?:claim|statement|it) is (?:therefore |thus |fully |clearly |also )*((?:not )?(?:supported|refuted))\b"
 )
@@ -40,7 +41,7 @@ _DENIED = re.compile(
     r"fails? to|whether|if|or)|n['’]t)(?:\W+\w+){0,3}\W*$",
     re.IGNORECASE,
 )
-_HEDGED = re.compile(r"\W*(?:only|part(?:ly|ially|s)?|in part|mostly|to some extent|except|or|nor|/)\b", re.IGNORECASE)
+HEDGED = re.compile(r"\W*(?:only|part(?:ly|ially|s)?|in part|mostly|to some extent|except|or|nor|/)\b", re.IGNORECASE)
 _NAMED = re.compile(r"\bsentences?\s+((?:\d{1,4}(?:\s*(?:,|and|&|–|-)\s*)?)+)|\[(\d{1,4})\]", re.IGNORECASE)
 
 
@@ -74,7 +75,7 @@ def _from_text(text: str, count: int) -> Verification:
     labels = labelled(text, *_LABELS)
     verdict = _verdict_in(labels.upper()) if labels is not None else _last_verdict(text)
     named = labelled(text, *_SENTENCES)
-    sentences = numbers(named, count) if named is not None else _mentioned(text, count)
+    sentences = numbers(named, count) if named is not None else mentioned(text, count)
     lines = [line for line in text.splitlines() if labelled(line, *_LABELS, *_SENTENCES) is None]
     reasoning = " ".join(" ".join(lines).split())
     return _settled(verdict, sentences, re.sub(r"^\W*reasoning\W*:\W*", "", reasoning, flags=re.IGNORECASE), count)
@@ -105,13 +106,18 @@ def _verdict_in(text: str) -> Verdict | None:
 
 
 def _given(text: str, match: re.Match[str]) -> Verdict:
-    verdict = next(verdict for verdict, wording in _WORDINGS.items() if re.fullmatch(wording, match[0]))
+    verdict = verdict_of(match[0])
     before = re.split(r"[.;:\n]", text[: match.start()])[-1]
-    if _DENIED.search(before) or _HEDGED.match(text, match.end()):
+    if _DENIED.search(before) or HEDGED.match(text, match.end()):
         return Verdict.NOT_ENOUGH_INFO
     return verdict
 
 
-def _mentioned(text: str, count: int) -> tuple[int, ...]:
+def verdict_of(wording: str) -> Verdict:
+    """Return the verdict that one of its wordings, whatever its case, stands for."""
+    return next(verdict for verdict, forms in _WORDINGS.items() if re.fullmatch(forms, wording, re.IGNORECASE))
+
+
+def mentioned(text: str, count: int) -> tuple[int, ...]:
     """Return the numbers of the sentences that free text speaks of."""
     return numbers(" ".join(match[1] or match[2] for match in _NAMED.finditer(text)), count)

@@ -33,23 +33,45 @@ async def retrieve(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, ...]:
     return reranked(await kit.search(query, fetched(query, k)), query)[:k]
 
 
+async def retrieve_written(scene: Scene, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
+    """Return the passages that fit the written query best; where it is the question itself, they were found already.
+
+    Raises:
+        SearchUnavailable: the search failed.
+    """
+    k = kit.limits.looked_up
+    known = query.time is None and query.text == scene.sought and kit.limits.passages >= k
+    return scene.nearest[:k] if known else await retrieve(query, k, kit)
+
+
 async def summarise(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[Finding, ...]:
     """Return what passages say to the point of a query, each statement bound to sentences of its passage.
 
     Raises:
         PipelineError: no passage could be summarised.
     """
-    found = await those_that_work(_summary(query, hit, kit) for hit in hits)
+    found = await those_that_work(_summary("summarise", query, (hit,), kit) for hit in hits)
     return tuple(finding for findings in found for finding in findings)
 
 
-async def _summary(query: SearchQuery, hit: Hit, kit: Kit) -> tuple[Finding, ...]:
-    sentences = sentences_of([hit])
+async def take_out(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[Finding, ...]:
+    """Return the same by a shorter prompt: a call for each passage, but one for all where calls would have to wait.
+
+    Raises:
+        PipelineError: no passage could be summarised.
+    """
+    groups = (tuple(hits),) if kit.busy() else tuple((hit,) for hit in hits)
+    found = await those_that_work(_summary("bullets", query, group, kit) for group in groups)
+    return tuple(finding for findings in found for finding in findings)
+
+
+async def _summary(template: str, query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[Finding, ...]:
+    sentences = sentences_of(hits)
     if not sentences:
         return ()
     form = bullets(len(sentences))
-    found = await kit.ask("summarise", form, stage="summarise", query=query.text, sentences=sentences)
-    bound = [await _bound(bullet, sentences, kit) for bullet in found[:MOST] if bullet.sentences]
+    found = await kit.ask(template, form, stage="summarise", query=query.text, sentences=sentences)
+    bound = [await _bound(bullet, sentences, kit) for bullet in found[: MOST * len(hits)] if bullet.sentences]
     return tuple(finding for findings in bound for finding in findings)
 
 

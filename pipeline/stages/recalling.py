@@ -6,17 +6,16 @@ Nothing that is generated here is ever said: it only tells what else to look for
 from collections.abc import Sequence
 
 from pipeline.errors import ModelRefused, PipelineError, UnreadableReply
-from pipeline.findings import Finding, quoted, sentences_of
+from pipeline.findings import Finding, sentences_of
 from pipeline.forms import Form
 from pipeline.kit import Kit
 from pipeline.parsing.claims import CLAIMS, TimedClaim
-from pipeline.parsing.verdict import Verification
 from pipeline.stages.looking_up import retrieve
 from pipeline.stages.scene import Scene
 from pipeline.stages.together import those_that_work
-from pipeline.stages.verifying import NOTHING, told_apart, verification_of
+from pipeline.stages.verifying import bound, stated, unfounded, unverified, verification_of
 from pipeline.types import ClaimChecked
-from storage.types import CheckedClaim, Claim, Evidence, Reason, SearchQuery, Verdict
+from storage.types import SearchQuery, Verdict
 
 LONGEST = 4_000
 """Characters of a generated reply that are read: a paragraph has fewer."""
@@ -56,28 +55,15 @@ async def verify(scene: Scene, claims: Sequence[TimedClaim], kit: Kit) -> tuple[
 async def _verified(scene: Scene, claim: TimedClaim, kit: Kit) -> tuple[Finding, ...]:
     hits = await retrieve(SearchQuery(claim.text, claim.time, unchecked=True), kit.limits.evidence, kit)
     sentences = sentences_of(hits)
-
-    def tell(found: Verification, *because: Reason) -> None:
-        named, others = told_apart(sentences, found)
-        stated = Claim(claim.text, origin="model")
-        kit.tell(ClaimChecked(CheckedClaim(stated, found.verdict, named, found.reasoning, others, because)))
-
     if not sentences:
-        tell(Verification(Verdict.NOT_ENOUGH_INFO, reasoning=NOTHING), Reason("nothing"))
+        kit.tell(ClaimChecked(unfounded(claim.text)))
         return ()
     try:
         found = await verification_of(claim.text, sentences, scene.talk, kit.ask, student=kit.limits.student)
     except PipelineError as error:
-        reasoning = f"it could not be verified: {error}"
-        tell(Verification(Verdict.NOT_ENOUGH_INFO, reasoning=reasoning), Reason("unverified"))
+        kit.tell(ClaimChecked(unverified(claim.text, sentences, error)))
         raise
-    tell(found)
+    kit.tell(ClaimChecked(stated(claim.text, sentences, found)))
     if found.verdict is not Verdict.SUPPORTS:
         return ()
-    return await _bound(claim.text, tuple(sentences[number - 1] for number in found.sentences), kit)
-
-
-async def _bound(claim: str, evidence: tuple[Evidence, ...], kit: Kit) -> tuple[Finding, ...]:
-    """Return a claim as a finding; where its numbers, dates or names are not in its evidence, the sentences instead."""
-    support = await kit.supports(claim, evidence)
-    return (Finding(claim, evidence),) if support.holds or support.appealable else quoted(evidence)
+    return await bound(claim.text, tuple(sentences[number - 1] for number in found.sentences), kit.supports)

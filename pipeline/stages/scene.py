@@ -24,6 +24,10 @@ class Scene:
     """The asker's language (ISO 639-1); empty when unsure."""
     read: str = ""
     """The library's language where it is another one; empty otherwise."""
+    sought: str = ""
+    """What was looked up to know that: the question, with the words it borrows from what was said before."""
+    nearest: tuple[Hit, ...] = ()
+    """What was found, best first."""
 
     @property
     def language(self) -> str:
@@ -45,9 +49,10 @@ async def open_scene(talk: Conversation, kit: Kit) -> Scene:
     Raises:
         SearchUnavailable: the search failed.
     """
-    hits = await kit.search(SearchQuery(resolve(talk).query), kit.limits.passages)
+    sought = resolve(talk).query
+    hits = await kit.search(SearchQuery(sought), kit.limits.passages)
     language = spoken(talk)
-    return Scene(Conversation(talk.turns[-kit.limits.turns :]), language, other_language(language, hits))
+    return Scene(Conversation(talk.turns[-kit.limits.turns :]), language, other_language(language, hits), sought, hits)
 
 
 def other_language(language: str, hits: Iterable[Hit]) -> str:

@@ -4,13 +4,24 @@ Unlike a bare `asyncio.TaskGroup` these raise the error itself, of several the o
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from pipeline.errors import BudgetExceeded, PipelineError, SearchUnavailable
 
 A = TypeVar("A")
 B = TypeVar("B")
+
+
+@asynccontextmanager
+async def tasks() -> AsyncGenerator[asyncio.TaskGroup]:
+    """Give a group for what is begun within and ends with the block: when one fails or the block does, all end."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            yield group
+    except BaseExceptionGroup as failed:
+        raise _foremost(failed) from None
 
 
 async def beside(
@@ -24,7 +35,7 @@ async def beside(
     """
     try:
         async with asyncio.TaskGroup() as group:
-            first, second = group.create_task(_outcome(one)), group.create_task(_outcome(other))
+            first, second = group.create_task(outcome(one)), group.create_task(outcome(other))
     except BaseExceptionGroup as failed:
         raise _foremost(failed) from None
     left, right = first.result(), second.result()
@@ -52,14 +63,23 @@ async def those_that_work(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, .
         SearchUnavailable, BudgetExceeded: at once, when one of them does.
         PipelineError: the first one's, when all fail.
     """
-    ended = await each(_outcome(call) for call in calls)
+    return working(await each(outcome(call) for call in calls))
+
+
+def working(ended: Sequence[A | PipelineError]) -> tuple[A, ...]:
+    """Return what of several outcomes is no error. Raises the first of them if all are."""
     failed = [one for one in ended if isinstance(one, PipelineError)]
     if failed and len(failed) == len(ended):
         raise failed[0]
     return tuple(one for one in ended if not isinstance(one, PipelineError))
 
 
-async def _outcome(call: Coroutine[Any, Any, A]) -> A | PipelineError:
+async def outcome(call: Coroutine[Any, Any, A]) -> A | PipelineError:
+    """Return what a call returns, or its error.
+
+    Raises:
+        SearchUnavailable, BudgetExceeded: these are never one call's alone.
+    """
     try:
         return await call
     except (SearchUnavailable, BudgetExceeded):

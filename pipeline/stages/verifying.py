@@ -1,13 +1,17 @@
-"""Stage 5 by itself: a claim against numbered sentences. The gate's second opinion is the same call."""
+"""Stage 5 by itself: a claim against numbered sentences, and what becomes of it. The gate's second opinion is the same.
+
+`recalling` and `weighing` are who verifies: claim by claim, or as claims arrive.
+"""
 
 from collections.abc import Iterable, Sequence
 
-from pipeline.findings import sentences_of
-from pipeline.kit import Ask
+from pipeline.errors import PipelineError
+from pipeline.findings import Finding, quoted, sentences_of
+from pipeline.kit import Ask, Supports
 from pipeline.parsing.verdict import Verification, verification
 from pipeline.saying import SecondOpinion
 from pipeline.types import Conversation
-from storage.types import CheckedClaim, Claim, Evidence, Verdict
+from storage.types import CheckedClaim, Claim, Evidence, Reason, Verdict
 
 NOTHING = "nothing was found to hold it against"
 
@@ -36,6 +40,29 @@ def second_opinion(ask: Ask, talk: Conversation, *, turns: int, student: bool = 
         return CheckedClaim(Claim(sentence, origin="retrieved"), found.verdict, named, found.reasoning, others)
 
     return verify
+
+
+def stated(claim: str, sentences: Sequence[Evidence], found: Verification, *because: Reason) -> CheckedClaim:
+    """Return a claim of the model's own with what was found of it by these sentences."""
+    named, others = told_apart(sentences, found)
+    return CheckedClaim(Claim(claim, origin="model"), found.verdict, named, found.reasoning, others, because)
+
+
+def unfounded(claim: str) -> CheckedClaim:
+    """Return a claim of the model's own that nothing was found to hold against."""
+    return stated(claim, (), Verification(Verdict.NOT_ENOUGH_INFO, reasoning=NOTHING), Reason("nothing"))
+
+
+def unverified(claim: str, sentences: Sequence[Evidence], error: PipelineError) -> CheckedClaim:
+    """Return a claim of the model's own on which the model could not be asked."""
+    found = Verification(Verdict.NOT_ENOUGH_INFO, reasoning=f"it could not be verified: {error}")
+    return stated(claim, sentences, found, Reason("unverified"))
+
+
+async def bound(claim: str, evidence: tuple[Evidence, ...], supports: Supports) -> tuple[Finding, ...]:
+    """Return a claim as a finding; where its numbers, dates or names are not in its evidence, the sentences instead."""
+    support = await supports(claim, evidence)
+    return (Finding(claim, evidence),) if support.holds or support.appealable else quoted(evidence)
 
 
 def told_apart(sentences: Sequence[Evidence], found: Verification) -> tuple[tuple[str, ...], tuple[str, ...]]:

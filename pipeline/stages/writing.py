@@ -13,17 +13,17 @@ from pipeline.streams import closing
 from pipeline.types import Drafting
 
 
-async def draft(scene: Scene, findings: Sequence[Finding], kit: Kit) -> AsyncIterator[Marked]:
+async def draft(scene: Scene, findings: Sequence[Finding], kit: Kit, *, refined: bool = False) -> AsyncIterator[Marked]:
     """Yield the sentences of a reply over numbered findings; none where the model finds that none of them helps.
 
-    A student's draft is a refined one.
+    A `refined` draft is asked to be at once what refinement would make of it; a student's always is.
 
     Raises:
         UnreadableReply: twice no sentence cited anything.
         ModelUnavailable, BudgetExceeded: as `pipeline.model.LLM` says.
     """
     kit.tell(Drafting(len(findings)))
-    template, splitter = "answer" if kit.limits.student else "draft", DraftSplitter(len(findings))
+    template, splitter = "answer" if refined or kit.limits.student else "draft", DraftSplitter(len(findings))
     facts = {"talk": scene.talk, "findings": tuple(findings), "language": scene.language}
     async with closing(kit.stream(template, splitter, stage="draft", **facts)) as sentences:
         async for sentence in sentences:

@@ -1,6 +1,6 @@
 """A house with one page in it and a language model behind a strict server; what each stage says stands in the test."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +28,10 @@ PAGES = {
     "light": {"title": "Skarholm lighthouse", "": "Skarholm lighthouse was built in 1887. A keeper lives beside it."},
     "pier": {"title": "Pier", "": "The pier of Skarholm is made of oak. In the storm of 1953 it was lost."},
 }
-_TEMPLATES = ("query", "summarise", "generate", "split", "verify", "draft", "feedback", "refine")
+_TEMPLATES = (
+    "query", "summarise", "generate", "split", "verify", "draft", "feedback", "refine",
+    "claims", "bullets", "verdicts", "answer",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,27 @@ class Cut:
 
 
 def stage_of(request: Request) -> str:
-    """Return the template that a request is made of, by the first sentence of its instruction."""
-    begins = {prefix(template, Manner())[0].text.split(". ")[0]: template for template in _TEMPLATES}
-    return begins[request.body["messages"][0]["content"].split(". ")[0]]
+    """Return the template that a request is made of, by its instruction."""
+    said = request.body["messages"][0]["content"]
+    return next(template for template in _TEMPLATES if any(map(said.startswith, _instructions(template))))
+
+
+def _instructions(template: str) -> tuple[str, ...]:
+    manners = (
+        Manner(structured=structured, student=student) for structured in (False, True) for student in (False, True)
+    )
+    return tuple(prefix(template, manner)[0].text for manner in manners)
 
 
 def following(script: Mapping[str, Any]):
-    """Return the script of a server whose model says these lines, by template, and quotes where there is none."""
+    """Return the script of a server whose model says these lines, by template, and quotes where there is none.
+
+    What `wikichat-fast` asks is told by the lines for what `wikichat` asks, unless it has lines of its own.
+    """
     lines = {**quoting(), "feedback": quoting()["refine"], **script}
+    claims = lines["split"] if isinstance(script.get("generate", ""), str) else lines["generate"]
+    lines = {"claims": claims, "bullets": lines["summarise"], "answer": lines["draft"], **lines}
+    lines.setdefault("verdicts", _of_one_claim(lines["verify"]) if callable(lines["verify"]) else lines["verify"])
 
     def answer(request: Request) -> Reply | Fault:
         line = lines[stage_of(request)]
@@ -56,6 +72,14 @@ def following(script: Mapping[str, Any]):
         return Reply(said) if isinstance(said, str) else said
 
     return answer
+
+
+def _of_one_claim(line: Callable[[ModelCall], Any]) -> Callable[[ModelCall], Any]:
+    def said(call: ModelCall) -> Any:
+        turn = call.messages[-1].text.replace("\nClaim 1: ", "\nClaim: ")
+        return line(replace(call, messages=(*call.messages[:-1], Message("user", turn))))
+
+    return said
 
 
 def _call(request: Request) -> ModelCall:

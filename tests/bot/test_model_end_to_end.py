@@ -76,7 +76,7 @@ def test_ask_answers_with_the_model_and_says_what_it_took(monkeypatch: pytest.Mo
         document = told("ask", "When was Skarholm lighthouse built?")
         calls = len(server.requests)
 
-    assert (document["status"], document["system"], document["model"]) == ("answered", "wikichat", "small-model")
+    assert (document["status"], document["system"], document["model"]) == ("answered", "wikichat-fast", "small-model")
     assert "Skarholm lighthouse was built in 1887. [1]" in document["text"]
     assert "1890" not in document["text"]
     assert {
@@ -91,7 +91,7 @@ def test_ask_answers_with_the_model_and_says_what_it_took(monkeypatch: pytest.Mo
     assert foreign == ["Die Wache, Deutsch"]
     assert "(Die Wache, Deutsch) Die Wache von Skarholm" in document["text"]
     story = run("audit", "show", document["answer_id"]).stdout
-    assert "draft · small-model" in story
+    assert "draft (answer) · small-model" in story
     assert "REFUTES (model) Skarholm lighthouse was built in 1890." in story
     assert told("audit", "verify")["findings"] == []
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 
 import pytest
 
@@ -13,11 +14,23 @@ from pipeline.types import ClaimChecked, Drafting, Said, Status
 from storage.language.detect import detect
 from storage.types import EntryKind, Verdict
 from storage.verifying import verify
-from tests.bot.modelled import KEY, Cut, asking, modelled, stage_of
+from tests.bot import modelled as house
+from tests.bot.modelled import KEY, Cut, modelled, stage_of
 from tests.fake_model_wire import HANG, Reply, error
 
 SUPPORTED = "Reasoning: Sentence 1 says so.\nSentences: 1\nVerdict: SUPPORTS"
 REFUTED = "Reasoning: Sentence 1 says otherwise.\nSentences: 1\nVerdict: REFUTES"
+
+
+@pytest.fixture(params=["wikichat", "wikichat-fast"])
+def system(request):
+    return request.param
+
+
+@pytest.fixture
+def asking(system):
+    """Ask one of the systems at the terminal."""
+    return partial(house.asking, system=system)
 
 
 async def record(app):
@@ -31,7 +44,7 @@ def everything(entries):
     return json.dumps([entry.body for entry in entries], default=str, ensure_ascii=False)
 
 
-async def test_where_a_model_is_configured_its_seven_stages_answer(tmp_path):
+async def test_what_passages_confirm_is_said_and_all_is_on_record(tmp_path, asking, system):
     """Said is what passages confirm; usage, claims, model and every call are in the answer and on record."""
     script = {
         "generate": "It was built in 1890. A keeper lives beside it.",
@@ -45,10 +58,10 @@ async def test_where_a_model_is_configured_its_seven_stages_answer(tmp_path):
         done = await answer(app, asking(), events.append)
         entries = await record(app)
 
-    assert (done.answer.status, done.system, done.model) == (Status.ANSWERED, "wikichat", "small-model")
+    assert (done.answer.status, done.system, done.model) == (Status.ANSWERED, system, "small-model")
     assert "Skarholm lighthouse was built in 1887. [1]" in done.text
     assert "1890" not in done.text
-    assert done.usage.llm_calls == len(server.requests) >= 7
+    assert done.usage.llm_calls == len(server.requests) >= 6
     assert 0 < done.usage.llm_rounds < done.usage.llm_calls
     assert done.usage.prompt_tokens > 0
     assert done.usage.cost == pytest.approx((done.usage.prompt_tokens + 2 * done.usage.completion_tokens) / 1e6)
@@ -65,7 +78,7 @@ async def test_where_a_model_is_configured_its_seven_stages_answer(tmp_path):
     assert verify(entries) == ()
 
 
-async def test_no_key_is_anywhere_in_what_is_kept_or_told(tmp_path):
+async def test_no_key_is_anywhere_in_what_is_kept_or_told(tmp_path, asking):
     """Not in the record, the answer, the settings' repr or digest, even where the server echoes it."""
     async with modelled(tmp_path, {"query": error(401, f"Incorrect API key provided: {KEY}.")}) as (app, _):
         done = await answer(app, asking(), lambda _: None)
@@ -104,7 +117,7 @@ async def test_no_key_is_anywhere_in_what_is_kept_or_told(tmp_path):
     ],
 )
 async def test_a_model_that_fails_ends_in_one_sentence_in_the_asker_s_language(
-    tmp_path, fault, asked, status, kind, said
+    tmp_path, asking, fault, asked, status, kind, said
 ):
     """What is technical is told apart, with what to do; the record holds the turn and why it failed."""
     async with modelled(tmp_path, dict.fromkeys(("query", "summarise", "generate"), fault)) as (app, _):
@@ -117,7 +130,7 @@ async def test_a_model_that_fails_ends_in_one_sentence_in_the_asker_s_language(
     assert (closed["status"], closed["failure"]["kind"], closed["text"]) == (status, kind, done.text)
 
 
-async def test_a_turn_whose_budget_is_used_up_is_refused_and_says_so(tmp_path):
+async def test_a_turn_whose_budget_is_used_up_is_refused_and_says_so(tmp_path, asking):
     """By calls, before the clock runs out."""
     async with modelled(tmp_path, limits=LimitSettings(calls=2)) as (app, server):
         done = await answer(app, asking(), lambda _: None)
@@ -128,7 +141,7 @@ async def test_a_turn_whose_budget_is_used_up_is_refused_and_says_so(tmp_path):
     assert len(server.requests) == 2
 
 
-async def test_a_model_that_never_answers_ends_with_the_turn_s_time(tmp_path):
+async def test_a_model_that_never_answers_ends_with_the_turn_s_time(tmp_path, asking):
     """Its connections are closed."""
     async with modelled(tmp_path, {"query": HANG, "generate": HANG}, limits=LimitSettings(seconds=0.5)) as (
         app,
@@ -144,7 +157,7 @@ async def test_a_model_that_never_answers_ends_with_the_turn_s_time(tmp_path):
     )
 
 
-async def test_cancelling_a_turn_stops_its_calls_at_once_and_the_record_says_so(tmp_path):
+async def test_cancelling_a_turn_stops_its_calls_at_once_and_the_record_says_so(tmp_path, asking):
     """With the calls that were under way."""
     async with modelled(tmp_path, {"query": HANG, "generate": HANG}) as (app, server):
         running = asyncio.create_task(answer(app, asking(), lambda _: None))
@@ -159,7 +172,7 @@ async def test_cancelling_a_turn_stops_its_calls_at_once_and_the_record_says_so(
     assert sum("template" in entry.body for entry in entries) == 2
 
 
-async def test_what_had_left_before_a_turn_failed_is_on_record(tmp_path):
+async def test_what_had_left_before_a_turn_failed_is_on_record(tmp_path, asking):
     """Sentences are shown as they pass: an answer that breaks off has said them all the same."""
     draft = Cut("Skarholm lighthouse was built in 1887 [1]. A keeper lives beside it, " + "year after year, " * 9)
     events = []
@@ -173,7 +186,7 @@ async def test_what_had_left_before_a_turn_failed_is_on_record(tmp_path):
     assert [sentence["text"] for sentence in closed["spoken"]] == said
 
 
-async def test_a_model_without_a_name_is_told_only_to_who_asks_it(tmp_path):
+async def test_a_model_without_a_name_is_told_only_to_who_asks_it(tmp_path, asking):
     """Quoting works without; what to set is said."""
     async with modelled(tmp_path, name="") as (app, server):
         quoted = await answer(app, asking(system="extractive"), lambda _: None)
@@ -186,14 +199,14 @@ async def test_a_model_without_a_name_is_told_only_to_who_asks_it(tmp_path):
     assert server.requests == []
 
 
-async def test_a_stage_asks_the_model_that_is_named_for_it(tmp_path):
+async def test_a_stage_asks_the_model_that_is_named_for_it(tmp_path, asking, system):
     """The record names both."""
     async with modelled(tmp_path, stages={"query": "other-model"}) as (app, server):
         done = await answer(app, asking(), lambda _: None)
 
     models = {stage_of(request): request.body["model"] for request in server.requests}
     assert models["query"] == "other-model"
-    assert models["draft"] == "small-model"
+    assert models["draft" if system == "wikichat" else "answer"] == "small-model"
     assert done.model == "small-model, other-model (query)"
 
 
@@ -205,7 +218,9 @@ async def test_a_stage_asks_the_model_that_is_named_for_it(tmp_path):
         ("Skarholm lighthouse was built in 1890.", REFUTED, Verdict.REFUTES),
     ],
 )
-async def test_a_claim_is_checked_by_the_model_and_the_rules_have_the_last_word(tmp_path, claim, reply, verdict):
+async def test_a_claim_is_checked_by_the_model_and_the_rules_have_the_last_word(
+    tmp_path, asking, claim, reply, verdict
+):
     """It is a turn like any other: on record, with its evidence."""
     async with modelled(tmp_path, {"verify": reply}) as (app, server):
         done = await check(app, asking(claim), lambda _: None)

@@ -27,6 +27,8 @@ class ScriptedLLM:
     waits: Mapping[str, asyncio.Event] = field(default_factory=dict)
     """By stage what a reply waits for."""
     calls: list[ModelCall] = field(default_factory=list)
+    is_busy: bool = False
+    """Whether it says that all its places are taken."""
     ended: list[str] = field(default_factory=list)
     """The stages of calls that were ended before they had been read."""
 
@@ -34,6 +36,10 @@ class ScriptedLLM:
         """Say it for every stage."""
         del stage
         return self.schemas
+
+    def busy(self) -> bool:
+        """Say what the test says."""
+        return self.is_busy
 
     async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
         """Return the stage's next line."""

@@ -13,15 +13,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
-from pipeline.examples import examples
+from pipeline.examples import Example, examples
 from pipeline.findings import Finding, sentences_of
 from pipeline.forms import Form
 from pipeline.parsing.bullets import bullets
-from pipeline.parsing.claims import CLAIMS
+from pipeline.parsing.claims import CLAIMS, ClaimSplitter
 from pipeline.parsing.draft import DraftSplitter
 from pipeline.parsing.feedback import FEEDBACK
 from pipeline.parsing.query import QUERY
 from pipeline.parsing.verdict import verification
+from pipeline.parsing.verdicts import VerdictSplitter
 from pipeline.prompting import FOLDER, SHOWN_ON, Manner, prefix, render, spelled
 from pipeline.types import Conversation, Turn
 from tests.pipeline.world import NOW, hit
@@ -35,15 +36,21 @@ FEEDBACK_OF_IT = FEEDBACK.from_text(
 FACTS: Mapping[str, Mapping[str, Any]] = {
     "query": {"talk": TALK, "reading": ""},
     "summarise": {"query": "bell cast", "sentences": SENTENCES[:2]},
+    "bullets": {"query": "bell cast", "sentences": SENTENCES},
     "generate": {"talk": TALK, "reading": "English"},
+    "claims": {"talk": TALK, "reading": "German"},
     "split": {"talk": TALK, "reply_text": "Since 1887."},
     "verify": {"talk": TALK, "sentences": SENTENCES, "claim": "The bell was cast in 1887."},
+    "verdicts": {"talk": TALK, "sentences": SENTENCES, "claims": ("It was cast in 1887.", "The quay is long.")},
     "draft": {"talk": TALK, "findings": (Finding("The bell was cast in 1887.", SENTENCES[:1]),), "language": "German"},
     "answer": {"talk": TALK, "findings": (Finding("The bell was cast in 1887.", SENTENCES[:1]),), "language": ""},
     "feedback": {"talk": TALK, "draft": "The bell was cast in 1887 [1]."},
     "refine": {"talk": TALK, "draft": "The bell was cast in 1887 [1].", "feedback": FEEDBACK_OF_IT},
 }
-SHOWN = {"query": 6, "summarise": 7, "generate": 0, "split": 8, "verify": 6, "draft": 4, "feedback": 6, "refine": 6}
+SHOWN = {
+    "query": 6, "summarise": 7, "generate": 0, "split": 8, "verify": 6, "draft": 4, "feedback": 6, "refine": 6,
+    "bullets": 3, "claims": 3, "verdicts": 3, "answer": 3,
+}  # fmt: skip
 MANNERS = [Manner(structured=structured, student=student) for structured in (False, True) for student in (False, True)]
 
 
@@ -106,6 +113,7 @@ def _form(template: str, facts: Mapping[str, Any]) -> Form[Any]:
     forms = {
         "query": QUERY,
         "summarise": bullets(count),
+        "bullets": bullets(count),
         "split": CLAIMS,
         "verify": verification(count, reasoned=True),
         "feedback": FEEDBACK,
@@ -113,7 +121,7 @@ def _form(template: str, facts: Mapping[str, Any]) -> Form[Any]:
     return forms[template]
 
 
-@pytest.mark.parametrize("template", ["query", "summarise", "split", "verify", "feedback"])
+@pytest.mark.parametrize("template", ["query", "summarise", "bullets", "split", "verify", "feedback"])
 def test_examples_are_read_alike_in_both_formats(template: str) -> None:
     """What an example shows as text means what it shows as JSON: each is a worked example of template and parser."""
     in_text, in_json = (prefix(template, Manner(structured=structured))[2::2] for structured in (False, True))
@@ -126,7 +134,25 @@ def test_examples_are_read_alike_in_both_formats(template: str) -> None:
         assert read == form.from_json(json.loads(as_json.text))
 
 
-@pytest.mark.parametrize("template", ["draft", "refine"])
+def test_examples_of_streamed_lists_are_read_whole() -> None:
+    """Claims and verdicts are asked for as text alone: each example's are as many as it has, the verdicts with why."""
+    for one, reply in _shown("claims"):
+        splitter = ClaimSplitter()
+        assert len(splitter.feed(reply) + splitter.close()) == len(one.reply["claims"])
+    for one, reply in _shown("verdicts"):
+        rulings = VerdictSplitter(len(one.facts["claims"]), len(one.facts["sentences"]))
+        whole = [ruling.found for ruling in rulings.feed(reply) + rulings.close() if ruling.whole]
+        assert [(found.verdict, list(found.sentences), found.reasoning) for found in whole] == [
+            (said["verdict"], said["sentences"], said["reason"].rstrip(" ")) for said in one.reply
+        ]
+
+
+def _shown(template: str) -> list[tuple[Example, str]]:
+    worked = [message.text for message in prefix(template, Manner())[2::2]]
+    return list(zip(examples(FOLDER / f"{template}.json", SHOWN_ON), worked, strict=True))
+
+
+@pytest.mark.parametrize("template", ["draft", "answer", "refine"])
 def test_examples_of_drafts_cite_notes(template: str) -> None:
     """Every sentence of theirs has the number of a note, or they say that nothing helps."""
     for reply in prefix(template, Manner())[2::2]:
@@ -141,7 +167,7 @@ def test_structured_replies_are_asked_for_in_json(template: str) -> None:
     """The instruction names the format of the manner and no other."""
     text, structured = (prefix(template, Manner(structured=which))[0].text for which in (False, True))
 
-    has_schema = template in {"query", "summarise", "split", "verify", "feedback"}
+    has_schema = template in {"query", "summarise", "bullets", "split", "verify", "feedback"}
     assert ("JSON" in structured) == has_schema
     assert "JSON" not in text
 
@@ -172,7 +198,8 @@ def _hostile(text: str) -> dict[str, Mapping[str, Any]]:
     finding = Finding(text, sentences)
     places = {
         "talk": talk, "sentences": sentences, "findings": (finding,), "feedback": feedback,
-        "query": text, "claim": text, "draft": text, "reply_text": text, "reading": "", "language": "",
+        "query": text, "claim": text, "claims": (text, text), "draft": text, "reply_text": text,
+        "reading": "", "language": "",
     }  # fmt: skip
     return {template: {name: places[name] for name in facts} for template, facts in FACTS.items()}
 

@@ -1,10 +1,8 @@
-"""WikiChat's seven stages over scripted conversations: real prompts, parsers and gate, a model with lines from here."""
+"""WikiChat's two systems over scripted conversations: real prompts, parsers and gate, a model with lines from here."""
 
 import asyncio
-import json
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -19,107 +17,43 @@ from pipeline.errors import (
     SearchUnavailable,
     UnreadableReply,
 )
-from pipeline.kit import Limits
-from pipeline.model import ModelCall
-from pipeline.systems import wikichat
-from pipeline.types import CitedSentence, ClaimChecked, Conversation, Drafting, Said, Searching, Status, Turn
+from pipeline.kit import Limits, System
+from pipeline.types import CitedSentence, ClaimChecked, Drafting, Said, Searching, Status, Turn
 from storage.types import Hit, SearchQuery, Verdict
+from tests.pipeline import skarholm
 from tests.pipeline.scripted import Script, ScriptedLLM
-from tests.pipeline.world import Shelf, Stage, Told, answered, hit, question, reads_alike
-
-SHELF = Shelf([
-    hit(
-        "Skarholm lighthouse was built in 1887. It stands on the northern point of Skarholm. A keeper lives beside it.",
-        key="light.md", title="Skarholm lighthouse", date=datetime(2025, 5, 2, tzinfo=UTC),
-    ),
-    hit(
-        "Oda Hagen designed the lighthouse of Skarholm. Oda Hagen was an engineer from Bergen.",
-        key="hagen.md", title="Oda Hagen", date=datetime(2024, 1, 9, tzinfo=UTC),
-    ),
-    hit(
-        "The ferry to Skarholm costs 12 crowns.",
-        key="old.md", title="Ferry fares", date=datetime(2021, 3, 1, tzinfo=UTC),
-    ),
-    hit(
-        "The ferry to Skarholm costs 15 crowns.",
-        key="new.md", title="New ferry fares", date=datetime(2026, 1, 15, tzinfo=UTC),
-    ),
-    hit("In the storm of 1953 the pier of Skarholm was lost.", key="storm.md", title="Storms"),
-    hit("The pier of Skarholm is made of oak.", key="pier.md", title="Pier"),
-])  # fmt: skip
-CRITERIA = ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
-PERFECT = "\n".join(f"{name}: As it should be. 100/100" for name in CRITERIA)
-POOR = "\n".join(f"{name}: Could be better. 40/100" for name in CRITERIA)
-SUPPORTS = "Reasoning: Sentence 1 says so.\nSentences: 1\nVerdict: SUPPORTS"
-REFUTES = "Reasoning: Sentence 1 says otherwise.\nSentences: 1\nVerdict: REFUTES"
-UNKNOWN = "Reasoning: Nothing says so.\nSentences: -\nVerdict: NOT ENOUGH INFO"
-SILENT: Script = {
-    "query": "Search: yes\nQuery: Skarholm\nTime: none",
-    "summarise": "None",
-    "generate": "I am not sure.",
-    "split": "Nothing",
-    "verify": UNKNOWN,
-    "draft": "NOTHING",
-    "refine": PERFECT,
-}
-BUILT = {
-    "query": "Search: yes\nQuery: Skarholm lighthouse built\nTime: none",
-    "summarise": lambda call: "- Skarholm lighthouse was built in 1887. [1]" if "1887" in turn_of(call) else "None",
-    "draft": "Skarholm lighthouse was built in 1887 [1].",
-}
-QUESTION = "When was the lighthouse of Skarholm built?"
+from tests.pipeline.skarholm import (
+    BUILT,
+    QUESTION,
+    REFUTES,
+    SCRAPS,
+    SHELF,
+    SILENT,
+    SUPPORTS,
+    UNKNOWN,
+    WIKICHATS,
+    Run,
+    by_source,
+    lines,
+    staged,
+    turn_of,
+    until,
+    verdicts,
+)
+from tests.pipeline.world import Stage, answered, question, reads_alike
 
 
-SCRAPS = (
-    "Search: yes\n", "Query: Skarholm\n", "Search: no\n", "Time: 1887\n", "None", "- It grew. [1]\n", "{", "\n",
-    "- Skarholm lighthouse was built in 1887. [1]\n", "- It was built in 1999. | 1999\n", SUPPORTS, REFUTES, POOR,
-    "Skarholm lighthouse was built in 1887 [1]. ", "It was built in 1999 [1]. ", "NOTHING", "```json\n", "x" * 500,
-)  # fmt: skip
+@pytest.fixture(params=WIKICHATS)
+def system(request: pytest.FixtureRequest) -> System:
+    return WIKICHATS[request.param]
 
 
-def turn_of(call: ModelCall) -> str:
-    return call.messages[-1].text
+@pytest.fixture
+def run(system: System) -> Run:
+    return partial(skarholm.run, system=system)
 
 
-def by_source(**lines: str) -> Callable[[ModelCall], str]:
-    """Return a line that depends on whose passage a call shows: `Ferry_fares` for the page “Ferry fares”."""
-
-    def line(call: ModelCall) -> str:
-        shown = turn_of(call)
-        return next((said for title, said in lines.items() if f"From: {title.replace('_', ' ')} (" in shown), "None")
-
-    return line
-
-
-def staged(
-    talk: Conversation | str, script: Script, limits: Limits | None = None, **options
-) -> tuple[Stage, ScriptedLLM]:
-    llm = ScriptedLLM({**SILENT, **script}, **options)
-    asked = question(talk) if isinstance(talk, str) else talk
-    return Stage(SHELF, asked, limits or Limits(), llm, reads_alike), llm
-
-
-async def run(
-    talk: Conversation | str, script: Script, limits: Limits | None = None, **options
-) -> tuple[Told, ScriptedLLM]:
-    stage, llm = staged(talk, script, limits, **options)
-    asked = question(talk) if isinstance(talk, str) else talk
-    return stage.told(await wikichat.answer(asked, stage.kit)), llm
-
-
-async def until(happens: Callable[[], bool]) -> None:
-    for _ in range(1_000):
-        await asyncio.sleep(0)
-        if happens():
-            return
-    raise AssertionError("it never happened")
-
-
-def verdicts(told: Told) -> list[tuple[str, Verdict]]:
-    return [(one.claim.text, one.verdict) for one in told.answer.claims if one.claim.origin == "model"]
-
-
-async def test_a_question_about_a_fact() -> None:
+async def test_a_question_about_a_fact(run: Run) -> None:
     """A bullet and a claim that holds become one draft, every sentence of which cites its passage."""
     told, _ = await run(
         "When was the lighthouse of Skarholm built, and who designed it?",
@@ -143,7 +77,7 @@ async def test_a_question_about_a_fact() -> None:
     assert verdicts(told) == [("Oda Hagen designed the lighthouse of Skarholm.", Verdict.SUPPORTS)]
 
 
-async def test_what_happens_can_be_watched() -> None:
+async def test_what_happens_can_be_watched(run: Run) -> None:
     """Claims with their verdicts, the number of findings, and each sentence as it passes."""
     told, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives there. | none", "verify": UNKNOWN})
 
@@ -154,7 +88,7 @@ async def test_what_happens_can_be_watched() -> None:
     assert [event.sentence.text for event in told.events if isinstance(event, Said)] == answered(told)
 
 
-async def test_a_follow_up_reads_what_was_said_before() -> None:
+async def test_a_follow_up_reads_what_was_said_before(run: Run) -> None:
     """The conversation is in the prompts, and the query that resolves it is what is searched for."""
     before = (
         Turn("user", "What do you know about Skarholm lighthouse?"),
@@ -171,18 +105,18 @@ async def test_a_follow_up_reads_what_was_said_before() -> None:
 
     assert answered(told) == ["Oda Hagen designed the lighthouse of Skarholm."]
     assert "Chatbot: Skarholm lighthouse was built in 1887. [1]\nUser: And who designed it?" in llm.asked("query")
-    assert "Query: who designed Skarholm lighthouse\n" in turn_of(llm.of("summarise")[0])
+    assert "of the query “who designed Skarholm lighthouse”?" in turn_of(llm.of("summarise")[0])
 
 
 @pytest.mark.parametrize("text", ["hello", "Thank you very much!", "Auf Wiedersehen"])
-async def test_a_greeting_costs_nothing(text: str) -> None:
+async def test_a_greeting_costs_nothing(run: Run, text: str) -> None:
     """Small talk is told without a search and without a model."""
     told, llm = await run(text, {})
 
     assert (told.answer.status, llm.calls, told.recorder.steps) == (Status.CHATTED, [], ())
 
 
-async def test_a_chat_is_answered_in_our_own_words() -> None:
+async def test_a_chat_is_answered_in_our_own_words(run: Run) -> None:
     """Where the model wants no search and states no fact there is nothing to check, and its text is not said."""
     told, _ = await run(
         "You are quite a character, are you?", {"query": "Search: no", "generate": "Haha, I try to be!"}
@@ -191,7 +125,7 @@ async def test_a_chat_is_answered_in_our_own_words() -> None:
     assert (told.answer.status, told.answer.sentences) == (Status.CHATTED, ())
 
 
-async def test_a_claim_without_a_search_is_checked_all_the_same() -> None:
+async def test_a_claim_without_a_search_is_checked_all_the_same(run: Run) -> None:
     """What the model claims by the way is verified, and abstained from if nothing supports it."""
     told, _ = await run("Tell me something.", {"query": "Search: no", "split": "- Skarholm is an island. | none"})
 
@@ -199,7 +133,7 @@ async def test_a_claim_without_a_search_is_checked_all_the_same() -> None:
     assert verdicts(told) == [("Skarholm is an island.", Verdict.NOT_ENOUGH_INFO)]
 
 
-async def test_a_false_premise_is_not_confirmed() -> None:
+async def test_a_false_premise_is_not_confirmed(run: Run) -> None:
     """The model's own claim is refuted: it is on record and not said; what the passage says instead is."""
     told, llm = await run(
         "Why was the lighthouse of Skarholm built in 1920?",
@@ -216,7 +150,7 @@ async def test_a_false_premise_is_not_confirmed() -> None:
     assert "1920 because" not in llm.asked("draft")
 
 
-async def test_a_question_about_a_year_is_answered_by_pages_that_mention_it() -> None:
+async def test_a_question_about_a_year_is_answered_by_pages_that_mention_it(run: Run) -> None:
     """Passages that mention the year come before those that fit as well without it."""
     told, llm = await run(
         "What happened to the pier of Skarholm in 1953?",
@@ -234,7 +168,7 @@ async def test_a_question_about_a_year_is_answered_by_pages_that_mention_it() ->
     assert "From: Storms" in llm.asked("summarise")
 
 
-async def test_the_latest_comes_first_and_sources_that_disagree_are_dated() -> None:
+async def test_the_latest_comes_first_and_sources_that_disagree_are_dated(run: Run) -> None:
     """Of two fares the newer is first among the notes, and each sentence says of what date its page is."""
     told, llm = await run(
         "What does the ferry to Skarholm cost now?",
@@ -255,7 +189,7 @@ async def test_the_latest_comes_first_and_sources_that_disagree_are_dated() -> N
     assert "[1] The ferry to Skarholm costs 15 crowns." in llm.asked("draft")
 
 
-async def test_what_nobody_knows_is_abstained_from() -> None:
+async def test_what_nobody_knows_is_abstained_from(run: Run) -> None:
     """Without a finding nothing is drafted; the nearest pages are at hand."""
     told, llm = await run("Who was the first keeper of Skarholm lighthouse?", {})
 
@@ -263,14 +197,14 @@ async def test_what_nobody_knows_is_abstained_from() -> None:
     assert told.answer.nearest[0].document.title == "Skarholm lighthouse"
 
 
-async def test_notes_that_do_not_help_are_abstained_from() -> None:
+async def test_notes_that_do_not_help_are_abstained_from(run: Run) -> None:
     """The model may say that nothing in the notes answers, and then says nothing."""
     told, _ = await run("What colour is Skarholm lighthouse?", {**BUILT, "draft": "NOTHING"})
 
     assert (told.answer.status, told.answer.withheld) == (Status.ABSTAINED, 0)
 
 
-async def test_a_question_in_german_over_english_pages() -> None:
+async def test_a_question_in_german_over_english_pages(run: Run) -> None:
     """Query and claims are asked for in English, the answer in German, and its source is said to be English."""
     told, llm = await run(
         "Wann wurde der Leuchtturm von Skarholm gebaut, und wer hat ihn entworfen?",
@@ -286,7 +220,7 @@ async def test_a_question_in_german_over_english_pages() -> None:
     assert "Claim: Der Leuchtturm von Skarholm wurde 1887 gebaut." in llm.asked("verify")
 
 
-async def test_a_question_with_three_parts() -> None:
+async def test_a_question_with_three_parts(run: Run) -> None:
     """Each part is answered from where it stands."""
     told, _ = await run(
         "When was Skarholm lighthouse built, who designed it, and what does the ferry cost?",
@@ -306,31 +240,7 @@ async def test_a_question_with_three_parts() -> None:
     assert len(answered(told)) == len(told.answer.citations) == 3
 
 
-async def test_servers_that_keep_a_schema_are_asked_in_json() -> None:
-    """The same turn, every structured stage in JSON."""
-    bullets = {"bullets": [{"text": "Skarholm lighthouse was built in 1887.", "sentences": [1]}]}
-    claims = {"claims": [{"text": "Oda Hagen designed the lighthouse of Skarholm.", "time": "none"}]}
-    verdict = {"reasoning": "Sentence 1 says so.", "sentences": [1], "verdict": "SUPPORTS"}
-    good = {"remark": "Good.", "score": 100}
-    feedback = dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), good)
-    told, llm = await run(
-        QUESTION,
-        {
-            "query": json.dumps({"search": True, "query": "Skarholm lighthouse built", "time": "none"}),
-            "summarise": lambda call: json.dumps(bullets if "1887" in turn_of(call) else {"bullets": []}),
-            "split": json.dumps(claims),
-            "verify": json.dumps(verdict),
-            "draft": "Skarholm lighthouse was built in 1887 [1]. Oda Hagen designed the lighthouse of Skarholm [2].",
-            "refine": json.dumps(feedback),
-        },
-        schemas=True,
-    )
-
-    assert len(answered(told)) == 2
-    assert {call.stage for call in llm.calls if call.schema} == {"query", "summarise", "split", "verify", "refine"}
-
-
-async def test_the_local_check_binds_bullets() -> None:
+async def test_the_local_check_binds_bullets(run: Run) -> None:
     """A bullet that its passage does not say becomes the sentence it names; one without a sentence does not enter."""
     _, llm = await run(
         QUESTION,
@@ -347,35 +257,7 @@ async def test_the_local_check_binds_bullets() -> None:
     assert "avoid" not in llm.asked("draft")
 
 
-async def test_a_refined_draft_is_said_in_its_place() -> None:
-    """Feedback that finds fault leads to another wording over the same notes."""
-    told, llm = await run(QUESTION, {**BUILT, "refine": [POOR, "In 1887 Skarholm lighthouse was built [1]."]})
-
-    assert answered(told) == ["In 1887 Skarholm lighthouse was built."]
-    assert "Skarholm lighthouse was built in 1887 [1]." in turn_of(llm.of("refine")[0])
-    assert "- Relevant: Could be better. 40/100" in turn_of(llm.of("refine")[1])
-
-
-@pytest.mark.parametrize(
-    "refined",
-    [
-        [POOR, "Skarholm lighthouse was built in 1887."],
-        [POOR, "Skarholm lighthouse was built in 1888 [1]."],
-        [POOR, "The lighthouse of Skarholm stands beside four hundred golden palaces [1]."],
-        [POOR, "NOTHING"],
-        [POOR, ModelUnavailable("the server is away")],
-        ["I like it."],
-        [ModelRefused("no")],
-    ],
-)
-async def test_a_refinement_that_fails_leaves_the_draft(refined: list) -> None:
-    """Lost marks, new numbers, new matter, no reply: the draft is said."""
-    told, _ = await run(QUESTION, {**BUILT, "refine": refined})
-
-    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
-
-
-async def test_a_student_drafts_and_refines_in_one() -> None:
+async def test_a_student_drafts_and_refines_in_one(run: Run) -> None:
     """No examples, no reasoning asked for, one call for stages 6 and 7."""
     told, llm = await run(
         QUESTION,
@@ -389,17 +271,7 @@ async def test_a_student_drafts_and_refines_in_one() -> None:
     assert (len(llm.of("draft")), len(llm.of("refine"))) == (1, 0)
 
 
-async def test_the_two_ways_run_beside_each_other() -> None:
-    """The longest way is generate, split, verify, draft, feedback: five rounds, whatever is looked up meanwhile."""
-    told, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives beside Skarholm lighthouse. | none"})
-
-    usage = told.recorder.usage
-    assert usage.llm_rounds == 5
-    assert usage.llm_calls == 9
-    assert (usage.prompt_tokens, usage.completion_tokens) == (900, 90)
-
-
-async def test_only_so_many_claims_are_verified() -> None:
+async def test_only_so_many_claims_are_verified(run: Run) -> None:
     """The limit holds however much the model claims."""
     many = "\n".join(f"- Skarholm has {number} lamps. | none" for number in range(30))
     told, llm = await run(QUESTION, {**BUILT, "split": many}, Limits(claims=4))
@@ -407,7 +279,7 @@ async def test_only_so_many_claims_are_verified() -> None:
     assert len(llm.of("verify")) == len(verdicts(told)) == 4
 
 
-async def test_all_findings_reach_the_draft() -> None:
+async def test_all_findings_reach_the_draft(run: Run) -> None:
     """However many they are, and however late they were found."""
     many = "\n".join(f"- The {letter} pier of Skarholm is lost. | none" for letter in "ABCDEFGHIJKLMNOPQRST")
     _, llm = await run(QUESTION, {**BUILT, "split": many, "verify": SUPPORTS}, Limits(claims=20))
@@ -417,7 +289,7 @@ async def test_all_findings_reach_the_draft() -> None:
     assert notes[-1].startswith(f"[{len(notes)}] ")
 
 
-async def test_turns_at_the_same_time_do_not_touch_each_other() -> None:
+async def test_turns_at_the_same_time_do_not_touch_each_other(run: Run) -> None:
     """Each says what it was asked, whatever the others do meanwhile."""
 
     async def turn(number: int) -> list[str]:
@@ -431,12 +303,17 @@ async def test_turns_at_the_same_time_do_not_touch_each_other() -> None:
     assert [bool(one) for one in said] == [number % 5 != 0 for number in range(40)]
 
 
+@pytest.mark.parametrize("name", WIKICHATS)
 @settings(max_examples=60, deadline=None)
-@given(st.fixed_dictionaries({stage: st.lists(st.sampled_from(SCRAPS), max_size=6).map("".join) for stage in SILENT}))
-def test_whatever_a_model_says_nothing_unsupported_leaves(script: Script) -> None:
+@given(
+    script=st.fixed_dictionaries(
+        {stage: st.lists(st.sampled_from(SCRAPS), max_size=6).map("".join) for stage in SILENT}
+    )
+)
+def test_whatever_a_model_says_nothing_unsupported_leaves(name: str, script: Script) -> None:
     """Scraps of replies in any order: a turn ends in an answer that stands, an abstention, or an error of ours."""
     try:
-        told, _ = asyncio.run(run(QUESTION, script))
+        told, _ = asyncio.run(skarholm.run(QUESTION, script, system=WIKICHATS[name]))
     except PipelineError:
         return
 
@@ -456,13 +333,13 @@ class TestReplies:
             "<@U123> <!channel> come and see [1] [99].",
         ],
     )
-    async def test_what_is_not_supported_is_not_said(self, draft: str) -> None:
+    async def test_what_is_not_supported_is_not_said(self, run: Run, draft: str) -> None:
         """A draft over a real note that says something else ends as an abstention, and is counted."""
         told, _ = await run(QUESTION, {**BUILT, "draft": draft}, Limits(refine=False))
 
         assert told.answer.status is Status.ABSTAINED
 
-    async def test_links_and_mentions_never_leave(self) -> None:
+    async def test_links_and_mentions_never_leave(self, run: Run) -> None:
         """They are taken out of a sentence that stands."""
         draft = "Skarholm lighthouse was built in 1887 <@U123> ![x](https://evil.example/p.png) [1]."
         told, _ = await run(QUESTION, {**BUILT, "draft": draft})
@@ -470,7 +347,7 @@ class TestReplies:
         said = "".join(one.text for one in told.answer.sentences)
         assert not any(bad in said for bad in ("evil", "http", "<@", "!["))
 
-    async def test_numbers_out_of_range_cite_nothing(self) -> None:
+    async def test_numbers_out_of_range_cite_nothing(self, run: Run) -> None:
         """A sentence whose note does not exist is withheld."""
         draft = "Skarholm lighthouse was built in 1887 [1]. A keeper lives beside it [5]."
         told, _ = await run(QUESTION, {**BUILT, "draft": draft})
@@ -478,7 +355,7 @@ class TestReplies:
         assert answered(told) == ["Skarholm lighthouse was built in 1887."]
         assert told.answer.withheld == 1
 
-    async def test_a_draft_without_marks_is_asked_for_once_more(self) -> None:
+    async def test_a_draft_without_marks_is_asked_for_once_more(self, run: Run) -> None:
         """The second reply counts; a word of the first was never said."""
         drafts = ["Skarholm lighthouse was built in 1887.", "Skarholm lighthouse was built in 1887 [1]."]
         told, llm = await run(QUESTION, {**BUILT, "draft": drafts})
@@ -486,12 +363,12 @@ class TestReplies:
         assert len(answered(told)) == 1
         assert "no sentence has the number of a note" in turn_of(llm.of("draft")[1])
 
-    async def test_a_draft_without_marks_twice_is_an_error(self) -> None:
+    async def test_a_draft_without_marks_twice_is_an_error(self, run: Run) -> None:
         """It is said to be one: it never looks like having no answer."""
         with pytest.raises(UnreadableReply, match=r"“draft” could not be read, twice"):
             await run(QUESTION, {**BUILT, "draft": "It was built in 1887."})
 
-    async def test_an_unreadable_query_is_replaced_by_the_question(self) -> None:
+    async def test_an_unreadable_query_is_replaced_by_the_question(self, run: Run) -> None:
         """Stage 1 is a convenience: what was asked can be looked up as it stands."""
         told, _ = await run(QUESTION, {**BUILT, "query": "Let me think about that for a while."})
 
@@ -499,13 +376,15 @@ class TestReplies:
 
     @pytest.mark.parametrize("stage", ["generate", "split"])
     @pytest.mark.parametrize("line", ["", ModelRefused("I would rather not")])
-    async def test_a_model_that_claims_nothing_does_not_matter(self, stage: str, line: str | Exception) -> None:
+    async def test_a_model_that_claims_nothing_does_not_matter(
+        self, run: Run, stage: str, line: str | Exception
+    ) -> None:
         """What is looked up answers by itself."""
         told, _ = await run(QUESTION, {**BUILT, "generate": "Built in 1887.", stage: line})
 
         assert len(answered(told)) == 1
 
-    async def test_a_claim_that_cannot_be_verified_is_not_known(self) -> None:
+    async def test_a_claim_that_cannot_be_verified_is_not_known(self, run: Run) -> None:
         """Its verdict is NOT ENOUGH INFO, with the reason; the others are not touched."""
         told, _ = await run(
             QUESTION, {**BUILT, "split": "- A keeper lives beside Skarholm lighthouse. | none", "verify": "Hm."}
@@ -516,39 +395,39 @@ class TestReplies:
             (Verdict.NOT_ENOUGH_INFO, "it could not be verified: ")
         ]
 
-    async def test_one_passage_that_cannot_be_summarised_is_left_out(self) -> None:
+    async def test_one_passage_that_cannot_be_summarised_is_left_out(self, run: Run) -> None:
         """The others answer."""
         broken = by_source(Skarholm_lighthouse="- Skarholm lighthouse was built in 1887. [1]", Oda_Hagen="Well.")
         told, _ = await run(QUESTION, {**BUILT, "summarise": broken})
 
         assert len(answered(told)) == 1
 
-    async def test_no_passage_that_can_be_summarised_is_an_error(self) -> None:
+    async def test_no_passage_that_can_be_summarised_is_an_error(self, run: Run) -> None:
         """An outage never looks like having no answer."""
         with pytest.raises(ModelUnavailable):
             await run(QUESTION, {**BUILT, "summarise": ModelUnavailable("the server is away")})
 
     @pytest.mark.parametrize("stage", ["query", "generate", "split", "draft"])
-    async def test_a_budget_that_is_used_up_ends_the_turn(self, stage: str) -> None:
+    async def test_a_budget_that_is_used_up_ends_the_turn(self, run: Run, stage: str) -> None:
         """The error leaves the system as it is, not wrapped in a group."""
         claims = {"generate": "It was built in 1887.", "split": "- A keeper lives beside Skarholm lighthouse. | none"}
         with pytest.raises(BudgetExceeded):
             await run(QUESTION, {**BUILT, **claims, stage: BudgetExceeded("too many calls")})
 
     @pytest.mark.parametrize("stage", ["query", "draft"])
-    async def test_a_model_that_is_away_is_said_to_be(self, stage: str) -> None:
+    async def test_a_model_that_is_away_is_said_to_be(self, run: Run, stage: str) -> None:
         """Where nothing is left to say, the reason is the model and not a lack of evidence."""
         with pytest.raises(ModelUnavailable):
             await run(QUESTION, {**BUILT, stage: ModelUnavailable("the server is away")})
 
     @pytest.mark.parametrize("stage", ["generate", "split"])
-    async def test_one_half_answers_where_the_model_is_away_for_the_other(self, stage: str) -> None:
+    async def test_one_half_answers_where_the_model_is_away_for_the_other(self, run: Run, stage: str) -> None:
         """What was looked up is said, though what the model knows by itself could not be had."""
         told, _ = await run(QUESTION, {**BUILT, "generate": "It was built.", stage: ModelUnavailable("away")})
 
         assert len(answered(told)) == 1
 
-    async def test_claims_none_of_which_could_be_verified_are_no_lack_of_evidence(self) -> None:
+    async def test_claims_none_of_which_could_be_verified_are_no_lack_of_evidence(self, run: Run) -> None:
         """Where nothing was looked up either, the model's absence is said, and the claims are on record."""
         nothing = {
             "summarise": "None",
@@ -559,7 +438,7 @@ class TestReplies:
             await run(QUESTION, {**BUILT, **nothing, "verify": ModelUnavailable("away")})
 
 
-async def test_a_search_that_fails_is_said_aloud() -> None:
+async def test_a_search_that_fails_is_said_aloud(system: System) -> None:
     """Before any call of the model where it fails at once, and out of both ways where it fails later."""
 
     async def broken(query: SearchQuery, k: int) -> tuple[Hit, ...]:
@@ -567,16 +446,16 @@ async def test_a_search_that_fails_is_said_aloud() -> None:
             raise SearchUnavailable("the index is away")
         return await SHELF.search(query, k)
 
-    llm = ScriptedLLM({**SILENT, **BUILT})
+    llm = ScriptedLLM(lines(BUILT, system))
     talk = question(QUESTION)
     stage = Stage(SHELF, talk, Limits(), llm, reads_alike)
     stage.recorder._search = broken
 
     with pytest.raises(SearchUnavailable):
-        await wikichat.answer(talk, stage.kit)
+        await system(talk, stage.kit)
 
 
-async def test_a_claim_is_not_shown_while_it_is_looked_up() -> None:
+async def test_a_claim_is_not_shown_while_it_is_looked_up(run: Run) -> None:
     """Whoever watches the searches sees the question and the query, never what nobody has checked."""
     told, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives there. | none", "verify": UNKNOWN})
 
@@ -585,11 +464,11 @@ async def test_a_claim_is_not_shown_while_it_is_looked_up() -> None:
     assert not any("keeper" in query for query in sought)
 
 
-async def test_cancelling_ends_all_calls_at_once() -> None:
+async def test_cancelling_ends_all_calls_at_once(system: System) -> None:
     """Both ways are cut, and every call that was under way is on record as cancelled."""
     away = {"query": asyncio.Event(), "generate": asyncio.Event()}
-    stage, llm = staged(QUESTION, BUILT, waits=away)
-    turn = asyncio.create_task(wikichat.answer(question(QUESTION), stage.kit))
+    stage, llm = staged(QUESTION, BUILT, system=system, waits=away)
+    turn = asyncio.create_task(system(question(QUESTION), stage.kit))
     await until(lambda: len(llm.calls) == 2)
 
     turn.cancel()
@@ -601,10 +480,10 @@ async def test_cancelling_ends_all_calls_at_once() -> None:
     assert noted == {"search": None, "query": "CancelledError", "generate": "CancelledError"}
 
 
-async def test_cancelling_while_a_draft_arrives_ends_it() -> None:
+async def test_cancelling_while_a_draft_arrives_ends_it(system: System) -> None:
     """The streamed call is ended, and what had arrived of it is on record."""
-    stage, llm = staged(QUESTION, BUILT, Limits(refine=False), waits={"draft": asyncio.Event()})
-    turn = asyncio.create_task(wikichat.answer(question(QUESTION), stage.kit))
+    stage, llm = staged(QUESTION, BUILT, Limits(refine=False), system=system, waits={"draft": asyncio.Event()})
+    turn = asyncio.create_task(system(question(QUESTION), stage.kit))
     await until(lambda: bool(llm.of("draft")))
 
     turn.cancel()
@@ -615,23 +494,23 @@ async def test_cancelling_while_a_draft_arrives_ends_it() -> None:
     assert stage.recorder.steps[-1].facts["error"] == "CancelledError"
 
 
-async def test_sentences_are_said_while_the_draft_still_arrives() -> None:
+async def test_sentences_are_said_while_the_draft_still_arrives(system: System) -> None:
     """The first sentence can be seen before the last is written."""
     draft = "Skarholm lighthouse was built in 1887 [1]. " * 3 + "Skarholm lighthouse " * 20
-    stage, _ = staged(QUESTION, {**BUILT, "draft": draft}, Limits(refine=False))
+    stage, _ = staged(QUESTION, {**BUILT, "draft": draft}, Limits(refine=False), system=system)
     ended: list[set[str]] = []
 
     async def say(sentence: CitedSentence) -> bool:
         ended.append({step.stage for step in stage.recorder.steps})
         return await stage.gate.say(sentence)
 
-    await wikichat.answer(question(QUESTION), replace(stage.kit, say=say))
+    await system(question(QUESTION), replace(stage.kit, say=say))
 
     assert "draft" not in ended[0]
     assert "draft" in {step.stage for step in stage.recorder.steps}
 
 
-async def test_a_question_that_nobody_wrote_is_refused() -> None:
+async def test_a_question_that_nobody_wrote_is_refused(run: Run) -> None:
     """Before anything is searched or asked."""
     with pytest.raises(QuestionTooLong):
         await run("why " * 2_000, {})

@@ -112,6 +112,8 @@ class Stage:
             limits=limits,
             now=NOW,
             random=random,
+            busy=llm.busy if llm else lambda: False,
+            quote=self.gate.quote,
         )
 
     def told(self, status: Status) -> Told:

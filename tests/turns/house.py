@@ -89,10 +89,11 @@ class Told:
 @dataclass(frozen=True)
 class House:
     app: App
+    system: str = "wikichat"
 
     async def ask(self, text: str, script: Script, *earlier: Turn, tell: Callable[[Event], None] | None = None) -> Told:
         """Take one turn, and hold the record to what every turn keeps."""
-        llm, checked = ScriptedLLM(script), list[CheckedClaim]()
+        llm, checked = ScriptedLLM(spoken(script, self.system)), list[CheckedClaim]()
 
         def listen(event: Event) -> None:
             if isinstance(event, ClaimChecked):
@@ -100,7 +101,7 @@ class House:
             if tell:
                 tell(event)
 
-        asked = Asked(text, Asker(platform="terminal", kind="terminal"), earlier=earlier, system="wikichat")
+        asked = Asked(text, Asker(platform="terminal", kind="terminal"), earlier=earlier, system=self.system)
         done = await answer(replace(self.app, llm=llm), asked, listen)
         entries = tuple(await self.app.audit.turn(done.answer_id))
         told = Told(done, llm, entries)
@@ -111,6 +112,11 @@ class House:
         assert [one.claim.text for one in checked] == list(told.claims)
         assert [one["claim"]["text"] for one in told.closed["claims"]] == [one.claim.text for one in done.answer.claims]
         return told
+
+
+def spoken(script: Script, system: str) -> Script:
+    """Return a script as a system speaks it: what one splits from a reply, the other claims at once."""
+    return {**script, "generate": script["split"]} if system == "wikichat-fast" and script else script
 
 
 @contextmanager

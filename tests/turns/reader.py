@@ -76,8 +76,19 @@ def copied(found: Notes) -> str:
 
 
 def weighed(call: ModelCall) -> str:
-    """Verify a claim by its words: supported where one sentence has them all, refuted where only numbers differ."""
-    claim = re.findall(r"^Claim: (.*)$", turn_of(call), re.MULTILINE)[-1]
+    """Verify claims by their words: supported where one sentence has them all, refuted where only numbers differ.
+
+    One claim is told with its reasoning first, numbered ones a line each.
+    """
+    numbered = re.findall(r"^Claim (\d+): (.*)$", turn_of(call), re.MULTILINE)
+    if numbered:
+        return "\n".join(_ruling(int(place), *_judged(claim, call)) for place, claim in numbered)
+    verdict, best = _judged(re.findall(r"^Claim: (.*)$", turn_of(call), re.MULTILINE)[-1], call)
+    return f"Reasoning: {_why(best)}\nSentences: {best or '-'}\nVerdict: {verdict}"
+
+
+def _judged(claim: str, call: ModelCall) -> tuple[str, str]:
+    """Return the verdict on a claim, and the number of the sentence that settles it."""
     terms, figures = _terms(claim), _figures(claim)
     shares = {
         place: len(terms & _terms(text)) / len(terms)
@@ -86,10 +97,17 @@ def weighed(call: ModelCall) -> str:
     }
     best = max(shares, key=lambda place: shares[place], default="")
     if not best or shares[best] < 0.6:
-        return "Reasoning: No sentence speaks of it.\nSentences: -\nVerdict: NOT ENOUGH INFO"
+        return "NOT ENOUGH INFO", ""
     said = _figures(dict(_numbered(call))[best])
-    verdict = "SUPPORTS" if figures <= said else "REFUTES"
-    return f"Reasoning: Sentence {best} tells.\nSentences: {best}\nVerdict: {verdict}"
+    return "SUPPORTS" if figures <= said else "REFUTES", best
+
+
+def _ruling(place: int, verdict: str, best: str) -> str:
+    return f"{place}. {verdict}{f' [{best}]' if best else ''} {_why(best)}"
+
+
+def _why(best: str) -> str:
+    return f"Sentence {best} tells." if best else "No sentence speaks of it."
 
 
 def _bullets(wanted: tuple[str, ...], call: ModelCall) -> str:

@@ -19,16 +19,15 @@ from tests.fake_model_wire import HANG, Reply
 CLAIM = "- The pier of Skarholm is made of oak. | none"
 POOR = "\n".join(f"{name}: No. 10/100" for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct"))
 STAGES = {
-    "query": "query",
-    "summarise": "summarise",
-    "generate": "generate",
-    "split": "split",
-    "verify": "verify",
-    "draft": "draft",
-    "feedback": "refine",
-    "refine": "refine",
-}
-"""Templates, and the stages that ask with them."""
+    "wikichat": {
+        "query": "query", "summarise": "summarise", "generate": "generate", "split": "split", "verify": "verify",
+        "draft": "draft", "feedback": "refine", "refine": "refine",
+    },
+    "wikichat-fast": {
+        "query": "query", "bullets": "summarise", "claims": "generate", "verdicts": "verify", "answer": "draft",
+    },
+}  # fmt: skip
+"""By system its templates, and the stages that ask with them."""
 
 
 def ignore(event: Event) -> None:
@@ -36,14 +35,14 @@ def ignore(event: Event) -> None:
     del event
 
 
-@pytest.mark.parametrize("template", STAGES)
+@pytest.mark.parametrize(("system", "template"), [(name, one) for name, own in STAGES.items() for one in own])
 async def test_a_turn_stopped_in_any_stage_leaves_no_open_call_and_a_record_that_says_so(
-    tmp_path: Path, template: str
+    tmp_path: Path, system: str, template: str
 ) -> None:
     """Every call is on record, those under way with why they ended, those before them with their replies."""
-    script: dict[str, Any] = {"split": CLAIM, "feedback": POOR, template: HANG}
+    script: dict[str, Any] = {"split": CLAIM, "claims": CLAIM, "feedback": POOR, template: HANG}
     async with modelled(tmp_path, script) as (app, server):
-        running = asyncio.create_task(answer(app, asking(), ignore))
+        running = asyncio.create_task(answer(app, asking(system=system), ignore))
         await server.until(lambda it: template in map(stage_of, it.requests))
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -59,11 +58,12 @@ async def test_a_turn_stopped_in_any_stage_leaves_no_open_call_and_a_record_that
     assert entries[-1].body["sentences"] == []
     assert Counter(asked) <= Counter(step["template"] for step in steps)
     assert template in ended
-    assert {step["stage"] for step in steps if step["template"] == template} == {STAGES[template]}
+    assert {step["stage"] for step in steps if step["template"] == template} == {STAGES[system][template]}
     assert all(step["reply"] for step in steps if step["template"] not in ended)
 
 
-async def test_a_turn_stopped_while_it_speaks_keeps_what_was_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("system", STAGES)
+async def test_a_turn_stopped_while_it_speaks_keeps_what_was_said(tmp_path: Path, system: str) -> None:
     """The stream is closed at the server; what had passed the gate is on record as spoken."""
     sentence = "Skarholm lighthouse was built in 1887 [1]. "
     slow = Reply(sentence + "A keeper lives beside it [1]. " * 200, piece_seconds=0.01)
@@ -74,7 +74,7 @@ async def test_a_turn_stopped_while_it_speaks_keeps_what_was_said(tmp_path: Path
             shown.set()
 
     async with modelled(tmp_path, {"draft": slow}, limits=LimitSettings(refine=False)) as (app, server):
-        running = asyncio.create_task(answer(app, asking(), hear))
+        running = asyncio.create_task(answer(app, asking(system=system), hear))
         async with asyncio.timeout(5):
             await shown.wait()
         running.cancel()
@@ -94,7 +94,9 @@ async def test_a_turn_stopped_twice_is_still_put_on_record(tmp_path: Path) -> No
     """The second stop comes while the closing entry is written, and does not cut it short."""
     async with modelled(tmp_path, {"draft": HANG}) as (app, server):
         slow = SlowLog(app.audit)
-        running = asyncio.create_task(answer(replace(app, audit=cast("AuditLog", slow)), asking(), ignore))
+        running = asyncio.create_task(
+            answer(replace(app, audit=cast("AuditLog", slow)), asking(system="wikichat"), ignore)
+        )
         await server.until(lambda it: "draft" in map(stage_of, it.requests))
         slow.closing.clear()
         running.cancel()

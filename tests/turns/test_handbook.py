@@ -1,6 +1,7 @@
 """Conversations over the example handbook, end to end: real retrieval, check and record, a model that reads."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,14 @@ HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory):
+def opened(tmp_path_factory: pytest.TempPathFactory):
     with opened_house(tmp_path_factory.mktemp("home"), Folder(HANDBOOK), "handbook") as house:
         yield house
+
+
+@pytest.fixture(params=["wikichat", "wikichat-fast"])
+def house(request: pytest.FixtureRequest, opened: House) -> House:
+    return replace(opened, system=request.param)
 
 
 async def test_a_question_about_a_fact(house: House) -> None:
@@ -219,14 +225,14 @@ async def test_a_question_with_three_parts(house: House) -> None:
     ]
 
 
-async def test_a_draft_is_refined_and_adds_nothing(house: House) -> None:
+async def test_a_draft_is_refined_and_adds_nothing(opened: House) -> None:
     """What the revision leaves out is not said; what it makes up does not pass, and its footnotes stay right."""
 
     def refined(call: ModelCall) -> str:
         (mark,) = re.findall(r"Ebbline costs 95 euros[^.]*(\[\d+\])", turn_of(call))
         return f"Ebbline costs 95 euros a month for each harbour {mark}. Lifeboat stations pay 12 euros {mark}."
 
-    told = await house.ask("What does Ebbline cost?", reading("Ebbline", query="price of Ebbline", refines=refined))
+    told = await opened.ask("What does Ebbline cost?", reading("Ebbline", query="price of Ebbline", refines=refined))
 
     assert [text.split(",")[0] for text in told.said] == ["Ebbline costs 95 euros a month for each harbour."]
     assert told.done.answer.withheld == 1

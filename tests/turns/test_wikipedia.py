@@ -2,6 +2,7 @@
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,15 @@ ARTICLES = {
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory):
+def opened(tmp_path_factory: pytest.TempPathFactory):
     source = Picked(WikipediaDump(DUMP, processes=1), frozenset(ARTICLES.values()))
     with opened_house(tmp_path_factory.mktemp("home"), source, "wikipedia") as house:
         yield house
+
+
+@pytest.fixture(params=["wikichat", "wikichat-fast"])
+def house(request: pytest.FixtureRequest, opened: House) -> House:
+    return replace(opened, system=request.param)
 
 
 async def test_a_question_about_a_fact(house: House) -> None:

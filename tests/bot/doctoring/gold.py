@@ -91,6 +91,9 @@ class GoldLLM:
         del stage
         return self.schemas
 
+    def busy(self) -> bool:
+        return False
+
     async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
         spent.calls += 1
         kind, case = asked([message.text for message in call.messages])

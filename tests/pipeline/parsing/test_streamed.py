@@ -1,0 +1,147 @@
+"""Claims and verdicts as they arrive: what is certain is given at once, and in the end all that the whole has."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.errors import UnreadableReply
+from pipeline.parsing.claims import CLAIMS, ClaimSplitter
+from pipeline.parsing.verdicts import Ruling, VerdictSplitter
+from storage.types import Verdict
+
+S, R, N = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
+CLAIM_LINES = st.lists(
+    st.sampled_from([
+        "- The pier is lost. | none", "- It opened in 1911 | 1911", "* Runs on", "  over two lines. | recent", "",
+        "```", "1. A first one. | none", "2. A second one.", "3.5 million people live there. | recent",
+        "Here they are:", "Nothing", "**- Bold. | none**", "- The pier is lost. | none", "Claim 1: Oak | none",
+    ]),
+    max_size=8,
+).map("\n".join)  # fmt: skip
+RULING_LINES = st.lists(
+    st.sampled_from([
+        "1. SUPPORTS [2, 3] Both say so.", "2. REFUTES [1] It says otherwise.", "3. NOT ENOUGH INFO", "Well:", "",
+        "SUPPORTS [1]", "2. SUPPORTS", "and more of it", "1. SUPPORTS [1] in part", "**1.** REFUTES [4]",
+        "4. SUPPORTS [1]", "Verdict: SUPPORTS", "Sentences: 2", "as sentence 2 says", "and sentence 3 [4]", "[5]",
+    ]),
+    max_size=6,
+).map("\n".join)  # fmt: skip
+
+
+def cut(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+@given(CLAIM_LINES, st.integers(1, 9))
+def test_claims_as_they_arrive_are_those_of_the_whole(text: str, size: int) -> None:
+    """However the reply is cut; and a reply that cannot be read is told to be so."""
+    splitter, given_one_by_one = ClaimSplitter(), list[str]()
+    try:
+        for piece in cut(text, size):
+            given_one_by_one += [claim.text for claim in splitter.feed(piece)]
+        given_one_by_one += [claim.text for claim in splitter.close()]
+    except UnreadableReply:
+        with pytest.raises(UnreadableReply):
+            CLAIMS.from_text(text)
+        return
+
+    whole = [claim.text for claim in CLAIMS.from_text(text)]
+    assert set(whole) <= set(given_one_by_one)
+    assert len(given_one_by_one) == len(set(given_one_by_one))
+    assert splitter.feed("- Another one. | none\n")  # it is ready for the next reply
+
+
+def test_a_claim_is_there_as_soon_as_its_line_has_ended_in_its_time() -> None:
+    """One that has no time may run on, and waits for the next."""
+    splitter = ClaimSplitter()
+
+    assert splitter.feed("- The pier is lost. | no") == ()
+    assert [claim.text for claim in splitter.feed("ne\n")] == ["The pier is lost."]
+    assert splitter.feed("- It was made of oak\n") == ()
+    assert splitter.feed("  and of iron. | 1911") == ()
+    (claim,) = splitter.close()
+    assert (claim.text, claim.time) == ("It was made of oak and of iron.", 1911)
+
+
+@pytest.mark.parametrize(
+    ("text", "claims", "verdicts"),
+    [
+        ("1. SUPPORTS [2, 3] Both say so.", 1, {1: (S, (2, 3), "Both say so.")}),
+        ("SUPPORTS [2][3] Both say so.", 1, {1: (S, (2, 3), "Both say so.")}),
+        ("1. SUPPORTS [2]\n2. REFUTES [1] No.\n3. NOT ENOUGH INFO", 3,
+         {1: (S, (2,), ""), 2: (R, (1,), "No."), 3: (N, (), "")}),
+        ("**1. NOT ENOUGH INFO** Nothing\nspeaks of it.", 1, {1: (N, (), "Nothing speaks of it.")}),
+        ("Claim 2: Refuted [1] no", 2, {2: (R, (1,), "no")}),
+        ("1. SUPPORTS Sentence 4 says so.", 1, {1: (S, (4,), "Sentence 4 says so.")}),
+        ("Reasoning: It does.\nSentences: 1\nVerdict: SUPPORTS", 1, {1: (S, (1,), "It does.")}),
+        ("1. SUPPORTS [1]\n1. REFUTES [1]", 1, {1: (S, (1,), "")}),
+        ("1. SUPPORTS [1]\n7. SUPPORTS [1]", 2, {1: (S, (1,), "")}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("size", [1, 7, 1_000])
+def test_verdicts_are_read(text: str, claims: int, verdicts: dict, size: int) -> None:
+    """In the shapes that models give them."""
+    rulings = ruled(text, claims, size)
+
+    assert {
+        one.claim: (one.found.verdict, one.found.sentences, one.found.reasoning) for one in rulings if one.whole
+    } == (verdicts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. SUPPORTS [2] only in part, as no date is given.",
+        "1. SUPPORTS [2] in part.",
+        "1. SUPPORTS [2] to some extent, but not the date.",
+        "1. SUPPORTS only [2]",
+        "1. PARTLY SUPPORTED [2]\nNOT ENOUGH INFO",
+        "1. SUPPORTS [1], except for the year.",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 5, 1_000])
+def test_a_verdict_that_is_taken_back_in_one_breath_is_none(text: str, size: int) -> None:
+    """What is not clearly SUPPORTS is not, however the reply is cut."""
+    assert {one.found.verdict for one in ruled(text, 1, size)} == {N}
+
+
+@pytest.mark.parametrize("text", ["", "Hm.", "1. Not supported [2]", "1. SUPPORTS", "1. SUPPORTS [99] so it is."])
+def test_what_gives_no_verdict_cannot_be_read(text: str) -> None:
+    """Nor what supports a claim by no sentence."""
+    with pytest.raises(UnreadableReply):
+        ruled(text, 1, 3)
+
+
+def test_a_verdict_counts_before_its_reason_is_written() -> None:
+    """Nobody waits for that."""
+    splitter = VerdictSplitter(1, 3)
+
+    assert splitter.feed("1. SUPPORTS [2, 3]") == ()  # [4] could follow
+    (ruling,) = splitter.feed(" Sentence 2")[:1] or splitter.feed(" says")
+    assert (ruling.found.verdict, ruling.found.sentences, ruling.whole) == (S, (2, 3), False)
+    assert splitter.feed(" says it of") == ()
+    assert [one.found.reasoning for one in splitter.close()] == ["Sentence 2 says it of"]
+
+
+@given(RULING_LINES, st.integers(1, 3), st.integers(1, 9))
+def test_verdicts_never_change_by_how_a_reply_is_cut(text: str, claims: int, size: int) -> None:
+    """Piece by piece or whole: the same verdicts on the same claims, each first bare and then with its reason."""
+    try:
+        rulings = ruled(text, claims, size)
+    except UnreadableReply:
+        with pytest.raises(UnreadableReply):
+            ruled(text, claims, 10_000)
+        return
+
+    assert sorted(map(_told, rulings)) == sorted(map(_told, ruled(text, claims, 10_000)))
+    for number in {one.claim for one in rulings}:
+        assert [one.whole for one in rulings if one.claim == number] == [False, True]
+
+
+def ruled(text: str, claims: int, size: int) -> list[Ruling]:
+    splitter = VerdictSplitter(claims, 5)
+    return [*(one for piece in cut(text, size) for one in splitter.feed(piece)), *splitter.close()]
+
+
+def _told(one: Ruling) -> tuple[int, bool, str, tuple[int, ...], str]:
+    return one.claim, one.whole, one.found.verdict, one.found.sentences, one.found.reasoning

@@ -1,0 +1,76 @@
+"""What only the seven stages have: feedback and refinement, five rounds, JSON at every structured stage."""
+
+import json
+from functools import partial
+
+import pytest
+
+from pipeline.errors import ModelRefused, ModelUnavailable
+from pipeline.systems import wikichat
+from tests.pipeline import skarholm
+from tests.pipeline.skarholm import BUILT, POOR, QUESTION, turn_of
+from tests.pipeline.world import answered
+
+run = partial(skarholm.run, system=wikichat.answer)
+
+
+async def test_servers_that_keep_a_schema_are_asked_in_json() -> None:
+    """The same turn, every structured stage in JSON."""
+    bullets = {"bullets": [{"text": "Skarholm lighthouse was built in 1887.", "sentences": [1]}]}
+    claims = {"claims": [{"text": "Oda Hagen designed the lighthouse of Skarholm.", "time": "none"}]}
+    verdict = {"reasoning": "Sentence 1 says so.", "sentences": [1], "verdict": "SUPPORTS"}
+    good = {"remark": "Good.", "score": 100}
+    feedback = dict.fromkeys(("relevant", "natural", "non_repetitive", "temporally_correct"), good)
+    told, llm = await run(
+        QUESTION,
+        {
+            "query": json.dumps({"search": True, "query": "Skarholm lighthouse built", "time": "none"}),
+            "summarise": lambda call: json.dumps(bullets if "1887" in turn_of(call) else {"bullets": []}),
+            "split": json.dumps(claims),
+            "verify": json.dumps(verdict),
+            "draft": "Skarholm lighthouse was built in 1887 [1]. Oda Hagen designed the lighthouse of Skarholm [2].",
+            "refine": json.dumps(feedback),
+        },
+        schemas=True,
+    )
+
+    assert len(answered(told)) == 2
+    assert {call.stage for call in llm.calls if call.schema} == {"query", "summarise", "split", "verify", "refine"}
+
+
+async def test_a_refined_draft_is_said_in_its_place() -> None:
+    """Feedback that finds fault leads to another wording over the same notes."""
+    told, llm = await run(QUESTION, {**BUILT, "refine": [POOR, "In 1887 Skarholm lighthouse was built [1]."]})
+
+    assert answered(told) == ["In 1887 Skarholm lighthouse was built."]
+    assert "Skarholm lighthouse was built in 1887 [1]." in turn_of(llm.of("refine")[0])
+    assert "- Relevant: Could be better. 40/100" in turn_of(llm.of("refine")[1])
+
+
+@pytest.mark.parametrize(
+    "refined",
+    [
+        [POOR, "Skarholm lighthouse was built in 1887."],
+        [POOR, "Skarholm lighthouse was built in 1888 [1]."],
+        [POOR, "The lighthouse of Skarholm stands beside four hundred golden palaces [1]."],
+        [POOR, "NOTHING"],
+        [POOR, ModelUnavailable("the server is away")],
+        ["I like it."],
+        [ModelRefused("no")],
+    ],
+)
+async def test_a_refinement_that_fails_leaves_the_draft(refined: list) -> None:
+    """Lost marks, new numbers, new matter, no reply: the draft is said."""
+    told, _ = await run(QUESTION, {**BUILT, "refine": refined})
+
+    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
+
+
+async def test_the_two_ways_run_beside_each_other() -> None:
+    """The longest way is generate, split, verify, draft, feedback: five rounds, whatever is looked up meanwhile."""
+    told, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives beside Skarholm lighthouse. | none"})
+
+    usage = told.recorder.usage
+    assert usage.llm_rounds == 5
+    assert usage.llm_calls == 9
+    assert (usage.prompt_tokens, usage.completion_tokens) == (900, 90)
