@@ -1,0 +1,152 @@
+"""A web server on 127.0.0.1 that answers as told, and fails as told: cut short, reset, or not at all.
+
+with serve(lambda request: Answer(200, b"hello")) as server:
+    ...  # server.url, server.requests
+"""
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+
+@dataclass(frozen=True)
+class Request:
+    path: str
+    """As it was asked for, with its query."""
+    headers: Mapping[str, str]
+    """By lower-case name."""
+    form: bytes = b""
+    """What was posted."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int = 200
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    sent: int | None = None
+    """Bytes of the body after which the connection breaks off; None: all of it is sent."""
+    unsized: bool = False
+    """Whether it ends where the connection does, without having said how long it is."""
+
+
+Script = Callable[[Request], Answer]
+
+
+class WebServer(ThreadingHTTPServer):
+    daemon_threads = False
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.script = script
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.requests: list[Request] = []
+        self.open = 0
+        self.most_open = 0
+        """How many connections there were at once."""
+        self.lock = threading.Lock()
+
+    def paths(self) -> list[str]:
+        return [request.path for request in self.requests]
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that leaves is no error of the server's."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: WebServer
+    timeout = 10
+
+    def setup(self) -> None:
+        super().setup()
+        with self.server.lock:
+            self.server.open += 1
+            self.server.most_open = max(self.server.most_open, self.server.open)
+
+    def finish(self) -> None:
+        super().finish()
+        with self.server.lock:
+            self.server.open -= 1
+
+    def log_message(self, *_arguments: object) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        request = Request(self.path, {name.lower(): value for name, value in self.headers.items()})
+        self.server.requests.append(request)
+        if not urlsplit(self.path).path.startswith("/"):
+            self._send(Answer(400))
+            return
+        self._send(self.server.script(request))
+
+    def do_POST(self) -> None:
+        form = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        request = Request(self.path, {name.lower(): value for name, value in self.headers.items()}, form)
+        self.server.requests.append(request)
+        self._send(self.server.script(request))
+
+    def _send(self, answer: Answer) -> None:
+        self.send_response_only(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        if answer.unsized:
+            self.close_connection = True
+        else:
+            self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        self.wfile.write(answer.body if answer.sent is None else answer.body[: answer.sent])
+        if answer.sent is not None:
+            self.wfile.flush()
+            # With nothing left to linger for, closing sends a reset.
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            self.connection.close()
+
+
+@contextmanager
+def serve(script: Script) -> Iterator[WebServer]:
+    with WebServer(script) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def of_paths(answers: Mapping[str, Answer]) -> Script:
+    """Return a script that knows some paths."""
+    return lambda request: answers.get(request.path, Answer(404, b"not found"))
+
+
+def in_turn(*answers: Answer) -> Script:
+    """Return a script that gives each answer once, and the last for ever."""
+    left = list(answers)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+def ranged(request: Request, content: bytes, *, etag: str = "", modified: str = "", sent: int | None = None) -> Answer:
+    """Answer with a file, or the rest of it, as RFC 9110 says: only if `If-Range` names the file that is there."""
+    headers = {"Accept-Ranges": "bytes"}
+    if etag:
+        headers["ETag"] = etag
+    if modified:
+        headers["Last-Modified"] = modified
+    wanted = request.headers.get("range")
+    condition = request.headers.get("if-range")
+    if not wanted or (condition is not None and condition not in (etag, modified)):
+        return Answer(200, content, headers, sent)
+    first, _, last = wanted.removeprefix("bytes=").partition("-")
+    start, end = int(first), int(last) + 1 if last else len(content)
+    if start >= len(content):
+        return Answer(416, b"", {**headers, "Content-Range": f"bytes */{len(content)}"})
+    part = content[start:end]
+    said = f"bytes {start}-{start + len(part) - 1}/{len(content)}"
+    return Answer(206, part, {**headers, "Content-Range": said}, sent)
