@@ -64,23 +64,29 @@ def brought(wanted: Wanted, ask: Ask, rest: Callable[[Hiccup, int], None], told:
     Raises:
         SourceUnavailable: It cannot be had, cannot be written, or is not what it must be.
     """
+    try:
+        _persist(wanted, ask, rest, told)
+        wanted.part.replace(wanted.path)
+        wanted.tag.unlink(missing_ok=True)
+    except OSError as error:
+        raise _unwritable(wanted, error) from error
+
+
+def _persist(wanted: Wanted, ask: Ask, rest: Callable[[Hiccup, int], None], told: Told) -> None:
+    """Try until the part is what it must be."""
     tried = 0
     while True:
         before = _size(wanted.part)
         try:
             _fetch(wanted, ask, told)
             _check(wanted)
-        except OSError as error:
-            raise _unwritable(wanted, error) from error
         except Hiccup as error:
             tried = 1 if _size(wanted.part) - before >= _GETS_ON else tried + 1
             if tried >= wanted.tries:
                 raise SourceUnavailable(f"{shown(wanted.url)} {error}.", hint=AGAIN) from error
             rest(error, tried)
         else:
-            break
-    wanted.part.replace(wanted.path)
-    wanted.tag.unlink(missing_ok=True)
+            return
 
 
 def _fetch(wanted: Wanted, ask: Ask, told: Told) -> None:

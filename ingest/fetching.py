@@ -186,13 +186,6 @@ class Web:
             content = content_of(answer, self._line.watched(answer), self._manners.largest)
             return Reply(answer.status_code, str(answer.url), answer.headers, content)
 
-    def _whole(
-        self, url: str, params: Params | None, headers: Mapping[str, str], follow: Follow | None, form: Form | None
-    ) -> Reply:
-        with self._line.asked(url, params, headers, follow, form) as answer:
-            content = content_of(answer, self._line.watched(answer), self._manners.largest)
-            return Reply(answer.status_code, str(answer.url), answer.headers, content)
-
     def _patiently(self, url: str, once: Callable[[], T]) -> T:
         tried = 0
         while True:

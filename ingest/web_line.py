@@ -22,7 +22,6 @@ from ingest.web_errors import AGAIN, Hiccup, Stopped, cause, denied, shown
 
 Params = Mapping[str, str | int]
 Form = Mapping[str, str]
-Form = Mapping[str, str]
 Follow = Callable[[str], bool]
 Auth = httpx.Auth | tuple[str, str]
 
