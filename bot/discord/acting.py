@@ -7,7 +7,6 @@ works after a restart too.
 import asyncio
 import logging
 from collections.abc import Awaitable
-from dataclasses import replace
 from datetime import tzinfo
 
 from bot.access import Asker
@@ -18,7 +17,7 @@ from bot.discord.answering import Answering, sentence
 from bot.discord.buttons import Doubt, asking, doubted, pressed
 from bot.discord.invoking import SOURCES, Invoked
 from bot.discord.modals import comment_modal, commented, evidence_message, turned
-from bot.discord.needs import moderates
+from bot.discord.standing import standing
 from bot.discord.taking import Taking
 from bot.showing.offering import sure
 from bot.showing.view import Action, EvidenceView
@@ -74,8 +73,7 @@ class Pressing:
 
     async def by(self, found: Invoked) -> Asker:
         """Return who invoked something and where they stand, with what Discord lets them do there."""
-        asker = await self._taking.places.asker(found.channel, found.user, direct=found.direct)
-        return replace(asker, moderates=moderates(found.permissions) and not found.direct)
+        return await standing(self._taking.places, found)
 
     async def _pressed(self, found: Invoked, action: Action, ticket: int) -> None:
         by = await self.by(found)
@@ -141,7 +139,7 @@ class Pressing:
 
     async def _sources(self, found: Invoked, by: Asker) -> EvidenceView:
         try:
-            conversation = await self._taking.conversation(found.channel, found.user)
+            conversation = await self._taking.conversation(found)
         except StorageError as error:
             raise Denied(say("acting_unavailable", found.locale)) from error
         return await self._acting.sources(conversation, by, **_in(found))

@@ -1,11 +1,10 @@
 """What people ask by commands and context menus: whether they may, and the question that it is."""
 
-from dataclasses import replace
-
 from bot.app import App
 from bot.desk.types import Question, Task
 from bot.discord import invoking
 from bot.discord.invoking import Invoked
+from bot.discord.standing import is_ours, standing, taken_along
 from bot.discord.taking import Taking, cooling
 from bot.discord_settings import DiscordSettings
 from bot.platform import PlatformError
@@ -33,11 +32,9 @@ class Asking:
         if left := cooldown.left(found.user, found.key):
             return cooling(left, found.locale)
         cooldown.begin(found.user, found.key)
-        if not self._ours(found):
-            alone = replace(found, guild="", direct=True)
-            asker = await places.asker(replace(found.channel, guild="", kind=1), found.user, direct=True)
-            return invoking.question(alone, task, text, asker, only_asker=True)
-        asker = await places.asker(found.channel, found.user, direct=found.direct)
+        asker = await standing(places, found)
+        if not is_ours(places, found):
+            return invoking.question(taken_along(found), task, text, asker, only_asker=True)
         made = invoking.question(found, task, text, asker, only_asker=False)
         settings = await self._taking.settings(made.place.channel_id)
         private = not found.direct and (found.private or settings.ephemeral or found.name == invoking.FACT_CHECK)
@@ -45,11 +42,13 @@ class Asking:
 
     async def refusal(self, found: Invoked) -> str:
         """Return why somebody is not answered at all; empty where they are."""
-        if not self._ours(found) and not self._settings.user_install:
+        places = self._taking.places
+        ours = is_ours(places, found)
+        if not ours and not self._settings.user_install:
             return say("discord_not_here", found.locale)
-        if await self._taking.places.denied(found.user, found.roles, direct=not self._ours(found) or found.direct):
+        if await places.denied(found.user, found.roles, direct=found.direct or not ours):
             return say("discord_denied", found.locale)
-        if found.channel.is_thread and not found.channel.parent:
+        if ours and found.channel.is_thread and not found.channel.parent:
             return say("discord_not_here", found.locale)
         return ""
 
@@ -62,6 +61,3 @@ class Asking:
         where = channel.parent if channel.is_thread else channel.id
         row = await self._app.queue.by_message(f"discord:{found.guild}/{where}", found.target)
         return row.ticket if row and found.target in row.posted else None
-
-    def _ours(self, found: Invoked) -> bool:
-        return found.direct or (found.installed and self._taking.places.listed(found.guild))

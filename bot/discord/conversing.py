@@ -17,12 +17,13 @@ async def of_thread(app: App, channel_id: str, thread: Channel) -> str:
     return begun.conversation if begun else f"discord:{thread.guild}/{thread.id}"
 
 
-async def meant_by(app: App, channel: Channel, user: str) -> str:
+async def meant_by(app: App, channel: Channel, user: str, *, direct: bool) -> str:
     """Return the conversation that somebody means where they stand; empty where there is none. Raises `StorageError`.
 
-    In a channel it is the one in which they asked last, else the last one that everybody there can see.
+    In a channel it is the one in which they asked last, else the last one that everybody there can see. Where the bot
+    itself is not, all that is known is what they asked. `direct`: they are in their DM with us.
     """
-    if not channel.guild:
+    if direct:
         return f"discord:/{channel.id}"
     where = f"discord:{channel.guild}/{channel.parent if channel.is_thread else channel.id}"
     if channel.is_thread:

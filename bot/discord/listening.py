@@ -91,7 +91,7 @@ class Listening:
             case invoking.ASK_ABOUT:
                 await self._ask_about(found)
             case invoking.SOURCES:
-                await self.pressing.sources(found)
+                await self._sources(found)
             case invoking.PRIVACY:
                 await self.answering.say(found, self.settings.privacy or say("discord_privacy", found.locale))
             case invoking.CONFIGURE:
@@ -108,6 +108,12 @@ class Listening:
             await self.answering.modal(found, invoking.about_modal(found.text, found.locale))
         else:
             await self.answering.say(found, say("discord_no_text", found.locale))
+
+    async def _sources(self, found: Invoked) -> None:
+        if refusal := await self.asking.refusal(found):
+            await self.answering.say(found, refusal)
+        else:
+            await self.pressing.sources(found)
 
     async def _configure(self, found: Invoked) -> None:
         """Show or change what holds in a channel, for whom Discord lets use the command there."""

@@ -39,8 +39,11 @@ async def posted(call: Calling, place: Place, key: str, after: str, us: Us) -> P
 async def heard(call: Calling, question: Question, us: Us, most: int) -> tuple[Heard, ...]:
     """Return the last messages before a question in its conversation, oldest first.
 
-    In a thread and in a DM those are the messages before it, elsewhere those that it is a reply to.
+    In a thread and in a DM those are the messages before it, elsewhere those that it is a reply to; before a command
+    that is a conversation by itself there are none.
     """
+    if question.conversation == question.key:
+        return ()
     place, found = question.place, deque[Heard]()
     apart = not place.workspace or place.thread not in {"", question.message}
     async for message in _before(call, channel_of(place), asked_at(question)) if apart else _replied(call, question):

@@ -21,7 +21,9 @@ from bot.desk.types import Place, Question, Taken
 from bot.discord import reading
 from bot.discord.conversing import meant_by, of_thread
 from bot.discord.happening import Channel, Erased, Rewritten, Us, Written
+from bot.discord.invoking import Invoked
 from bot.discord.places import Places
+from bot.discord.standing import is_ours, taken_along
 from bot.overhearing import Meant, Remark, edit_counts, overheard
 from bot.platform import PlatformError
 from bot.tasks import Tasks
@@ -116,9 +118,10 @@ class Taking:
             pass
         await self._tasks.soon(self._erased(event))
 
-    async def conversation(self, channel: Channel, user: str) -> str:
+    async def conversation(self, found: Invoked) -> str:
         """Return the conversation that somebody means where they stand. Raises `StorageError`."""
-        return await meant_by(self._app, channel, user)
+        here = found if is_ours(self.places, found) else taken_along(found)
+        return await meant_by(self._app, here.channel, found.user, direct=found.direct)
 
     async def settings(self, channel_id: str) -> ChannelSettings:
         """Return what holds in a channel."""

@@ -419,6 +419,40 @@ async def test_other_servers_and_denied_people_are_left_alone(talk: Talk) -> Non
     assert talk.system.asked == [MADE]
 
 
+async def test_where_people_took_the_app_themselves_they_are_not_answered_by_default(talk: Talk) -> None:
+    """They are told so in a line, and nothing is asked."""
+    await talk.start()
+    for name, options in (("ask", {"question": BUILT}), ("check", {"statement": BUILT}), ("sources", {})):
+        used = await talk.acts.command(name, channel="221", **options)
+        await talk.discord.until(lambda: used.acked)  # noqa: B023
+        (told,) = (one for one in talk.discord.world.ours() if one.interaction == used.id)
+        assert (told.only, told.content.replace("\u2060", "")) == ("101", say("discord_not_here", "en"))
+
+    assert talk.system.asked == talk.discord.refused == []
+
+
+async def test_where_people_took_the_app_themselves_the_rules_of_their_dm_hold(talk: Talk) -> None:
+    """Where settings allow it: the answer is theirs alone, with its buttons, and no stranger to the team reads ours."""
+    await talk.start(discord={"user_install": True})
+    for user, answered in (("101", True), ("104", False)):
+        await talk.acts.command("ask", channel="221", user=user, question=BUILT)
+        words = ANSWERS[BUILT] if answered else say("abstained", "en").split(".")[0]
+        await talk.until(words, channel="221", by=user)
+        (answer,) = (one for one in talk.discord.world.ours() if one.only == user)
+        await talk.press("evidence", answer, user=user)
+        await talk.until(say("evidence", "en"), channel="221", by=user)
+        await talk.acts.command("sources", channel="221", user=user)
+        await talk.until(say("sources_heading", "en"), channel="221", by=user)
+        assert ("light.md" in talk.sees("221", by=user)) is answered
+    await talk.acts.command("ask", channel="221", question="And who made it?")
+    await talk.done(3)
+
+    assert not talk.system.talks[-1].turns[:-1]
+    assert "share" not in str([one.components for one in talk.discord.world.ours()])
+    assert {one.only for one in talk.discord.world.ours()} == {"101", "104"}
+    assert {one.name for one in talk.discord.refused} <= {"get_member"}
+
+
 async def test_who_asks_too_soon_has_to_wait_and_is_told_once(talk: Talk) -> None:
     """The same message once more is no second question."""
     await talk.start(discord={"cooldown_seconds": 80})

@@ -118,10 +118,14 @@ async def test_a_token_that_is_good_no_more_is_said_and_not_tried_again(talk: Ta
 
 
 async def test_an_intent_that_was_not_given_is_said(talk: Talk) -> None:
-    """By the name that it has on the application's page."""
+    """By the name that it has on the application's page, with what to do; and once that is done, it works without."""
     talk.discord.gateway.granted &= ~(1 << 15)
-    with pytest.raises(CannotPost, match="Message Content"):
+    with pytest.raises(CannotPost, match=r"Message Content: turn it on .* under Bot, or set .*message_content = false"):
         await talk.start()
+    assert (talk.discord.gateway.identifies, talk.discord.gateway.closes[0][0]) == (1, 4014)
+    await talk.start(discord={"message_content": False})
+    await talk.acts.mention(BUILT)
+    await talk.until(ANSWERS[BUILT])
 
 
 async def test_shards_share_the_servers(talk: Talk) -> None:
