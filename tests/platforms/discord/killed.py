@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from bot.app import App
 from bot.discord import routes
 from bot.discord.routes import Route
+from bot.discord_settings import DiscordSettings
 from tests.platforms.desks import SOONER
 from tests.platforms.discord.joining import calling_at, configured_at, put_together
 from tests.platforms.killing.fuses import Fuse, FusedPlatform, Tell
@@ -58,6 +59,8 @@ async def discord_bot(app: App, life: Life, fuse: Fuse, tell: Tell) -> AsyncIter
     def fused(platform: Any) -> Any:
         return FusedPlatform(platform, fuse)
 
+    given = DiscordSettings.model_validate(life.traits.get("discord", {}))
+    app = replace(app, settings=app.settings.model_copy(update={"discord": given}))
     async with calling_at(api, time) as call:
         rigged: Any = FusedCalling(call, fuse)
         async with put_together(configured_at(app, api, gateway), rigged, time, at_desk=fused):

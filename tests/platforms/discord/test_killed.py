@@ -16,10 +16,10 @@ from storage.database import open_database
 from storage.queue import Queue
 from storage.types import QueuedQuestion
 from tests.platforms.discord.scenes import DiscordScene, scene
-from tests.platforms.discord.world import Message
+from tests.platforms.discord.world import GUILD, OTHER_GUILD, Message
 from tests.platforms.killing.fuses import Point
 from tests.platforms.killing.lives import Nursery, nursery
-from tests.platforms.world import ANSWERS, BOOK, BUILT, RULES, fill
+from tests.platforms.world import ANSWERS, BOOK, BUILT, MADE, RULES, fill
 
 LATER = 16 * 60.0
 """Seconds after which the token of an interaction is good no more."""
@@ -156,3 +156,30 @@ async def test_what_was_posted_is_found_when_its_nonce_is_forgotten(nurse: Nurse
     async with killed(nurse, home, point, command=False, later=LATER) as after:
         assert after.row.outcome == Outcome.DELIVERED
         assert after.answered.count("[1] Skarholm lighthouse") == len(after.messages) == 1
+
+
+@pytest.mark.parametrize("point", [Point("post", "after"), Point("final edit", "before", 2)], ids=str)
+async def test_a_question_of_each_shard_is_answered_once(nurse: Nursery, home: Path, point: Point) -> None:
+    """Those that were taken before it died, and one of each that came while nobody was there."""
+    async with scene()() as opened:
+        assert isinstance(opened, DiscordScene)
+        acts, discord = opened.street.discord.acts, opened.street.discord
+        facts = {"discord": {"shards": 2, "servers": [GUILD, OTHER_GUILD]}}
+        life = opened.life(home)
+        life = replace(life, traits={**life.traits, **facts})
+        places = {"201": "101", "211": "104"}
+        async with nurse.child(replace(life, point=point), opened.heard) as doomed:
+            await doomed.until(lambda: "ready" in doomed.told)
+            asked = [(channel, await acts.mention(BUILT, channel=channel, user=who)) for channel, who in places.items()]
+            assert await doomed.end() == -signal.SIGKILL, f"it never came {point}"
+        asked += [(channel, await acts.mention(MADE, channel=channel, user=who)) for channel, who in places.items()]
+        keys = [f"discord:{discord.world.channels[channel].guild}/{channel}/{one}" for channel, one in asked]
+        async with nurse.child(life, opened.heard) as child:
+            await child.until(lambda: "ready" in child.told)
+            assert len(discord.gateway.connected) == 2
+            await child.until(lambda: all(one in child.told["finished"] or child.over(one) for one in keys[:2]))
+            await child.until(lambda: all(one in child.told["finished"] for one in keys[2:]))
+        for number, (_, one) in enumerate(asked):
+            said = "\n".join(read.text for read in opened.street.answer(one))
+            assert said.count(ANSWERS[BUILT if number < len(places) else MADE]) == 1
+        assert len(discord.world.ours()) == len(asked)
