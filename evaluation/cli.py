@@ -16,6 +16,7 @@ from evaluation.retrieval import retrieval
 from evaluation.speed.desk import desk
 from evaluation.speed.dumps import dumps
 from evaluation.speed.embedding import embedding
+from evaluation.speed.model.command import serve_model
 from evaluation.speed.queue import queue
 from evaluation.speed.search import search
 from evaluation.speed.turn.command import turn
@@ -41,6 +42,7 @@ speed.command()(dumps)
 speed.command()(embedding)
 speed.command()(queue)
 speed.command()(search)
+speed.command()(serve_model)
 speed.command()(turn)
 speed.command()(turns)
 speed.command()(wikipedia)

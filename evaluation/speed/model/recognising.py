@@ -14,6 +14,7 @@ _BY_WORDS = (
     (re.compile(r"- statement \[numbers\]"), "summarise"),
     (re.compile(r"- claim \| time"), "split"),
     (re.compile(r"^Verdict: SUPPORTS", re.MULTILINE), "verify"),
+    (re.compile(r"\b1\. SUPPORTS \["), "verdicts"),
     (re.compile(r"remark\. score/100"), "feedback"),
     (re.compile(r"You revise the draft"), "refine"),
     (re.compile(r"numbers of the notes"), "draft"),

@@ -19,6 +19,7 @@ from evaluation.speed.model.settings import Length, Simulated
 
 _ASKED = re.compile(r"^User: (.*)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
+_CLAIM = re.compile(r"^Claim (\d+): ", re.MULTILINE)
 _NOTE = re.compile(r"^\[(\d+)\] (.*) \(from: .*\)$", re.MULTILINE)
 _DRAFTED = re.compile(r"^(.*\[\d+\].*)$", re.MULTILINE)
 _CRITERIA = ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
@@ -31,7 +32,7 @@ _FILLING = "as far as anybody who works here has ever said or written about it i
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A text in stretches, each of so many tokens."""
+    """A text in stretches, each of so many tokens: one an item, such as a claim."""
 
     stretches: tuple[tuple[str, int], ...]
 
@@ -54,9 +55,8 @@ def reply_to(asked: Mapping[str, Any], simulated: Simulated) -> Reply:
     length = length_of(kind, turn, simulated)
     stretches = _MAKERS[kind](turn, length, drawn(kind, turn, simulated.seed))
     if schema_of(asked):
-        stretches = _as_json(kind, "".join(stretches))
-    each = length.tokens if len(stretches) == length.items else length.tokens * length.items // len(stretches)
-    return Reply(tuple((text, max(1, each)) for text in stretches))
+        return Reply(((_as_json(kind, "".join(stretches)), length.tokens * len(stretches)),))
+    return Reply(tuple((text, length.tokens) for text in stretches))
 
 
 def _query(turn: str, length: Length, _: Random) -> Sequence[str]:
@@ -67,8 +67,11 @@ def _query(turn: str, length: Length, _: Random) -> Sequence[str]:
 
 
 def _bullets(turn: str, length: Length, random: Random) -> Sequence[str]:
-    chosen = _about(length, [(text, number) for number, text in _NUMBERED.findall(turn)], random)
-    return ["\n".join(f"- {text} [{number}]" for text, number in chosen) or "None"]
+    """Return a stretch for each passage."""
+    passages = [_NUMBERED.findall(passage) for passage in turn.split("\nFrom: ")]
+    chosen = [_about(length, [(text, number) for number, text in found], random) for found in passages if found]
+    ended = ["".join(f"- {text} [{number}]\n" for text, number in one) for one in chosen]
+    return [*ended[:-1], ended[-1].rstrip()] if ended else ["None"]
 
 
 def _prose(turn: str, length: Length, _: Random) -> Sequence[str]:
@@ -100,6 +103,17 @@ def _verdict(turn: str, length: Length, random: Random) -> Sequence[str]:
     return [f"{reasoning.rsplit(' ', 1)[0]}.{end}"]
 
 
+def _verdicts(turn: str, length: Length, random: Random) -> Sequence[str]:
+    """Return a line for each claim, its verdict before its reason."""
+    numbers = [number for number, _ in _NUMBERED.findall(turn)]
+    lines = []
+    for claim in _CLAIM.findall(turn):
+        said = f"{claim}. SUPPORTS [{random.choice(numbers)}] " if numbers else f"{claim}. NOT ENOUGH INFO "
+        room = max(12, length.tokens * CHARACTERS_A_TOKEN - len(said))
+        lines.append(f"{said}It is so {_FILLING}"[: len(said) + room].rsplit(" ", 1)[0] + ".\n")
+    return [*lines[:-1], lines[-1].rstrip()] if lines else ["NOT ENOUGH INFO"]
+
+
 def _draft(turn: str, length: Length, random: Random) -> Sequence[str]:
     notes = [(text, number) for number, text in _NOTE.findall(turn)]
     chosen = _about(length, notes, random)
@@ -125,6 +139,7 @@ _MAKERS: Mapping[str, Callable[[str, Length, Random], Sequence[str]]] = {
     "generate": _prose,
     "split": _claims,
     "verify": _verdict,
+    "verdicts": _verdicts,
     "draft": _draft,
     "feedback": _feedback,
     "refine": _revised,
@@ -150,9 +165,9 @@ def _about(length: Length, texts: Sequence[tuple[str, str]], random: Random) -> 
     return taken
 
 
-def _as_json(kind: str, text: str) -> Sequence[str]:
+def _as_json(kind: str, text: str) -> str:
     """Return the same as one JSON object that fits the schema of its kind."""
-    return [json.dumps(_OBJECTS[kind](text), ensure_ascii=False)]
+    return json.dumps(_OBJECTS[kind](text), ensure_ascii=False)
 
 
 def _labelled(text: str, name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How long a kind of reply is: so many items of so many tokens each."""
+    """How long a kind of reply is: so many tokens an item, and how many items where that is not asked for."""
 
     tokens: int
     items: int = 1
@@ -21,6 +21,7 @@ LENGTHS: Mapping[str, Length] = {
     "generate": Length(125),
     "split": Length(25, items=5),
     "verify": Length(20),
+    "verdicts": Length(20),
     "draft": Length(120),
     "feedback": Length(60),
     "refine": Length(120),

@@ -1,7 +1,8 @@
 """Which steps the end of a turn waited for, one after the other, and how much of that was the server's. Pure.
 
 From the end backwards: what came before is what the step waited for in its own task, or, where several tasks were
-joined since, the last of their steps to end. A stream counts as far as it had come when what followed began.
+joined since, the last of their steps to end. Where none ended shortly before, it waited for a piece of a stream, of
+which only the time tells. A stream counts as far as it had come when what followed began.
 """
 
 import math
@@ -10,6 +11,9 @@ from dataclasses import dataclass
 
 from evaluation.speed.model.settings import Pace
 from evaluation.speed.turn.tracing import Cause, Step
+
+HANDOVER = 0.01
+"""Seconds within which who waits for a step goes on after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +56,19 @@ def _backwards(steps: Sequence[Step], cause: Cause | None, began: float, ended: 
 
 
 def _joined(steps: Sequence[Step], cause: Cause | None, before: float) -> Cause | None:
-    """Return the last step that ended since a cause, of those that follow from it; None if there is none."""
+    """Return the last that steps brought since a cause, of those that follow from it; None if there is nothing."""
     since = cause.at if cause else -math.inf
-    ended = [
-        Cause(step.id, step.ended)
-        for step in steps
-        if since < step.ended <= before and (not cause or cause.step in _ancestors(steps, step))
-    ]
-    return max(ended, key=lambda one: one.at, default=None)
+    others = [step for step in steps if not cause or cause.step in _ancestors(steps, step)]
+    ended = [Cause(step.id, step.ended) for step in others if since < step.ended <= before]
+    last = max(ended, key=_when, default=None)
+    if before - max(since, last.at if last else since) <= HANDOVER:
+        return last
+    come = [Cause(step.id, at) for step in others for at in step.pieces if since < at <= before]
+    return max((*ended, *come), key=_when, default=None)
+
+
+def _when(cause: Cause) -> float:
+    return cause.at
 
 
 def _ancestors(steps: Sequence[Step], step: Step) -> Iterator[int]:

@@ -1,13 +1,15 @@
 """Many turns at once on a simulated model server, small: what is measured, and that limits are held to."""
 
 import asyncio
+import math
 import time
 
 import pytest
 
 from evaluation.posing import Exam, Posed
 from evaluation.speed.lags import middle, share, watched_loop
-from evaluation.speed.model_server import LINES, counted, running
+from evaluation.speed.model.running import counted, running
+from evaluation.speed.model.settings import Simulated
 from evaluation.speed.turns import Load, measure
 from pipeline.stages import STAGES
 from tests.fakes import PageSource
@@ -19,13 +21,16 @@ PAGES = {
 QUESTIONS = tuple(
     Posed(text, (), frozenset(), text) for text in ("When was the lighthouse built?", "What is the pier made of?")
 )
+QUICK = Load(
+    turns=6, waves=2, first_token=0.01, out=10_000, prompt=math.inf, rate=math.inf, concurrency=3, calls=4
+)  # fmt: skip
 
 
 async def test_limits_hold_while_many_turns_run_at_once() -> None:
     """Calls at once and of a turn by the server's own count; a turn that may call too little is refused."""
     exam = Exam("two pages", "handbook", PageSource(PAGES), QUESTIONS, removable=False)
 
-    report = await measure(exam, Load(turns=6, waves=2, seconds=0.01, concurrency=3, calls=4))
+    report = await measure(exam, QUICK)
 
     assert report["holds"] == {"concurrency": True, "budget": True, "count": True, "no failure": True}
     assert [wave["ended"] for wave in report["waves"]] == [{"answered": 6}] * 2
@@ -37,18 +42,10 @@ async def test_limits_hold_while_many_turns_run_at_once() -> None:
 
 async def test_the_simulated_server_counts_and_ends_with_its_context() -> None:
     """Nothing was asked of it yet."""
-    with running(0.0) as url:
+    with running(Simulated()) as url:
         assert counted(url).requests == counted(url).busiest == 0
     with pytest.raises(OSError, match=r"refused|reset"):
         counted(url)
-
-
-def test_every_stage_has_a_line() -> None:
-    """Each as that stage wants it."""
-    assert set(LINES) == set(STAGES)
-    assert LINES["summarise"]("1: It is old.\n2: It is red.") == "- It is old. [1]\n- It is red. [2]"
-    assert LINES["draft"]("[1] It is old. (from: Page)") == "It is old [1]."
-    assert LINES["refine"]("It is old [1].\n=== x ends ===\nFeedback:\n- ok") == "It is old [1]."
 
 
 async def test_a_blocked_loop_is_seen() -> None:
