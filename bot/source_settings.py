@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
+from bot.git_settings import GitSettings, NewestDays
+from bot.llama_index_settings import LlamaIndexSettings
 from bot.values import FullPath, Values, web_address
 
 
@@ -20,6 +22,7 @@ class FolderSettings(Values):
     url_base: Annotated[str, AfterValidator(web_address)] = ""
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
+    newest_days: NewestDays = None
 
 
 class WikipediaSettings(Values):
@@ -29,7 +32,12 @@ class WikipediaSettings(Values):
     dump: FullPath
 
 
-SourceSettings = FolderSettings | WikipediaSettings
+SourceSettings = FolderSettings | WikipediaSettings | GitSettings | LlamaIndexSettings
 OneSource = Annotated[SourceSettings, Field(discriminator="type")]
-SOURCES: Mapping[str, type[BaseModel]] = MappingProxyType({"folder": FolderSettings, "wikipedia": WikipediaSettings})
+SOURCES: Mapping[str, type[BaseModel]] = MappingProxyType({
+    "folder": FolderSettings,
+    "wikipedia": WikipediaSettings,
+    "git": GitSettings,
+    "llama_index": LlamaIndexSettings,
+})  # fmt: skip
 """The kinds of source by the `type` that says so."""

@@ -6,8 +6,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from bot.git_settings import GitSettings
+from bot.llama_index_settings import LlamaIndexSettings
+from bot.source_secrets import secret
 from bot.source_settings import FolderSettings, SourceSettings, WikipediaSettings
+from ingest.choosing import Rules
+from ingest.sources import git_address
 from ingest.sources.folder import Folder
+from ingest.sources.git import Repository, Wanted
+from ingest.sources.git_address import Remote
+from ingest.sources.git_mirror import Mirror
+from ingest.sources.llama_index import LlamaIndex, Reader
 from ingest.sources.wikipedia_dump import WikipediaDump
 from ingest.types import LiveSource
 
@@ -28,7 +37,22 @@ def opened(given: SourceSettings, around: Surroundings) -> LiveSource:
 
 
 def _folder(given: FolderSettings, _around: Surroundings) -> LiveSource:
-    return Folder(given.path, url_base=given.url_base, include=given.include, exclude=given.exclude)
+    return Folder(
+        given.path, url_base=given.url_base, include=given.include, exclude=given.exclude, newest_days=given.newest_days
+    )
+
+
+def _git(given: GitSettings, around: Surroundings) -> LiveSource:
+    remote = Remote(given.url or str(given.path), secret(given.token_env, around.environment))
+    mirror = Mirror(remote, around.home / "git", around.environment, branch=given.branch, depth=given.depth)
+    rules = Rules(given.include, given.exclude, newest_days=given.newest_days)
+    return Repository(mirror, Wanted(given.folder, git_address.template(given.url_base, remote.address), rules))
+
+
+def _llama_index(given: LlamaIndexSettings, around: Surroundings) -> LiveSource:
+    secrets = {option: secret(name, around.environment) for option, name in given.options_env.items()}
+    reader = Reader(given.reader, {**given.options, **secrets}, given.load, tuple(secrets.values()))
+    return LlamaIndex(reader, Rules(given.include, given.exclude, newest_days=given.newest_days))
 
 
 def _wikipedia(given: WikipediaSettings, _around: Surroundings) -> LiveSource:
@@ -36,5 +60,5 @@ def _wikipedia(given: WikipediaSettings, _around: Surroundings) -> LiveSource:
 
 
 _OPENINGS: Mapping[type[SourceSettings], Callable[[Any, Surroundings], LiveSource]] = MappingProxyType(
-    {FolderSettings: _folder, WikipediaSettings: _wikipedia}
+    {FolderSettings: _folder, WikipediaSettings: _wikipedia, GitSettings: _git, LlamaIndexSettings: _llama_index}
 )

@@ -8,15 +8,15 @@ Symbolic links are followed within the folder. One that leads out of it is unrea
 folder could otherwise publish any file that this process can read. A folder that is itself given as a link is followed.
 
 Patterns are globs over the path within the folder, in lower or upper case: `**/*.md`, `drafts/**`. One without a slash
-is matched against names: `*.pdf` anywhere, `drafts` any file or folder of that name.
+is matched against names: `*.pdf` anywhere, `drafts` any file or folder of that name. With `newest_days`, files that
+were last changed before so many days are left out; what is too old tomorrow is gone tomorrow.
 """
 
 import errno
 import hashlib
 import os
 import stat
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -24,15 +24,20 @@ from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import quote
 
-from ingest import converting, globbing
+from ingest import converting
+from ingest.choosing import Rules, Traits, chooser
+from ingest.globbing import matcher
+from ingest.sources.file_names import SAME_NAME, left_out, portable
 from ingest.types import Found, Gone, Item, Listing, Page, Unreadable, UnreadableDocument
 
 LARGEST = 200 * 1024 * 1024
 """Bytes. A file above it is listed as unreadable unless the folder is told otherwise."""
 
-_LEFT_OUT = frozenset({"node_modules", "__pycache__", "thumbs.db", "desktop.ini"})
-
 _Identity = tuple[int, int]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 class _File(NamedTuple):
@@ -68,13 +73,16 @@ class Folder:
         url_base: str = "",
         include: Sequence[str] = ("**/*",),
         exclude: Sequence[str] = (),
+        newest_days: float | None = None,
         largest: int = LARGEST,
+        now: Callable[[], datetime] = _now,
     ) -> None:
         """`url_base` and a document's key make its address; `largest` is in bytes."""
         self._root = Path(path)
         self._url_base = url_base
-        self._included = globbing.matcher(include)
-        self._excluded = globbing.matcher(exclude)
+        self._rules = Rules(tuple(include), tuple(exclude), newest_days=newest_days)
+        self._included, self._excluded = matcher(include), matcher(exclude)
+        self._now = now
         self._largest = largest
 
     def documents(self, known: Mapping[str, str] = MappingProxyType({}), since: str = "") -> Listing:
@@ -106,7 +114,13 @@ class Folder:
             next(self._root.iterdir(), None)
         except OSError as error:
             raise _folder_error(self._root, error) from error
-        return _told_apart(self._walk(self._root, "", (_identity(here),)))
+        chosen = chooser(self._rules, self._now())
+        walked = self._walk(self._root, "", (_identity(here),))
+        return _told_apart(
+            entry
+            for entry in walked
+            if isinstance(entry, Unreadable) or chosen(Traits(entry.key, changed=_modified(entry.status)))
+        )
 
     def _walk(self, folder: Path, above: str, ancestors: tuple[_Identity, ...]) -> Iterator[_File | Unreadable]:
         try:
@@ -115,8 +129,8 @@ class Folder:
             yield Unreadable(above, f"the folder cannot be listed: {_cause(error)}")
             return
         for path in paths:
-            key = above + _portable(path.name)
-            if not _left_out(path.name) and not self._excluded(key):
+            key = above + portable(path.name)
+            if not left_out(path.name) and not self._excluded(key):
                 yield from self._entry(path, key, ancestors)
 
     def _entry(self, path: Path, key: str, ancestors: tuple[_Identity, ...]) -> Iterator[_File | Unreadable]:
@@ -163,7 +177,7 @@ def _told_apart(found: Iterator[_File | Unreadable]) -> Iterator[_File | Unreada
     seen: set[str] = set()
     for entry in found:
         if entry.key in seen:
-            yield Unreadable(entry.key, "has the same name as another file once accents are composed: rename it")
+            yield Unreadable(entry.key, SAME_NAME)
         else:
             seen.add(entry.key)
             yield entry
@@ -202,15 +216,6 @@ def _modified(status: os.stat_result) -> datetime | None:
 
 def _identity(status: os.stat_result) -> _Identity:
     return status.st_dev, status.st_ino
-
-
-def _left_out(name: str) -> bool:
-    return name.startswith((".", "~$")) or name.lower() in _LEFT_OUT
-
-
-def _portable(name: str) -> str:
-    """One name on every system: accents composed, bytes that are not UTF-8 replaced."""
-    return unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "replace"))
 
 
 def _folder_error(root: Path, error: OSError) -> FolderError:

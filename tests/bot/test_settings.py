@@ -167,7 +167,7 @@ def test_settings_are_frozen() -> None:
         ("[[corpus]]\nname = 'abc'\n[[corpus]]\nname = 'abc'", "two entries named 'abc'"),
         (
             "[[corpus]]\nname='abc'\nsource={type='wiki',path='x'}",
-            "corpus[1].source.type must be 'folder' or 'wikipedia', not \"wiki\"",
+            "corpus[1].source.type must be 'folder' or 'wikipedia' or ",
         ),
         (
             "[[corpus]]\nname='abc'\nsource={type='folder',pth='x'}",
