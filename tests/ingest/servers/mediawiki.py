@@ -1,0 +1,177 @@
+"""A wiki with an api.php on 127.0.0.1, as strict as MediaWiki's and stricter: what it does not know it refuses.
+
+It keeps pages, redirects, recent changes and logs as MediaWiki does: moving leaves a redirect and makes a revision,
+deleting takes a page's recent changes away, restoring brings its id back. Its clock is moved by hand.
+
+    wiki = Wiki()
+    wiki.edit("Holidays", "Thirty days.")
+    with serve(wiki.answer) as server: ...  # server.url + "/w/api.php"
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from tests.ingest.servers.mediawiki_queries import Refused, asked
+from tests.ingest.servers.web import Answer, Request
+
+SPACES = {0: "", 4: "Project", 12: "Help", 14: "Category"}
+
+
+@dataclass
+class Page:
+    id: int
+    title: str
+    namespace: int
+    text: str
+    revision: int
+    changed: datetime
+    categories: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> str | None:
+        if not self.text.startswith("#REDIRECT [["):
+            return None
+        return self.text.partition("[[")[2].partition("]]")[0].partition("#")[0]
+
+
+@dataclass
+class Wiki:
+    most: int = 3
+    """Entries of a list in one answer."""
+    contents: int = 2
+    """Texts in one answer."""
+    user: str = ""
+    password: str = ""
+    """Of whoever may read, if not everyone may."""
+    bearer: str = ""
+    model: str = "wikitext"
+    pages: dict[int, Page] = field(default_factory=dict)
+    deleted: dict[int, Page] = field(default_factory=dict)
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    logs: list[dict[str, Any]] = field(default_factory=list)
+    now: datetime = datetime(2026, 11, 1, 8, 0, tzinfo=UTC)
+    faults: list[Answer] = field(default_factory=list)
+    """Given once each, in place of answers."""
+    rejected: list[str] = field(default_factory=list)
+    fetched: list[int] = field(default_factory=list)
+    """The ids of the pages whose text was asked for, in order."""
+    requests: list[dict[str, str]] = field(default_factory=list)
+    before: Callable[[Mapping[str, str]], None] = lambda _: None
+    """Called before each answer, for what happens on a wiki while it is read."""
+    tokens: set[str] = field(default_factory=set)
+    sessions: set[str] = field(default_factory=set)
+    _last: int = 0
+
+    def tick(self, *, hours: float = 1) -> None:
+        self.now += timedelta(hours=hours)
+
+    def expire(self, *, days: float) -> None:
+        """Drop the recent changes that are older, as wikis do."""
+        since = self.now - timedelta(days=days)
+        self.changes = [entry for entry in self.changes if entry["at"] >= since]
+
+    def titled(self, title: str) -> Page | None:
+        return next((page for page in self.pages.values() if page.title == title), None)
+
+    def edit(self, title: str, text: str, *categories: str) -> Page:
+        page = self.titled(title)
+        kind = "edit" if page else "new"
+        if page is None:
+            page = self._page(title)
+        page.text, page.categories = text, categories
+        self._revised(page)
+        self.changes.append(self._entry(page, type=kind, revid=page.revision))
+        return page
+
+    def move(self, title: str, new: str, *, redirect: bool = True) -> bool:
+        page, there = self.titled(title), self.titled(new)
+        if page is None or title == new or (there and there.target != title):
+            return False
+        if there:
+            del self.pages[there.id]
+            self._log(there, "delete", "delete_redir")
+        page.title, page.namespace = new, _namespace(new)
+        self._revised(page)
+        self._log(page, "move", "move_redir" if there else "move", title=title, params={"target_title": new})
+        if redirect:
+            self._revised(left := self._page(title))
+            left.text = f"#REDIRECT [[{new}]]"
+        return True
+
+    def delete(self, title: str) -> bool:
+        page = self.titled(title)
+        if page is None:
+            return False
+        del self.pages[page.id]
+        self.deleted[page.id] = page
+        self.changes = [entry for entry in self.changes if entry["pageid"] != page.id]
+        self._log(page, "delete", "delete")
+        return True
+
+    def restore(self, title: str, *, same_id: bool = True) -> bool:
+        page = next((page for page in self.deleted.values() if page.title == title), None)
+        if page is None or self.titled(title):
+            return False
+        del self.deleted[page.id]
+        if not same_id:
+            self._last += 1
+            page.id = self._last
+        self.pages[page.id] = page
+        self._log(page, "delete", "restore", pageid=page.id)
+        return True
+
+    def protect(self, title: str) -> bool:
+        page = self.titled(title)
+        if page:
+            self._revised(page)
+            self._log(page, "protect", "protect", pageid=page.id)
+        return page is not None
+
+    def answer(self, request: Request) -> Answer:
+        parts = urlsplit(request.path)
+        said = dict(parse_qsl((parts.query + "&" + request.form.decode()).strip("&"), keep_blank_values=True))
+        if parts.path != "/w/api.php":
+            return Answer(404, b"<!doctype html><title>Not found</title>")
+        self.before(said)
+        if self.faults and said.get("action") == "query" and said.get("meta") != "tokens":
+            return self.faults.pop(0)
+        self.requests.append(said)
+        try:
+            body, headers = asked(self, said, request)
+        except Refused as error:
+            self.rejected.append(f"{error}: {said}")
+            body, headers = {"error": {"code": str(error), "info": "No."}}, {}
+        return Answer(200, json.dumps(body).encode(), {"Content-Type": "application/json", **headers})
+
+    def _page(self, title: str) -> Page:
+        self._last += 1
+        self.pages[self._last] = made = Page(self._last, title, _namespace(title), "", 0, self.now)
+        return made
+
+    def _revised(self, page: Page) -> None:
+        self._last += 1
+        page.revision, page.changed = self._last, self.now
+
+    def _entry(self, page: Page, **more: Any) -> dict[str, Any]:
+        said = {"at": self.now, "ns": page.namespace, "title": page.title, "pageid": page.id}
+        return {**said, **more}
+
+    def _log(self, page: Page, kind: str, action: str, **more: Any) -> None:
+        said = {"pageid": 0 if kind == "delete" else page.id, "logpage": page.id, "params": {}, **more}
+        self.logs.append(self._entry(page, type=kind, action=action, **said))
+
+
+def _namespace(title: str) -> int:
+    prefix = title.partition(":")[0] if ":" in title else ""
+    return next((number for number, name in SPACES.items() if name == prefix), 0)
+
+
+def busy(code: str = "maxlag", seconds: str = "") -> Answer:
+    """Return what a wiki answers that has no time, or will not answer at all."""
+    headers = {"Retry-After": seconds} if seconds else {}
+    body = json.dumps({"error": {"code": code, "info": "Waiting."}, "servedby": "here"}).encode()
+    return Answer(200, body, {"Content-Type": "application/json", **headers})

@@ -1,0 +1,61 @@
+"""What an index holds after listings of a source were worked through, without a store: to compare two ways to it."""
+
+from dataclasses import dataclass, field
+
+from ingest.types import Found, Gone, LiveSource, Page, Unreadable, UnreadableDocument
+
+
+@dataclass
+class Mirror:
+    """Takes listings in as a refresh does: what is known is not loaded, what is unreadable stays as it was."""
+
+    known: dict[str, str] = field(default_factory=dict)
+    pages: dict[str, Page] = field(default_factory=dict)
+    mark: str = ""
+    whole: bool = True
+    """Whether the last listing was of everything."""
+    loaded: list[str] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+    gone: list[str] = field(default_factory=list)
+
+    def sync(self, source: LiveSource) -> "Mirror":
+        listing = source.documents(dict(self.known), self.mark)
+        self.whole, self.loaded, self.failures, self.gone = listing.whole, [], {}, []
+        seen = set()
+        for item in listing:
+            seen.add(item.key)
+            match item:
+                case Found():
+                    self._take(item)
+                case Unreadable():
+                    self.failures[item.key] = item.reason
+                case Gone():
+                    self._drop(item.key)
+        if listing.whole:
+            for key in set(self.known) - seen:
+                self._drop(key)
+        self.mark = listing.mark()
+        return self
+
+    def _take(self, item: Found) -> None:
+        if self.known.get(item.key) == item.fingerprint:
+            return
+        try:
+            page = item.load()
+        except UnreadableDocument as error:
+            self.failures[item.key] = str(error)
+        else:
+            self.known[item.key], self.pages[item.key] = item.fingerprint, page
+            self.loaded.append(page.title)
+
+    def _drop(self, key: str) -> None:
+        self.gone.append(key)
+        self.known.pop(key, None)
+        self.pages.pop(key, None)
+
+    def titles(self) -> list[str]:
+        return sorted(page.title for page in self.pages.values())
+
+    def says(self, title: str) -> str:
+        page = next(page for page in self.pages.values() if page.title == title)
+        return " ".join(block.text for section in page.sections for block in section.blocks)
