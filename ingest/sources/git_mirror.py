@@ -222,7 +222,7 @@ def _answer(asked: IO[bytes], said: IO[bytes], blob: str) -> bytes | None:
             return None
         content = said.read(int(header[2]))
         said.read(1)
-    except OSError:
+    except (OSError, ValueError):  # it ended, or is read from after the listing has
         return None
     return content if len(content) == int(header[2]) else None
 
