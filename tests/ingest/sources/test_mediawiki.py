@@ -190,7 +190,7 @@ def test_a_page_deleted_while_the_wiki_is_read_is_said_to_be():
 
     def before(said):
         if "content" in said.get("rvprop", ""):
-            wiki.delete("Vault")
+            wiki.delete("Lunch")
 
     wiki.before = before
     mirror = Mirror().sync(source(wiki))
