@@ -48,25 +48,30 @@ class _Survey:
 
 
 class WikipediaDump:
-    """The articles of one dump: `.xml`, `.xml.bz2`, `.xml.gz`, or multistream `.bz2` with its index beside it."""
+    """The articles of one dump: `.xml`, `.xml.bz2`, `.xml.gz`, or multistream `.bz2` with its index beside it.
+
+    The dump of a large wiki may come in several files, each a dump of its own with some of the pages.
+    """
 
     reference = True
 
-    def __init__(self, path: Path | str, *, processes: int = 0) -> None:
+    def __init__(self, path: Path | str, *more: Path, processes: int = 0) -> None:
         """`processes` parse pages; 0 is one for each core, or none but this one if the dump is small."""
-        self._path = Path(path)
+        self._paths = (Path(path), *more)
         self._processes = processes
         self._surveyed: _Survey | None = None
+        self._articles: int | None = None
 
     def site(self) -> Site:
         """What the header says of the wiki. Raises `DumpError`."""
-        return Export(blocks(self._path)).site
+        return Export(blocks(self._paths[0])).site
 
     def expected(self) -> int:
-        """How many articles there are. Blocks for the first way through the dump. Raises `DumpError`."""
-        if self._surveyed is None:
+        """How many articles there are. Blocks for the first way through the dump, once. Raises `DumpError`."""
+        if self._articles is None:
             self._surveyed = self._survey()
-        return self._surveyed.articles
+            self._articles = self._surveyed.articles
+        return self._articles
 
     def documents(self, known: Mapping[str, str] = _NOTHING, since: str = "") -> Listing:
         """Every article, in the order of the dump. Blocks. Raises `DumpError` at once.
@@ -76,9 +81,8 @@ class WikipediaDump:
         was not met is listed as known, as nobody can tell that it is gone.
         """
         del since  # a dump holds every page
-        self.expected()
-        survey, self._surveyed = self._surveyed, None
-        assert survey is not None  # noqa: S101 - expected() made it
+        survey, self._surveyed = self._surveyed or self._survey(), None
+        self._articles = survey.articles
         return Listing(self._documents(survey, known))
 
     def one(self, address: str, known: Mapping[str, str]) -> types.Item | None:
@@ -96,16 +100,17 @@ class WikipediaDump:
         with survey.redirects as redirects:
             seen = _Seen()
             whole = True
+            files = {path.name for path in self._paths}
             for item in self._items(survey, known):
                 if isinstance(item, Unreadable):
-                    whole = whole and item.key != self._path.name
+                    whole = whole and item.key not in files
                     yield item
                 elif seen.add(item.head.key):
                     aliases = redirects.to(item.head.title)
                     yield _kept(item.head.key, known) if item.known else _found(item, survey.site, aliases)
             if seen.twice:
                 said = f"{seen.twice:,} pages stand in the dump more than once: the first of each was taken"
-                yield Unreadable(f"{self._path.name} (repeated pages)", said)
+                yield Unreadable(f"{self._paths[0].name} (repeated pages)", said)
             if not whole:
                 yield from (_kept(key, known) for key in known if seen.add(key))
 
@@ -124,51 +129,57 @@ class WikipediaDump:
 
     def _heads(self, site: Site) -> Iterator[list[Head] | None]:
         """What pages say of themselves; None where the dump is damaged, as the second way through it will tell."""
-        if index := self._index():
-            ranges = (_range(self._path, site, stream) for stream in self._streams(index))
-            yield from in_order(methodcaller("heads"), ranges, self._workers())
-            return
-        try:
-            for page in Export(blocks(self._path)).pages():
-                found = head(page.xml, site)
-                yield [found] if found else []
-        except DumpCutShort:
-            yield None
+        indexed = {path: index for path in self._paths if (index := _index(path))}
+        ranges = (_range(path, site, stream) for path, index in indexed.items() for stream in _streams(path, index))
+        yield from in_order(methodcaller("heads"), ranges, self._workers())
+        for path in self._paths:
+            if path not in indexed:
+                yield from _heads_of(path, site)
 
     def _items(self, survey: _Survey, known: Mapping[str, str]) -> Iterator[Item]:
-        if index := self._index():
-            ranges = (
-                _range(self._path, survey.site, stream, _known_revisions(stream, known, survey))
-                for stream in self._streams(index)
-            )
-            yield from chain.from_iterable(in_order(methodcaller("read"), ranges, self._workers()))
-            return
         said: list[Item] = []
-
-        def going_through() -> Iterator[Pages]:
-            try:
-                yield from stretches(
-                    Export(blocks(self._path)).pages(),
-                    survey.site,
-                    lambda head: survey.knows(known.get(head.key, ""), head.stamp, head.title),
-                )
-            except DumpCutShort as error:
-                hint = "What stands before it was read. Download the dump again for the rest."
-                said.append(Unreadable(self._path.name, f"{error}. {hint}"))
-
-        yield from chain.from_iterable(in_order(methodcaller("read"), going_through(), self._workers()))
+        work = self._stretches(survey, known, said)
+        yield from chain.from_iterable(in_order(methodcaller("read"), work, self._workers()))
         yield from said
 
-    def _index(self) -> Path | None:
-        return index_beside(self._path) if packed_with(self._path) == "bz2" else None
+    def _stretches(self, survey: _Survey, known: Mapping[str, str], said: list[Item]) -> Iterator[Range | Pages]:
+        """What is to be read; where a file ends too early, that is said."""
 
-    def _streams(self, index: Path) -> Iterator[Stream]:
-        return streams(index, self._path.stat().st_size)
+        def is_known(head: Head) -> bool:
+            return survey.knows(known.get(head.key, ""), head.stamp, head.title)
+
+        for path in self._paths:
+            if index := _index(path):
+                for stream in _streams(path, index):
+                    yield _range(path, survey.site, stream, _known_revisions(stream, known, survey))
+                continue
+            try:
+                yield from stretches(Export(blocks(path)).pages(), survey.site, is_known)
+            except DumpCutShort as error:
+                hint = "What stands before it was read. Download the dump again for the rest."
+                said.append(Unreadable(path.name, f"{error}. {hint}"))
 
     def _workers(self) -> int:
         if self._processes:
             return self._processes
-        return 1 if self._path.stat().st_size < _SMALL else cores()
+        return 1 if sum(path.stat().st_size for path in self._paths) < _SMALL else cores()
+
+
+def _index(path: Path) -> Path | None:
+    return index_beside(path) if packed_with(path) == "bz2" else None
+
+
+def _streams(path: Path, index: Path) -> Iterator[Stream]:
+    return streams(index, path.stat().st_size)
+
+
+def _heads_of(path: Path, site: Site) -> Iterator[list[Head] | None]:
+    try:
+        for page in Export(blocks(path)).pages():
+            found = head(page.xml, site)
+            yield [found] if found else []
+    except DumpCutShort:
+        yield None
 
 
 def _range(path: Path, site: Site, stream: Stream, known: Mapping[str, str] = _NOTHING) -> Range:

@@ -64,6 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: WebServer
     timeout = 10
+    disable_nagle_algorithm = True
 
     def setup(self) -> None:
         super().setup()

@@ -224,3 +224,23 @@ def test_what_is_no_dump_is_said_at_once(tmp_path):
         WikipediaDump(tmp_path / "none.xml").documents()
     with pytest.raises(DumpError):
         written(tmp_path, b"{}").expected()
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_a_dump_in_several_files_is_one(tmp_path, indexed):
+    """A redirect may stand in another file than its target; each file has its own index, or none."""
+    paths = []
+    for number, pages in enumerate((PAGES[:1], PAGES[1:4], PAGES[4:]), 1):
+        before, body, after = (bz2.compress(part.encode()) for part in (HEADER, "".join(pages), END))
+        name = f"enwiki-20260101-pages-articles-multistream{number}.xml-p{number}p{number}.bz2"
+        paths.append(tmp_path / name)
+        paths[-1].write_bytes(before + body + after)
+        if indexed:
+            lines = "".join(f"{len(before)}:{line}\n" for line in (f"{number}:x",))
+            index = name.replace("multistream", "multistream-index").replace(".xml", ".txt")
+            (tmp_path / index).write_bytes(bz2.compress(lines.encode()))
+    source = WikipediaDump(*paths)
+
+    pages, failures = loaded(source.documents())
+    assert (list(pages), failures, source.expected()) == (["1", "4"], [], 2)
+    assert (pages["1"].aliases, pages["4"].aliases) == (("Countess",), ("Robert",))

@@ -1,0 +1,334 @@
+"""The latest finished dump ends up read in, or one line says why not; politely, and never twice."""
+
+import bz2
+import json
+from random import Random
+from zlib import crc32
+
+import pytest
+
+from ingest.fetching import Manners, Web, agent
+from ingest.sources.dump_file import DumpError
+from ingest.sources.dump_mirror import DumpMirror, articles
+from ingest.types import SourceUnavailable
+from tests.ingest.servers.dump_mirror import FakeMirror, as_ever, half, no_ranges, resets, says, wrong
+from tests.ingest.servers.web import serve
+from tests.ingest.sources.dumps import END, HEADER, dump, page
+
+WIKI = "simplewiki"
+PLAIN = "pages-articles-multistream.xml.bz2"
+INDEX = "pages-articles-multistream-index.txt.bz2"
+AGENT = agent("ops@example.com", "1")
+FILLER = Random(1).randbytes(3_000).hex(" ", 3)
+"""What cannot be packed much, so that a file has a middle to break off in."""
+
+
+def packed(*pages):
+    """Return a dump as the mirror has it: the file and its index."""
+    before, body, after = (bz2.compress(part.encode()) for part in (HEADER, "".join(pages), END))
+    lines = "".join(f"{len(before)}:{number}:x\n" for number in range(len(pages)))
+    return {PLAIN: before + body + after, INDEX: bz2.compress(lines.encode())}
+
+
+def about(word):
+    return page(1, "Ada", f"Ada was a {word}. {FILLER}", revision=crc32(word.encode()))
+
+
+@pytest.fixture
+def mirror():
+    """Return a mirror with two finished dumps."""
+    there = FakeMirror()
+    there.publish(WIKI, "20261001", packed(about("poet")))
+    there.publish(WIKI, "20261101", packed(about("mathematician")))
+    return there
+
+
+class World:
+    """A server and a folder, and what was read from the one into the other."""
+
+    def __init__(self, server, folder):
+        self.server = server
+        self.folder = folder
+        self.waits = []
+        self.mark = ""
+        self.known = {}
+        self.edition = ""
+
+    def source(self, *, keep=1, free=10**12, told=AGENT):
+        web = Web(Manners(told, gap=0.5, tries=4), wait=self._wait, clock=lambda: 0.0)
+        find = articles(self.server.url + "/", WIKI)
+        return DumpMirror(WIKI, web, self.folder / "dumps", find=find, keep=keep, free=lambda _: free)
+
+    def _wait(self, seconds):
+        self.waits.append(seconds)
+        return False
+
+    def night(self, **changes):
+        """Read in what there is, as a refresh does; return the first words of each page that changed."""
+        source = self.source(**changes)
+        listing = source.documents(self.known, self.mark)
+        said = []
+        for item in listing.items:
+            if self.known.get(item.key) != item.fingerprint:
+                said.append(item.load().sections[0].blocks[0].text.partition(".")[0])
+                self.known[item.key] = item.fingerprint
+        self.mark, self.edition = listing.mark(), listing.edition
+        return said
+
+    def refused(self, **changes):
+        with pytest.raises(SourceUnavailable) as raised:
+            self.night(**changes)
+        told = f"{raised.value} {raised.value.hint}"
+        assert "\n" not in told
+        return told
+
+    def files(self):
+        return sorted(path.name for path in (self.folder / "dumps").glob("*"))
+
+
+@pytest.fixture
+def world(mirror, tmp_path):
+    with serve(mirror) as server:
+        yield World(server, tmp_path)
+
+
+LATEST = ["Ada was a mathematician"]
+
+
+def test_the_latest_dump_is_read_and_not_again(mirror, world):
+    """A second night asks for the dates alone, and what the latest of them is; a new dump is read, the old removed."""
+    assert world.night() == LATEST
+    assert (world.edition, world.mark.partition("-")[0]) == ("2026-11-01", "20261101")
+    assert world.files() == [f"simplewiki-20261101-{name}" for name in (INDEX, PLAIN)]
+
+    asked = len(world.server.requests)
+    assert world.night() == []
+    assert world.edition == "2026-11-01"
+    assert world.server.paths()[asked:] == ["/simplewiki/", "/simplewiki/20261101/dumpstatus.json"]
+
+    mirror.publish(WIKI, "20261120", packed(about("countess")))
+    assert world.night() == ["Ada was a countess"]
+    assert world.files() == [f"simplewiki-20261120-{name}" for name in (INDEX, PLAIN)]
+
+
+def test_old_dumps_go_only_once_the_new_one_was_read_in(mirror, world):
+    """As many are kept as settings say; while a new one is on its way, the old one stays."""
+    world.night(keep=2)
+    mirror.publish(WIKI, "20261120", packed(about("countess")))
+    listing = world.source(keep=1).documents(world.known, world.mark)
+    before = world.files()
+    list(listing.items)
+    assert world.files() == before
+    assert len(before) == 4
+    listing.mark()
+    assert len(world.files()) == 2
+
+    mirror.publish(WIKI, "20261121", packed(about("programmer")))
+    world.night(keep=0)
+    assert world.files() == []
+    assert world.night(keep=0) == []
+
+
+def test_it_is_polite(mirror, world):
+    """One connection, a gap between requests, an agent that says how it can be reached; Retry-After is obeyed."""
+    mirror.fault(PLAIN, says(503, Retry_After="17"), says(429, Retry_After="3"))
+    assert world.night() == LATEST
+    assert world.server.most_open == 1
+    assert {request.headers["user-agent"] for request in world.server.requests} == {AGENT}
+    assert [seconds for seconds in world.waits if seconds != 0.5] == [17.0, 3.0]
+    assert world.waits.count(0.5) == len(world.server.requests) - 1
+
+
+def test_an_agent_without_contact_is_let_in_nowhere(world):
+    assert "does not let us in (HTTP 403)" in world.refused(told="python-httpx/0.28")
+
+
+@pytest.mark.parametrize("status", ["in-progress", "waiting", "failed", "skipped", "", None])
+def test_a_dump_that_is_not_finished_is_passed_over(mirror, world, status):
+    """The one before it is read, and the next night finds the new one finished."""
+    mirror.publish(WIKI, "20261120", packed(about("countess")), status=status)
+    assert world.night() == LATEST
+    assert world.night() == []
+
+    mirror.publish(WIKI, "20261120", packed(about("countess")))
+    assert world.night() == ["Ada was a countess"]
+
+
+def _status(jobs):
+    return json.dumps({"version": "0.8", "jobs": jobs}).encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"version": "0.8", "jobs": {"articlesmultistreamdump": {"status": "do',
+        b"",
+        b"<html>Moved</html>",
+        b"[]",
+        b"null",
+        b"[" * 100_000,
+        _status([]),
+        _status({"articlesmultistreamdump": "done"}),
+        _status({"articlesmultistreamdump": {"status": "done"}}),
+        _status({"articlesmultistreamdump": {"status": "done", "files": {"../../etc/passwd": {"size": 1}}}}),
+        _status(
+            {"articlesmultistreamdump": {"status": "done", "files": {f"simplewiki-20261120-{PLAIN}": {"url": "/x"}}}}
+        ),
+    ],
+)
+def test_a_status_that_says_nothing_is_passed_over(mirror, world, content):
+    """Cut short, odd, or of files that are not there yet: the dump before it is read."""
+    mirror.status(WIKI, "20261120", content)
+    assert world.night() == LATEST
+    assert world.edition == "2026-11-01"
+
+
+def test_no_older_dump_takes_the_place_of_a_newer_one(mirror, world):
+    """Where the status of the dump that was read in breaks later, nothing is read."""
+    world.night()
+    mirror.status(WIKI, "20261101", b"{")
+    assert world.night() == []
+    del mirror.files["/simplewiki/20261101/dumpstatus.json"]
+    assert world.night() == []
+    assert world.mark.startswith("20261101")
+
+
+def test_where_none_can_be_used_each_reason_is_told(mirror, world):
+    mirror.status(WIKI, "20261101", b"{")
+    mirror.publish(WIKI, "20261001", packed(about("poet")), status="in-progress")
+    told = world.refused()
+    assert "2026-11-01: its dumpstatus.json is cut short or broken; 2026-10-01: its articles are still being" in told
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        (resets(1_000), resets(0), resets(10)),
+        (half,),
+        (wrong, wrong),
+        (resets(900), no_ranges),
+        (says(503), says(500), says(502)),
+        (says(404), as_ever),
+        (as_ever, says(503)),
+    ],
+    ids=["resets", "half a file", "wrong bytes", "ignores ranges", "errors", "404 once", "fine"],
+)
+@pytest.mark.parametrize("ending", [PLAIN, INDEX])
+def test_what_goes_wrong_on_the_way_is_gone_through(mirror, world, faults, ending):
+    """The right dump is read in: in the first night, or the next after one line said why not."""
+    mirror.fault("20261101-" + ending, *faults)
+    try:
+        said = world.night()
+    except SourceUnavailable as error:
+        assert "HTTP 404" in str(error)  # noqa: PT017 - either may happen
+        assert world.known == {}
+        said = world.night()
+    assert said == LATEST
+
+
+@pytest.mark.parametrize(
+    ("path", "fault", "said"),
+    [
+        ("/simplewiki/", says(404), "/simplewiki/ answers HTTP 404. Check the name of the wiki"),
+        ("/simplewiki/", says(200), "lists no dumps"),
+        ("/simplewiki/", says(503, Retry_After="86400"), "asks to be left alone for 86,400 seconds"),
+        ("dumpstatus.json", says(500), "dumpstatus.json answers HTTP 500"),
+        ("20261101-" + PLAIN, wrong, "does not fit its SHA1 checksum"),
+        ("20261101-" + PLAIN, half, "bytes instead of"),
+        ("20261101-" + PLAIN, says(404), "answers HTTP 404"),
+        ("20261101-" + PLAIN, resets(0), "broke off"),
+    ],
+)
+def test_what_goes_on_going_wrong_is_one_line(mirror, world, path, fault, said):
+    """And yesterday's dump, its mark and its file are as they were."""
+    mirror.fault(path, *[fault] * 20)
+    assert said in world.refused()
+    assert (world.known, world.mark) == ({}, "")
+
+
+def test_a_file_that_changed_between_two_ranges_is_asked_for_anew(mirror, world):
+    """The mirror put up another file under the same name, and says so in its status."""
+    mirror.fault("20261101-" + PLAIN, *[resets(600)] * 4)
+    world.refused()
+    mirror.publish(WIKI, "20261101", packed(about("translator")))
+    assert world.night() == ["Ada was a translator"]
+
+
+def test_an_interrupted_download_goes_on_the_next_night(mirror, world):
+    mirror.fault("20261101-" + PLAIN, resets(4_000), says(500), says(500), says(500))
+    world.refused()
+    left = (world.folder / "dumps" / f"simplewiki-20261101-{PLAIN}.part").stat().st_size
+    assert left > 0
+    asked = len(world.server.requests)
+    assert world.night() == LATEST
+    assert [r.headers["range"] for r in world.server.requests[asked:] if "range" in r.headers] == [f"bytes={left}-"]
+
+
+def test_it_looks_at_the_disk_first(mirror, world):
+    """Nothing is downloaded where it, or what it becomes, has no room; an update needs less than the first time."""
+    told = world.refused(free=5_000)
+    assert "0.0 MB are free" in told
+    assert "The dump of simplewiki of 2026-11-01 takes about 0.1 MB here with its index" in told
+    assert not [path for path in world.server.paths() if path.endswith(".bz2")]
+
+    size = sum(len(content) for name, content in mirror.files.items() if "20261101" in name and "dumpst" not in name)
+    assert "are free" in world.refused(free=size * 8)
+    assert world.night(free=size * 15) == LATEST
+    mirror.publish(WIKI, "20261120", packed(about("countess")))
+    assert world.night(free=size * 8) == ["Ada was a countess"]
+
+
+def test_another_way_of_reading_reads_the_same_dump_again_without_another_download(world):
+    world.night()
+    world.mark = "20261101-older"
+    asked = len(world.server.requests)
+    world.known = {"1": "changed"}
+    assert world.night() == LATEST
+    assert not [path for path in world.server.paths()[asked:] if path.endswith(".bz2")]
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_a_large_wiki_comes_in_parts(mirror, world, index):
+    """One that was put together again is preferred; until then the parts are read together."""
+    parts = {}
+    for number, text in ((2, page(7, "Bob", "#REDIRECT [[Ada]]", redirect="Ada")), (10, about("pioneer"))):
+        files = packed(text)
+        parts[f"pages-articles-multistream{number}.xml-p{number}p{number}.bz2"] = files[PLAIN]
+        if index:
+            parts[f"pages-articles-multistream-index{number}.txt-p{number}p{number}.bz2"] = files[INDEX]
+    whole = {"articlesmultistreamdumprecombine": {"status": "waiting", "files": {}}}
+    mirror.publish(WIKI, "20261120", parts, others=whole)
+
+    assert world.night() == ["Ada was a pioneer"]
+    assert len([name for name in world.files() if name.startswith("simplewiki-20261120")]) == (4 if index else 2)
+
+
+def test_without_multistream_the_plain_dump_is_read(mirror, world):
+    content = bz2.compress(dump(about("logician")))
+    mirror.publish(WIKI, "20261120", {"pages-articles.xml.bz2": content}, job="articlesdump")
+    assert world.night() == ["Ada was a logician"]
+
+
+def test_a_damaged_dump_is_looked_at_again(mirror, world):
+    """It fits its checksum, and cannot be unpacked to its end: what was read is kept, and there is no mark."""
+    content = bz2.compress(dump(about("logician")))[:-30]
+    mirror.publish(WIKI, "20261120", {"pages-articles.xml.bz2": content}, job="articlesdump")
+    listing = world.source().documents({}, "")
+    assert [type(item).__name__ for item in listing.items][-1] == "Unreadable"
+    assert listing.mark() == ""
+
+
+def test_pages_cannot_be_had_one_by_one(world):
+    source = world.source()
+    assert source.expected() is None
+    with pytest.raises(DumpError, match="read as a whole"):
+        source.one("https://simple.wikipedia.org/wiki/Ada", {})
+    source.documents()
+    assert source.expected() == 1
+
+
+def test_a_stop_ends_it(world):
+    source = world.source()
+    source.stop()
+    with pytest.raises(SourceUnavailable, match="stopped"):
+        source.documents()
