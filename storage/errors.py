@@ -6,6 +6,7 @@ StorageError                 say it in one line, with what to do
 ├── DatabaseUnusable         the database is corrupt, or newer than this code
 ├── IndexStale               the indexes do not fit the database: reindex
 ├── EmbeddingUnavailable     the embedder's weights or service cannot be used
+├── LeaseLost                another process has taken over what this one did: stop
 └── UnknownCorpus            a corpus was named that is not there
 """
 
@@ -48,6 +49,12 @@ class EmbeddingUnavailable(StorageError):
     """The embedding function's weights are missing or wrong, or its service fails."""
 
     kind = "embedding_unavailable"
+
+
+class LeaseLost(StorageError):
+    """Another process has taken over what only one may do at a time. Nothing of the transaction was written."""
+
+    kind = "lease_lost"
 
 
 class UnknownCorpus(StorageError):

@@ -13,6 +13,8 @@ from sqlalchemy import Connection, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from storage.database import Database
+from storage.errors import LeaseLost
+from storage.refresh_types import Lease
 from storage.schema import leases
 from storage.urgency import Urgency
 
@@ -72,3 +74,17 @@ def taken(connection: Connection, name: str, owner: str, at: datetime, seconds: 
 def released(connection: Connection, name: str, owner: str) -> None:
     """Give a lease back within a transaction, as `Leases.release` does."""
     connection.execute(delete(leases).where(leases.c.name == name, leases.c.owner == owner))
+
+
+def demand(connection: Connection, lease: Lease | None) -> None:
+    """Make sure, to the end of a transaction, that a lease is its owner's; None demands nothing.
+
+    Raises:
+        LeaseLost: It is another's.
+    """
+    if lease is None:
+        return
+    query = select(leases.c.owner).where(leases.c.name == lease.name).with_for_update()
+    if connection.execute(query).scalar() != lease.owner:
+        hint = "It goes on with the work; if nobody does, run the command again. What was applied stays."
+        raise LeaseLost("Another process has taken over this refresh: this one stood still for too long.", hint=hint)

@@ -28,7 +28,8 @@ from sqlalchemy import (
 from storage import addresses, switching
 from storage.database import Database
 from storage.identity import passage_hash
-from storage.refresh_types import Listed, Mark
+from storage.leases import demand
+from storage.refresh_types import Lease, Listed, Mark
 from storage.runs import last_runs
 from storage.schema import corpora, documents, failures, forgotten, passages
 from storage.types import Corpus, CorpusInfo, Document, DocumentChange, Kind, Passage
@@ -64,13 +65,38 @@ class Manifest:
         )
         return tuple(_passage(row, row.hash) for row in await self._all(query.order_by("position", "id")))
 
-    async def begin(self, changes: Sequence[DocumentChange]) -> None:
-        """Note what is about to be written to the indexes, so that nothing gets there that nobody knows of."""
-        await self._write(lambda connection: switching.begin(connection, changes))
+    async def stored(self, corpus: str, keys: Collection[str]) -> dict[str, tuple[Document, tuple[Passage, ...]]]:
+        """Return, by key, those of these documents that there are, each with its passages as `passages_of` has them."""
+        return await self._database.read(lambda connection: _stored(connection, corpus, keys))
 
-    async def commit(self, changes: Sequence[DocumentChange]) -> None:
-        """Switch all these documents to their new state at once: until then the old is found, from then on the new."""
-        await self._write(lambda connection: switching.commit(connection, changes))
+    async def begin(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> None:
+        """Note what is about to be written to the indexes, so that nothing gets there that nobody knows of.
+
+        Raises:
+            LeaseLost: The lease under which it is done is another's.
+        """
+
+        def beginning(connection: Connection) -> None:
+            demand(connection, lease)
+            switching.begin(connection, changes)
+
+        await self._database.write(beginning, Urgency.BATCH)
+
+    async def commit(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> tuple[DocumentChange, ...]:
+        """Switch all these documents to their new state at once: until then the old is found, from then on the new.
+
+        Returns those that were overtaken, and are as they were: changed by another since they were planned, or
+        forgotten on purpose.
+
+        Raises:
+            LeaseLost: The lease under which it is done is another's.
+        """
+
+        def committing(connection: Connection) -> tuple[DocumentChange, ...]:
+            demand(connection, lease)
+            return switching.commit(connection, changes)
+
+        return await self._database.write(committing, Urgency.BATCH)
 
     async def unlisted(self, corpus: str | None = None) -> tuple[tuple[str, str], ...]:
         """Return (corpus, id) of what the indexes may hold and must not show: of one corpus, or of all."""
@@ -172,6 +198,21 @@ class Manifest:
 
     async def _all(self, query: Select[Any]) -> Sequence[_Row]:
         return await self._database.read(lambda connection: connection.execute(query).all())
+
+
+def _stored(
+    connection: Connection, corpus: str, keys: Collection[str]
+) -> dict[str, tuple[Document, tuple[Passage, ...]]]:
+    found: dict[str, Document] = {}
+    texts: dict[str, list[Passage]] = {}
+    for chunk in switching.chunks(keys):
+        query = select(documents).where(documents.c.corpus == corpus, documents.c.key.in_(chunk))
+        found |= {row.key: _document(row) for row in connection.execute(query)}
+        of_these = passages.c.corpus == corpus, passages.c.document.in_(chunk), passages.c.listed
+        rows = connection.execute(select(*switching.PASSAGE).where(*of_these).order_by("position", "id"))
+        for row in rows:
+            texts.setdefault(row.document, []).append(_passage(row, row.hash))
+    return {key: (document, tuple(texts.get(key, ()))) for key, document in found.items()}
 
 
 def _finish(

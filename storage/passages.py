@@ -16,9 +16,12 @@ from storage.errors import IndexStale
 from storage.faults import REINDEX
 from storage.fusion import fuse, preferring
 from storage.indexing import indexed_text
+from storage.leases import Leases
 from storage.lexical import LexicalIndex
 from storage.manifest import Manifest
+from storage.refresh_types import Lease
 from storage.retrieving import Retriever, Threads, apart
+from storage.runs import Runs
 from storage.types import CorpusInfo, Document, DocumentChange, Hit, Passage
 
 Row = tuple[Document, Passage]
@@ -47,6 +50,16 @@ class PassageStore:
     polite: bool = False
     """Leave a core for questions while passages are being embedded."""
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+
+    @property
+    def leases(self) -> Leases:
+        """What only one process may do at a time."""
+        return Leases(self.manifest.database)
+
+    @property
+    def runs(self) -> Runs:
+        """The history of refreshes."""
+        return Runs(self.manifest.database)
 
     async def search(self, text: str, corpora: Sequence[str], k: int) -> tuple[Hit, ...]:
         """Return the `k` best passages of `corpora`, best first, by dense and lexical score fused.
@@ -80,18 +93,27 @@ class PassageStore:
         vectors = await self.threads.embed.run(self.embedder.embed, [text, *others])
         return tuple(float(cosine) for cosine in vectors[1:] @ vectors[0])
 
-    async def apply(self, changes: Sequence[DocumentChange]) -> None:
+    async def apply(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> tuple[DocumentChange, ...]:
         """Carry changes of one corpus out: a reader sees each document as it was or as it is, never half.
 
-        Cut short at any moment, nothing is lost: the documents concerned keep their old fingerprint, and the next
-        refresh does them again.
+        Cut short at any moment, nothing is lost: the documents concerned lose their fingerprint, and the next refresh
+        does them again. Returns those that were overtaken, as `Manifest.commit` says.
+
+        Raises:
+            LeaseLost: The lease under which it is done is another's.
         """
         rows = [(change.document, passage) for change in changes if change.document for passage in change.add]
         async with self._writing:
-            await self.manifest.begin(changes)
+            await self.manifest.begin(changes, lease)
             await self._index(rows)
-            await self.manifest.commit(changes)
+            overtaken = await self.manifest.commit(changes, lease)
             await self._sweep()
+        return overtaken
+
+    async def tidy(self) -> None:
+        """Take from the indexes what is listed no more, unless somebody writes, who will do that."""
+        if not self._writing.locked():
+            await self.recover()
 
     async def recover(self) -> None:
         """Finish what a process that was cut short has left half done; nothing to do costs one query."""

@@ -73,6 +73,14 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Lease:
+    """What only one process may do at a time, and the one that does it."""
+
+    name: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
 class Mark:
     """How far a source was worked through, and which source that was."""
 

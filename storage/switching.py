@@ -3,12 +3,13 @@
 `begin` notes what the indexes are about to hold, `commit` switches, `purge` forgets what they hold no more.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Executable, Row, and_, bindparam, delete, insert, not_, select, update
 
-from storage.schema import corpora, documents, passages
+from storage.schema import corpora, documents, forgotten, passages
 from storage.types import Document, DocumentChange, Passage
 
 _Row = Row[*tuple[Any, ...]]
@@ -47,11 +48,19 @@ def begin(connection: Connection, changes: Sequence[DocumentChange]) -> None:
     each(connection, _BLANK_HASH, ({"_id": row.id} for row in outdated))
 
 
-def commit(connection: Connection, changes: Sequence[DocumentChange]) -> None:
-    """List what is new and unlist what is old, of all these documents at once."""
+def commit(connection: Connection, planned: Sequence[DocumentChange]) -> tuple[DocumentChange, ...]:
+    """List what is new and unlist what is old, of all these documents at once.
+
+    Returns those that were overtaken and are left as they are: what was to become of them was planned over passages
+    that are no longer the same, or they were forgotten meanwhile. The next refresh reads them again.
+    """
+    overtaken = _overtaken(connection, planned)
+    left = {(change.corpus, change.key) for change in overtaken}
+    changes = [change for change in planned if (change.corpus, change.key) not in left]
     concerned = {change.corpus for change in changes}
     know(connection, concerned)
     each(connection, _MOVE_ON, ({"_corpus": corpus} for corpus in sorted(concerned)))
+    each(connection, _BLANK_FINGERPRINT, _names(overtaken))
     each(connection, _UNLIST_ALL, _names(change for change in changes if change.document is None))
     each(connection, _UNLIST, ({"_id": dropped} for change in changes for dropped in change.drop))
     each(connection, _REMOVE_DOCUMENT, _names(changes))
@@ -62,6 +71,32 @@ def commit(connection: Connection, changes: Sequence[DocumentChange]) -> None:
     each(connection, insert(passages), (_row(passage, listed=True) for passage in adding.values()))
     kept = (passage for change in changes for passage in change.keep)
     each(connection, _MOVE, ({"_id": passage.id, "_position": passage.position} for passage in kept))
+    return overtaken
+
+
+def _overtaken(connection: Connection, changes: Sequence[DocumentChange]) -> tuple[DocumentChange, ...]:
+    written = [change for change in changes if change.document]
+    names = {(change.corpus, change.key) for change in written}
+    listed: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    unwanted: set[tuple[str, str]] = set()
+    for corpus in sorted({corpus for corpus, _ in names}):
+        for chunk in chunks([key for of, key in names if of == corpus]):
+            there = passages.c.corpus == corpus, passages.c.document.in_(chunk), passages.c.listed
+            for row in connection.execute(select(passages.c.id, passages.c.document).where(*there)):
+                listed[corpus, row.document].add(row.id)
+            never = forgotten.c.corpus == corpus, forgotten.c.key.in_(chunk)
+            unwanted.update((corpus, row.key) for row in connection.execute(select(forgotten.c.key).where(*never)))
+    return tuple(
+        change
+        for change in written
+        if (change.corpus, change.key) in unwanted or not _fits(change, listed[change.corpus, change.key])
+    )
+
+
+def _fits(change: DocumentChange, listed: set[str]) -> bool:
+    """Return whether, with these passages listed now, the change leaves exactly those that it was to leave. Pure."""
+    kept = {passage.id for passage in change.keep}
+    return kept <= listed <= kept.union(change.drop, (passage.id for passage in change.add))
 
 
 def purge(connection: Connection, ids: Collection[str]) -> None:

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.refreshing import RefreshRefused, gone, look, refresh
+from ingest.looking import Looking
+from ingest.planning import gone
+from ingest.refreshing import RefreshRefused, refresh
 from ingest.sources.folder import Folder
 from ingest.types import Block, Found, Listing, Page, Section
 from storage.errors import StorageError
@@ -278,7 +280,7 @@ async def test_one_odd_document_does_not_stop_the_others(tmp_path):
 def test_what_concerns_the_whole_process_is_not_taken_for_an_odd_document(error):
     """It ends the run."""
     with pytest.raises(error):
-        look(Loads({"a.md": failing(error())}).documents({}).items, {})
+        Looking(Loads({"a.md": failing(error())}).documents({}), {}).batch()
 
 
 async def test_what_no_store_takes_is_mended_before_it_is_stored(tmp_path):
