@@ -12,8 +12,18 @@ from rich.text import Text
 from bot.console import Output
 from bot.sanitizing import one_line
 from bot.tables import counted
-from pipeline.types import AnsweredSentence, ClaimChecked, Drafting, Event, FoundPassages, Said, Searching
-from storage.types import CheckedClaim, Verdict
+from pipeline.types import (
+    AnsweredSentence,
+    ClaimChecked,
+    ClaimExplained,
+    Drafting,
+    Event,
+    FoundPassages,
+    Quoted,
+    Said,
+    Searching,
+)
+from storage.types import CheckedClaim, Evidence, Verdict
 
 Say = Callable[[AnsweredSentence], None]
 LONGEST = 60
@@ -27,7 +37,7 @@ def watching(output: Output, say: Say | None = None) -> Iterator[Callable[[Event
         yield lambda event: _say(event, say)
         return
     with output.err.status("") as status:
-        yield lambda event: _show(event, status, say)
+        yield _Screen(status, say).show
 
 
 def event_line(event: Event) -> str:
@@ -37,12 +47,19 @@ def event_line(event: Event) -> str:
             return f"Searching “{one_line(query)[:LONGEST]}” …" if query else "Looking for evidence …"
         case FoundPassages(hits=hits):
             return f"Found {counted(len(hits), 'passage')}, reading …"
-        case ClaimChecked():
+        case Quoted(evidence=evidence):
+            return quote_line(evidence)
+        case ClaimChecked() | ClaimExplained():
             return "Checking claims …"
         case Drafting(evidence=evidence):
             return f"Drafting from {counted(evidence, 'finding')} …"
         case _:
             return "Writing …"
+
+
+def quote_line(said: Evidence) -> str:
+    """Say what a page says in its own words, and that this is no answer yet."""
+    return f"Meanwhile, a quotation (not an answer yet): “{one_line(said.text)}” ({one_line(said.document.title)})"
 
 
 def claim_line(checked: CheckedClaim) -> str:
@@ -52,14 +69,28 @@ def claim_line(checked: CheckedClaim) -> str:
     return "a claim could not be confirmed"
 
 
-def _show(event: Event, status: Status, say: Say | None) -> None:
-    if isinstance(event, ClaimChecked) and event.checked.claim.origin == "model":
-        status.console.print(Text(claim_line(event.checked), style="dim"))
-    if isinstance(event, Said) and say:
-        status.stop()  # both may be on one screen, and it would paint over the sentence
-        say(event.sentence)
-        return
-    status.update(Text(event_line(event)))
+class _Screen:
+    """A line of what happens, and beneath it what a page says in its own words; both go when the answer comes."""
+
+    def __init__(self, status: Status, say: Say | None) -> None:
+        self._status = status
+        self._say = say
+        self._line = ""
+        self._quote = ""
+
+    def show(self, event: Event) -> None:
+        """Show what has happened."""
+        if isinstance(event, ClaimChecked) and event.checked.claim.origin == "model":
+            self._status.console.print(Text(claim_line(event.checked), style="dim"))
+        if isinstance(event, Said) and self._say:
+            self._status.stop()  # both may be on one screen, and it would paint over the sentence
+            self._say(event.sentence)
+            return
+        if isinstance(event, Quoted):
+            self._quote = f"\n{event_line(event)}"
+        elif not isinstance(event, ClaimExplained):
+            self._line = event_line(event)
+        self._status.update(Text.assemble(self._line, (self._quote, "dim")))
 
 
 def _say(event: Event, say: Say | None) -> None:

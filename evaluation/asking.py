@@ -23,8 +23,9 @@ from pipeline.extraction.choosing import chosen
 from pipeline.kit import Kit, Limits
 from pipeline.recording import Recorder
 from pipeline.saying import Gate
+from pipeline.stages.quoting import Considered
 from pipeline.supporting import verbatim
-from pipeline.systems.extractive import Considered, consider
+from pipeline.systems.extractive import consider
 from pipeline.types import Answer, CitedSentence, Status
 from storage.embedding import Embedder, Vectors
 from storage.fusion import fuse

@@ -14,8 +14,19 @@ from bot.showing.view import ClaimCard, Judgement, ShownSentence, Source, View
 from bot.turns import Answered
 from bot.wording import claims_of, left_out
 from bot.words import say
-from pipeline.types import AnsweredSentence, ClaimChecked, Drafting, Event, FoundPassages, Said, Searching, Status
-from storage.types import CheckedClaim, Citation, Hit, Verdict
+from pipeline.types import (
+    AnsweredSentence,
+    ClaimChecked,
+    ClaimExplained,
+    Drafting,
+    Event,
+    FoundPassages,
+    Quoted,
+    Said,
+    Searching,
+    Status,
+)
+from storage.types import CheckedClaim, Citation, Document, Evidence, Hit, Passage, Verdict
 
 LONGEST = 60
 """Characters of a query that are shown."""
@@ -36,10 +47,14 @@ def waiting(view: View, before: int) -> View:
 
 def after(view: View, event: Event) -> View:
     """Return what is shown once something has happened."""
+    if isinstance(event, ClaimExplained):
+        return view
+    if isinstance(event, Quoted):
+        return _with_quote(view, event.evidence)
     view = replace(view, status=_status(event, view.language))
     match event:
-        case FoundPassages(query=query, hits=hits) if hits:
-            return _with_quote(view, hits) if query else _with_titles(view, hits)
+        case FoundPassages(query="", hits=hits) if hits:
+            return _with_titles(view, hits)
         case Said(sentence=sentence):
             return replace(
                 view, quote=None, quote_label="", sentences=(*view.sentences, _shown(sentence, view.sentences))
@@ -129,12 +144,12 @@ def _status(event: Event, language: str) -> str:
             return say("writing", language)
 
 
-def _with_quote(view: View, hits: tuple[Hit, ...]) -> View:
-    hit = max(hits, key=lambda found: found.dense)
-    if view.sentences or (view.quote and hit.dense <= view.nearness):
+def _with_quote(view: View, said: Evidence) -> View:
+    """Show what a page says in its own words, unless there is a sentence of the answer already."""
+    if view.sentences:
         return view
-    quote = replace(_near(hit), quote=hit.passage.text)
-    return replace(view, quote=quote, quote_label=say("quote_meanwhile", view.language), nearness=hit.dense)
+    quote = replace(_page(said.passage, said.document), quote=said.text)
+    return replace(view, quote=quote, quote_label=say("quote_meanwhile", view.language))
 
 
 def _with_titles(view: View, hits: tuple[Hit, ...]) -> View:
@@ -194,4 +209,8 @@ def _source(citation: Citation) -> Source:
 
 
 def _near(hit: Hit) -> Source:
-    return Source(0, hit.document.title, hit.passage.section, hit.document.date, hit.document.url)
+    return _page(hit.passage, hit.document)
+
+
+def _page(passage: Passage, document: Document) -> Source:
+    return Source(0, document.title, passage.section, document.date, document.url)

@@ -105,7 +105,7 @@ class View:
     """What the reader must know beforehand, such as that the month's budget is spent and only quotations are given."""
     claims: tuple[ClaimCard, ...] = ()
     quote: Source | None = None
-    """The best passage so far, shown until there is an answer, labelled as what it is by `quote_label`."""
+    """A page's own words, shown until there is an answer, labelled as what they are by `quote_label`."""
     quote_label: str = ""
     text: str = ""
     """Our own words where there are no sentences: abstained, chatted, refused, failed, stopped."""
@@ -124,8 +124,6 @@ class View:
     buttons: tuple[Button, ...] = ()
     done: bool = False
     """Whether nothing more will come."""
-    nearness: float = 0.0
-    """How near the quote is to what was asked, as a cosine: only a nearer one takes its place. Not shown."""
     titles: tuple[tuple[str, str], ...] = ()
     """The pages of what was found for claims, by passage id, to name what supports one. Not shown by itself."""
 

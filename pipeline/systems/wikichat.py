@@ -9,6 +9,7 @@ from pipeline.kit import Kit
 from pipeline.refusing import refuse_unreadable
 from pipeline.small_talk import small_talk
 from pipeline.stages.looking_up import choose_query, retrieve, summarise
+from pipeline.stages.quoting import quoting
 from pipeline.stages.recalling import generate, split, verify
 from pipeline.stages.saying import say_all
 from pipeline.stages.scene import Scene, open_scene
@@ -24,7 +25,8 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if small_talk(talk.question.text):
         return Status.CHATTED
     scene = await open_scene(talk, kit)
-    looked_up, recalled, fault = await beside(look_up(scene, kit), recall(scene, kit))
+    async with quoting(talk, scene.nearest, kit):
+        looked_up, recalled, fault = await beside(look_up(scene, kit), recall(scene, kit))
     findings = newest_of_rivals_first(distinct((*(looked_up or ()), *(recalled or ()))))
     if not findings and fault:
         raise fault  # a model that is down for one half is no "I don't know"

@@ -13,6 +13,7 @@ from pipeline.refusing import refuse_unreadable
 from pipeline.small_talk import small_talk
 from pipeline.stages.claiming import claimed
 from pipeline.stages.looking_up import choose_query, retrieve_written, take_out
+from pipeline.stages.quoting import quoting
 from pipeline.stages.saying import say_all
 from pipeline.stages.scene import Scene, open_scene
 from pipeline.stages.together import beside, tasks
@@ -28,12 +29,13 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         return Status.CHATTED
     scene = await open_scene(talk, kit)
     async with tasks() as group:
-        return await _answered(scene, kit, group)
+        return await _answered(talk, scene, kit, group)
 
 
-async def _answered(scene: Scene, kit: Kit, group: TaskGroup) -> Status:
+async def _answered(talk: Conversation, scene: Scene, kit: Kit, group: TaskGroup) -> Status:
     recall = Scales(scene, kit, group).weighed(claimed(scene, kit))  # 3, 4, 5
-    looked_up, recalled, fault = await beside(look_up(scene, kit), recall)
+    async with quoting(talk, scene.nearest, kit):
+        looked_up, recalled, fault = await beside(look_up(scene, kit), recall)
     findings = newest_of_rivals_first(distinct((*(looked_up or ()), *(recalled or ()))))
     if not findings and fault:
         raise fault  # a model that is down for one half is no "I don't know"

@@ -12,8 +12,18 @@ from bot.flowing import Flow
 from bot.terminal import WIDTH, styled
 from bot.watching import claim_line, event_line, watching
 from bot.wording import marked
-from pipeline.types import AnsweredSentence, ClaimChecked, Drafting, Event, FoundPassages, Said, Searching
-from storage.types import CheckedClaim, Claim, Verdict
+from pipeline.types import (
+    AnsweredSentence,
+    ClaimChecked,
+    ClaimExplained,
+    Drafting,
+    Event,
+    FoundPassages,
+    Quoted,
+    Said,
+    Searching,
+)
+from storage.types import CheckedClaim, Claim, Evidence, Verdict
 from tests.bot.house import hit
 
 MADE_UP = "The keeper of Skarholm\x1b[2J was born on the moon."
@@ -61,6 +71,16 @@ def test_a_claim_is_told_in_words_only_where_passages_support_it() -> None:
     assert shown.count("The keeper of Skarholm was born on the moon.") == 1
     assert shown.count("a claim could not be confirmed") == 2
     assert claim_line(checked(Verdict.SUPPORTS).checked) == "confirmed: The keeper of Skarholm was born on the moon."
+
+
+def test_a_page_s_own_words_are_told_to_be_no_answer_yet() -> None:
+    """On a terminal; whatever they are, they command it nothing. Why a claim failed is told nobody on the way."""
+    quoted = Quoted(Evidence("The quay\x1b[2J opens at seven.", hit().passage, hit().document, (0, 8)))
+    shown = watched(Searching("a"), quoted, ClaimExplained(checked(Verdict.REFUTES).checked))
+
+    assert "not an answer yet): “The quay opens at seven.”" in " ".join(shown.split())
+    assert "\x1b[2J" not in shown
+    assert "moon" not in shown
 
 
 def test_whose_claim_is_checked_by_hand_is_shown_its_verdict_later() -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from bot.app import SYSTEMS
 from pipeline.kit import Kit, System
-from pipeline.systems import wikichat
-from pipeline.types import CitedSentence, Conversation, FoundPassages, Said, Searching, Status
+from pipeline.types import CitedSentence, Conversation, FoundPassages, Quoted, Said, Searching, Status
 from storage.types import Evidence, Hit, SearchQuery
 from tests.pipeline.scripted import ScriptedLLM, quoting
 from tests.pipeline.world import Shelf, Told, hit, question, run
@@ -91,6 +90,15 @@ async def speaks_and_abstains(_: Conversation, kit: Kit) -> Status:
     return Status.ABSTAINED
 
 
+async def quotes_what_no_page_says(_: Conversation, kit: Kit) -> Status:
+    """Show as a quotation what was not found, and what was found otherwise."""
+    hits = await kit.search(SearchQuery("leave"), 3)
+    edited = replace(hits[0], passage=replace(hits[0].passage, text="Everyone has 99 days of leave."))
+    beside = replace(_evidence(hits[0]), span=(1, len(hits[0].passage.text)))
+    shown = [kit.quote(one) for one in (_evidence(hit("Leave is unlimited.")), _evidence(edited), beside)]
+    return Status.ANSWERED if any(shown) else Status.ABSTAINED
+
+
 HOSTILE: Mapping[str, System] = {
     system.__name__: system
     for system in (
@@ -103,9 +111,10 @@ HOSTILE: Mapping[str, System] = {
         hides_it_in_the_note,
         says_nothing,
         speaks_and_abstains,
+        quotes_what_no_page_says,
     )
 }
-ALL = {**SYSTEMS, "wikichat": wikichat.answer, **HOSTILE}
+ALL = {**SYSTEMS, **HOSTILE}
 
 
 async def ask(system: str, text: str) -> Told:
@@ -144,6 +153,20 @@ async def test_only_an_answer_carries_sentences(system: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("system", ALL)
+@pytest.mark.parametrize("text", QUESTIONS)
+async def test_what_is_quoted_meanwhile_stands_in_a_passage_that_was_found(system: str, text: str) -> None:
+    """Word for word, and small talk quotes nothing."""
+    told = await ask(system, text)
+
+    shown = [event.evidence for event in told.events if isinstance(event, Quoted)]
+    for one in shown:
+        found = told.recorder.found[one.passage.id]
+        assert (one.passage, one.document) == (found.passage, found.document)
+        assert found.passage.text[slice(*one.span)] == one.text
+    assert not (shown and text == "hello")
+
+
+@pytest.mark.parametrize("system", ALL)
 async def test_what_was_searched_is_on_record(system: str) -> None:
     """Every search is a step, and can be watched."""
     told = await ask(system, QUESTIONS[0])
@@ -160,6 +183,6 @@ async def test_a_hostile_system_gets_nothing_out(system: str) -> None:
 
     assert told.answer.status is Status.ABSTAINED
     assert (told.answer.sentences, told.answer.citations, told.answer.claims) == ((), (), ())
-    tried = system not in {"says_nothing", "speaks_and_abstains"}
+    tried = system not in {"says_nothing", "speaks_and_abstains", "quotes_what_no_page_says"}
     assert told.answer.withheld == len(told.gate.withheld) == tried
     assert any(isinstance(event, Said) for event in told.events) == (system == "speaks_and_abstains")

@@ -15,14 +15,16 @@ from pipeline.types import (
     Answer,
     AnsweredSentence,
     ClaimChecked,
+    ClaimExplained,
     Drafting,
     Event,
     FoundPassages,
+    Quoted,
     Said,
     Searching,
     Status,
 )
-from storage.types import CheckedClaim, Claim, Hit, Verdict
+from storage.types import CheckedClaim, Claim, Evidence, Hit, Verdict
 from tests.bot.house import DAY, answered, citation, document, hit, passage
 
 MADE_UP = "The keeper was born on the moon."
@@ -111,22 +113,32 @@ def test_the_claim_somebody_asks_about_is_no_card() -> None:
     assert shown_after(ClaimChecked(claim(Verdict.SUPPORTS, "user"))).claims == ()
 
 
-def test_the_nearest_passage_is_quoted_until_there_is_a_sentence() -> None:
-    """Labelled as what it is. What was found for claims is not quoted."""
-    view = shown_after(FoundPassages("", (found(0.9, 1),)))
+def quoted(text: str, number: int) -> Quoted:
+    page = found(0.5, number, text)
+    return Quoted(Evidence(text, page.passage, page.document, (0, len(text))))
+
+
+def test_a_page_is_quoted_until_there_is_a_sentence() -> None:
+    """Labelled as what it is. What was only found is not quoted, and a quotation changes nothing else."""
+    view = shown_after(FoundPassages("", (found(0.9, 1),)), FoundPassages("q", (found(0.9, 2),)))
     assert view.quote is None
 
-    view = after(view, FoundPassages("q", (found(0.3, 2), found(0.5, 3, "Best."))))
+    before, view = view, after(view, quoted("Best.", 3))
     assert view.quote == Source(0, "Page 3", "Hours", DAY, "https://example.com/harbour.md", "Best.")
     assert view.quote_label == say("quote_meanwhile", "en")
-    assert after(view, FoundPassages("q", (found(0.4, 4),))).quote == view.quote
-    assert after(view, FoundPassages("q", ())).quote == view.quote
-    assert after(view, FoundPassages("q", (found(0.6, 5),))).quote.title == "Page 5"
+    assert replace(view, quote=None, quote_label="") == before
 
     view = after(view, Said(AnsweredSentence("It is so.", (1,), "note", paragraph=True)))
     assert (view.quote, view.quote_label) == (None, "")
     assert view.sentences == (ShownSentence("It is so.", (1,), "note", paragraph=True),)
-    assert after(view, FoundPassages("q", (found(0.9, 6),))).quote is None
+    assert after(view, quoted("Too late.", 6)).quote is None
+    assert ended(shown_after(quoted("Best.", 3)), answered(answer=Answer(Status.ABSTAINED))).quote is None
+
+
+def test_why_a_claim_was_given_its_verdict_is_not_shown_on_the_way() -> None:
+    """Its verdict stands already; the reason is the evidence view's."""
+    view = shown_after(Searching(""), ClaimChecked(claim(Verdict.REFUTES)))
+    assert after(view, ClaimExplained(claim(Verdict.REFUTES))) == view
 
 
 def test_an_answer_stays_with_its_sources_and_its_counts() -> None:
@@ -221,6 +233,8 @@ _events = st.one_of(
     st.builds(Searching, st.sampled_from(["", "q"])),
     st.builds(FoundPassages, st.sampled_from(["", "q"]), st.sampled_from([(), (hit(),), (found(0.7, 9),)])),
     st.builds(ClaimChecked, st.builds(claim, _verdicts)),
+    st.builds(ClaimExplained, st.builds(claim, _verdicts)),
+    st.builds(quoted, st.just("A page says so."), st.integers(1, 9)),
     st.builds(Drafting, st.integers(0, 5)),
     st.builds(Said, st.just(AnsweredSentence("It is so.", (1,)))),
 )

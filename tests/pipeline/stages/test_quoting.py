@@ -1,0 +1,64 @@
+"""What is quoted while one waits: the sentence that is likely to answer, or nothing."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pipeline.kit import Limits
+from pipeline.stages.quoting import quoting
+from pipeline.supporting import verbatim
+from pipeline.types import Quoted
+from storage.types import SearchQuery
+from tests.pipeline.world import Shelf, Stage, hit, question
+
+SHELF = Shelf([
+    hit("Everyone has 25 days of leave. It can be taken in half days.", key="leave.md", title="Leave"),
+    hit("The office in Ghent opened in May 2019.", key="office.md", title="Office in Ghent"),
+])  # fmt: skip
+
+
+async def quoted(text: str, *, compare=None) -> list[str]:
+    """Return what is quoted of the nearest pages while a moment passes."""
+    talk = question(text)
+    stage = Stage(SHELF, talk, Limits(), None, verbatim)
+    kit = replace(stage.kit, compare=compare) if compare else stage.kit
+    hits = await kit.search(SearchQuery(text), 10)
+    async with quoting(talk, hits, kit):
+        for _ in range(100):
+            await asyncio.sleep(0.001)
+            if any(isinstance(event, Quoted) for event in stage.events):
+                break
+    return [event.evidence.text for event in stage.events if isinstance(event, Quoted)]
+
+
+async def test_the_sentence_that_answers_is_quoted() -> None:
+    """Verbatim."""
+    assert await quoted("How many days of leave has everyone?") == ["Everyone has 25 days of leave."]
+
+
+async def test_a_poor_match_is_not_quoted() -> None:
+    """Nor where nothing was found."""
+    assert await quoted("Who painted the Mona Lisa in the office?") == []
+    assert await quoted("Zebras?") == []
+
+
+async def test_a_fault_in_quoting_ends_nothing() -> None:
+    """The answer matters, not the way to it."""
+
+    async def broken(text: str, others: Sequence[str]) -> tuple[float, ...]:
+        raise OSError(f"no vectors for {text}, {others}")
+
+    assert await quoted("How many days of leave has everyone?", compare=broken) == []
+
+
+async def test_quoting_ends_with_the_block() -> None:
+    """However long it would take: whoever waits for it waits for the answer."""
+    never = asyncio.Event()
+
+    async def slow(text: str, others: Sequence[str]) -> tuple[float, ...]:
+        del text, others
+        await never.wait()
+        return ()
+
+    assert await quoted("How many days of leave has everyone?", compare=slow) == []
+    assert asyncio.all_tasks() == {asyncio.current_task()}

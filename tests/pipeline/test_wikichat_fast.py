@@ -1,0 +1,168 @@
+"""What only the fast system has: claims verified while others are written, together where they wait, reasons later."""
+
+import asyncio
+import re
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from pipeline.errors import ModelUnavailable, ReplyBroken
+from pipeline.kit import Limits
+from pipeline.model import ModelCall
+from pipeline.systems import wikichat_fast
+from pipeline.types import ClaimChecked, ClaimExplained, Drafting, Searching, Status
+from storage.types import Verdict
+from tests.pipeline import skarholm
+from tests.pipeline.skarholm import BUILT, QUESTION, lines, staged, until, verdicts
+from tests.pipeline.world import answered, question
+
+run = partial(skarholm.run, system=wikichat_fast.answer)
+stage_for = partial(staged, system=wikichat_fast.answer)
+THREE = (
+    "- Oda Hagen designed the lighthouse of Skarholm. | none\n"
+    "- Skarholm lighthouse was built in 1887. | 1887\n"
+    "- The pier of Skarholm is made of oak. | none"
+)
+
+
+def supporting(call: ModelCall) -> str:
+    """Support every claim by the first sentence, and say why."""
+    numbers = re.findall(r"^Claim (\d+): ", call.messages[-1].text, re.MULTILINE)
+    return "\n".join(f"{number}. SUPPORTS [1] The first sentence says so." for number in numbers)
+
+
+async def test_a_turn_takes_three_rounds() -> None:
+    """Claims beside the query, verification beside summaries, the draft."""
+    told, llm = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting}, size=10_000)
+
+    assert told.answer.status is Status.ANSWERED
+    assert [len(llm.of(stage)) for stage in ("query", "generate", "verify", "draft", "refine")] == [1, 1, 3, 1, 0]
+    assert {call.stage for call in llm.calls} == {"query", "summarise", "generate", "verify", "draft"}
+    assert told.recorder.usage.llm_rounds == 3
+
+
+async def test_a_claim_is_verified_while_the_next_is_still_written() -> None:
+    """Its evidence is sought as soon as its line has ended."""
+    stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE + "\n" + "- And so on." * 100, "verify": supporting})
+    turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
+    await until(lambda: bool(llm.of("verify")))
+
+    assert "generate" not in {step.stage for step in stage.recorder.steps}
+    await turn
+
+
+async def test_claims_that_wait_for_a_place_are_verified_together() -> None:
+    """One call for all, no passage in it twice; the same claims are kept as in calls of their own."""
+    script = {**BUILT, "split": THREE, "verify": supporting}
+    alone, single = await run(QUESTION, script)
+    together, shared = await run(QUESTION, script, is_busy=True)
+
+    assert (len(single.of("verify")), len(shared.of("verify"))) == (3, 1)
+    assert len(shared.of("summarise")) == 1 < len(single.of("summarise"))
+    assert verdicts(alone) == verdicts(together)
+    sources = re.findall(r"^From: (.*)$", shared.asked("verify"), re.MULTILINE)
+    assert len(sources) == len(set(sources))
+    assert [told.answer.status for told in (alone, together)] == [Status.ANSWERED] * 2
+
+
+async def test_every_verdict_is_there_before_the_draft_begins() -> None:
+    """The reason of one may come later, and is on record all the same."""
+    told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting})
+
+    kinds = [type(event) for event in told.events]
+    begun = kinds.index(Drafting)
+    assert [place < begun for place, kind in enumerate(kinds) if kind is ClaimChecked] == [True] * 3
+    assert kinds.count(ClaimExplained) == 3
+    assert [one.reasoning for one in told.recorder.claims] == ["The first sentence says so."] * 3
+
+
+async def test_the_draft_does_not_wait_for_a_reason() -> None:
+    """A reason that is long in coming: the draft is asked for meanwhile."""
+    reason = "The first sentence says so. " * 60
+    stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE.splitlines()[0], "verify": f"1. SUPPORTS [1] {reason}"})
+    turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
+    await until(lambda: bool(llm.of("draft")))
+
+    assert "verify" not in {step.stage for step in stage.recorder.steps}
+    await turn
+    assert stage.recorder.claims[0].reasoning == reason.strip()
+
+
+async def test_claims_that_break_off_are_verified_as_far_as_they_came() -> None:
+    """What was written before the connection was lost is used; where nothing comes of it the loss is said."""
+    stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE, "verify": supporting})
+    whole = stage.kit.stream
+
+    async def broken(template, splitter, *, stage, **facts):
+        async for value in whole(template, splitter, stage=stage, **facts):
+            yield value
+            if template == "claims":
+                raise ReplyBroken("the connection was lost")
+
+    kit = replace(stage.kit, stream=broken)
+    status = await wikichat_fast.answer(question(QUESTION), kit)
+    assert status is Status.ANSWERED
+    assert [one.claim.text for one in stage.recorder.claims] == ["Oda Hagen designed the lighthouse of Skarholm."]
+
+    silent, _ = stage_for(QUESTION, {"split": THREE})
+    whole = silent.kit.stream
+    with pytest.raises(ReplyBroken):
+        await wikichat_fast.answer(question(QUESTION), replace(silent.kit, stream=broken))
+    assert llm.of("draft")
+
+
+async def test_a_claim_of_several_without_a_verdict_is_not_known() -> None:
+    """The others of the same call have theirs."""
+    told, _ = await run(
+        QUESTION, {**BUILT, "split": THREE, "verify": "1. SUPPORTS [1] So it is.\n3. REFUTES [2] No."}, is_busy=True
+    )
+
+    assert [verdict for _, verdict in sorted(verdicts(told))] == [
+        Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO, Verdict.REFUTES,
+    ]  # fmt: skip
+    assert [one.reasoning for one in told.recorder.claims if one.reasoning.startswith("it could not be verified")]
+
+
+async def test_cancelling_in_the_midst_of_verification_leaves_no_call_open() -> None:
+    """Those that were waiting too."""
+    stage, llm = stage_for(QUESTION, {**BUILT, "split": THREE}, waits={"verify": asyncio.Event()})
+    turn = asyncio.create_task(wikichat_fast.answer(question(QUESTION), stage.kit))
+    await until(lambda: len(llm.of("verify")) == 3)
+
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+
+    assert sorted(llm.ended) == ["verify"] * 3
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_query_that_is_the_question_is_looked_up_once() -> None:
+    """Its passages are there already; another is searched for."""
+    same, _ = await run(QUESTION, {**BUILT, "query": f"Search: yes\nQuery: {QUESTION}\nTime: none"})
+    other, _ = await run(QUESTION, BUILT)
+
+    sought = [[event.query for event in told.events if isinstance(event, Searching)] for told in (same, other)]
+    assert sought == [[QUESTION], [QUESTION, "Skarholm lighthouse built"]]
+    assert answered(same) == answered(other)
+
+
+async def test_no_claims_are_asked_for_where_none_may_be_verified() -> None:
+    """What is looked up answers alone."""
+    told, llm = await run(QUESTION, BUILT, Limits(claims=0))
+
+    assert (answered(told), llm.of("generate")) == (["Skarholm lighthouse was built in 1887."], [])
+
+
+async def test_a_model_that_is_away_for_all_verdicts_leaves_what_was_looked_up() -> None:
+    """And the claims are on record as not known."""
+    told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": ModelUnavailable("away")})
+
+    assert answered(told) == ["Skarholm lighthouse was built in 1887."]
+    assert {verdict for _, verdict in verdicts(told)} == {Verdict.NOT_ENOUGH_INFO}
+
+
+def test_the_script_of_both_systems_is_one() -> None:
+    """What one splits, the other claims."""
+    assert lines({"split": THREE}, wikichat_fast.answer)["generate"] == THREE
