@@ -124,7 +124,11 @@ def page(content: bytes, name: str, *, url: str = "", revision: str = "", modifi
 
     Raises `UnreadableDocument` with a reason that a person can act upon.
     """
-    reading = _reading(content, name)
+    return made(_reading(content, name), name, url=url, revision=revision, modified=modified)
+
+
+def made(reading: Reading, name: str, *, url: str = "", revision: str = "", modified: datetime | None = None) -> Page:
+    """Make a page of what was read. Raises `UnreadableDocument` if that is no text."""
     title = _title(reading, name)
     found = outline.sections(reading.items, title)
     if not found:
