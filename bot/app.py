@@ -27,6 +27,7 @@ from storage.database import open_database
 from storage.dense import DenseIndex
 from storage.embedding.lazy_states import LazyStates
 from storage.embedding.opening import open_embedder
+from storage.leases import Leases
 from storage.lexical import LexicalIndex
 from storage.lock import hold
 from storage.manifest import Manifest
@@ -128,6 +129,9 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
     async with AsyncExitStack() as stack:
         stack.enter_context(hold(settings.home))
         database = stack.enter_context(open_database(settings.database, home=settings.home))
+        if not settings.database:
+            # Whoever held one is gone: the home's lock is ours, and nobody else has its database.
+            await Leases(database).clear()
         manifest = Manifest(database)
         if rebuilding:
             await asyncio.to_thread(_remove_indexes, settings.home)
