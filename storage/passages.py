@@ -20,7 +20,7 @@ from storage.leases import Leases
 from storage.lexical import LexicalIndex
 from storage.manifest import Manifest
 from storage.refresh_types import Lease
-from storage.retrieving import Retriever, Threads, apart
+from storage.retrieving import Group, Retriever, Threads, apart
 from storage.runs import Runs
 from storage.types import CorpusInfo, Document, DocumentChange, Hit, Passage
 
@@ -34,6 +34,11 @@ UPSERT = 32
 """An upsert holds the interpreter: 24 to 65 ms for this many passages, over a second for thousands."""
 EMBED = 256
 PAGE = 1_000
+SEARCHES = 4
+"""How often a search is made at most while a refresh commits what it concerns."""
+
+_Scores = dict[str, float]
+_Candidates = tuple[Group, list[Group], _Scores, _Scores, dict[str, tuple[Passage, Document]]]
 
 
 @dataclass(frozen=True)
@@ -70,12 +75,7 @@ class PassageStore:
         if not corpora or k < 1:
             return ()
         wanted = max(CANDIDATES, k)
-        own, *reference = apart(
-            corpora, {corpus.name for corpus in await self.manifest.catalogue() if corpus.reference}
-        )
-        retriever = Retriever(self.dense, self.lexical, self.embedder, self.threads)
-        dense, lexical = await retriever.candidates(text, [own, *reference], wanted)
-        listed = await self.manifest.join([*{*dense, *lexical}], corpora)
+        own, reference, dense, lexical, listed = await self._candidates(text, corpora, wanted)
         dense, lexical = _only(dense, listed), _only(lexical, listed)
         fused = fuse(dense, lexical, asked=wanted, dense_weight=self.embedder.knows(text))
         bonus = {key: self.own_first for key, (passage, _) in listed.items() if reference and passage.corpus in own}
@@ -85,6 +85,26 @@ class PassageStore:
             Hit(*listed[key], score=score, dense=dense.get(key, 0.0), lexical=lexical.get(key, 0.0))
             for key, score in ranking
         )
+
+    async def _candidates(self, text: str, corpora: Sequence[str], wanted: int) -> _Candidates:
+        """Return what both indexes offer, joined with the manifest at one moment.
+
+        A commit between the two leaves of a document that it changed neither the old passages nor the new; so where
+        candidates are listed no more and a corpus has moved on, they are sought again.
+        """
+        retriever = Retriever(self.dense, self.lexical, self.embedder, self.threads)
+        catalogue = await self.manifest.catalogue()
+        for more in reversed(range(SEARCHES)):
+            own, *reference = apart(corpora, {corpus.name for corpus in catalogue if corpus.reference})
+            dense, lexical = await retriever.candidates(text, [own, *reference], wanted)
+            found = {*dense, *lexical}
+            listed = await self.manifest.join(found, corpora)
+            if not more or len(listed) == len(found):
+                break
+            before, catalogue = catalogue, await self.manifest.catalogue()
+            if catalogue == before:
+                break
+        return own, reference, dense, lexical, listed
 
     async def compare(self, text: str, others: Sequence[str]) -> tuple[float, ...]:
         """Return the cosine of `text` with each of `others`."""
