@@ -13,6 +13,7 @@ class Rules:
 
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
+    """What lies below an excluded path is excluded too."""
     labels: tuple[str, ...] = ()
     """One of these a document must have; empty: whatever it has."""
     without_labels: tuple[str, ...] = ()
@@ -43,7 +44,7 @@ def chooser(rules: Rules, now: datetime) -> Callable[[Traits], bool]:
         mine = _folded(one.labels)
         return (
             included(one.path)
-            and not excluded(one.path)
+            and not any(map(excluded, _with_those_above(one.path)))
             and (not labels or bool(labels & mine))
             and not without & mine
             and (not statuses or one.status.casefold() in statuses)
@@ -51,6 +52,11 @@ def chooser(rules: Rules, now: datetime) -> Callable[[Traits], bool]:
         )
 
     return chosen
+
+
+def _with_those_above(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
 
 
 def _folded(names: tuple[str, ...]) -> frozenset[str]:

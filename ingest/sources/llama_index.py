@@ -26,7 +26,6 @@ from ingest.choosing import Rules, Traits, chooser
 from ingest.sources.llama_index_document import Text, fingerprint, page, text_of
 from ingest.types import Found, Item, Listing, SourceUnavailable, Unreadable
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _SECRET = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
 _LONGEST = 200
 _INSTALL = "Install it into Footnote's own environment with pip, as docs/sources.md says, and check its name."
@@ -38,8 +37,8 @@ class Reader:
 
     path: str
     """Module and class, with a colon between them."""
-    options: Mapping[str, Any] = field(default=_NOTHING, repr=False)
-    load: Mapping[str, Any] = field(default=_NOTHING, repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    load: Mapping[str, Any] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """What of the options may stand in no message."""
 

@@ -1,0 +1,117 @@
+"""Addresses of repositories: which are taken, what is shown of them, and where hosts show their files."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.sources.git_address import Remote, fault_of, is_branch, may_send_token, template, web_address
+
+
+@pytest.mark.parametrize(
+    ("address", "protocol"),
+    [
+        ("https://github.com/example/handbook.git", "https"),
+        ("http://git.example.com/x", "http"),
+        ("ssh://git@git.example.com:2222/x/y", "ssh"),
+        ("git@github.com:example/handbook.git", "ssh"),
+        ("host.example:x/y", "ssh"),
+    ],
+)
+def test_addresses_that_are_taken(address, protocol):
+    """As hosts show them for copying."""
+    assert not fault_of(address)
+    assert Remote(address).protocol == protocol
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "--upload-pack=touch /tmp/x",
+        "ext::sh -c touch",
+        "file:///etc",
+        "/etc",
+        "git://example.com/x",
+        "https://user:password@example.com/x",
+        "https://token@example.com/x",
+        "https://-oProxyCommand=touch/x",
+        "ssh://-oProxyCommand=touch/x",
+        "-oProxyCommand=touch:x",
+        "git@-oProxyCommand=touch:x",
+        "https:///x",
+        "https://example.com/x?token=1",
+        "https://example.com/a b",
+        "host:x\ny",
+        "transport::address",
+    ],
+)
+def test_addresses_that_are_refused(address):
+    """What git would take for an option, a program to run, or a secret to keep on disk."""
+    assert fault_of(address)
+
+
+@given(st.text())
+def test_no_address_is_an_option_or_a_program(address):
+    """Whatever stands in the settings."""
+    if not fault_of(address):
+        assert not address.startswith("-")
+        assert "::" not in address.split("/")[0]
+        assert Remote(address).protocol in {"https", "http", "ssh"}
+
+
+@pytest.mark.parametrize("name", ["main", "drafts/2", "release-1.0", "ümlaut"])
+def test_names_of_branches(name):
+    """As git takes them."""
+    assert is_branch(name)
+
+
+@pytest.mark.parametrize("name", ["-x", "", "a..b", "a b", "a:b", "a^", "a*", "a.lock", "/a", "a/", "a\n", "x@{1}"])
+def test_names_of_no_branches(name):
+    """What would be an option, or another part of what git is to fetch."""
+    assert not is_branch(name)
+
+
+def test_where_a_token_is_sent():
+    """Only where nobody else reads it."""
+    assert may_send_token("https://example.com/x")
+    assert may_send_token("http://127.0.0.1:3000/x")
+    assert not may_send_token("http://example.com/x")
+    assert not may_send_token("git@example.com:x/y")
+    assert not may_send_token("")
+
+
+def test_secrets_are_not_shown():
+    """Whatever git says with them in it."""
+    remote = Remote("https://me:pass@example.com/x?y=z", token="s3cret")
+
+    assert remote.shown == "https://example.com/x"
+    assert remote.redacted("fatal: s3cret at https://me:pass@example.com/x") == "fatal: … at https://example.com/x"
+    assert "s3cret" not in repr(remote)
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("https://github.com/o/r.git", "https://github.com/o/r/blob/main/a%20b/c.md"),
+        ("git@gitlab.example.com:g/s/r.git", "https://gitlab.example.com/g/s/r/-/blob/main/a%20b/c.md"),
+        ("https://codeberg.org/o/r/", "https://codeberg.org/o/r/src/branch/main/a%20b/c.md"),
+        ("ssh://git@bitbucket.org/o/r", "https://bitbucket.org/o/r/src/main/a%20b/c.md"),
+        ("https://git.example.com/o/r", ""),
+        ("/srv/repositories/r", ""),
+    ],
+)
+def test_where_hosts_show_files(address, expected):
+    """Those that are known; of others nothing is guessed."""
+    form = template("", address)
+
+    assert web_address(form, path="a b/c.md", within="c.md", branch="main", commit="") == expected
+
+
+def test_templates_of_one_s_own():
+    """With signs, or to be followed by the path below the folder."""
+    said = {"path": "docs/{branch}.md", "within": "{branch}.md", "branch": "b#1", "commit": "c" * 40}
+
+    assert web_address(template("https://x.org/{branch}/{commit}/{path}", ""), **said) == (
+        f"https://x.org/b%231/{'c' * 40}/docs/%7Bbranch%7D.md"
+    )
+    assert web_address("https://x.org/", **said) == "https://x.org/%7Bbranch%7D.md"
