@@ -1,0 +1,83 @@
+"""The newest finished dump of CirrusSearch, in its present place and in the old one."""
+
+import bz2
+import gzip
+
+import pytest
+
+from ingest.fetching import Manners, Web, agent
+from ingest.sources import cirrus_listing
+from ingest.sources.cirrus_dump import VERSION, CirrusDump
+from ingest.sources.dump_mirror import DumpMirror
+from ingest.types import SourceUnavailable
+from tests.ingest.servers.dump_mirror import FakeMirror
+from tests.ingest.servers.web import serve
+from tests.ingest.sources.test_cirrus_dump import ADA, lines
+
+PARTS = "/other/cirrus_search_index/{day}/index_name=simplewiki_content/"
+
+
+def parts(mirror, day, *contents, finished=True):
+    """Put up a dump in parts, as the mirror has them today."""
+    for number, content in enumerate(contents):
+        mirror.files[f"{PARTS.format(day=day)}simplewiki_content-{day}-{number:05}.json.bz2"] = bz2.compress(content)
+    if finished:
+        mirror.files[PARTS.format(day=day) + "_SUCCESS"] = b""
+
+
+@pytest.fixture
+def mirror():
+    return FakeMirror()
+
+
+@pytest.fixture
+def source(mirror, tmp_path):
+    with serve(mirror) as server:
+        web = Web(Manners(agent("ops@example.com", "1"), gap=0.0), wait=lambda _: False)
+        find = cirrus_listing.content(server.url, "simplewiki")
+        yield DumpMirror(
+            "simplewiki",
+            web,
+            tmp_path,
+            find=find,
+            read=lambda paths: CirrusDump(*paths, wiki="simplewiki"),
+            version=VERSION,
+        )
+
+
+def titles(listing):
+    return [item.load().title for item in listing.items]
+
+
+def test_the_newest_finished_one_is_read(mirror, source, tmp_path):
+    """All its parts; one that lacks its mark of success is passed over; the old one is removed once it was read."""
+    parts(mirror, "20261101", lines(("1", ADA)), lines(("2", {**ADA, "title": "Bob"})))
+    parts(mirror, "20261108", lines(("3", ADA)), finished=False)
+    listing = source.documents()
+    assert (titles(listing), listing.edition) == (["Ada Lovelace", "Bob"], "2026-11-01")
+    mark = listing.mark()
+
+    again = source.documents({"1": "x"}, mark)
+    assert (titles(again), again.whole, again.mark()) == ([], False, mark)
+
+    parts(mirror, "20261115", lines(("4", ADA)))
+    newer = source.documents({"1": "x"}, mark)
+    assert titles(newer) == ["Ada Lovelace"]
+    newer.mark()
+    assert [path.name for path in tmp_path.iterdir()] == ["simplewiki_content-20261115-00000.json.bz2"]
+
+
+def test_the_old_place_is_looked_at_too(mirror, source):
+    name = "simplewiki-20251229-cirrussearch-content.json.gz"
+    mirror.files[f"/other/cirrussearch/20251229/{name}"] = gzip.compress(lines(("1", ADA)))
+    assert titles(source.documents()) == ["Ada Lovelace"]
+
+
+def test_where_there_is_none_it_says_why(mirror, source):
+    with pytest.raises(SourceUnavailable, match="it lists none"):
+        source.documents()
+    parts(mirror, "20261101", lines(("1", ADA)), finished=False)
+    mirror.files["/other/cirrus_search_index/20261025/index_name=enwiki_content/_SUCCESS"] = b""
+    with pytest.raises(SourceUnavailable) as raised:
+        source.documents()
+    assert "2026-11-01: it is still being written; 2026-10-25: it holds no simplewiki_content" in str(raised.value)
