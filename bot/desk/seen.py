@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from bot.access import Asker
 from bot.app import App
 from bot.desk import acts
+from bot.desk.forgotten import forgotten_among
 from bot.desk.keeping import question_of
 from bot.desk.permitted import Denied, could_be_told, may_see_answer, not_here
 from bot.desk.reading_here import readable_here
@@ -55,7 +56,8 @@ async def seen(app: App, ticket: int, by: Asker, language: str) -> Seen:
     """Look up a turn for somebody.
 
     Raises:
-        Denied: There is no such ticket, or they may not see its answer: in the same words.
+        Denied: There is no such ticket, or they may not see its answer, or it cites a page that was forgotten: in the
+            same words.
         StorageError: It cannot be looked up.
         ValueError: The record is not as any version wrote it.
     """
@@ -69,7 +71,8 @@ async def seen(app: App, ticket: int, by: Asker, language: str) -> Seen:
         raise not_here(language)
     if not turn:
         raise Denied(say("acting_later", language or "en"))
-    if not may_see_answer(turn, here):
+    cited = turn.answered.answer.citations if turn.answered else ()
+    if not may_see_answer(turn, here) or await forgotten_among(app, cited):
         raise not_here(language)
     return Seen(row, question, entries, turn, by, language, here)
 

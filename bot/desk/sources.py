@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from bot.access import Asker
 from bot.app import App
-from bot.desk.evidence import cited
+from bot.desk.evidence import cited as source_of
+from bot.desk.forgotten import forgotten_among
 from bot.desk.permitted import could_be_told
 from bot.desk.reading_here import readable_here
 from bot.desk.recalling import Recalled, recalled
@@ -29,7 +30,9 @@ async def sources_of(app: App, conversation: str, by: Asker, language: str) -> E
     here = await readable_here(app, by)
     rows = await app.queue.conversation(conversation, limit=QUESTIONS)
     told = [turn for row in rows if (turn := await _told(app, row, by))]
-    shown = pages(one for turn in told for one in _citations(turn) if one.corpus in here)
+    cited = [one for turn in told for one in _citations(turn) if one.corpus in here]
+    gone = await forgotten_among(app, cited)
+    shown = pages(one for one in cited if (one.corpus, one.document) not in gone)
     # In what language somebody asked is not told to whom nothing else is.
     spoken = language or (told[-1].language if shown else "") or "en"
     return EvidenceView(say("sources_heading", spoken), "", (), shown, "" if shown else say("sources_none", spoken))
@@ -40,7 +43,7 @@ def pages(citations: Iterable[Citation]) -> tuple[Source, ...]:
     first: dict[tuple[str, str], Citation] = {}
     for citation in citations:
         first.setdefault((citation.corpus, citation.document), citation)
-    return tuple(replace(cited(one), number=place, quote="") for place, one in enumerate(first.values(), start=1))
+    return tuple(replace(source_of(one), number=place, quote="") for place, one in enumerate(first.values(), start=1))
 
 
 async def _told(app: App, row: QueuedQuestion, by: Asker) -> Recalled | None:

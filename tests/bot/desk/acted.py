@@ -141,6 +141,8 @@ class Record:
     log: list[LogEntry] = field(default_factory=list)
     narrowed: dict[str, dict[str, Any]] = field(default_factory=dict)
     corpora: tuple[str, ...] = CORPORA
+    forgot: frozenset[str] = frozenset()
+    """The corpora whose page was forgotten."""
     broken: StorageError | None = None
     """What is raised when something is written."""
     unreadable: StorageError | None = None
@@ -191,6 +193,9 @@ class Record:
 
     async def catalogue(self) -> tuple[Corpus, ...]:
         return tuple(Corpus(name, DAY, reference=False) for name in self.corpora)
+
+    async def forgotten(self, corpus: str) -> frozenset[str]:
+        return frozenset({document(corpus).key} & {document(name).key for name in self.forgot})
 
     async def join(self, ids: Any, within: Any) -> dict[str, tuple[Passage, Document]]:
         return {

@@ -358,6 +358,30 @@ async def test_sources_of_others_private_answers_and_of_what_was_taken_back_are_
     assert view.text == say("sources_none", "en")
 
 
+@pytest.mark.parametrize("act", ["evidence", "feedback", "ask_person", "share"])
+async def test_an_answer_that_cites_a_page_that_was_forgotten_is_shown_to_nobody_again(act):
+    """Not its evidence and not in its channel, in the words that are said of what never was; the record keeps it."""
+    record, stage, acting = house()
+    record.settings = settings(ask=("slack:T1/U9",))
+    ticket, more = record.add(replace(PRIVATE, cited=("alpha", "beta"))), ("up",) if act == "feedback" else ()
+    record.forgot = frozenset({"beta"})
+    before = list(record.log)
+
+    assert await denial(getattr(acting, act)(ticket, in_channel(), *more)) == NOTHING
+    assert (stage.posts, stage.called, record.log) == ({}, [], before)
+
+
+async def test_sources_leave_out_a_page_that_was_forgotten():
+    """The others stand."""
+    record, _, acting = house()
+    record.add(Told(cited=("beta", "alpha")))
+    record.forgot = frozenset({"beta"})
+
+    view = await acting.sources("slack:T1/C1/1.0", in_channel(user="U2"))
+
+    assert [(one.number, one.title) for one in view.sources] == [(1, "alphatitle")]
+
+
 @pytest.mark.parametrize("how", ["entry", "row"])
 async def test_a_retracted_answer_is_gone_for_everybody(how):
     """As if it had never been."""
