@@ -81,14 +81,16 @@ def turns(
 
 async def measure(exam: Exam, load: Load) -> dict[str, Any]:
     """Open a home with an exam's documents, and ask its questions wave after wave."""
-    asked = {"system": load.system, "rate": load.rate}
     with tempfile.TemporaryDirectory() as home, running(Simulated(load.pace)) as server:
         async with open_app(_settings(Path(home), server, load)) as app:
             await refresh(exam.source, exam.corpus, app.passages, progress=lambda _: None)
             texts = [posed.text for posed in exam.questions]
-            found = [await wave(app, texts, load.turns, server=server, **asked) for _ in range(load.waves)]
+            found = [
+                await wave(app, texts, load.turns, system=load.system, server=server, rate=load.rate)
+                for _ in range(load.waves)
+            ]
             tight = replace(app, settings=app.settings.model_copy(update={"limits": _limits(load.calls)}))
-            short = await wave(tight, texts, load.turns, server=server, **asked)
+            short = await wave(tight, texts, load.turns, system=load.system, server=server, rate=load.rate)
     return {
         "schema": 1,
         "load": asdict(load) | {"rate": None if math.isinf(load.rate) else load.rate},

@@ -62,7 +62,7 @@ def reply_to(asked: Mapping[str, Any], simulated: Simulated) -> Reply:
 def _query(turn: str, length: Length, _: Random) -> Sequence[str]:
     frame = "Search: yes\nQuery: {}\nTime: none"
     room = max(12, length.tokens * CHARACTERS_A_TOKEN - len(frame))
-    words = " ".join(_SMALL.sub(" ", _asked(turn)).split()) or "everything"
+    words = _topic(turn) or "everything"
     return [frame.format(words[:room].rsplit(" ", 1)[0] if len(words) > room else words)]
 
 
@@ -75,14 +75,13 @@ def _bullets(turn: str, length: Length, random: Random) -> Sequence[str]:
 
 
 def _prose(turn: str, length: Length, _: Random) -> Sequence[str]:
-    about = _SMALL.sub(" ", _asked(turn)).strip("?! ")
-    sentence = f"I would say of {' '.join(about.split())} that it is so, {_FILLING}. "
+    sentence = f"I would say of {_topic(turn)} that it is so, {_FILLING}. "
     return [(sentence * 100)[: length.tokens * CHARACTERS_A_TOKEN]]
 
 
 def _claims(turn: str, length: Length, random: Random) -> Sequence[str]:
     """Return one line each; what is beyond their length is filled up with what says nothing."""
-    about = " ".join(_SMALL.sub(" ", _asked(turn)).strip("?! ").split())
+    about = _topic(turn)
     room = length.tokens * CHARACTERS_A_TOKEN
     aspects, lines = random.sample(_ASPECTS, len(_ASPECTS)), list[str]()
     for place in range(length.items):
@@ -146,10 +145,10 @@ _MAKERS: Mapping[str, Callable[[str, Length, Random], Sequence[str]]] = {
 }
 
 
-def _asked(turn: str) -> str:
-    """Return what the user said last."""
+def _topic(turn: str) -> str:
+    """Return the words of substance that the user said last."""
     said = _ASKED.findall(turn)
-    return str(said[-1]) if said else ""
+    return " ".join(_SMALL.sub(" ", said[-1] if said else "").strip("?!. ").split())
 
 
 def _about(length: Length, texts: Sequence[tuple[str, str]], random: Random) -> Sequence[tuple[str, str]]:

@@ -71,8 +71,8 @@ class ModelServer:
                 body = await reader.readexactly(int(length[1]) if length else 0)
                 if not await self._respond(head.split(b" ", 2), body, writer):
                     return
-        except (asyncio.IncompleteReadError, ConnectionError):
-            return
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            return  # nobody waits for a connection's task, and what cancels it is the server's end
         finally:
             writer.close()
 

@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from evaluation.speed.turn import corpus
 from evaluation.speed.turn.figures import Runs, figures
 from evaluation.speed.turn.measuring import Bench, Turned, bench, elsewhere, plain_call, turned
 from evaluation.speed.turn.path import critical_path
+from evaluation.speed.turn.picture import Panel, draw
 from evaluation.speed.turn.table import parts, stages, table
 from evaluation.speed.turn.timeline import bars, drawn
 
@@ -30,6 +32,7 @@ def turn(
     out: Annotated[float, typer.Option(min=1, help="Tokens a second of a reply.")] = 60.0,
     prompt: Annotated[float, typer.Option("--in", min=1, help="Tokens a second of a prompt.")] = 4_000.0,
     search: Annotated[float, typer.Option(min=0, help="Seconds that a search takes at least.")] = 0.05,
+    picture: Annotated[Path | None, typer.Option(help="Draw the timelines as a PNG file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Time single turns against a simulated server, and say what their end waited for.
@@ -38,11 +41,13 @@ def turn(
     of one plain call (200 tokens in, 120 out), and once by the pace of server and index alone, which no other load on
     this machine can change. The exit status is 1 if a mark is missed.
 
-    Example: footnote evaluate speed turn --system wikichat --turns 5
+    Example: footnote evaluate speed turn --system wikichat --turns 5 --picture turn.png
     """
     pace = Pace(first_token=first_token, out=out, prompt=prompt)
     runs = asyncio.run(_measure(system or [], count, pace, search))
     found = [figures(one) for one in runs]
+    if picture:
+        draw([_panel(one) for one in runs], runs[0].plain, picture)
     if as_json:
         print(json.dumps({"schema": 1, "pace": asdict(pace), "systems": [_plain(one) for one in found]}))
     else:
@@ -74,14 +79,17 @@ def _text(runs: Sequence[Runs], found: Sequence[dict[str, Any]]) -> str:
 
 
 def _timeline(runs: Runs) -> str:
-    """Draw the turn that took the median time."""
+    panel = _panel(runs)
+    heading = f"{runs.system}: what the end waited for (#), and what ran beside it (-)"
+    return f"{heading}\n{drawn(panel.lines, panel.moments, panel.moments[-1][1])}"
+
+
+def _panel(runs: Runs) -> Panel:
+    """Return the turn that took the median time, as it is drawn."""
     chosen = sorted(runs.turns, key=lambda one: one.seconds)[len(runs.turns) // 2]
     path = critical_path(chosen.steps, chosen.last, chosen.began, chosen.ended)
     moments = [("first sentence", chosen.first_seconds)] if chosen.said else []
-    moments.append(("end", chosen.seconds))
-    lines = bars(chosen.steps, path, chosen.began)
-    heading = f"{runs.system}: what the end waited for (#), and what ran beside it (-)"
-    return f"{heading}\n{drawn(lines, moments, chosen.seconds)}"
+    return Panel(runs.system, bars(chosen.steps, path, chosen.began), (*moments, ("end", chosen.seconds)))
 
 
 def _plain(one: dict[str, Any]) -> dict[str, Any]:
