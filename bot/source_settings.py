@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from bot.git_settings import GitSettings, NewestDays
 from bot.llama_index_settings import LlamaIndexSettings
 from bot.values import FullPath, Values, web_address
+from bot.wikipedia_settings import WikipediaSettings
 
 
 class FolderSettings(Values):
@@ -23,13 +24,6 @@ class FolderSettings(Values):
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
     newest_days: NewestDays = None
-
-
-class WikipediaSettings(Values):
-    """A dump of a Wikipedia, or of another wiki."""
-
-    type: Literal["wikipedia"]
-    dump: FullPath
 
 
 SourceSettings = FolderSettings | WikipediaSettings | GitSettings | LlamaIndexSettings

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -10,8 +11,12 @@ from bot.git_settings import GitSettings
 from bot.llama_index_settings import LlamaIndexSettings
 from bot.source_secrets import secret
 from bot.source_settings import FolderSettings, SourceSettings, WikipediaSettings
+from bot.versions import VERSION
 from ingest.choosing import Rules
-from ingest.sources import git_address
+from ingest.fetching import Manners, Web, agent
+from ingest.sources import cirrus_dump, cirrus_listing, git_address
+from ingest.sources.cirrus_dump import CirrusDump
+from ingest.sources.dump_mirror import DumpMirror, articles
 from ingest.sources.folder import Folder
 from ingest.sources.git import Repository, Wanted
 from ingest.sources.git_address import Remote
@@ -55,8 +60,20 @@ def _llama_index(given: LlamaIndexSettings, around: Surroundings) -> LiveSource:
     return LlamaIndex(reader, Rules(given.include, given.exclude, newest_days=given.newest_days))
 
 
-def _wikipedia(given: WikipediaSettings, _around: Surroundings) -> LiveSource:
-    return WikipediaDump(given.dump)
+def _wikipedia(given: WikipediaSettings, around: Surroundings) -> LiveSource:
+    if given.dump:
+        return CirrusDump(given.dump) if given.cirrus else WikipediaDump(given.dump)
+    web, folder = Web(Manners(agent(given.contact, VERSION))), around.home / "dumps"
+    if not given.cirrus:
+        return DumpMirror(given.wiki, web, folder, find=articles(given.mirror, given.wiki), keep=given.keep)
+    find = cirrus_listing.content(given.mirror, given.wiki)
+    read = partial(_cirrus, given.wiki)
+    there = folder / "cirrus"
+    return DumpMirror(given.wiki, web, there, find=find, read=read, version=cirrus_dump.VERSION, keep=given.keep)
+
+
+def _cirrus(wiki: str, paths: tuple[Path, ...]) -> CirrusDump:
+    return CirrusDump(*paths, wiki=wiki)
 
 
 _OPENINGS: Mapping[type[SourceSettings], Callable[[Any, Surroundings], LiveSource]] = MappingProxyType(

@@ -1,5 +1,6 @@
 """What every table of the settings is made of: frozen values, strict about names, quiet about secrets."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,16 @@ def web_address(url: str) -> str:
     if url and not url.startswith(("http://", "https://")):
         raise ValueError('must be empty or begin with "http://" or "https://"')
     return url
+
+
+def _contact(said: str) -> str:
+    if said and (not re.fullmatch(r"[!-'*-~]+", said) or not ("@" in said or said.startswith(("http://", "https://")))):
+        raise ValueError('must be an e-mail address, or a page that begins with "https://"')
+    return said
+
+
+Contact = Annotated[str, AfterValidator(_contact)]
+"""How the operator can be reached, as servers are told that are read from; empty for not at all."""
 
 
 def _none_if_empty(value: object) -> object:

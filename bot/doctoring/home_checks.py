@@ -79,7 +79,7 @@ def needed(scene: Scene) -> int:
     copy = scene.file.bytes if scene.file and scene.file.revision == "older" else 0
     known = {info.name for info in scene.corpora or () if info.passages}
     sources = [corpus.source for corpus in scene.settings.corpus if corpus.name not in known]
-    dumps = [source.dump for source in sources if isinstance(source, WikipediaSettings)]
+    dumps = [source.dump for source in sources if isinstance(source, WikipediaSettings) and source.dump]
     return max(_FLOOR, held // _SHARE) + copy + sum(_grown(dump) for dump in dumps if dump.is_file())
 
 

@@ -175,9 +175,24 @@ def test_settings_are_frozen() -> None:
         ),
         (
             "[[corpus]]\nname='abc'\nsource={type='wikipedia',path='x'}",
-            "line 3: there is no setting `corpus[1].source.path`. There are: corpus.source.type, corpus.source.dump.",
+            "line 3: there is no setting `corpus[1].source.path`. There are: corpus.source.type, corpus.source.dump,",
         ),
-        ("[[corpus]]\nname='abc'\nsource={type='wikipedia'}", "line 3: corpus[1].source.dump is missing. Add it."),
+        (
+            "[[corpus]]\nname='abc'\nsource={type='wikipedia'}",
+            "line 3: corpus[1].source must have either dump or wiki.",
+        ),
+        (
+            "[[corpus]]\nname='abc'\nsource={type='wikipedia',wiki='simple'}",
+            "line 3: corpus[1].source must have a contact, such as an e-mail address",
+        ),
+        (
+            "[[corpus]]\nname='abc'\nsource={type='wikipedia',wiki='../x',contact='a@b.c'}",
+            'line 3: corpus[1].source.wiki must be the name of a wiki, such as "simple"',
+        ),
+        (
+            "[[corpus]]\nname='abc'\nsource={type='wikipedia',wiki='simple',contact='me'}",
+            "line 3: corpus[1].source.contact must be an e-mail address, or a page that begins with",
+        ),
         ("[[corpus]]\nname='abc'\nsource={path='x'}", "line 3: corpus[1].source.type is missing. Add it."),
         ("[[corpus]]\nname='abc'\nsource=5", "line 3: corpus[1].source"),
         ("chroma = { url = 'localhost' }", 'chroma.url must be empty or begin with "http://" or "https://".'),
