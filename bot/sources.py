@@ -10,8 +10,9 @@ from typing import Any
 from bot.git_settings import GitSettings
 from bot.llama_index_settings import LlamaIndexSettings
 from bot.source_secrets import secret
-from bot.source_settings import FolderSettings, SourceSettings, WikipediaSettings
+from bot.source_settings import FolderSettings, SourceSettings
 from bot.versions import VERSION
+from bot.wikipedia_settings import WikipediaSettings
 from ingest.choosing import Rules
 from ingest.fetching import Manners, Web, agent
 from ingest.sources import cirrus_dump, cirrus_listing, git_address

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.doctoring.checks import Finding, Scene
-from bot.source_settings import WikipediaSettings
+from bot.wikipedia_settings import WikipediaSettings
 from storage.errors import StorageError
 from storage.examining import free_bytes, held_bytes, try_folder
 

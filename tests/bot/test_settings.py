@@ -9,7 +9,8 @@ from bot.commands.setting_up import write_starter
 from bot.settings import Settings, SettingsError, zone
 from bot.settings_faults import known_keys, line_of
 from bot.settings_reading import load
-from bot.source_settings import FolderSettings, WikipediaSettings
+from bot.source_settings import FolderSettings
+from bot.wikipedia_settings import WikipediaSettings
 
 
 def _file(text: str, path: str = "footnote.toml") -> Path:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bot.access import Asker
 from bot.control import wire
-from bot.source_settings import FolderSettings, WikipediaSettings
+from bot.source_settings import FolderSettings
+from bot.wikipedia_settings import WikipediaSettings
 from pipeline.types import FoundPassages, Searching
 from tests.bot.house import abstained, answered, hit
 
