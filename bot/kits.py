@@ -4,12 +4,14 @@ All of it is new for each turn, with one budget for all that is asked of a model
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 
 from bot.app import App
+from bot.steadiness import Join, standing, steady
 from pipeline import unconfigured
 from pipeline.errors import SearchUnavailable
 from pipeline.kit import Ask, Kit, Limits, Search, Stream, Supports
@@ -19,7 +21,7 @@ from pipeline.saying import Gate, SecondOpinion
 from pipeline.stages.verifying import second_opinion
 from pipeline.types import Conversation, Event
 from storage.errors import StorageError
-from storage.types import Hit, SearchQuery
+from storage.types import Document, Hit, Passage, SearchQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +66,13 @@ def equipped(
     """
     limits = app.settings.limits.kit(student=app.settings.model.student)
     deadline = time.monotonic() + limits.seconds
-    recorder = Recorder(_searching(app, scope), tell=tell)
+    recorder = Recorder(steady(_searching(app, scope)), tell=tell)
     random = Random(seed)  # noqa: S311 - sampling, not secrets
     now = talk.question.at or datetime.now(app.settings.zone)
     spent = Spent(app.settings.limits.budget, deadline=deadline)
     model = _model(app, talk, recorder, spent, limits, now, random)
-    gate = Gate(found=recorder.found, supports=supports, tell=tell, verify=model.verify)
+    still = standing(supports, _joining(app), scope)
+    gate = Gate(found=recorder.found, supports=still, tell=tell, verify=model.verify)
     kit = Kit(
         ask=model.ask,
         stream=model.stream,
@@ -103,9 +106,24 @@ def _model(
 
 def _searching(app: App, scope: tuple[str, ...]) -> Search:
     async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        try:
+        with _said_aloud():
             return await app.passages.search(query.text, scope, k)
-        except StorageError as error:
-            raise SearchUnavailable(f"The documents cannot be searched: {error}", hint=error.hint) from error
 
     return search
+
+
+def _joining(app: App) -> Join:
+    async def join(ids: Collection[str], within: Collection[str]) -> Mapping[str, tuple[Passage, Document]]:
+        with _said_aloud():
+            return await app.manifest.join(ids, within)
+
+    return join
+
+
+@contextmanager
+def _said_aloud() -> Iterator[None]:
+    """Let an outage of the storage be said, so that it never looks like "I don't know"."""
+    try:
+        yield
+    except StorageError as error:
+        raise SearchUnavailable(f"The documents cannot be searched: {error}", hint=error.hint) from error
