@@ -26,7 +26,7 @@ NO_MODEL = Fault(
     "No model is configured.",
     "Set OPENAI_API_KEY, or base_url and name under [model] in footnote.toml.",
 )
-NOTHING = Fault("nothing_to_try", "A model that is set as a student refines nothing.", "Name another stage, or none.")
+NOTHING = Fault("nothing_to_try", "As it is set, the bot does nothing at this stage.", "Name another stage, or none.")
 
 
 def _known(stages: list[str] | None) -> list[str] | None:

@@ -34,4 +34,6 @@ def read(file: str, day: date) -> tuple[Case, ...]:
 
 def _case(example: Example) -> Case:
     facts = {name: value for name, value in example.facts.items() if name not in {"name", "reply"}}
+    if "claim" in facts:
+        facts["claims"] = (facts["claim"],)  # some calls take several
     return Case(example.facts["name"], facts, example.reply, example.facts.get("reply", ""))

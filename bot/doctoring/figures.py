@@ -115,16 +115,28 @@ def within(seconds: Sequence[float], share: float) -> float:
     return sorted(seconds)[math.ceil(share * len(seconds)) - 1] if seconds else 0.0
 
 
+_TURNS = (
+    (("query", "summarise"), ("generate", "split", "verify"), ("draft", "feedback", "refine")),
+    (("query", "bullets"), ("claims", "verdicts"), ("answer",)),
+)
+"""Of each system its calls: those of two ways that run at once, and those after them, of which the first is needed."""
+
+
 def turn_seconds(found: Mapping[str, Figures]) -> float | None:
     """Return about how long the model takes for a turn, by medians: what runs at once is counted once.
 
     None unless every kind was examined that a turn needs.
     """
-    looked_up, recalled = ("query", "summarise"), ("generate", "split", "verify")
-    if any(not found.get(name, Figures()).calls for name in (*looked_up, *recalled, "draft")):
-        return None
-    abreast = max(sum(found[name].seconds for name in side) for side in (looked_up, recalled))
-    return abreast + sum(found[name].seconds for name in ("draft", "feedback", "refine") if name in found)
+    for looked_up, recalled, written in _TURNS:
+        if all(found.get(name, Figures()).calls for name in (*looked_up, *recalled, written[0])):
+            abreast = max(sum(found[name].seconds for name in side) for side in (looked_up, recalled))
+            return abreast + sum(found[name].seconds for name in written if name in found)
+    return None
+
+
+def verdicts(found: Mapping[str, Figures]) -> Mapping[tuple[Verdict, Verdict], int]:
+    """Return how often which verdict was given where which was expected, in all kinds that give any."""
+    return sum((Counter(one.verdicts) for one in found.values()), Counter())
 
 
 def _thought(call: Call) -> bool:

@@ -16,6 +16,7 @@ from pipeline.parsing.claims import TimedClaim
 from pipeline.parsing.feedback import Feedback
 from pipeline.parsing.query import time_of
 from pipeline.parsing.verdict import Verification
+from pipeline.parsing.verdicts import Ruling
 from storage.language.detect import detect
 from storage.types import Evidence, SearchQuery, Verdict
 
@@ -95,6 +96,11 @@ def of_verification(case: Case, found: Verification) -> Judgement:
         return Judgement(wrong, verdicts=(expected, found.verdict))
     valid = set(case.expected["sentences"]) | set(case.expected["may"])
     return Judgement("", len(found.sentences), len(valid & set(found.sentences)), (expected, found.verdict))
+
+
+def of_rulings(case: Case, found: Sequence[Ruling]) -> Judgement:
+    """Judge the verdict on the one claim that was asked about."""
+    return of_verification(case, found[0].found)
 
 
 def of_draft(case: Case, found: Sequence[Marked]) -> Judgement:

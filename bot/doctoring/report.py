@@ -8,7 +8,7 @@ from rich.text import Text
 
 from bot.doctoring.advice.advising import advise
 from bot.doctoring.advice.facts import Advice, Facts
-from bot.doctoring.figures import Figures, turn_seconds
+from bot.doctoring.figures import Figures, turn_seconds, verdicts
 from bot.doctoring.settings_lines import lines
 from bot.doctoring.ways import AS_SET, Measured
 from bot.sanitizing import one_line
@@ -52,8 +52,8 @@ def view(report: Report) -> RenderableType:
 def _measured(found: Measured) -> Sequence[RenderableType]:
     title = [] if found.way == AS_SET else [Text(f"Asked as {found.way}:")]
     stopped = [Text(f"{kind} was cut short: {one_line(why)}") for kind, why in found.cut_short.items()]
-    verdicts = found.figures.get("verify", Figures()).verdicts
-    tables = [_replies(found.figures), _calls(found.figures), *([_verdicts(verdicts)] if verdicts else [])]
+    given = verdicts(found.figures)
+    tables = [_replies(found.figures), _calls(found.figures), *([_verdicts(given)] if given else [])]
     return [*title, *(part for one in tables for part in (one, Text())), *stopped, *([Text()] if stopped else [])]
 
 

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
+from bot.app import MODELLED
 from bot.doctoring.advice.facts import Facts
 from bot.doctoring.cases import Case, read
 from bot.doctoring.examining import Examination, Examiner
+from bot.doctoring.kinds import KINDS
 from bot.doctoring.report import Report
 from bot.doctoring.ways import Way, measured, ways
 from bot.progress import Tell
@@ -70,7 +72,8 @@ class Findings:
 def plan(wanted: Wanted, settings: Settings, now: datetime) -> Plan:
     """Return what is to be asked; no ways where the stages have nothing to ask."""
     model = settings.model
-    tried = ways(model.plain(), student=model.student, compare=wanted.compare, stages=wanted.stages)
+    system = settings.system if settings.system in {kind.system for kind in KINDS} and settings.system else MODELLED
+    tried = ways(model.plain(), student=model.student, compare=wanted.compare, stages=wanted.stages, system=system)
     cases = {kind.name: read(kind.file, now.date()) for way in tried for kind in way.kinds}
     if "refine" in cases:
         cases["refine"] = tuple(case for case in cases["refine"] if case.expected)

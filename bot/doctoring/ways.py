@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from bot.doctoring.examining import Examination
 from bot.doctoring.figures import Figures, figures
-from bot.doctoring.kinds import Kind, kinds
+from bot.doctoring.kinds import KINDS, Kind, kinds
 from pipeline.llm.settings import ModelSettings, Structured
 
 AS_SET = "as set"
@@ -46,7 +46,7 @@ class Measured:
     @property
     def structured(self) -> tuple[Figures, ...]:
         """The figures of those kinds that can be asked in several ways."""
-        names = {kind.name for kind in kinds(student=False) if kind.structured}
+        names = {kind.name for kind in KINDS if kind.structured}
         return tuple(one for name, one in self.figures.items() if name in names)
 
     @property
@@ -60,15 +60,17 @@ class Measured:
         return _share(sum(one.right for one in self.structured), self.structured)
 
 
-def ways(settings: ModelSettings, *, student: bool, compare: bool, stages: Sequence[str]) -> tuple[Way, ...]:
+def ways(
+    settings: ModelSettings, *, student: bool, compare: bool, stages: Sequence[str], system: str
+) -> tuple[Way, ...]:
     """Return the ways to examine, as set or each that there is; none where the stages have nothing to ask."""
     if not compare:
-        as_set = Way(AS_SET, settings, kinds(student=student, stages=stages), student=student)
+        as_set = Way(AS_SET, settings, kinds(student=student, system=system, stages=stages), student=student)
         return (as_set,) if as_set.kinds else ()
-    every = kinds(student=False, stages=stages)
+    every = kinds(student=False, system=system, stages=stages)
     structured = tuple(kind for kind in every if kind.structured)
     compared = (Way(name, asked(settings, name), every if name == "text" else structured) for name in _COMPARED)
-    merged = Way(STUDENT, asked(settings, "text"), kinds(student=True, stages=stages), student=True)
+    merged = Way(STUDENT, asked(settings, "text"), kinds(student=True, system=system, stages=stages), student=True)
     return tuple(way for way in (*compared, merged) if way.kinds)
 
 

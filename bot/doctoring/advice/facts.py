@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.doctoring.figures import Figures
+from bot.doctoring.kinds import KINDS
 from bot.doctoring.ways import AS_SET, STUDENT, Measured
 from pipeline.llm.settings import ModelSettings
-from pipeline.stages import STAGES
 
 STRONGER = "NAME OF A STRONGER MODEL"
 """Only the operator knows which one that is."""
@@ -56,4 +56,4 @@ class Facts:
 
 def stage_of(kind: str) -> str:
     """Return the stage whose settings rule a kind of call."""
-    return kind if kind in STAGES else "refine"
+    return next(one.stage for one in KINDS if one.name == kind)

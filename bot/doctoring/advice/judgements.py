@@ -3,7 +3,7 @@
 from collections import Counter
 
 from bot.doctoring.advice.facts import STRONGER, Advice, Facts, stage_of
-from bot.doctoring.figures import Figures
+from bot.doctoring.figures import verdicts as given_verdicts
 from bot.tables import counted
 from storage.types import Verdict
 
@@ -31,7 +31,7 @@ def failures(facts: Facts) -> Advice | None:
 
 def verdicts(facts: Facts) -> Advice | None:
     """Want a better judge where verdicts are wrong too often, or claims are let through that nothing supports."""
-    found = facts.figures.get("verify", Figures()).verdicts
+    found = given_verdicts(facts.figures)
     if not found:
         return None
     given = sum(found.values())
@@ -46,7 +46,7 @@ def verdicts(facts: Facts) -> Advice | None:
 
 def weak(facts: Facts) -> Advice | None:
     """Want a better model for what goes wrong more often than right."""
-    others = ((name, one) for name, one in facts.figures.items() if name != "verify")
+    others = ((name, one) for name, one in facts.figures.items() if stage_of(name) != "verify")
     wrong = {name: one for name, one in others if one.right < HALF * one.cases}
     if not wrong:
         return None

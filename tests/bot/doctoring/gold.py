@@ -25,9 +25,16 @@ _KEYS: dict[str, Callable[[Case], list[str]]] = {
     "draft": lambda case: [case.facts["talk"].question.text, case.facts["findings"][0].text],
     "feedback": lambda case: [case.facts["draft"]],
     "refine": lambda case: [case.facts["draft"]],
+    "bullets": lambda case: [f"query “{case.facts['query']}”", _line(case.facts["sentences"][0].text)],
+    "claims": lambda case: [turn.text for turn in case.facts["talk"].turns],
+    "verdicts": lambda case: [f"Claim 1: {case.facts['claim']}"],
+    "answer": lambda case: [case.facts["talk"].question.text, case.facts["findings"][0].text],
 }
 
 _BEGIN = {
+    "bullets": "You read numbered sentences",
+    "claims": "You know many things",
+    "verdicts": "You check claims",
     "query": "You prepare the replies",
     "summarise": "You read a passage",
     "generate": "You are a friendly",
@@ -49,7 +56,8 @@ def cases(kind: Kind) -> tuple[Case, ...]:
 def asked(messages: Sequence[str]) -> tuple[Kind, Case]:
     """Return which case the messages of a call are of, by its instruction and by what stands in its turn."""
     said = "\n".join(messages[1:])
-    kind = next(BY_KIND[name] for name, begin in _BEGIN.items() if messages[0].startswith(begin))
+    name = next(name for name, begin in _BEGIN.items() if messages[0].startswith(begin))
+    kind = BY_KIND["answer" if name == "draft" and "Keep to what the user asks" in messages[0] else name]
     known = [case for case in cases(kind) if all(key in said for key in _KEYS[kind.name](case))]
     return kind, max(known, key=lambda case: sum(map(len, _KEYS[kind.name](case))))
 
@@ -58,12 +66,20 @@ def right(kind: Kind, case: Case, *, schema: bool, student: bool = False) -> str
     """Return a right reply to a case, derived from what it expects."""
     if kind.name == "generate":
         return "I would say so, but I am not sure."
-    if kind.name in {"draft", "refine"}:
+    if kind.name in {"draft", "refine", "answer"}:
         return case.reply
+    if kind.name == "verdicts":
+        return _ruling(case, student=student)
     said = _OBJECTS[kind.name](case)
     if student:
         said.pop("reasoning", None)
     return json.dumps(said, ensure_ascii=False) if schema else _TEXTS[kind.name](said)
+
+
+def _ruling(case: Case, *, student: bool) -> str:
+    said = _verdict(case)
+    named = f" [{', '.join(map(str, said['sentences']))}]" if said["sentences"] else ""
+    return f"1. {said['verdict']}{named}" + ("" if student else f" {said['reasoning']}")
 
 
 def perfect(kind: Kind, case: Case, call: ModelCall) -> str:
@@ -169,6 +185,7 @@ _OBJECTS: dict[str, Callable[[Case], dict[str, Any]]] = {
         for point in case.facts["feedback"].points
     },
 }
+_OBJECTS |= {"bullets": _OBJECTS["summarise"], "claims": _OBJECTS["split"]}
 _TEXTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "query": lambda said: (
         f"Search: yes\nQuery: {said['query']}\nTime: {said['time']}" if said["search"] else "Search: no"
@@ -187,3 +204,4 @@ _TEXTS: dict[str, Callable[[dict[str, Any]], str]] = {
         for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
     ),
 }
+_TEXTS |= {"bullets": _TEXTS["summarise"], "claims": _TEXTS["split"]}

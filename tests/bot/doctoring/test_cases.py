@@ -68,7 +68,9 @@ def test_the_expected_reply_is_read_and_right(kind: Kind, case: Case) -> None:
             assert kind.judge(case, said).wrong == ""
 
 
-@pytest.mark.parametrize(("kind", "case"), [one for one in EVERY if one.values[0].name in {"summarise", "verify"}])
+@pytest.mark.parametrize(
+    ("kind", "case"), [one for one in EVERY if one.values[0].name in {"summarise", "bullets", "verify"}]
+)
 def test_expected_numbers_are_of_sentences_that_are_there(kind: Kind, case: Case) -> None:
     """As the splitter numbers them, and each in one list only."""
     del kind
@@ -95,6 +97,7 @@ def test_expected_notes_are_there(kind: Kind) -> None:
         ("query", [{"search"}, {"search", "time", "terms"}]),
         ("summarise", [{"must", "may"}]),
         ("split", [{"claims", "avoid"}]),
+        ("claims", [{"claims", "avoid"}]),
         ("verify", [{"verdict", "sentences", "may"}]),
         ("draft", [{"must", "may", "has", "avoid"}]),
         ("refine", [{"must", "may", "has", "avoid"}]),
@@ -111,10 +114,16 @@ def test_dates_follow_the_day() -> None:
         assert not [case.name for case in read(kind.file, NOW.date()) if "{year" in str(case) or "{date" in str(case)]
 
 
-def test_a_student_is_asked_no_refinement() -> None:
-    """All else it is asked."""
-    assert {kind.name for kind in KINDS} - {kind.name for kind in kinds(student=True)} == {"feedback", "refine"}
-    assert [kind.name for kind in kinds(student=False, stages=("refine", "verify"))] == ["verify", "feedback", "refine"]
+def test_each_system_has_its_kinds() -> None:
+    """A student is asked all but refinement; what the gate asks is of both."""
+    seven, fast = (kinds(student=False, system=name) for name in ("wikichat", "wikichat-fast"))
+    names = [kind.name for kind in kinds(student=False, system="wikichat", stages=("refine", "verify"))]
+
+    assert {*seven, *fast} == {*KINDS}
+    assert {kind.name for kind in {*seven} & {*fast}} == {"query", "verify"}
+    assert {*seven} - {*kinds(student=True, system="wikichat")} == {BY_KIND["feedback"], BY_KIND["refine"]}
+    assert kinds(student=True, system="wikichat-fast") == fast
+    assert names == ["verify", "feedback", "refine"]
 
 
 def _texts(found: Any) -> list[str]:

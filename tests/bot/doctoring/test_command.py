@@ -15,6 +15,7 @@ from tests.bot.doctoring.gold import GoldLLM, opens
 from tests.bot.house import House
 
 MODEL = '[model]\nname = "gold"\nbase_url = "http://127.0.0.1:1/v1"\n'
+SEVEN = f'system = "wikichat"\n{MODEL}'
 
 
 def run(*arguments: str, llm: GoldLLM | None = None, settings: str = MODEL) -> Result:
@@ -24,13 +25,20 @@ def run(*arguments: str, llm: GoldLLM | None = None, settings: str = MODEL) -> R
     return CliRunner().invoke(app, ("doctor", *arguments), obj=Invocation(doors=doors), prog_name="footnote")
 
 
-def test_a_report_is_a_table_and_what_follows() -> None:
-    """For people."""
-    result = run("--model", "--limit", "2")
+@pytest.mark.parametrize(
+    ("settings", "kinds"),
+    [
+        (SEVEN, ("query", "summarise", "generate", "split", "verify", "draft", "feedback", "refine")),
+        (MODEL, ("query", "bullets", "claims", "verify", "verdicts", "answer")),
+    ],
+)
+def test_a_report_is_a_table_and_what_follows(settings: str, kinds: tuple[str, ...]) -> None:
+    """For people; of the calls that the system makes that is set."""
+    result = run("--model", "--limit", "2", settings=settings)
 
     assert result.exit_code == 0
     assert "gold at 127.0.0.1:1, 8 calls at once" in result.stdout
-    for kind in ("query", "summarise", "generate", "split", "verify", "draft", "feedback", "refine"):
+    for kind in kinds:
         assert f"\n{kind} " in result.stdout
     assert "called NOT ENOUGH INFO" in result.stdout
     assert "By these an answer takes about " in result.stdout
@@ -48,14 +56,14 @@ def test_a_report_as_json_holds_all_figures() -> None:
     assert (document["model"], document["server"]) == ("gold", "127.0.0.1:1")
     assert (document["advice"], document["settings"], document["turn_seconds"]) == ([], [], None)
     assert (way["way"], way["offered"], way["cut_short"]) == ("as set", True, {})
-    assert (verify["cases"], verify["right"], verify["prompt_tokens"]) == (30, 30, 30_000)
+    assert (verify["cases"], verify["right"], verify["prompt_tokens"]) == (30, 30, 36_000)
     assert {"expected": "REFUTES", "given": "REFUTES", "count": 10} in verify["verdicts"]
     assert set(verify["seconds"]) == {"median", "p95"}
 
 
 def test_advice_ends_in_the_lines_to_write() -> None:
     """Of the settings file."""
-    result = run("--model", "--stage", "verify", llm=GoldLLM(_agreeing))
+    result = run("--model", "--stage", "verify", llm=GoldLLM(_agreeing), settings=SEVEN)
 
     assert "1. 10 of 30 verdicts are right;" in result.stdout
     assert '    [model]\n    stages = { verify = { name = "NAME OF A STRONGER MODEL" } }' in result.stdout
@@ -65,7 +73,7 @@ def test_advice_ends_in_the_lines_to_write() -> None:
     ("settings", "arguments", "status", "said"),
     [
         ("", ["--model"], 1, "No model is configured"),
-        (f"{MODEL}student = true", ["--model", "--stage", "refine"], 1, "refines nothing"),
+        (f"{MODEL}student = true", ["--model", "--stage", "refine"], 1, "does nothing at this stage"),
         (MODEL, ["--model", "--stage", "revise"], 2, "There is no stage 'revise'; there are: query"),
         (MODEL, ["--model", "--limit", "0"], 2, "--limit"),
         (MODEL, ["--compare"], 2, "say --model"),
@@ -96,7 +104,7 @@ def test_a_model_that_gives_no_reply_is_told_in_one_line() -> None:
 @pytest.mark.parametrize("first", [0, 20])
 def test_ctrl_c_prints_what_was_measured_so_far(first: int) -> None:
     """If anything was."""
-    result = run("--model", "--stage", "split", "--json", llm=GoldLLM(stopped_after=first))
+    result = run("--model", "--stage", "split", "--json", llm=GoldLLM(stopped_after=first), settings=SEVEN)
 
     assert result.exit_code == 130
     assert "stopped" in result.stderr

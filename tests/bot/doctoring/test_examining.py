@@ -28,7 +28,8 @@ S, R, N = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
 
 async def examined(*llms: GoldLLM, settings: Settings | None = None, tokens: int = 10**9, **wanted: Any) -> Findings:
     """Examine models, one for each way."""
-    found, chosen = Findings(), settings or Settings(model=ModelValues(name="gold", base_url="http://127.0.0.1:1"))
+    model = ModelValues(name="gold", base_url="http://127.0.0.1:1")
+    found, chosen = Findings(), settings or Settings(model=model, system="wikichat")
     asked_for = plan(Wanted(**wanted), chosen, NOW)
     await run(asked_for, opens(*llms), tokens=tokens, now=NOW, tell=_silent, findings=found)
     return found
@@ -46,11 +47,12 @@ def figures(found: Findings, way: int = 0) -> dict[str, Figures]:
 
 @pytest.mark.parametrize("schemas", [False, True])
 @pytest.mark.parametrize("student", [False, True])
-async def test_a_perfect_model_needs_no_advice(*, schemas: bool, student: bool) -> None:
+@pytest.mark.parametrize("system", ["wikichat", ""])
+async def test_a_perfect_model_needs_no_advice(*, schemas: bool, student: bool, system: str) -> None:
     """All is in format at the first try, all is right, and every case was asked once."""
     llm = GoldLLM(schemas=schemas)
     model = ModelValues(name="gold", base_url="http://127.0.0.1:1", student=student)
-    found = await examined(llm, settings=Settings(model=model))
+    found = await examined(llm, settings=Settings(model=model, system=system))
 
     for kind, one in figures(found).items():
         count = len(cases(BY_KIND[kind]))
@@ -60,7 +62,9 @@ async def test_a_perfect_model_needs_no_advice(*, schemas: bool, student: bool) 
         assert one.cost == pytest.approx(0.002 * count)
         assert one.schema == (count if schemas and BY_KIND[kind].structured else 0)
     assert figures(found)["verify"].verdicts == {(S, S): 10, (R, R): 10, (N, N): 10}
-    assert ("refine" in figures(found)) is not student
+    assert ("refine" in figures(found)) is (system == "wikichat" and not student)
+    assert ("verdicts" in figures(found)) is (system == "")
+    assert told(found).facts.figures
     assert told(found).advice == ()
     assert len(set(llm.calls)) == len(llm.calls)
 
@@ -190,7 +194,7 @@ async def test_a_budget_that_is_used_up_ends_it_all() -> None:
     llm = GoldLLM()
     llm.speak = lambda *given: BudgetExceeded("used up") if len(llm.calls) > 40 else perfect(*given)
     model = ModelValues(name="gold", base_url="http://127.0.0.1:1", max_concurrency=1)
-    found = await examined(llm, tokens=40_000, settings=Settings(model=model))
+    found = await examined(llm, tokens=40_000, settings=Settings(model=model, system="wikichat"))
     shown = told(found)
 
     assert shown.facts.measured[0].cut_short == {"summarise": "the 40,000 tokens that this may use are used up"}
