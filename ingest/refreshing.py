@@ -6,6 +6,7 @@ are indexed. A refresh that is cut short is simply run again. One document alone
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -18,7 +19,7 @@ from ingest.reading import Reading, reading
 from ingest.recording import Record, recorded
 from ingest.removing import parts, remove
 from ingest.reports import Progress, RefreshRefused, RefreshReport
-from ingest.types import Item, Listing, Source, UnreadableDocument
+from ingest.types import Item, Listing, ReadAsWhole, Source, UnreadableDocument
 from storage.passages import PassageStore
 from storage.refresh_types import Lease, Mark
 from storage.types import DocumentChange
@@ -102,6 +103,8 @@ async def refresh(
         run.total = await it.thread.run(source.expected)
         before, of = await store.manifest.mark(corpus), f"{source_digest}/{READER_VERSION}"
         listing = await it.listing(run.known, before.mark if before.of == of else "")
+        if run.total is None:  # what is downloaded to be listed can be counted now
+            run.total = await it.thread.run(source.expected)
         record.report = replace(record.report, edition=listing.edition)
         await store.manifest.describe(corpus, reference=source.reference)
         looking = await _all(run, it, listing)
@@ -191,7 +194,8 @@ async def _owed(run: _Run, it: Reading, looking: Looking) -> None:
         return
 
     def items() -> Iterator[Item]:
-        return (item for key in owed if (item := one(key, run.known)) is not None)
+        with suppress(ReadAsWhole):  # then it owes them with its next listing
+            yield from (item for key in owed if (item := one(key, run.known)) is not None)
 
     again = await _all(run, it, Listing(items(), whole=False))
     looking.seen |= again.seen

@@ -106,6 +106,10 @@ class SourceUnavailable(Exception):
         self.hint = hint
 
 
+class ReadAsWhole(SourceUnavailable):
+    """A source's documents cannot be had one by one."""
+
+
 class Source(Protocol):
     """Where documents come from. Its methods block, and are called in one thread."""
 
@@ -139,7 +143,8 @@ class LiveSource(Source, Protocol):
         """Return the document that stands at an address, or has it as its key; None if it is none of this source's.
 
         Raises:
-            SourceUnavailable: Or an error of its own; also where documents cannot be had one by one.
+            ReadAsWhole: Documents cannot be had one by one.
+            SourceUnavailable: Or an error of its own.
         """
         ...
 

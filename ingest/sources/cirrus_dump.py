@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from ingest import types
-from ingest.sources.dump_file import DumpError, packed_with
+from ingest.sources.dump_file import packed_with
 from ingest.sources.mediawiki_page import Site
 from ingest.sources.wiki_names import site
-from ingest.types import Block, Found, Item, Listing, Page, Section, Unreadable, UnreadableDocument
+from ingest.types import Block, Found, Item, Listing, Page, ReadAsWhole, Section, Unreadable, UnreadableDocument
 from ingest.web_line import NOTHING
 from ingest.wikitext.disambiguation import is_disambiguation
 
@@ -69,9 +69,9 @@ class CirrusDump:
         return Listing(self._items(known))
 
     def one(self, address: str, known: Mapping[str, str]) -> types.Item | None:
-        """Raise `DumpError`: nobody can tell where in a dump a page stands."""
+        """Raise `ReadAsWhole`: nobody can tell where in a dump a page stands."""
         del known
-        raise DumpError(
+        raise ReadAsWhole(
             f"{address} cannot be read alone: its corpus comes from a dump, which is read as a whole.",
             hint="Run `footnote ingest all` once a newer dump is there.",
         )

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Protocol
 
 from ingest.fetching import Web
-from ingest.sources.dump_file import DumpError
 from ingest.sources.dump_status import DumpFile, Edition, days, finished, readable, size_of
 from ingest.sources.wikipedia_dump import WikipediaDump
-from ingest.types import Item, Listing, SourceUnavailable, Unreadable
+from ingest.types import Item, Listing, ReadAsWhole, SourceUnavailable, Unreadable
 from ingest.web_line import NOTHING
 from ingest.wikitext.reading import VERSION
 
@@ -112,7 +111,8 @@ class DumpMirror:
             SourceUnavailable: None can be had, or the disk is too small for it.
             DumpError: It cannot be read.
         """
-        read_in = since.partition("-")[0] if known and since.endswith(f"-{self._version}") else ""
+        whole = bool(known) and all(known.values())  # of what was not read to its end, nothing is known
+        read_in = since.partition("-")[0] if whole and since.endswith(f"-{self._version}") else ""
         with self._web:
             edition = self._find(self._web, since.partition("-")[0])
             if edition is None or edition.day == read_in:
@@ -125,9 +125,9 @@ class DumpMirror:
         return Listing(items, mark=lambda: self._done(edition, damaged), edition=readable(edition.day))
 
     def one(self, address: str, known: Mapping[str, str]) -> Item | None:
-        """Raise `DumpError`: nobody can tell where in a dump a page stands."""
+        """Raise `ReadAsWhole`: nobody can tell where in a dump a page stands."""
         del known
-        raise DumpError(
+        raise ReadAsWhole(
             f"{address} cannot be read alone: its corpus comes from dumps, which are read as a whole.",
             hint="It is brought up to date with the next dump.",
         )

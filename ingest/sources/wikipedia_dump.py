@@ -15,14 +15,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ingest import types
-from ingest.sources.dump_file import DumpCutShort, DumpError, blocks, packed_with
+from ingest.sources.dump_file import DumpCutShort, blocks, packed_with
 from ingest.sources.dump_pages import Item, Pages, Range, ReadPage, stretches
 from ingest.sources.mediawiki_page import Head, Site, head
 from ingest.sources.mediawiki_xml import Export
 from ingest.sources.multistream import Stream, index_beside, streams
 from ingest.sources.parallel import cores, in_order
 from ingest.sources.redirects import Redirects
-from ingest.types import Found, Listing, Page, Unreadable, UnreadableDocument
+from ingest.types import Found, Listing, Page, ReadAsWhole, Unreadable, UnreadableDocument
 from ingest.wikitext.reading import VERSION, sections
 
 _SMALL = 4 << 20
@@ -86,9 +86,9 @@ class WikipediaDump:
         return Listing(self._documents(survey, known))
 
     def one(self, address: str, known: Mapping[str, str]) -> types.Item | None:
-        """Raise `DumpError`: nobody can tell where in a dump a page stands."""
+        """Raise `ReadAsWhole`: nobody can tell where in a dump a page stands."""
         del known
-        raise DumpError(
+        raise ReadAsWhole(
             f"{address} cannot be read alone: its corpus comes from a dump, which is read as a whole.",
             hint="Run `footnote ingest all` once a newer dump is there.",
         )

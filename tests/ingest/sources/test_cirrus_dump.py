@@ -9,7 +9,7 @@ import pytest
 from ingest.sources.cirrus_dump import CirrusDump
 from ingest.sources.dump_file import DumpError
 from ingest.sources.wiki_names import database, site
-from ingest.types import Unreadable, UnreadableDocument
+from ingest.types import ReadAsWhole, Unreadable, UnreadableDocument
 
 ADA = {
     "title": "Ada Lovelace",
@@ -122,7 +122,7 @@ def test_a_page_without_text_is_unreadable(tmp_path):
 def test_a_file_that_is_not_there_is_told_at_once(tmp_path):
     with pytest.raises(DumpError, match="There is no file"):
         CirrusDump(tmp_path / "none.json").documents()
-    with pytest.raises(DumpError, match="read as a whole"):
+    with pytest.raises(ReadAsWhole, match="read as a whole"):
         CirrusDump(tmp_path / "none.json").one("x", {})
 
 

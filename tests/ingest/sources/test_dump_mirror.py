@@ -8,9 +8,8 @@ from zlib import crc32
 import pytest
 
 from ingest.fetching import Manners, Web, agent
-from ingest.sources.dump_file import DumpError
 from ingest.sources.dump_mirror import DumpMirror, articles
-from ingest.types import SourceUnavailable
+from ingest.types import ReadAsWhole, SourceUnavailable
 from tests.ingest.servers.dump_mirror import FakeMirror, as_ever, half, no_ranges, resets, says, wrong
 from tests.ingest.servers.web import serve
 from tests.ingest.sources.dumps import END, HEADER, dump, page
@@ -287,6 +286,15 @@ def test_another_way_of_reading_reads_the_same_dump_again_without_another_downlo
     assert not [path for path in world.server.paths()[asked:] if path.endswith(".bz2")]
 
 
+def test_what_was_not_read_to_its_end_is_read_again(world):
+    """A document whose fingerprint is empty was cut short while it was written: the dump is gone through again."""
+    world.night()
+    asked = len(world.server.requests)
+    world.known["1"] = ""
+    assert world.night() == LATEST
+    assert not [path for path in world.server.paths()[asked:] if path.endswith(".bz2")]
+
+
 @pytest.mark.parametrize("index", [True, False])
 def test_a_large_wiki_comes_in_parts(mirror, world, index):
     """One that was put together again is preferred; until then the parts are read together."""
@@ -321,7 +329,7 @@ def test_a_damaged_dump_is_looked_at_again(mirror, world):
 def test_pages_cannot_be_had_one_by_one(world):
     source = world.source()
     assert source.expected() is None
-    with pytest.raises(DumpError, match="read as a whole"):
+    with pytest.raises(ReadAsWhole, match="read as a whole"):
         source.one("https://simple.wikipedia.org/wiki/Ada", {})
     source.documents()
     assert source.expected() == 1
