@@ -1,0 +1,258 @@
+"""A Confluence, Cloud or Data Center, as strict as they are and stricter: what it does not know it refuses.
+
+It knows pages in a tree, restrictions, spaces that an account does not see, and the two ways of paging: by offset on
+Data Center, where whatever goes meanwhile shifts the rest, and by cursor on Cloud.
+
+    house = Confluence(cloud=True)
+    house.write("1", "Holidays", "<p>Thirty days.</p>")
+    with serve(house.answer) as server: ...  # server.url + house.context
+"""
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from tests.ingest.servers.web import Answer, Request
+
+DETAILS = {
+    "version", "space", "ancestors", "metadata.labels", "container", "body.storage",
+    "restrictions.read.restrictions.user", "restrictions.read.restrictions.group",
+}  # fmt: skip
+
+
+@dataclass
+class Content:
+    id: str
+    title: str
+    body: str
+    space: str = "HR"
+    parent: str = ""
+    kind: str = "page"
+    status: str = "current"
+    version: int = 1
+    when: datetime = datetime(2026, 11, 1, tzinfo=UTC)
+    labels: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()
+    container: str = ""
+
+
+@dataclass
+class Confluence:
+    cloud: bool = False
+    most: int = 3
+    """Contents in one answer, whatever is asked for."""
+    spaces: set[str] = field(default_factory=lambda: {"HR", "OPS"})
+    """Those that our account sees."""
+    password: str = "t0k3n"
+    contents: dict[str, Content] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    """The ids of what our account does not see."""
+    unindexed: set[str] = field(default_factory=set)
+    """The ids of what the search does not know yet."""
+    faults: list[Answer] = field(default_factory=list)
+    rejected: list[str] = field(default_factory=list)
+    fetched: list[str] = field(default_factory=list)
+    """The ids of the contents whose body was given, in order."""
+    paths: list[str] = field(default_factory=list)
+    before: Callable[[str], None] = lambda _: None
+    now: datetime = datetime(2026, 11, 2, tzinfo=UTC)
+    _cursors: dict[str, tuple[dict[str, str], int]] = field(default_factory=dict)
+
+    @property
+    def context(self) -> str:
+        return "/wiki" if self.cloud else "/confluence"
+
+    def write(self, number: str, title: str, body: str, **more: Any) -> Content:
+        """Make a page, or a new version of one; what is not said stays."""
+        self.now += timedelta(minutes=5)
+        page = self.contents.get(number)
+        if page is None:
+            page = self.contents[number] = Content(number, title, body)
+        else:
+            page.version += 1
+        page.title, page.body, page.when = title, body, self.now
+        for name, value in more.items():
+            setattr(page, name, value)
+        return page
+
+    def answer(self, request: Request) -> Answer:
+        parts = urlsplit(request.path)
+        self.before(request.path)
+        if self.faults:
+            return self.faults.pop(0)
+        self.paths.append(request.path)
+        path = unquote(parts.path)
+        if not path.startswith(self.context + "/"):
+            return _json({"message": "no such page"}, 404)
+        inside = self._inside(request)
+        if not inside and not self.cloud:
+            return Answer(401, b"<html>Basic Authentication Failure</html>")
+        asked = dict(parse_qsl(parts.query, keep_blank_values=True))
+        try:
+            return self._route(path.removeprefix(self.context), asked, inside=inside)
+        except Refused as error:
+            self.rejected.append(f"{error}: {request.path}")
+            return _json({"statusCode": 400, "message": str(error)}, 400)
+
+    def _inside(self, request: Request) -> bool:
+        said = request.headers.get("authorization", "")
+        if self.cloud:
+            return said == "Basic " + base64.b64encode(f"ann@acme.test:{self.password}".encode()).decode()
+        return said == f"Bearer {self.password}"
+
+    def _route(self, path: str, asked: dict[str, str], *, inside: bool) -> Answer:
+        if path == "/rest/api/user/current":
+            return _json({"type": "known", "displayName": "Bot"} if inside else {"type": "anonymous"})
+        if path == "/rest/api/content/search":
+            return self._search(asked, inside=inside)
+        if found := re.fullmatch(r"/rest/api/content/([\w]+)/restriction/byOperation/read", path):
+            return self._restriction(found[1], asked)
+        return self._cloud(path, asked, inside=inside) if self.cloud else self._data_center(path, asked)
+
+    def _cloud(self, path: str, asked: dict[str, str], *, inside: bool) -> Answer:
+        if path != "/api/v2/spaces":
+            return _json({"message": "This endpoint has been removed."}, 410)
+        _only(asked, {"keys"})
+        keys = set(asked["keys"].split(",")) & self.spaces if inside else set()
+        return _json({"results": [{"id": "9", "key": key} for key in keys], "_links": {}})
+
+    def _data_center(self, path: str, asked: dict[str, str]) -> Answer:
+        if path == "/rest/api/content":
+            return self._list(asked)
+        if path.startswith("/rest/api/space/"):
+            return _json({"key": path[16:]}) if path[16:] in self.spaces else _json({"message": "No space"}, 404)
+        if found := re.fullmatch(r"/rest/api/content/(\w+)", path):
+            _only(asked, {"expand"})
+            page = self.contents.get(found[1])
+            return _json(self._shown(page, asked)) if page and self._visible(page) else _json({}, 404)
+        if found := re.fullmatch(r"/download/attachments/(\w+)/.*", path):
+            return Answer(200, self.contents[found[1]].body.encode(), {"Content-Type": "application/octet-stream"})
+        return _json({"message": "null for uri"}, 404)
+
+    def _restriction(self, number: str, asked: dict[str, str]) -> Answer:
+        if asked != {"expand": "restrictions.user,restrictions.group"}:
+            raise Refused("expand")
+        page = self.contents.get(number)
+        return _json(_restricted(page)) if page and self._visible(page) else _json({}, 404)
+
+    def _visible(self, page: Content) -> bool:
+        return page.id not in self.hidden and page.space in self.spaces
+
+    def _list(self, asked: dict[str, str]) -> Answer:
+        """By offset, from the database."""
+        _only(asked, {"type", "status", "limit", "expand", "spaceKey", "start"})
+        if asked.get("status") not in {"current", "trashed", "draft"} or asked.get("type") not in {"page", "blogpost"}:
+            raise Refused("status or type")
+        found = [
+            page for page in self.contents.values()
+            if page.status == asked["status"] and page.kind == asked["type"] and self._visible(page)
+            and asked.get("spaceKey", page.space) == page.space
+        ]  # fmt: skip
+        start = int(asked.get("start", 0))
+        most = self._most(asked)
+        links = {"base": "http://house.test/confluence", "context": self.context}
+        if start + most < len(found):
+            further = "&".join(f"{name}={value}" for name, value in {**asked, "start": str(start + most)}.items())
+            links["next"] = f"/rest/api/content?{further}"
+        return _json({"results": [self._shown(page, asked) for page in found[start : start + most]], "_links": links})
+
+    def _search(self, asked: dict[str, str], *, inside: bool) -> Answer:
+        start = 0
+        if "cursor" in asked:
+            if asked["cursor"] not in self._cursors:
+                raise Refused("cursor")
+            asked, start = self._cursors[asked["cursor"]]
+        _only(asked, {"cql", "limit", "expand"} | ({"cqlcontext"} if self.cloud else {"start"}))
+        statuses = json.loads(asked.get("cqlcontext", '{"contentStatuses": ["current"]}'))["contentStatuses"]
+        found = [
+            page for page in self.contents.values()
+            if inside and self._visible(page) and page.id not in self.unindexed and page.status in statuses
+            and _matches(page, asked["cql"])
+        ]  # fmt: skip
+        start = int(asked.get("start", start))
+        most = self._most(asked)
+        links = {"base": "https://elsewhere.test/wiki", "context": self.context}
+        if start + most < len(found) and self.cloud:
+            cursor = f"c{len(self._cursors)}"
+            links["next"] = f"/rest/api/content/search?next=true&cursor={cursor}"
+            self._cursors[cursor] = (asked, start + most)
+        elif start + most < len(found):
+            further = "&".join(f"{name}={value}" for name, value in {**asked, "start": str(start + most)}.items())
+            links["next"] = f"{self.context}/rest/api/content/search?{further}"
+        return _json({"results": [self._shown(page, asked) for page in found[start : start + most]], "_links": links})
+
+    def _most(self, asked: dict[str, str]) -> int:
+        limit = int(asked.get("limit", 25))
+        if not 0 < limit <= (50 if "body" in asked.get("expand", "") else 200):
+            raise Refused("limit")
+        return min(limit, self.most)
+
+    def _shown(self, page: Content, asked: dict[str, str]) -> dict[str, Any]:
+        wanted = set(asked.get("expand", "").split(",")) - {""}
+        if unknown := wanted - DETAILS:
+            raise Refused(f"expand {unknown}")
+        said: dict[str, Any] = {"id": page.id, "type": page.kind, "status": page.status, "title": page.title}
+        webui = f"/spaces/{page.space}/pages/{page.id}" if self.cloud else f"/pages/viewpage.action?pageId={page.id}"
+        said["_links"] = {"webui": webui}
+        if page.kind == "attachment":
+            said["_links"]["download"] = f"/download/attachments/{page.id}/{page.title}?version={page.version}"
+            said["extensions"] = {"fileSize": len(page.body)}
+        said["version"] = {
+            "number": page.version, "when": page.when.isoformat(),
+            "by": {"type": "known", "accountId": "5b:1", "displayName": "Ann Lee"},
+        }  # fmt: skip
+        said["space"] = {"key": page.space}
+        said["ancestors"] = [{"id": one, "type": "page"} for one in self._above(page)]
+        said["metadata"] = {"labels": {"results": [{"prefix": "global", "name": name} for name in page.labels]}}
+        said["restrictions"] = {"read": _restricted(page)}
+        said["container"] = {"id": page.container}
+        said["body"] = {"storage": {"value": page.body, "representation": "storage"}}
+        if "body.storage" in wanted:
+            self.fetched.append(page.id)
+        firsts = {name.partition(".")[0] for name in wanted} | {"id", "type", "status", "title", "_links", "extensions"}
+        return {name: value for name, value in said.items() if name in firsts}
+
+    def _above(self, page: Content) -> list[str]:
+        line: list[str] = []
+        while page.parent:
+            line.insert(0, page.parent)
+            if page.parent not in self.contents:
+                break
+            page = self.contents[page.parent]
+        return line
+
+
+class Refused(Exception):
+    """`str()` says what was wrong."""
+
+
+def _only(asked: dict[str, str], allowed: set[str]) -> None:
+    if unknown := set(asked) - allowed:
+        raise Refused(f"unknown {sorted(unknown)}")
+
+
+def _matches(page: Content, cql: str) -> bool:
+    if found := re.fullmatch(r"id in \((\w+(?:,\w+)*)\)", cql):
+        ids = found[1].split(",")
+        if len(ids) > 50 or len(ids) != len(set(ids)):
+            raise Refused("ids")
+        return page.id in ids
+    found = re.fullmatch(r'type = (page|blogpost|attachment)(?: and space = "(\w+)")?', cql)
+    if not found:
+        raise Refused("cql")
+    return page.kind == found[1] and found[2] in {None, page.space}
+
+
+def _restricted(page: Content) -> dict[str, Any]:
+    users = [{"type": "known", "username": name[5:]} for name in page.readers if name.startswith("user:")]
+    groups = [{"type": "group", "name": name[6:]} for name in page.readers if name.startswith("group:")]
+    return {"operation": "read", "restrictions": {"user": {"results": users}, "group": {"results": groups}}}
+
+
+def _json(body: Any, status: int = 200) -> Answer:
+    return Answer(status, json.dumps(body).encode(), {"Content-Type": "application/json"})
