@@ -12,7 +12,7 @@ from bot.showing.parts import Kind, Part, Run, Style
 
 PERSON = re.compile(r"[0-9]{1,20}")
 """A person's id."""
-_SIGNS = MappingProxyType({"checking": "⏳", "supported": "✓", "refuted": "✗", "unknown": "?"})
+_SIGNS = MappingProxyType({"checking": "⏳", "supported": "✅", "refuted": "❌", "unknown": "❔"})
 _BOLD = frozenset({Kind.HEADING, Kind.LABEL, Kind.NOTICE})
 _SMALL = frozenset({Kind.STATUS, Kind.COLLAPSED, Kind.LEFT_OUT})
 _QUOTATION, _SUBTEXT = "> ", "-# "
@@ -21,7 +21,7 @@ _QUOTATION, _SUBTEXT = "> ", "-# "
 def markdown(part: Part) -> str:
     """Return the text that shows a part; empty where nothing of it can be seen."""
     begun = part.state and part.runs and part.runs[0].style is Style.NOTE
-    said = f"{_SIGNS.get(part.state, '?')} " if begun else ""
+    said = f"{_SIGNS.get(part.state, '❔')} " if begun else ""
     for run in part.runs:
         said += _lines(_run(run, part.kind), _before(run, part.kind), begins=not said or said.endswith("\n"))
     return said.strip("\n") if said.strip() else ""

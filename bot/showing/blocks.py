@@ -51,7 +51,7 @@ def evidence_blocks(view: EvidenceView, language: str, zone: tzinfo) -> Iterator
     yield from _lines(Kind.HEADING, view.heading)
     yield from _lines(Kind.TEXT, view.question)
     yield from _lines(Kind.TEXT, view.text)
-    for item in view.items:
+    for item in _quoted_once(view.items):
         yield from _item(item, language, zone)
     if view.items and view.sources:
         yield from _lines(Kind.LABEL, say("evidence_sources", language))
@@ -127,6 +127,18 @@ def _place(source: Source, zone: tzinfo) -> Group:
         f" ({shown})" if shown and not url and title != shown else "",
     )
     return (Run(title, Style.TITLE, url), *(Run(detail, Style.DETAIL) for detail in details if detail))
+
+
+def _quoted_once(items: Iterable[EvidenceItem]) -> Iterator[EvidenceItem]:
+    """Yield evidence in which a quotation that stood further up is not there again, but only where it stands."""
+    shown = set[Source]()
+    for item in items:
+        sources, looked_at = (
+            tuple(replace(one, quote="") if one in shown else one for one in some)
+            for some in (item.sources, item.looked_at)
+        )
+        shown |= {*item.sources, *item.looked_at}
+        yield replace(item, sources=sources, looked_at=looked_at)
 
 
 def _item(item: EvidenceItem, language: str, zone: tzinfo) -> Iterator[Block]:

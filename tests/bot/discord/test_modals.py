@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.discord.modals import comment_modal, commented, evidence_message, turned
-from bot.showing.view import EvidenceItem, EvidenceView
+from bot.showing.view import EvidenceItem, EvidenceView, Source
 from tests.bot.showing.views import evidences
 from tests.platforms import markup
 from tests.platforms.discord.bodies import EDIT, checked
@@ -40,6 +40,15 @@ def test_pages_of_evidence_are_turned() -> None:
     assert turns > 1
     assert [said.count(f"claim {n}") for n in range(9)] == [99] * 9
     assert turned("footnote:stop:7") is turned("footnote:page:on::1") is turned("footnote:page:on:7:x") is None
+
+
+def test_a_quotation_of_several_claims_stands_there_once() -> None:
+    """Further down is said where it stands."""
+    page = Source(1, "Harbour", "Tides", quote="The tide rises four metres.")
+    items = (EvidenceItem("One", "", "", (page,)), EvidenceItem("Two", "", "", (), (page,)))
+    said = "".join(texts(evidence_message(EvidenceView("Evidence", "?", items), "7", 0, "en")["components"]))
+
+    assert (said.count("four metres"), said.count("Harbour")) == (1, 2)
 
 
 def test_a_comment_is_asked_for_and_read() -> None:

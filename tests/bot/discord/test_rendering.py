@@ -79,7 +79,7 @@ def test_nothing_of_any_view_is_lost(view: View) -> None:
     urls = [address(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))]
     if not any(urls):
         bare = "".join(markup.discord_words(_MARKUP.sub("", text)) for text in texts_)
-        signs = str.maketrans("", "", "✓✗?⏳*…")
+        signs = str.maketrans("", "", "✅❌❔⏳*…")
         whole = "".join(run.text for one in blocks(view, DAY.tzinfo) for group in one.groups for run in group)
         assert squeezed(bare).translate(signs) == squeezed(seen(whole)).translate(signs)
     pressable = [name for message in made for name in ids(message)]
@@ -146,9 +146,9 @@ def test_claims_have_signs_and_the_quotation_is_one() -> None:
 
     assert [markup.discord_words(text) for text in texts([work])] == [
         "-# Checking …",
-        "✓ *Confirmed*: The quay is open. · Harbour",
-        "✗ *A statement was refuted and is left out*",
-        "? *A statement could not be confirmed and is left out*",
+        "✅ *Confirmed*: The quay is open. · Harbour",
+        "❌ *A statement was refuted and is left out*",
+        "❔ *A statement could not be confirmed and is left out*",
         "⏳ *Checking a statement …*",
         "**Meanwhile:**",
         "> “*Open* to\n> @everyone”\n[Harbour](<https://e.org/h>)",
