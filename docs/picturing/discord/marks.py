@@ -1,6 +1,6 @@
 """Discord's Markdown as HTML; pure, and whatever is not markup is escaped.
 
-Of all its marks only those are known that the bot uses: bold, italic, links, mentions, quotations, small text.
+Of all its marks only those are known that the bot uses: bold, italic, code, links, mentions, quotations, small text.
 """
 
 import re
@@ -13,6 +13,7 @@ _TOKEN = re.compile(
     r"\\(?P<escaped>[!-/:-@\[-`{-~])"
     r"|\[(?P<label>(?:\\.|[^\\\[\]\n])+)\]\(<(?P<url>https?://[^\s<>]+)>\)"
     r"|<@(?P<user>\d+)>"
+    r"|`(?P<code>[^`\n]+)`"
     r"|\*\*(?P<bold>(?:\\.|[^\\\n])+?)\*\*"
     r"|\*(?P<italic>(?:\\.|[^\\*\n])+)\*"
 )
@@ -56,6 +57,8 @@ def _token(found: re.Match[str], names: Names) -> str:
             return link(found["url"], re.sub(r"\\(.)", r"\1", found["label"]))
         case "user":
             return mention(found["user"], names)
+        case "code":
+            return f"<code>{plain(found['code'])}</code>"
         case "bold":
             return f"<b>{_inline(found['bold'], names)}</b>"
         case _:
