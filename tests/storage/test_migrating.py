@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic.autogenerate import compare_metadata
 from alembic.config import Config
+from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
@@ -18,10 +20,12 @@ from sqlalchemy.exc import OperationalError
 from storage.audit import AuditLog
 from storage.database import open_database, sqlite_engine
 from storage.errors import DatabaseUnusable
+from storage.manifest import Manifest
 from storage.migrating import SCRIPTS, bring_up_to_date
-from storage.schema import REVISION
+from storage.refresh_types import Mark
+from storage.schema import REVISION, metadata
 from storage.spending import Spending
-from storage.types import EntryKind, LogEntry, Spent
+from storage.types import CorpusInfo, EntryKind, LogEntry, Spent
 
 LATER = """
 from alembic import op
@@ -197,3 +201,33 @@ async def test_a_migrated_database_counts_as_one_that_always_had_sums(tmp_path: 
         ]
 
     assert (len(rows[0]), rows[0]) == (20, rows[1])
+
+
+def third_revision(file: Path) -> None:
+    """Make a database as it was before refreshes were on record, with something in it."""
+    engine = sqlite_engine(file)
+    try:
+        bring_up_to_date(engine, file, head="0003")
+    finally:
+        engine.dispose()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("INSERT INTO corpora VALUES ('c', '2026-03-01 12:00:00.000000', 1)")
+        row = ("c", "k", "Title", "https://x.example/k", "7", None, "en", "print", "", 0)
+        connection.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        connection.execute("INSERT INTO passages VALUES ('id', 'c', 'k', '', 'A text.', 0, 'hash', 'prose', 1)")
+        connection.execute("INSERT INTO failures VALUES ('c', 'bad.pdf', 'is encrypted')")
+
+
+async def test_what_was_indexed_before_refreshes_were_on_record_stays(tmp_path: Path) -> None:
+    """No mark is known of it, so that its source is listed whole once more; nothing is read again."""
+    third_revision(tmp_path / "footnote.db")
+
+    with open_database("", home=tmp_path) as database:
+        manifest = Manifest(database)
+        assert await manifest.fingerprints("c") == {"k": "print"}
+        assert [one.text for one in await manifest.passages_of("c", "k")] == ["A text."]
+        assert await manifest.mark("c") == Mark()
+        assert await manifest.corpora() == (CorpusInfo("c", 1, 1, NOON, 1, "", None),)
+        assert [one.key for one in await manifest.find("https://x.example/k/")] == ["k"]
+        assert await database.read(lambda it: compare_metadata(MigrationContext.configure(it), metadata)) == []
+    assert (tmp_path / "footnote.db.before-0003").exists()

@@ -1,0 +1,66 @@
+"""Finding a document by what a person calls it."""
+
+import pytest
+
+from storage.addresses import canonical
+from storage.database import open_database
+from storage.manifest import Manifest
+from storage.refresh_types import Listed
+from storage.types import Document, DocumentChange
+
+ROWS = [
+    ("wiki", "7", "Tübingen", "https://de.example.org/wiki/T%C3%BCbingen?oldid=99"),
+    ("wiki", "8", "Tübingen (Kreis)", "https://de.example.org/wiki/T%C3%BCbingen_(Kreis)"),
+    ("team", "42", "Leave", "https://wiki.example.com/pages/viewpage.action?pageId=42"),
+    ("team", "43", "Leave, old", "https://wiki.example.com/pages/viewpage.action?pageId=43&version=3"),
+    ("site", "/docs/", "Docs", "https://example.com/docs/"),
+    ("folder", "a%b_c.md", "Odd", ""),
+    ("folder", "leave.md", "Leave", ""),
+]
+
+
+@pytest.fixture
+async def manifest(tmp_path):
+    """A manifest of these documents."""
+    with open_database("", home=tmp_path) as database:
+        opened = Manifest(database)
+        for corpus, key, title, url in ROWS:
+            await opened.commit([DocumentChange(corpus, key, Document(corpus, key, title, url))])
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("address", "keys"),
+    [
+        ("https://de.example.org/wiki/T%C3%BCbingen?oldid=99", ["7"]),
+        ("https://de.example.org/wiki/Tübingen", ["7"]),
+        ("https://DE.example.org/wiki/T%C3%BCbingen/#Geschichte", ["7"]),
+        ("https://de.example.org/wiki/T%C3%BCbingen?oldid=1", ["7"]),
+        ("https://de.example.org/wiki/Tübingen_(Kreis)", ["8"]),
+        ("https://de.example.org/wiki/T", []),
+        ("https://wiki.example.com/pages/viewpage.action?pageId=42", ["42"]),
+        ("https://wiki.example.com/pages/viewpage.action?pageId=43", ["43"]),
+        ("https://wiki.example.com/pages/viewpage.action", []),
+        ("https://example.com/docs", ["/docs/"]),
+        ("https://example.com/", []),
+        ("  leave.md ", ["leave.md"]),
+        ("Leave", ["leave.md", "42"]),
+        ("leave", []),
+        ("a%b_c.md", ["a%b_c.md"]),
+        ("https://[", []),
+        ("", []),
+    ],
+)
+async def test_a_document_is_found_by_its_address_key_or_exact_title(manifest, address, keys):
+    """However the address is spelled, and by nothing that merely looks like it."""
+    assert [found.key for found in await manifest.find(address)] == keys
+
+
+async def test_what_is_found_says_where_it_is(manifest):
+    """By corpus and key."""
+    assert await manifest.find("Tübingen") == (Listed(*ROWS[0]),)
+
+
+def test_what_is_no_address_is_left_as_it_is():
+    """It may be a key or a title."""
+    assert [canonical(text) for text in ("Leave", "mailto:a@b", "https://[")] == ["Leave", "mailto:a@b", "https://["]

@@ -1,0 +1,112 @@
+"""Leases: one owner at a time, over all who share a database, by clocks that tests turn."""
+
+import asyncio
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from storage.database import open_database
+from storage.errors import LeaseLost
+from storage.leases import Leases, demand, new_owner
+from storage.refresh_types import Lease
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def after(seconds):
+    """Return a moment so many seconds after noon."""
+    return NOON + timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def leases(tmp_path):
+    """Leases over an empty database."""
+    with open_database("", home=tmp_path) as database:
+        yield Leases(database)
+
+
+async def test_a_lease_is_one_owner_s_until_it_lapses(leases):
+    """Then it is anybody's, and the one before has it no more."""
+    assert await leases.take("n", "a", NOON, 60)
+    assert not await leases.take("n", "b", after(59), 60)
+    assert await leases.take("other", "b", NOON, 60)
+    assert await leases.holder("n", after(59)) == "a"
+    assert await leases.holder("n", after(60)) is None
+
+    assert await leases.take("n", "b", after(60), 60)
+    assert not await leases.renew("n", "a", after(61), 60)
+    assert await leases.holder("n", after(61)) == "b"
+
+
+async def test_what_is_renewed_lasts_and_what_lapsed_untaken_is_still_one_s_own(leases):
+    """A machine that slept alone has lost nothing."""
+    await leases.take("n", "a", NOON, 60)
+
+    assert await leases.renew("n", "a", after(50), 60)
+    assert not await leases.take("n", "b", after(100), 60)
+    assert await leases.renew("n", "a", after(1000), 60)
+    assert not await leases.take("n", "b", after(1050), 60)
+
+
+async def test_giving_back_frees_one_s_own_alone(leases):
+    """Another's stays."""
+    await leases.take("n", "a", NOON, 60)
+    await leases.release("n", "b")
+    assert not await leases.take("n", "b", NOON, 60)
+
+    await leases.release("n", "a")
+    assert await leases.take("n", "b", NOON, 60)
+    await leases.clear()
+    assert await leases.take("n", "c", NOON, 60)
+
+
+async def test_of_many_who_ask_at_once_one_has_it(tmp_path):
+    """Two connections to one file, as two processes have."""
+    with open_database("", home=tmp_path) as one, open_database("", home=tmp_path) as other:
+        both = [Leases(one), Leases(other)]
+        asked = await asyncio.gather(*(both[n % 2].take("n", f"owner {n}", NOON, 60) for n in range(20)))
+
+    assert asked.count(True) == 1
+
+
+TAKE = """
+import asyncio, os, signal, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from storage.database import open_database
+from storage.leases import Leases
+with open_database("", home=Path(sys.argv[1])) as database:
+    taken = asyncio.run(Leases(database).take("n", "that process", datetime(2026, 3, 1, 12, tzinfo=UTC), 60))
+    print(taken, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+async def test_a_lease_of_a_process_that_was_killed_lapses_like_any_other(tmp_path, leases):
+    """What it wrote is on the disk."""
+    command = [sys.executable, "-c", TAKE, str(tmp_path)]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+
+    assert (done.stdout.strip(), done.returncode) == ("True", -9)
+    assert not await leases.take("n", "a", after(59), 60)
+    assert await leases.take("n", "a", after(60), 60)
+
+
+async def test_what_is_written_under_a_lease_demands_it_in_the_same_transaction(tmp_path):
+    """Whoever stood still must not write over what another did since."""
+    with open_database("", home=tmp_path) as database:
+        leases = Leases(database)
+        await leases.take("n", "a", NOON, 60)
+        await database.write(lambda connection: demand(connection, Lease("n", "a")))
+        await database.write(lambda connection: demand(connection, None))
+        await leases.take("n", "b", after(61), 60)
+
+        with pytest.raises(LeaseLost, match="taken over"):
+            await database.write(lambda connection: demand(connection, Lease("n", "a")))
+
+
+def test_no_two_owners_have_one_name():
+    """Of one process, too: a refresh is an owner."""
+    assert new_owner() != new_owner()

@@ -1,0 +1,88 @@
+"""The history of refreshes."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from storage.database import open_database
+from storage.manifest import Manifest
+from storage.refresh_types import RunOutcome, RunState
+from storage.runs import LOST, Runs
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ONE, TWO = NOON + timedelta(hours=1), NOON + timedelta(hours=2)
+OUTCOME = RunOutcome(
+    RunState.DONE,
+    added=1,
+    changed=2,
+    unchanged=3,
+    removed=4,
+    failed=5,
+    held_back=6,
+    passages_added=7,
+    passages_removed=8,
+    fault="Look.",
+    edition="2026-03-01",
+)
+
+
+@pytest.fixture
+def database(tmp_path):
+    """An empty database."""
+    with open_database("", home=tmp_path) as opened:
+        yield opened
+
+
+async def test_a_run_is_told_while_it_goes_on_and_when_it_has_ended(database):
+    """With all that is known of it."""
+    runs = Runs(database)
+    number = await runs.begin("c", NOON, "host:1", night=NOON)
+    await runs.progress(number, ONE, 10, 40, 99)
+    (running,) = await runs.recent()
+    assert (running.state, running.begun, running.seen, running.ended) == (RunState.RUNNING, NOON, ONE, None)
+    assert (running.done, running.total, running.passages, running.owner, running.night) == (10, 40, 99, "host:1", NOON)
+
+    await runs.end(number, TWO, OUTCOME)
+
+    (ended,) = await runs.recent()
+    told = {name: getattr(ended, name) for name in RunOutcome.__dataclass_fields__}
+    assert (RunOutcome(**told), ended.ended) == (OUTCOME, TWO)
+
+
+async def test_a_run_whose_process_is_gone_is_told_as_lost_by_the_next(database):
+    """And what it says afterwards, should it live after all, changes nothing."""
+    runs = Runs(database)
+    first = await runs.begin("c", NOON, "host:1")
+    await runs.progress(first, ONE, 10, None, 99)
+    other = await runs.begin("d", ONE, "host:1")
+    second = await runs.begin("c", TWO, "host:2")
+    await runs.end(first, TWO, OUTCOME)
+
+    lost = (await runs.recent(corpus="c"))[1]
+
+    assert (lost.id, lost.state, lost.ended, lost.fault, lost.done) == (first, RunState.LOST, ONE, LOST, 10)
+    assert {name: (run.id, run.state) for name, run in (await runs.last()).items()} == {
+        "c": (second, RunState.RUNNING),
+        "d": (other, RunState.RUNNING),
+    }
+
+
+async def test_the_newest_come_first_and_no_more_than_wanted(database):
+    """Of one corpus, or of all."""
+    runs = Runs(database)
+    numbers = [await runs.begin(corpus, NOON, "o") for corpus in "cdcdc"]
+
+    assert [run.id for run in await runs.recent(2)] == numbers[:2:-1]
+    assert [run.id for run in await runs.recent(corpus="d")] == [numbers[3], numbers[1]]
+
+
+async def test_what_is_indexed_is_told_with_its_last_run(database):
+    """Also where that failed, and the edition is an older one's."""
+    runs, manifest = Runs(database), Manifest(database)
+    await manifest.finish("c", NOON)
+    await runs.end(await runs.begin("c", ONE, "o"), TWO, RunOutcome(RunState.FAILED, fault="It is cut short."))
+
+    (info,) = await manifest.corpora()
+
+    assert info.last_run is not None
+    assert (info.refreshed, info.last_run.state, info.last_run.fault) == (NOON, RunState.FAILED, "It is cut short.")
