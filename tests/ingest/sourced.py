@@ -1,0 +1,71 @@
+"""Sources that tests script: listings of all or of changes, which fail, repeat and wait as they are told to."""
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ingest.types import Block, Found, Gone, Item, Listing, Page, Section, SourceUnavailable, UnreadableDocument
+
+
+def found(key: str, text: str = "", *, fingerprint: str = "", size: int = 1) -> Found:
+    """Make a document of one passage, or, of no text, one that cannot be read."""
+
+    def load() -> Page:
+        if not text:
+            raise UnreadableDocument("the test wants it so")
+        return Page(key, (Section((), (Block(text),)),), url=f"https://x.example/{key}")
+
+    return Found(key, fingerprint or hashlib.sha256(text.encode()).hexdigest(), size, load)
+
+
+def pages(*keys: str, said: str = "says") -> list[Item]:
+    """Make a document for each key."""
+    return [found(key, f"Page {key} {said} {key}.") for key in keys]
+
+
+DOWN = SourceUnavailable("The wiki does not answer.", hint="Look whether it runs.")
+
+
+@dataclass
+class Scripted:
+    """Lists what it is given; an exception among it is raised, and a function called, when its turn comes."""
+
+    items: Sequence[Item | Exception | Callable[[], None]]
+    whole: bool = True
+    marked: str = ""
+    edition: str = ""
+    singly: Mapping[str, Item] = field(default_factory=dict)
+    asked: list[tuple[Mapping[str, str], str]] = field(default_factory=list)
+    """What `documents` was called with."""
+    asked_one: list[str] = field(default_factory=list)
+    stopped: threading.Event = field(default_factory=threading.Event)
+    reference = False
+
+    def expected(self) -> int | None:
+        """Know nothing."""
+        return None
+
+    def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
+        """List what the script says."""
+        self.asked.append((dict(known), since))
+        return Listing(self._played(), self.whole, lambda: self.marked, self.edition)
+
+    def one(self, address: str, known: Mapping[str, str]) -> Item | None:
+        """Return what the script has under the address."""
+        del known
+        self.asked_one.append(address)
+        return self.singly.get(address)
+
+    def stop(self) -> None:
+        """Remember it."""
+        self.stopped.set()
+
+    def _played(self) -> Iterator[Item]:
+        for item in self.items:
+            if isinstance(item, Exception):
+                raise item
+            if isinstance(item, (Found, Gone)) or not callable(item):
+                yield item
+            else:
+                item()
