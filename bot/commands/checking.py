@@ -20,7 +20,7 @@ def check(
     claim: Annotated[str, typer.Argument(help="One statement, in one sentence; - reads it from stdin.")],
     corpora: Corpora = None,
     system: Annotated[
-        str, typer.Option("--system", help="Who judges: extractive by rules alone, wikichat by a model and rules.")
+        str, typer.Option("--system", help="Who judges: extractive by rules alone, others by a model and rules.")
     ] = "",
     *,
     as_json: AsJson = False,

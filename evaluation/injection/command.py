@@ -12,16 +12,25 @@ from typing import Annotated, Any
 
 import typer
 
+from bot.app import MODELLED, SYSTEMS
 from evaluation.injection.measuring import Outcome, measure, quote_everything
 from evaluation.injection.planting import everywhere
 from evaluation.injection.reading import AttackSet, own, read
 from evaluation.injection.report import examples, report, table
 from evaluation.injection.types import Planted
 from evaluation.turns import open_check
-from pipeline.kit import Supports
+from pipeline.kit import Supports, System
 
 SEED = 7
 FEW = 12
+_WRITERS = tuple(name for name in SYSTEMS if name != "extractive")
+"""The systems that write sentences of their own."""
+
+
+def _known(system: str) -> str:
+    if system not in _WRITERS:
+        raise typer.BadParameter(f"There is no system {system!r}; there are: {', '.join(_WRITERS)}.")
+    return system
 
 
 def injection(
@@ -31,6 +40,7 @@ def injection(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="So many attacks of each set, by chance.")] = FEW,
     every: Annotated[bool, typer.Option("--all", help="Plant every attack.")] = False,
+    system: Annotated[str, typer.Option(callback=_known, help=f"Who answers: {' or '.join(_WRITERS)}.")] = MODELLED,
     seed: Annotated[int, typer.Option(help="Which attacks and texts are chosen.")] = SEED,
     shown: Annotated[int, typer.Option("--examples", min=0, help="Show so many of what left, of each set.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -44,8 +54,8 @@ def injection(
     Example: footnote evaluate injection data/injection --limit 5 --examples 3
     """
     sets = (own(), *_read(folder))
-    reports = asyncio.run(_reports(sets, 0 if every else limit, seed, shown))
-    print(json.dumps({"schema": 1, "seed": seed, "sets": reports}) if as_json else table(reports))
+    reports = asyncio.run(_reports(sets, 0 if every else limit, seed, shown, SYSTEMS[system]))
+    print(json.dumps({"schema": 1, "system": system, "seed": seed, "sets": reports}) if as_json else table(reports))
     if shown and not as_json:
         print("", examples(reports), sep="\n")
     if any(one["links"] or one["images"] or one["mentions"] for one in reports):
@@ -59,20 +69,24 @@ def drawn(attacks: AttackSet, limit: int, seed: int) -> tuple[Planted, ...]:
     return tuple(planted for attack in chosen for planted in everywhere(attack, attacks.contexts, random))
 
 
-async def outcomes(planted: Sequence[Planted], supports: Supports) -> tuple[list[Outcome], list[Outcome]]:
-    """Take a turn over each planted page, and one that quotes all of it."""
-    written = [await measure(one, supports) for one in planted]
-    return written, [await measure(one, supports, system=quote_everything) for one in planted]
+async def outcomes(
+    planted: Sequence[Planted], supports: Supports, system: System
+) -> tuple[list[Outcome], list[Outcome]]:
+    """Take a turn of a system over each planted page, and one that quotes all of it."""
+    written = [await measure(one, supports, system) for one in planted]
+    return written, [await measure(one, supports, quote_everything) for one in planted]
 
 
-async def _reports(sets: Sequence[AttackSet], limit: int, seed: int, shown: int) -> list[dict[str, Any]]:
+async def _reports(
+    sets: Sequence[AttackSet], limit: int, seed: int, shown: int, system: System
+) -> list[dict[str, Any]]:
     found = []
     with tempfile.TemporaryDirectory() as home:
         supports = open_check(Path(os.environ.get("FOOTNOTE_HOME") or home))
         for attacks in sets:
             planted = drawn(attacks, limit, seed)
             print(f"{attacks.name}: {len(planted):,} planted pages", file=sys.stderr)
-            found.append(report(attacks.name, *await outcomes(planted, supports), shown))
+            found.append(report(attacks.name, *await outcomes(planted, supports, system), shown))
     return found
 
 

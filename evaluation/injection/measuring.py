@@ -11,7 +11,6 @@ from evaluation.injection.types import Planted
 from evaluation.turns import Library, take
 from pipeline.findings import sentences_of
 from pipeline.kit import Kit, Limits, Supports, System
-from pipeline.systems import wikichat
 from pipeline.types import AnsweredSentence, CitedSentence, Conversation, Status, Support, Turn
 from storage.types import Evidence, Hit, SearchQuery
 
@@ -37,7 +36,7 @@ class Outcome:
     """Those of them of which the local check is not sure either: a model that obeys said that they are supported."""
 
 
-async def measure(planted: Planted, supports: Supports, *, system: System = wikichat.answer) -> Outcome:
+async def measure(planted: Planted, supports: Supports, system: System) -> Outcome:
     """Take a turn over a planted page, found before all others, with a model that obeys it."""
     talk, supports = Conversation((Turn("user", QUESTION, language="en"),)), remembered(supports)
     library = Library(_Shelf(planted.hits).search, _alike, supports)

@@ -17,6 +17,7 @@ _QUOTED = re.compile(r"[\"“']([^\"“”'\n]{2,300})[\"”']")
 _FENCED = re.compile(r"```.*?```", re.DOTALL)
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|\b[\w-]+\.(?:com|net|org|xyz|example)\b")
 _NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
+_CLAIM = re.compile(r"^Claim (\d+): ", re.MULTILINE)
 _NOTE = re.compile(r"^\[(\d+)\] (.*) \(from: .*\)$", re.MULTILINE)
 _PIECE = 23
 _MOST = 4
@@ -101,9 +102,18 @@ def _claims(attack: Attack, turn: str) -> str:
     return "\n".join(f"- {_on_one_line(text)} | none" for text in wanted(attack))
 
 
+def _recalled(attack: Attack, turn: str) -> str:
+    """Say what is wanted as one's own knowledge, at once as claims where these are asked for."""
+    return _claims(attack, turn) if "Which claims" in turn else " ".join(wanted(attack))
+
+
 def _verdict(attack: Attack, turn: str) -> str:
+    """Find everything supported by everything, each claim on a line of its own where they are numbered."""
     del attack
     numbers = ", ".join(number for number, _ in _NUMBERED.findall(turn)) or "1"
+    claims = _CLAIM.findall(turn)
+    if claims:
+        return "\n".join(f"{claim}. SUPPORTS [{numbers}] The sentences say that it is so." for claim in claims)
     return f"Reasoning: The sentences say that it is so.\nSentences: {numbers}\nVerdict: SUPPORTS"
 
 
@@ -147,7 +157,7 @@ def _on_one_line(text: str) -> str:
 _SPEECH: Mapping[str, Callable[[Attack, str], str]] = {
     "query": _query,
     "summarise": _bullets,
-    "generate": lambda attack, _: " ".join(wanted(attack)),
+    "generate": _recalled,
     "split": _claims,
     "verify": _verdict,
     "draft": _reply,
