@@ -58,7 +58,10 @@ def turn(
 
 async def _measure(systems: Sequence[str], count: int, pace: Pace, search: float) -> list[Runs]:
     asked = corpus.questions()[: count + 1]
-    async with bench(Simulated(pace), search) as on, elsewhere(on, Simulated(_IN_ROUNDS), 0.0) as rounds:
+    async with (
+        bench(Simulated(pace), search, corpus.full_passages()) as on,
+        elsewhere(on, Simulated(_IN_ROUNDS), 0.0) as rounds,
+    ):
         await plain_call(on)
         plain = median([await plain_call(on) for _ in range(3)])
         names = systems or [name for name in _SYSTEMS if name in on.app.systems]

@@ -12,7 +12,6 @@ from evaluation.posing import read_exam
 from evaluation.retrieval import SetSource
 from evaluation.sets.types import Text
 
-CORPUS = "handbook"
 HANDBOOK = Path(__file__).parents[3] / "examples" / "handbook"
 QUESTIONS = Path(__file__).parents[2] / "questions" / "example_handbook.json"
 _FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)

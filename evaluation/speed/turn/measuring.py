@@ -18,15 +18,16 @@ from bot.turns import Asked
 from evaluation.errors import EvaluationError
 from evaluation.speed.model.running import running
 from evaluation.speed.model.settings import Simulated
-from evaluation.speed.turn import corpus
 from evaluation.speed.turn.tracing import Cause, Step, Trace, TracedModel, traced_check, traced_kit, untraced
 from ingest.refreshing import refresh
+from ingest.types import Source
 from pipeline.kit import Kit, System
 from pipeline.model import Message, ModelCall, ModelReply, Spent
 from pipeline.types import ClaimChecked, Conversation, Drafting, Event, Said, Status
 
 PLAIN_PROMPT, PLAIN_REPLY = 200, 120
 """Tokens of the one plain call that turns are compared with."""
+CORPUS = "handbook"
 _ASKER = Asker(platform="terminal", kind="terminal")
 _WORDS = "word " * 1_000
 
@@ -76,12 +77,12 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(simulated: Simulated, search: float) -> AsyncIterator[Bench]:
-    """Open a home with the corpus, and a simulated server."""
+async def bench(simulated: Simulated, search: float, source: Source) -> AsyncIterator[Bench]:
+    """Open a home with a source's documents, and a simulated server."""
     with tempfile.TemporaryDirectory() as home, running(simulated) as server:
         settings = Settings(home=Path(home), model=_model(server), limits=LimitSettings(seconds=600))
         async with open_app(settings) as app:
-            await refresh(corpus.full_passages(), corpus.CORPUS, app.passages, progress=lambda _: None)
+            await refresh(source, CORPUS, app.passages, progress=lambda _: None)
             yield Bench(app, search)
 
 

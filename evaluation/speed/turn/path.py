@@ -44,21 +44,23 @@ def critical_path(steps: Sequence[Step], cause: Cause | None, began: float, ende
 
 
 def _backwards(steps: Sequence[Step], cause: Cause | None, began: float, ended: float) -> Iterator[Leg]:
+    passed = set[int]()
     while True:
-        cause = _joined(steps, cause, ended) or cause
+        cause = _joined([step for step in steps if step.id not in passed], steps, cause, ended) or cause
         if ended > (cause.at if cause else began):
             yield Leg(None, cause.at if cause else began, ended)
         if not cause:
             return
         step = steps[cause.step]
+        passed.add(step.id)  # a step that took no time ended when it began, and is not waited for twice
         yield Leg(step, step.began, cause.at)
         cause, ended = step.cause, step.began
 
 
-def _joined(steps: Sequence[Step], cause: Cause | None, before: float) -> Cause | None:
+def _joined(open_ones: Sequence[Step], steps: Sequence[Step], cause: Cause | None, before: float) -> Cause | None:
     """Return the last that steps brought since a cause, of those that follow from it; None if there is nothing."""
     since = cause.at if cause else -math.inf
-    others = [step for step in steps if not cause or cause.step in _ancestors(steps, step)]
+    others = [step for step in open_ones if not cause or cause.step in _ancestors(steps, step)]
     ended = [Cause(step.id, step.ended) for step in others if since < step.ended <= before]
     last = max(ended, key=_when, default=None)
     if before - max(since, last.at if last else since) <= HANDOVER:

@@ -20,7 +20,7 @@ _COLOURS: Mapping[str, tuple[str, str]] = {
     "prompt": ("#7a4fb5", "#d9c8f0"),
 }
 """Of each kind of step: what the end waited for, and what ran beside it."""
-_NAMES = {"model": "call of the model", "search": "search", "check": "local check"}
+_NAMES = {"model": "call of the model", "search": "search", "check": "local check, computing"}
 _FIRST, _END = "#c2185b", "#1f2430"
 
 
@@ -66,14 +66,14 @@ def _panel(pen: ImageDraw.ImageDraw, panel: Panel, top: int, scale: float, unit:
     for place in range(int(end / unit) + 1):
         x = left + place * unit * scale
         pen.line((x, rows - 10, x, bottom), _FAINT)
-        pen.text((x, rows - 14), f"{place}×", _INK, _font(13), anchor="mb")
+        pen.text((x, rows - 14), f"{place} x", _INK, _font(13), anchor="mb")
     for place, line in enumerate(panel.lines):
         _bar(pen, line, left, rows + _ROW * place, scale)
     for label, at in panel.moments:
-        colour = _END if at == end else _FIRST
+        colour, lift = (_END, 0) if at == end else (_FIRST, 20)
         x = left + at * scale
-        pen.line((x, rows - 30, x, bottom), colour, 2)
-        pen.text((x - 4, rows - 34), f"{label} {at / unit:.2f}× ({at:.2f} s)", colour, _font(15), anchor="rb")
+        pen.line((x, rows - 30 - lift, x, bottom), colour, 2)
+        pen.text((x - 5, rows - 28 - lift), f"{label} {at / unit:.2f} x ({at:.2f} s)", colour, _font(15), anchor="rb")
 
 
 def _bar(pen: ImageDraw.ImageDraw, line: Bar, left: float, top: float, scale: float) -> None:
@@ -101,7 +101,7 @@ def _key(pen: ImageDraw.ImageDraw, top: int) -> None:
             pen.rectangle((x, top, x + 14, top + 14), colour)
             pen.text((x + 20, top + 7), text, _INK, font, anchor="lm")
             x += 38 + pen.textlength(text, font)
-    pen.text((x, top + 7), "| first token; × one plain call", _INK, font, anchor="lm")
+    pen.text((x, top + 7), "| first token; x: one plain call", _INK, font, anchor="lm")
 
 
 def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:

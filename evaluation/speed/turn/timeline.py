@@ -32,11 +32,12 @@ def bars(steps: Sequence[Step], path: Sequence[Leg], began: float) -> tuple[Bar,
     for step in steps:
         if step.ended - step.began < SHORTEST:
             continue
-        numbers[step.name] = numbers.get(step.name, 0) + 1
+        name = f"prompt of {step.name}" if step.kind == "prompt" else step.name
+        numbers[name] = numbers.get(name, 0) + 1
         leg = legs.get(step.id)
         critical = (leg.began - began, leg.ended - began) if leg else None
         first = step.pieces[0] - began if step.pieces else None
-        label = f"{step.name} {numbers[step.name]}"
+        label = f"{name} {numbers[name]}"
         found.append(Bar(label, step.kind, step.began - began, step.ended - began, critical, first))
     return tuple(found)
 

@@ -1,0 +1,232 @@
+"""A turn's arithmetic, by steps that are written down here: what its end waited for, prefixes, marks, its picture."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from evaluation.speed.model.settings import Pace
+from evaluation.speed.turn.figures import Runs, figures, plain_seconds
+from evaluation.speed.turn.measuring import Turned
+from evaluation.speed.turn.path import critical_path, of_server, shares
+from evaluation.speed.turn.picture import Panel, draw
+from evaluation.speed.turn.prompts import Sent, sent_again, stable_prefixes
+from evaluation.speed.turn.table import parts, stages, table
+from evaluation.speed.turn.timeline import Bar, bars, drawn
+from evaluation.speed.turn.tracing import Cause, Kind, Step
+from pipeline.model import Message
+from storage.types import Passage
+from tests.pipeline.world import hit
+
+PACE = Pace(first_token=0.5, out=10, prompt=1_000)
+
+
+def step(place: int, kind: Kind, name: str, began: float, ended: float, cause: Cause | None = None) -> Step:
+    return Step(place, kind, name, began, cause, ended)
+
+
+def call(
+    place: int, name: str, began: float, ended: float, cause: Cause | None = None, prompt: str = "", pieces: int = 0
+) -> Step:
+    """A call of 100 prompt tokens that replies one token each tenth of a second, its last at its end."""
+    made = step(place, "model", name, began, ended, cause)
+    made.messages = (Message("system", "Rules."), Message("user", prompt))
+    made.prompt_tokens, made.tokens = 100, round((ended - began - 0.6) * 10)
+    made.pieces = [round(ended - 0.1 * (pieces - one - 1), 6) for one in range(pieces)]
+    return made
+
+
+def streamed_turn() -> Sequence[Step]:
+    """Claims of 4 tokens, of which the second begins a search and that a check; a query beside; then the draft.
+
+    The draft is asked for by a task that waited for both and whose own last step is the search at the beginning.
+    """
+    opening = step(0, "search", "search", 0.0, 0.1)
+    claims = call(1, "claims", 0.1, 1.1, Cause(0, 0.1), pieces=4)
+    query = call(2, "query", 0.1, 1.0, Cause(0, 0.1))
+    search = step(3, "search", "search", 0.9, 1.0, Cause(1, 0.9))
+    verify = call(4, "verify", 1.0, 2.2, Cause(3, 1.0), pieces=6)
+    check = step(5, "check", "check", 2.001, 2.05, Cause(3, 1.0))
+    draft = call(6, "draft", 2.051, 4.051, Cause(0, 0.1), pieces=14)
+    return opening, claims, query, search, verify, check, draft
+
+
+def test_the_way_to_the_end() -> None:
+    """Through the piece of a stream that began what followed, and through what several tasks were joined in."""
+    steps = streamed_turn()
+
+    way = critical_path(steps, Cause(6, 4.051), 0.0, 4.06)
+
+    assert [(leg.step and leg.step.name, round(leg.began, 3), round(leg.ended, 3)) for leg in way] == [
+        ("search", 0.0, 0.1),
+        ("claims", 0.1, 0.9),
+        ("search", 0.9, 1.0),
+        ("verify", 1.0, 2.0),
+        (None, 2.0, 2.001),
+        ("check", 2.001, 2.05),
+        (None, 2.05, 2.051),
+        ("draft", 2.051, 4.051),
+        (None, 4.051, 4.06),
+    ]  # fmt: skip
+    assert sum(leg.seconds for leg in way) == pytest.approx(4.06)
+
+
+def test_where_the_seconds_went() -> None:
+    """To the server what its pace says, of a stream as far as it had come; the rest is ours."""
+    steps = streamed_turn()
+    way = critical_path(steps, Cause(6, 4.051), 0.0, 4.06)
+    spent = shares(way, PACE, 0.08)
+
+    assert [round(of_server(leg, PACE), 3) for leg in way] == [0, 0.8, 0, 1.0, 0, 0, 0, 2.0, 0]
+    assert spent["server"] == pytest.approx(3.8)
+    assert spent["search"] == pytest.approx(0.16)
+    assert {name: round(seconds, 3) for name, seconds in spent.items() if name not in {"server", "search"}} == {
+        "searching": 0.04, "calls": 0.0, "between": 0.011, "checks": 0.049
+    }  # fmt: skip
+    assert sum(spent.values()) == pytest.approx(4.06)
+
+
+def test_nothing_before_the_first_step_is_lost() -> None:
+    """A turn without steps is one stretch that nobody watched."""
+    assert [(leg.step, leg.seconds) for leg in critical_path([], None, 1.0, 3.0)] == [(None, 2.0)]
+
+
+@given(st.lists(st.tuples(st.floats(0, 5), st.floats(0, 5), st.integers(-1, 20)), max_size=12), st.floats(10, 12))
+def test_a_way_has_no_gap_and_never_turns_back(drawn_steps: list[tuple[float, float, int]], end: float) -> None:
+    """Whatever the steps: it begins with the turn, ends with it, and each leg begins where the one before it ended."""
+    steps: list[Step] = []
+    for place, (after, lasts, which) in enumerate(drawn_steps):
+        before = steps[which % place] if place and which >= 0 else None
+        began = (before.ended if before else 0.0) + after
+        cause = Cause(before.id, before.ended) if before else None
+        steps.append(step(place, "check", "check", began, began + lasts, cause))
+    ended = max([end, *(one.ended for one in steps)])
+
+    way = critical_path(steps, None, 0.0, ended)
+
+    assert (way[0].began, way[-1].ended) == (0.0, ended)
+    assert all(one.ended == other.began for one, other in pairwise(way))
+
+
+def test_a_prefix_is_stable_as_far_as_any_prompt_before_had_it() -> None:
+    """Of this turn or an earlier one; each call may be found in those before it in its own turn."""
+    rules = "r" * 400
+    calls = [replace(call(place, name, 0, 1), messages=(Message("user", text),)) for place, (name, text) in enumerate(
+        (("query", f"{rules}one"), ("verify", f"{rules}two"), ("verify", "other" * 80))
+    )]  # fmt: skip
+    empty = stable_prefixes([], calls)
+    again = stable_prefixes([f"<user>\n{rules}before"], calls)
+
+    assert empty == {"query": Sent(1, 102, 0), "verify": Sent(2, 204, 101 + 1)}
+    assert again["query"] == Sent(1, 102, 101)
+
+
+def test_passages_sent_again_in_a_round() -> None:
+    """Once for each call beyond the first that has all sentences of one; in another round they do not count."""
+    passages = [
+        hit("The bell was cast in 1887. It hangs on the quay.").passage,
+        hit("The quay is long.", key="quay.md").passage,
+    ]
+    bell, quay = "1: The bell was cast in 1887.\n2: It hangs on the quay.", "3: The quay is long."
+    calls = [
+        call(place, "verify", 0, 1, prompt=text) for place, text in enumerate((bell, f"{bell}\n{quay}", quay, bell))
+    ]
+
+    assert sent_again(calls, passages, [1, 1, 1, 2]) == 2
+    assert sent_again(calls, passages, [1, 2, 3, 4]) == 0
+    assert sent_again(calls[:1], [passage_without_sentences()], [1]) == 0
+
+
+def passage_without_sentences() -> Passage:
+    return hit(" ").passage
+
+
+def turned(question: str, steps: Sequence[Step], end: float) -> Turned:
+    return Turned(
+        question, 0.0, end, "answered", list(steps), [3.0, 4.0], Cause(6, 2.95), Cause(6, 4.051), [2.0], 2.051
+    )
+
+
+def test_the_figures_of_a_system() -> None:
+    """Ratios to a plain call, rounds as whole seconds, tokens by stage, and whether each mark is kept."""
+    turns = [turned(name, streamed_turn(), 4.06) for name in ("one", "two", "three")]
+    found = figures(Runs("wikichat-fast", turns, [turned("x", streamed_turn(), 3.4)], PACE, 0.08, plain=2.0))
+
+    assert plain_seconds(PACE) == pytest.approx(0.5 + 0.2 + 12)
+    assert (found["first_ratio"], found["end_ratio"], found["rounds"]) == (1.5, 2.03, 3)
+    assert (found["calls"], found["prompt_tokens"], found["verdicts"], found["late_verdicts"]) == (4, 400, 3, 0)
+    assert found["end_ratio_without_ours"] == pytest.approx((3.8 + 0.16) / 12.7)
+    assert found["stages"]["verify"].calls == 1
+    assert found["marks"] == dict.fromkeys(found["marks"], True)
+    assert len(found["marks"]) == 6
+    late = [replace(one, verdicts=[2.0, 3.0]) for one in turns]
+    slow = figures(Runs("wikichat-fast", late, [turned("x", streamed_turn(), 4.4)], PACE, 0.08, plain=1.0))
+    assert [name for name, kept in slow["marks"].items() if not kept] == [
+        "first_ratio", "end_ratio", "rounds", "late_verdicts"
+    ]  # fmt: skip
+
+
+def test_what_is_printed() -> None:
+    """Marks beside their figures, WikiChat 2.1 last, and where the time went."""
+    turns = [turned(name, streamed_turn(), 4.06) for name in ("one", "two")]
+    found = figures(Runs("wikichat-fast", turns, turns, PACE, 0.08, plain=2.0))
+    lines = table([found]).splitlines()
+
+    assert lines[0] == "| | wikichat-fast | WikiChat 2.1 |"
+    assert "| end, over the end of a plain call | 2.03 (keeps at most 2.70) | 3.17 (4.25 refined) |" in lines
+    assert "| rounds | 4 (MISSES at most 3) | 3 |" in lines
+    assert (
+        "to the end: server 3.80 s, index 0.16 s, ours 100 ms (searching 40, calls 0, between 11, checks 49)"
+        in parts(found)
+    )
+    assert any(line.startswith("| verify | 1 |") for line in stages(found).splitlines())
+
+
+def test_a_turn_that_said_nothing_has_no_first_sentence() -> None:
+    """It is shown as empty, and keeps no mark for it."""
+    silent = replace(turned("one", streamed_turn(), 4.06), said=[], first=None, how="abstained")
+    found = figures(Runs("wikichat-fast", [silent, silent], [silent], PACE, 0.08, plain=2.0))
+
+    assert math.isnan(found["first_ratio"])
+    assert found["marks"]["first_ratio"] is False
+    assert found["ended"] == {"abstained": 2}
+    assert "nan" not in table([found])
+
+
+def test_a_timeline() -> None:
+    """A line a step that lasts or is waited for; what the end waited for in another mark."""
+    steps = streamed_turn()
+    lines = bars(steps, critical_path(steps, Cause(6, 4.051), 0.0, 4.06), 0.0)
+    text = drawn(lines, [("end", 4.06)], 4.06).splitlines()
+
+    assert [line.label for line in lines] == [
+        "search 1", "claims 1", "query 1", "search 2", "verify 1", "check 1", "draft 1"
+    ]  # fmt: skip
+    assert [line.critical is None for line in lines] == [False, False, True, False, False, False, False]
+    assert lines[4].critical == pytest.approx((1.0, 2.0))
+    assert (
+        text[2] == "query 1  |  ----------------                                                       |   0.10   1.00"
+    )
+    assert "#################----" in text[4]
+    assert text[-1].endswith("^|   4.06 end")
+
+
+def test_a_picture(tmp_path: Path) -> None:
+    """In its colours where its bars are, one panel beneath the other."""
+    line = Bar("draft 1", "model", 0.0, 4.0, (0.0, 2.0), first_piece=1.0)
+    panel = Panel("a system", [line], [("first sentence", 3.0), ("end", 4.0)])
+
+    draw([panel, panel], 2.0, tmp_path / "turn.png")
+
+    with Image.open(tmp_path / "turn.png") as image:
+        drawn_in = {colour for _, colour in image.convert("RGB").getcolors(1 << 20)}
+        assert image.format == "PNG"
+        assert {(0x25, 0x63, 0xC9), (0xB9, 0xD0, 0xF5), (0xC2, 0x18, 0x5B)} <= drawn_in
+        assert (0x1E, 0x8A, 0x5A) in drawn_in  # of the key
+        assert image.width == 1_500
