@@ -1,0 +1,327 @@
+"""Exports of Confluence: current pages with what their restrictions leave, and one clear line for whatever is wrong."""
+
+import os
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ingest.choosing import Rules
+from ingest.sources.confluence_export import ConfluenceExport, Export
+from ingest.types import Found, Gone, SourceUnavailable
+from tests.ingest.sources.exports import entity, labelled, packed, page, restricted, space, xml
+from tests.ingest.sources.mirrors import Mirror
+
+HANDBOOK = (
+    page(10, "Home", "<p>Welcome, all of you.</p>"),
+    restricted(13, group="board"),
+    page(12, "Illness", "<p>Call before nine.</p>", parent=10, version=3),
+    page(11, "Holidays", "<p>Everyone has thirty days of leave.</p>", parent=10),
+    page(13, "Pay", "<p>Paid on the 25th.</p>", parent=10),
+    page(14, "Bonus", "<p>Ten per cent.</p>", parent=13),
+    labelled(11, "leave"),
+    labelled(12, "favourite", namespace="my"),
+    page(2, "Illness", "<p>Call before ten.</p>", version=2, originalVersion=("Page", 12)),
+    page(3, "Illness", "<p>Just call.</p>", version=1, originalVersionId=12),
+    page(4, "In work", "<p>Not yet.</p>", contentStatus="draft"),
+    entity("Comment", 20, owner=("Page", 10)),
+    entity("BodyContent", 920, body="<p>I do not agree.</p>", content=("Comment", 20), bodyType=2),
+    space(),
+)
+
+
+def source(path, **said):
+    return ConfluenceExport(Export(Path(path), **said))
+
+
+def read(path, **said):
+    return Mirror().sync(source(path, **said))
+
+
+@pytest.fixture
+def handbook(tmp_path):
+    return packed(tmp_path / "export.zip", xml(*HANDBOOK))
+
+
+def test_current_pages_are_read_and_neither_versions_drafts_comments_nor_what_is_restricted(handbook):
+    mirror = read(handbook, base="https://wiki.acme.test/")
+
+    assert mirror.titles() == ["Holidays", "Home", "Illness"]
+    assert mirror.says("Illness") == "Call before nine."
+    assert mirror.pages["12"].url == "https://wiki.acme.test/pages/viewpage.action?pageId=12"
+    assert mirror.pages["12"].revision == "3"
+    assert mirror.failures == {}
+
+
+def test_settings_let_in_a_group(handbook):
+    assert read(handbook, allowed=("group:Board",)).titles() == ["Bonus", "Holidays", "Home", "Illness", "Pay"]
+
+
+def test_restricting_who_edits_restricts_no_reader(tmp_path):
+    path = packed(
+        tmp_path / "e.zip", xml(space(), restricted(10, user="ann", kind="Edit"), page(10, "Home", "<p>Hi.</p>"))
+    )
+
+    assert read(path).titles() == ["Home"]
+
+
+def test_a_restriction_to_someone_by_key_is_one_to_whoever_has_that_key(tmp_path):
+    """Newer exports name people by keys, which others tell the names of, before or after."""
+    path = packed(tmp_path / "e.zip", xml(
+        entity("ContentPermissionSet", 50, type="View", owningContent=("Page", 10)),
+        entity("ContentPermission", 60, type="View", userSubject=("ConfluenceUserImpl", "ff80"),
+               owningSet=("ContentPermissionSet", 50)),
+        page(10, "Home", '<p>Ask <ac:link><ri:user ri:userkey="ff80" /></ac:link>.</p>'),
+        entity("ConfluenceUserImpl", "ff80", name="ann"), entity("InternalUser", 5, name="ann", displayName="Ann  Lee"),
+        space(),
+    ))  # fmt: skip
+
+    assert read(path).titles() == []
+    assert read(path, allowed=("user:ann",)).says("Home") == "Ask @Ann Lee."
+
+
+def test_a_set_that_names_nobody_lets_nobody_in(tmp_path):
+    lone = entity("ContentPermissionSet", 50, type="View", owningContent=("Page", 10))
+    path = packed(tmp_path / "e.zip", xml(space(), lone, page(10, "Home", "<p>Hi.</p>")))
+
+    assert read(path, allowed=("user:", "group:")).titles() == []
+
+
+def test_a_space_that_only_single_people_may_view_is_private(tmp_path):
+    path = packed(tmp_path / "e.zip", xml(
+        space(1, "HR"), page(10, "Home", "<p>Hi.</p>"),
+        space(2, "ANN", group=None, user="ann"), page(30, "Diary", "<p>Dear me.</p>", space=2),
+        space(3, "OPEN", group=None), page(40, "Open", "<p>To all.</p>", space=3),
+    ))  # fmt: skip
+
+    assert read(path).titles() == ["Home", "Open"]
+    assert read(path, allowed=("user:ann",)).titles() == ["Diary", "Home", "Open"]
+
+
+def test_rules_choose_by_path_label_and_status(handbook):
+    assert read(handbook, rules=Rules(include=("HR/Home/**",))).titles() == ["Holidays", "Home", "Illness"]
+    assert read(handbook, rules=Rules(exclude=("Illness",))).titles() == ["Holidays", "Home"]
+    assert read(handbook, rules=Rules(labels=("Leave",))).titles() == ["Holidays"]
+    assert read(handbook, rules=Rules(labels=("favourite",))).titles() == []
+
+
+def test_blog_posts_and_attachments_by_setting(tmp_path):
+    files = {"attachments/10/70/2": "# Rota\n\nAnn on Mondays.", "attachments/10/70/1": "# Rota\n\nNobody."}
+    path = packed(tmp_path / "e.zip", xml(
+        *HANDBOOK, page(50, "We moved", "<p>Third floor.</p>", kind="BlogPost"),
+        entity("Attachment", 70, title="rota.md", version=2, containerContent=("Page", 10)),
+        entity("Attachment", 71, title="rota.md", version=1, containerContent=("Page", 10), originalVersionId=70),
+        entity("Attachment", 72, fileName="pay.csv", attachmentVersion=1, content=("Page", 13)),
+        entity("Attachment", 73, title="lost.txt", version=1, containerContent=("Page", 10)),
+        entity("Attachment", 74, title="floor.png", version=1, containerContent=("Page", 10)),
+    ), **files)  # fmt: skip
+
+    mirror = read(path, blog_posts=True, attachments=True)
+
+    assert {"We moved", "Rota"} <= set(mirror.titles())
+    assert mirror.says("Rota") == "Ann on Mondays."
+    assert mirror.failures == {"att73": "the export does not hold the file lost.txt"}
+    assert "Rota" not in read(path).titles()
+
+
+def test_the_next_export_is_read_only_where_it_differs(tmp_path, handbook):
+    mirror = read(handbook)
+    later = packed(tmp_path / "later.zip", xml(
+        space(), page(10, "Home", "<p>Welcome, all of you.</p>"),
+        page(12, "Illness", "<p>Call before eight.</p>", parent=10, version=4),
+    ))  # fmt: skip
+    mirror.sync(source(later))
+
+    assert mirror.loaded == ["Illness"]
+    assert mirror.titles() == ["Home", "Illness"]
+    assert mirror.sync(source(later)).loaded == []
+
+
+def test_old_wiki_markup_empty_pages_and_pages_without_a_body_have_their_reason(tmp_path):
+    path = packed(tmp_path / "e.zip", xml(
+        space(), page(10, "Empty", "<p>&nbsp;</p>"),
+        entity("Page", 11, title="Bare", version=1, space=("Space", 1)),
+        entity("BodyContent", 912, body="h1. Leave\nThirty days.", content=("Page", 12), bodyType=0),
+        entity("Page", 12, title="Old", version=1, space=("Space", 1)),
+    ))  # fmt: skip
+    mirror = read(path)
+
+    assert mirror.failures == {"10": "holds no text", "11": "the export holds no text of it"}
+    assert "Thirty days." in mirror.says("Old")
+
+
+def test_control_characters_of_a_database_are_no_reason_to_stop(tmp_path):
+    path = packed(tmp_path / "e.zip", xml(space(), page(10, "Home", "<p>Tab\x0bled \x00text.</p>")))
+
+    assert read(path).says("Home") == "Tab led text."
+
+
+def test_one_page_is_had_by_id_or_address(handbook):
+    export = source(handbook, base="https://wiki.acme.test")
+
+    for name in ("12", "https://wiki.acme.test/pages/viewpage.action?pageId=12"):
+        found = export.one(name, {})
+        assert isinstance(found, Found)
+        assert found.load().title == "Illness"
+    assert export.one("13", {"13": "x"}) == Gone("13")
+    assert export.one("https://other.test/pages/viewpage.action?pageId=12", {}) is None
+    assert export.one("99", {}) is None
+
+
+def test_it_can_be_stopped(handbook):
+    export = source(handbook)
+    export.stop()
+
+    with pytest.raises(SourceUnavailable, match="stopped"):
+        Mirror().sync(export)
+
+
+class TestHtml:
+    """An export of HTML: what its index names, and what its pages hold."""
+
+    def page(self, title, text):
+        return (
+            f"<html><head><title>People : {title}</title></head><body><div id='main-header'><h1 id='title-heading'>"
+            f"<span id='title-text'> People : {title} </span></h1></div><div id='content'><div class='page-metadata'>"
+            "Created by <span class='author'>Ann</span>, last modified by <span>Ann</span> on Oct 14, 2026</div>"
+            f"<div id='main-content' class='wiki-content group'>{text}</div></div>"
+            "<div id='footer'>Document generated by Confluence</div></body></html>"
+        )
+
+    @pytest.fixture
+    def export(self, tmp_path):
+        index = (
+            "<ul><li><a href='Home_10.html'>Home</a>"
+            "<ul><li><a href='Sick%20leave_12.html'>Sick leave</a></li></ul></li>"
+            "<li><a href='https://elsewhere.test/x.html'>Elsewhere</a></li></ul>"
+        )
+        files = {
+            "HR/index.html": index,
+            "HR/Home_10.html": self.page("Home", "<p>Welcome, all of you.</p>"),
+            "HR/Sick leave_12.html": self.page("Sick leave", "<h2>Notes</h2><p>Due on day three.</p>"),
+            "HR/Loose.html": self.page("Loose ends", "<p>Not in the index.</p>"),
+            "HR/attachments/10/x.html": "<p>Attached.</p>",
+        }
+        return packed(tmp_path / "html.zip", None, **files)
+
+    def test_pages_are_read_without_what_surrounds_them(self, export):
+        mirror = read(export, base="https://wiki.acme.test")
+
+        assert mirror.titles() == ["Home", "Loose ends", "Sick leave"]
+        assert mirror.says("Sick leave") == "Due on day three."
+        page = mirror.pages["12"]
+        assert page.url == "https://wiki.acme.test/pages/viewpage.action?pageId=12"
+        assert (page.date.year, page.date.month, page.date.day) == (2026, 10, 14)
+        assert (page.sections[0].path, mirror.failures) == (("Notes",), {})
+
+    def test_the_index_gives_the_paths_that_rules_choose_by(self, export):
+        assert read(export, rules=Rules(include=("HR/Home/**",))).titles() == ["Home", "Sick leave"]
+
+    def test_unchanged_pages_are_not_read_again(self, export):
+        mirror = read(export)
+
+        assert mirror.sync(source(export)).loaded == []
+
+
+class TestHostile:
+    """Whatever is handed to us is one line, and memory stays what it was."""
+
+    def fails(self, path, said):
+        with pytest.raises(SourceUnavailable, match=said) as caught:
+            read(path)
+        assert caught.value.hint
+        assert "\n" not in str(caught.value)
+
+    def test_what_is_no_export(self, tmp_path, handbook):
+        self.fails(tmp_path / "nowhere.zip", "There is no file")
+        text = tmp_path / "text.zip"
+        text.write_text("hello")
+        self.fails(text, "no zip archive")
+        text.write_bytes(handbook.read_bytes()[:-200])
+        self.fails(text, "cut short")
+        self.fails(packed(tmp_path / "empty.zip", None), "is no export of Confluence")
+        nested = packed(tmp_path / "nested.zip", None, **{"export.zip": handbook.read_bytes()})
+        with pytest.raises(SourceUnavailable) as caught:
+            read(nested)
+        assert "a zip in a zip" in caught.value.hint
+        self.fails(packed(tmp_path / "x.zip", "<html><p>Hi</p></html>"), "begins with <html>")
+        self.fails(packed(tmp_path / "y.zip", xml(*HANDBOOK)[:-90]), "its XML is broken")
+
+    def test_one_that_is_damaged_within(self, tmp_path, handbook):
+        content = bytearray(handbook.read_bytes())
+        at = content.index(b"entities.xml") + 200
+        content[at : at + 40] = os.urandom(40)
+        (path := tmp_path / "d.zip").write_bytes(content)
+
+        self.fails(path, "entities.xml cannot be unpacked|its XML is broken")
+
+    def test_one_with_a_password(self, handbook):
+        content = bytearray(handbook.read_bytes())
+        for header, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+            place = content.index(header)
+            content[place + at] |= 1
+        handbook.write_bytes(content)
+
+        self.fails(handbook, "protected by a password")
+
+    @pytest.mark.parametrize(
+        "declared", ['<!DOCTYPE h [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>', "<!DOCTYPE h SYSTEM 'x'>"]
+    )
+    def test_entities_that_multiply(self, tmp_path, declared):
+        self.fails(packed(tmp_path / "b.zip", xml(page(10, "Home", "x"), before=declared)), "declares a document type")
+
+    def test_a_bomb_is_left_alone(self, tmp_path):
+        path = packed(tmp_path / "b.zip", xml(*HANDBOOK, "<!--" + " " * 20_000_000 + "-->"))
+
+        self.fails(path, "would unpack to .* times its size")
+
+    def test_names_that_lead_out_and_links_are_told_and_the_rest_is_read(self, tmp_path):
+        path = packed(tmp_path / "n.zip", xml(*HANDBOOK), **{"../../evil.md": "x", "/etc/passwd": "x", "a\\..\\b": "x"})
+        with zipfile.ZipFile(path, "a") as there:
+            link = zipfile.ZipInfo("attachments/10/70/1")
+            link.create_system = 3
+            link.external_attr = (stat.S_IFLNK | 0o777) << 16
+            there.writestr(link, "/etc/passwd")
+
+        mirror = read(path, attachments=True)
+
+        assert mirror.titles() == ["Holidays", "Home", "Illness"]
+        assert sorted(mirror.failures.values()) == ["it is a link", *["its name leads out of the archive"] * 3]
+        assert not list(tmp_path.parent.glob("**/evil.md"))
+
+    def test_a_page_without_end_is_told_and_the_rest_is_read(self, tmp_path):
+        words = "".join(f"<p>Word {number} of a long page.</p>" for number in range(520_000))
+        path = packed(tmp_path / "long.zip", xml(page(99, "Long", words), *HANDBOOK))
+
+        mirror = read(path)
+
+        assert mirror.failures == {"99": "is longer than what is read of a page"}
+        assert mirror.titles() == ["Holidays", "Home", "Illness"]
+
+    def test_pages_above_each_other_in_a_circle_are_read_once(self, tmp_path):
+        path = packed(tmp_path / "c.zip", xml(
+            space(), page(10, "A", "<p>A.</p>", parent=11), page(11, "B", "<p>B.</p>", parent=10)
+        ))  # fmt: skip
+
+        assert read(path).titles() == ["A", "B"]
+
+    @pytest.mark.parametrize(("deep", "pages"), [(1_000, 4), (20_000, 3)])
+    def test_elements_within_elements_without_end(self, tmp_path, deep, pages):
+        """Beyond what the parser follows the page holds no text; the others do."""
+        path = packed(tmp_path / "deep.zip", xml(page(99, "Deep", "<div>" * deep + "Bottom."), *HANDBOOK))
+
+        assert len(read(path).pages) == pages
+
+
+DATA = Path(os.environ.get("FOOTNOTE_DATA", "")) / "corporate_docs"
+
+
+@pytest.mark.skipif(not (DATA / "confluence-5.9.zip").is_file(), reason="FOOTNOTE_DATA has no exports of Confluence")
+@pytest.mark.parametrize(("name", "pages"), [("confluence-4.3.2.xml.zip", 2), ("confluence-5.9.zip", 11)])
+def test_real_exports_are_read_to_their_end(name, pages):
+    """Of the older one a restricted page, the page below it and a private space are left out."""
+    mirror = read(DATA / name, attachments=True)
+
+    assert sum(not key.startswith("att") for key in mirror.known) == pages
+    assert mirror.failures == {}
