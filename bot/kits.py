@@ -4,14 +4,14 @@ All of it is new for each turn, with one budget for all that is asked of a model
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 
 from bot.app import App
-from bot.steadiness import Join, standing, steady
+from bot.steadiness import There, standing, steady
 from pipeline import unconfigured
 from pipeline.errors import SearchUnavailable
 from pipeline.kit import Ask, Kit, Limits, Search, Stream, Supports
@@ -21,7 +21,7 @@ from pipeline.saying import Gate, SecondOpinion
 from pipeline.stages.verifying import second_opinion
 from pipeline.types import Conversation, Event
 from storage.errors import StorageError
-from storage.types import Document, Hit, Passage, SearchQuery
+from storage.types import Document, Hit, SearchQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def equipped(
     now = talk.question.at or datetime.now(app.settings.zone)
     spent = Spent(app.settings.limits.budget, deadline=deadline)
     model = _model(app, talk, recorder, spent, limits, now, random)
-    still = standing(supports, _joining(app), scope)
+    still = standing(supports, _there(app))
     gate = Gate(found=recorder.found, supports=still, tell=tell, verify=model.verify)
     kit = Kit(
         ask=model.ask,
@@ -112,12 +112,12 @@ def _searching(app: App, scope: tuple[str, ...]) -> Search:
     return search
 
 
-def _joining(app: App) -> Join:
-    async def join(ids: Collection[str], within: Collection[str]) -> Mapping[str, tuple[Passage, Document]]:
+def _there(app: App) -> There:
+    async def there(corpus: str, key: str) -> Document | None:
         with _said_aloud():
-            return await app.manifest.join(ids, within)
+            return await app.manifest.document(corpus, key)
 
-    return join
+    return there
 
 
 @contextmanager

@@ -1,19 +1,19 @@
 """Keeps a turn steady while documents change under it: each is seen in one version, and what is gone is not cited.
 
 A refresh switches a document from one moment to the next, and a turn searches several times. What it found first of a
-document is what it goes on with; what was removed or replaced since then does not pass the gate any more.
+document is what it goes on with; what was removed since then does not pass the gate any more.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from pipeline.kit import Search, Supports
 from pipeline.types import Support
-from storage.types import Document, Evidence, Hit, Passage, SearchQuery
+from storage.types import Document, Evidence, Hit, SearchQuery
 
-GONE = "a passage that it cites was removed or changed meanwhile"
+GONE = "a document that it cites was removed meanwhile"
 
-Join = Callable[[Collection[str], Collection[str]], Awaitable[Mapping[str, tuple[Passage, Document]]]]
-"""Tells which of some passages stand now in some corpora, as `Manifest.join` does."""
+There = Callable[[str, str], Awaitable[Document | None]]
+"""Returns the document of a corpus and a key as it is now, as `Manifest.document` does; None where there is none."""
 
 
 def steady(search: Search) -> Search:
@@ -29,17 +29,19 @@ def steady(search: Search) -> Search:
     return searched
 
 
-def standing(supports: Supports, join: Join, scope: Collection[str]) -> Supports:
-    """Return a check that also wants every passage to stand there still, at this moment."""
+def standing(supports: Supports, there: There) -> Supports:
+    """Return a check that also wants every document to be there still, at this moment.
+
+    One that has a new version by now may be cited in the old one: that is what this turn has seen of it.
+    """
 
     async def supported(sentence: str, evidence: Sequence[Evidence]) -> Support:
         support = await supports(sentence, evidence)
         if not support.holds and not support.appealable:
             return support
-        cited = {one.passage.id: one.passage.hash for one in evidence}
-        there = await join(cited, scope)
-        if all(key in there and there[key][0].hash == value for key, value in cited.items()):
-            return support
-        return Support(support.score, holds=False, reasons=(GONE,))
+        for corpus, key in dict.fromkeys((one.document.corpus, one.document.key) for one in evidence):
+            if await there(corpus, key) is None:
+                return Support(support.score, holds=False, reasons=(GONE,))
+        return support
 
     return supported

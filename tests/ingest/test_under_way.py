@@ -1,0 +1,303 @@
+"""A refresh under way: held by one process, stopped, overtaken by others, asked meanwhile."""
+
+import asyncio
+import threading
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from ingest.holding import held
+from ingest.refreshing import RefreshRefused, refresh
+from ingest.single import forget, refresh_one
+from ingest.types import Gone
+from storage.errors import LeaseLost
+from storage.leases import Leases
+from storage.refresh_types import RunState
+from tests.fakes import WordEmbedder
+from tests.ingest.sourced import Scripted, found, pages
+from tests.storage.stores import opened
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PATIENCE = 20
+
+
+class Clock:
+    """A clock that tests turn."""
+
+    def __init__(self):
+        self.now = NOON
+
+    def __call__(self):
+        """Return the moment."""
+        return self.now
+
+    def turn(self, seconds):
+        """Let so many seconds pass."""
+        self.now += timedelta(seconds=seconds)
+
+
+@dataclass
+class WaitingEmbedder(WordEmbedder):
+    """Waits at the first text that says "wait" until it is told to go on."""
+
+    begun: threading.Event = field(default_factory=threading.Event)
+    go_on: threading.Event = field(default_factory=threading.Event)
+
+    def embed(self, texts, *, polite=False):
+        """Embed as words, later."""
+        if any("wait" in text for text in texts):
+            self.begun.set()
+            assert self.go_on.wait(PATIENCE)
+        return super().embed(texts, polite=polite)
+
+
+@pytest.fixture
+def embedder():
+    """An embedder that waits, and lets go of who waits at the end."""
+    it = WaitingEmbedder()
+    yield it
+    it.go_on.set()
+
+
+@pytest.fixture
+def store(tmp_path, embedder):
+    """An empty store."""
+    with opened(tmp_path, embedder) as it:
+        yield it
+
+
+async def run(store, source, **options):
+    """Refresh the corpus of these tests."""
+    return await refresh(source, "c", store, progress=lambda _: None, **options)
+
+
+async def begun(store, embedder, source, **options):
+    """Begin a refresh, and return its task when it is in the middle of a batch."""
+    task = asyncio.create_task(run(store, source, **options))
+    assert await asyncio.to_thread(embedder.begun.wait, PATIENCE)
+    return task
+
+
+async def until(there):
+    """Wait until something is there."""
+    async with asyncio.timeout(PATIENCE):
+        while not await there():  # noqa: ASYNC110 - it is in the database, which sends no events
+            await asyncio.sleep(0.01)
+
+
+async def texts(store, key):
+    """Read what is listed of a document."""
+    return [one.text for one in await store.manifest.passages_of("c", key)]
+
+
+async def states(store):
+    """Read what became of the runs, newest first."""
+    return [one.state for one in await store.runs.recent()]
+
+
+async def test_a_corpus_is_refreshed_by_one_at_a_time(store, embedder):
+    """Whoever comes second is told who is at it; another corpus is nobody's business."""
+    first = await begun(store, embedder, Scripted([found("a", "Please wait.")]))
+
+    with pytest.raises(RefreshRefused, match="brought up to date already, by") as caught:
+        await run(store, Scripted(pages("a")))
+    assert "footnote ingest status" in caught.value.hint
+
+    embedder.go_on.set()
+    assert (await first).added == 1
+    assert (await run(store, Scripted(pages("a")))).changed == 1
+    assert await states(store) == [RunState.DONE, RunState.DONE]
+
+
+async def test_a_lease_is_renewed_while_a_long_batch_is_embedded(store, embedder):
+    """However long that takes."""
+    clock, leases = Clock(), store.leases
+    task = await begun(store, embedder, Scripted([found("a", "Please wait.")]), clock=clock, lease_seconds=0.03)
+    clock.turn(1000)
+
+    await until(lambda: leases.holder("refresh:c", clock()))
+    embedder.go_on.set()
+
+    assert (await task).added == 1
+    assert await leases.holder("refresh:c", clock()) is None
+
+
+async def test_a_lease_that_another_took_ends_the_refresh_and_nothing_more_is_written(store, embedder):
+    """The process stood still; the other goes on with the work, and the history tells both."""
+    clock = Clock()
+    task = await begun(store, embedder, Scripted([found("a", "Please wait.")]), clock=clock, lease_seconds=0.03)
+    clock.turn(1000)
+    other = Leases(store.manifest.database)
+    while not await other.take("refresh:c", "another", clock.now + timedelta(seconds=10), 1000):
+        clock.turn(1000)
+    await store.runs.begin("c", clock(), "another")
+    embedder.go_on.set()
+
+    with pytest.raises(LeaseLost, match="taken over"):
+        await asyncio.wait_for(task, PATIENCE)
+
+    assert task.cancelling() == 0
+    assert await texts(store, "a") == []
+    assert await states(store) == [RunState.RUNNING, RunState.LOST]
+    assert await other.holder("refresh:c", clock()) == "another"
+
+
+async def test_a_lease_that_cannot_be_had_leaves_no_trace(store):
+    """Neither a run nor a lease."""
+    await store.leases.take("refresh:c", "another", NOON, 60)
+
+    with pytest.raises(RefreshRefused, match="by another"):
+        async with held(store.leases, "c", clock=lambda: NOON):
+            raise AssertionError("it was held")
+
+    assert await store.leases.holder("refresh:c", NOON) == "another"
+
+
+async def test_a_refresh_that_is_cancelled_stops_its_source_and_keeps_what_it_had(store):
+    """The source is told, its thread has ended, and what it had open is closed."""
+    reading, go_on, closed = threading.Event(), threading.Event(), threading.Event()
+
+    def wait():
+        try:
+            reading.set()
+            assert go_on.wait(PATIENCE)
+        finally:
+            closed.set()
+
+    source = Scripted([*pages(*(f"{n:03}" for n in range(256))), wait, *pages("never")], marked="m2")
+    source.stop = go_on.set
+    task = asyncio.create_task(run(store, source))
+    assert await asyncio.to_thread(reading.wait, PATIENCE)
+    await until(lambda: store.manifest.fingerprints("c"))
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, PATIENCE)
+
+    assert closed.is_set()
+    assert "never" not in await store.manifest.fingerprints("c")
+    assert (await store.manifest.mark("c")).mark == ""
+    (told,) = await store.runs.recent()
+    assert (told.state, told.ended is not None, await store.leases.holder("refresh:c", NOON)) == (
+        RunState.CANCELLED,
+        True,
+        None,
+    )
+
+
+async def test_the_event_loop_goes_on_while_a_cancelled_source_takes_its_time(store):
+    """Nothing waits for a thread but the refresh itself."""
+    reading, go_on = threading.Event(), threading.Event()
+
+    def wait():
+        reading.set()
+        assert go_on.wait(PATIENCE)
+
+    task = asyncio.create_task(run(store, Scripted([wait])))
+    assert await asyncio.to_thread(reading.wait, PATIENCE)
+    task.cancel()
+    for _ in range(20):
+        await asyncio.sleep(0)  # each turn of the loop would come to a stop here
+    task.cancel()  # somebody is impatient
+    await asyncio.sleep(0)
+    assert not task.done()
+    go_on.set()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, PATIENCE)
+
+
+async def test_a_document_is_forgotten_at_once_in_the_middle_of_a_batch_that_changes_it(store, embedder):
+    """The refresh does not bring it back, and neither does the next."""
+    await run(store, Scripted(pages("a", "b")))
+    task = await begun(store, embedder, Scripted([found("a", "Now wait a bit."), *pages("b", "d")]))
+
+    report = await asyncio.wait_for(forget(store, "c", ["a"]), PATIENCE)
+    assert (report.removed, report.passages_removed, embedder.go_on.is_set()) == (1, 1, False)
+    assert "a" not in {hit.document.key for hit in await store.search("Page a says a", ["c"], 5)}
+    embedder.go_on.set()
+    await task
+
+    again = await run(store, Scripted([found("a", "Now wait a bit."), *pages("b", "d")]))
+    assert (again.added, again.failures, set(await store.manifest.fingerprints("c"))) == (0, (), {"b", "d"})
+    assert set(store.dense.contents("c")) == set(store.lexical.contents())
+
+
+async def test_forgetting_that_was_cut_short_is_finished_by_the_next_refresh(store):
+    """It was noted, and nothing was removed yet."""
+    await run(store, Scripted(pages("a", "b")))
+    await store.manifest.forget("c", ["a"])
+
+    report = await run(store, Scripted(pages("a", "b")))
+
+    assert (report.removed, set(await store.manifest.fingerprints("c"))) == (1, {"b"})
+
+
+async def test_one_document_is_read_at_once_and_a_forgotten_one_comes_back(store):
+    """By its address; what is not there is said, and what is gone is removed."""
+    await run(store, Scripted(pages("a", "b")))
+    singly = {"https://x.example/b": found("b", "Page b is new."), "c": found("c"), "a": Gone("a")}
+    source = Scripted([], singly=singly)
+    await forget(store, "c", ["b"])
+
+    back = await refresh_one(source, "c", store, "https://x.example/b")
+    same = await refresh_one(source, "c", store, "https://x.example/b")
+    assert (back.added, back.passages_added, same.unchanged) == (1, 1, 1)
+    assert await texts(store, "b") == ["Page b is new."]
+    assert await store.manifest.forgotten("c") == frozenset()
+
+    assert await refresh_one(source, "c", store, "nowhere") is None
+    assert (await refresh_one(source, "c", store, "c")).failures == (("c", "the test wants it so"),)
+    assert (await refresh_one(source, "c", store, "a")).removed == 1
+    assert set(await store.manifest.fingerprints("c")) == {"b"}
+    assert len(await store.runs.recent()) == 1
+
+
+async def test_one_document_is_read_while_its_corpus_is_refreshed(store, embedder):
+    """It waits for the batch that is being embedded, and is planned over what that left."""
+    task = await begun(store, embedder, Scripted([found("a", "Please wait.")]))
+    alone = asyncio.create_task(refresh_one(Scripted([], singly={"a": found("a", "The newest.")}), "c", store, "a"))
+    await asyncio.sleep(0)
+    embedder.go_on.set()
+    await task
+    await alone
+
+    assert await texts(store, "a") == ["The newest."]
+    assert set(store.dense.contents("c")) == set(store.lexical.contents())
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """An index between whose answer and the caller something happens, once."""
+
+    index: object
+    then: object
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def __getattr__(self, name):
+        return getattr(self.index, name)
+
+    def search(self, *args):
+        """Search, and let it happen."""
+        there = self.index.search(*args)
+        if not self.done.is_set():
+            self.done.set()
+            self.then()
+        return there
+
+
+async def test_a_search_that_a_commit_overtakes_finds_the_new_version_and_not_nothing(store):
+    """The candidates were the old version's; by the time they are joined it is no longer listed."""
+    await run(store, Scripted([found("a", "The tariff is nine florins.")]))
+    loop = asyncio.get_running_loop()
+    new = Scripted([found("a", "The tariff is ten florins.")])
+
+    def commit():
+        asyncio.run_coroutine_threadsafe(run(store, new), loop).result(PATIENCE)
+
+    slow = replace(store, dense=Interrupted(store.dense, commit))
+
+    hits = await slow.search("What is the tariff in florins?", ["c"], 5)
+
+    assert [hit.passage.text for hit in hits] == ["The tariff is ten florins."]
