@@ -18,11 +18,13 @@ from evaluation.speed.dumps import dumps
 from evaluation.speed.embedding import embedding
 from evaluation.speed.model.command import serve_model
 from evaluation.speed.queue import queue
+from evaluation.speed.refresh import refreshing
 from evaluation.speed.search import search
 from evaluation.speed.turn.command import turn
 from evaluation.speed.turns import turns
 from evaluation.speed.wikipedia import wikipedia
 from evaluation.statements import statements
+from evaluation.systems.command import systems
 
 app = typer.Typer(no_args_is_help=True, help="Measure how well and how fast it answers.")
 speed = typer.Typer(no_args_is_help=True, help="Measure speed and memory.")
@@ -37,10 +39,12 @@ app.command()(retrieval)
 app.command()(crashes)
 app.command()(statements)
 app.command()(injection)
+app.command()(systems)
 speed.command()(desk)
 speed.command()(dumps)
 speed.command()(embedding)
 speed.command()(queue)
+speed.command("refresh")(refreshing)
 speed.command()(search)
 speed.command()(serve_model)
 speed.command()(turn)
