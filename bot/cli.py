@@ -11,14 +11,25 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from bot.commands import asking, auditing, chatting, checking, doctoring, indexes, ingesting, serving, setting_up
+from bot.commands import (
+    asking,
+    auditing,
+    chatting,
+    checking,
+    doctoring,
+    forgetting,
+    indexes,
+    ingesting,
+    serving,
+    setting_up,
+)
 from bot.commands.frame import examples, invocation_of
 from bot.console import opened_output, told_plainly
 
 PLUGINS = "footnote.commands"
 """The entry-point group in which packages above `bot` offer commands of their own."""
 
-ORDER = ("init", "doctor", "ingest", "corpora", "reindex", "search", "ask", "check", "chat", "serve", "audit")
+ORDER = ("init", "doctor", "ingest", "forget", "corpora", "reindex", "search", "ask", "check", "chat", "serve", "audit")
 
 
 class Commands(TyperGroup):
@@ -66,6 +77,9 @@ app.command(epilog=examples("footnote doctor", "footnote doctor --model", "footn
     doctoring.doctor
 )
 app.add_typer(ingesting.app, name="ingest")
+app.command(epilog=examples("footnote forget https://docs.example.com/old.html", "footnote forget 'Old rules'"))(
+    forgetting.forget
+)
 app.command(epilog=examples("footnote corpora"))(indexes.corpora)
 app.command(epilog=examples("footnote reindex"))(indexes.reindex)
 app.command(epilog=examples("footnote search 'parental leave' -k 5 --corpus handbook"))(asking.search)

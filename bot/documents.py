@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from bot.console import Fault
+    from bot.forgotten import Forgotten
     from bot.turns import Answered
     from ingest.refreshing import RefreshReport
     from pipeline.types import Answer, Usage
+    from storage.refresh_types import Run
     from storage.types import CheckedClaim, Citation, CorpusInfo, Hit
 
 SCHEMA = 1
@@ -81,11 +83,19 @@ def indexed(corpora: Iterable[CorpusInfo], readers: Mapping[str, Sequence[str]])
                 "passages": corpus.passages,
                 "refreshed": moment(corpus.refreshed),
                 "failures": corpus.failures,
+                "edition": corpus.edition,
+                "last_run": _last_run(corpus.last_run),
                 "readers": list(readers.get(corpus.name, ())),
             }
             for corpus in corpora
         ]
     )
+
+
+def forgotten(done: Forgotten) -> Document:
+    """Say what `forget` forgot."""
+    one = done.document
+    return document(corpus=one.corpus, document=one.key, title=one.title, url=one.url, passages=done.passages)
 
 
 def reindexed(passages: int, seconds: float) -> Document:
@@ -196,11 +206,18 @@ def _report(report: RefreshReport) -> Document:
             "unchanged": report.unchanged,
             "removed": report.removed,
             "failed": report.failed,
+            "held_back": report.held_back,
         },
         "passages": {"added": report.passages_added, "removed": report.passages_removed},
         "failures": [{"document": document, "reason": reason} for document, reason in report.failures],
         "seconds": round(report.seconds, 3),
     }
+
+
+def _last_run(run: Run | None) -> Document | None:
+    if run is None:
+        return None
+    return {"state": run.state.value, "begun": moment(run.begun), "ended": moment(run.ended), "fault": run.fault}
 
 
 def moment(at: datetime | None) -> str | None:

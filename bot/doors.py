@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from bot.app import App, Records
+    from bot.history import History
     from bot.home import Home
     from bot.settings import Settings
     from pipeline.llm.settings import ModelSettings
@@ -86,6 +87,12 @@ def _open_records(settings: Settings) -> AbstractAsyncContextManager[Records]:
     return open_records(settings)
 
 
+def _open_history(settings: Settings) -> AbstractAsyncContextManager[History]:
+    from bot.history import open_history
+
+    return open_history(settings)
+
+
 def _open_model(settings: ModelSettings) -> AbstractAsyncContextManager[LLM]:
     from pipeline.llm.opening import open_model
 
@@ -107,5 +114,6 @@ class Doors:
     """For all that can be done beside a server as well."""
     open_app: OpenApp = _open_app
     open_records: Callable[[Settings], AbstractAsyncContextManager[Records]] = _open_records
+    open_history: Callable[[Settings], AbstractAsyncContextManager[History]] = _open_history
     open_model: Callable[[ModelSettings], AbstractAsyncContextManager[LLM]] = _open_model
     serve: Callable[[Settings], Coroutine[Any, Any, None]] = _serve

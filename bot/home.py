@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from bot.forgotten import Forgotten
     from bot.source_settings import SourceSettings
     from bot.turns import Answered, Asked
     from ingest.refreshing import Progress, RefreshReport
@@ -39,6 +40,24 @@ class Home(Protocol):
         """Return what is indexed."""
         ...
 
-    async def refresh(self, corpus: str, source: SourceSettings, tell: Callable[[Progress], None]) -> RefreshReport:
-        """Bring a corpus up to date with its source; `tell` hears how far it has come."""
+    async def refresh(
+        self,
+        corpus: str,
+        source: SourceSettings,
+        tell: Callable[[Progress], None],
+        *,
+        confirm_removal: bool = False,
+    ) -> RefreshReport:
+        """Bring a corpus up to date with its source; `tell` hears how far it has come.
+
+        Documents that are gone in suspicious number are removed only with `confirm_removal`.
+        """
+        ...
+
+    async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
+        """Read in the document of an address, from these sources by corpus; return a report for each corpus of it."""
+        ...
+
+    async def forget(self, address: str, corpus: str) -> Forgotten:
+        """Forget the document of an address, a key or a title; with an empty `corpus`, in whichever it is."""
         ...

@@ -1,12 +1,15 @@
 """A home that this process has open: `bot.home.Home` over `App`."""
 
 import asyncio
+import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
-from bot import answering, sources
+from bot import answering, single_documents, sources
 from bot.app import App
+from bot.forgotten import Forgotten
 from bot.source_settings import SourceSettings
 from bot.turns import Answered, Asked
 from ingest.refreshing import Progress, RefreshReport, refresh
@@ -37,9 +40,44 @@ class LocalHome:
         """Return what is indexed."""
         return await self.app.manifest.corpora()
 
-    async def refresh(self, corpus: str, source: SourceSettings, tell: Callable[[Progress], None]) -> RefreshReport:
-        """Bring a corpus up to date, one at a time: two that read the same source would undo each other's work."""
-        around = sources.Surroundings(self.app.settings.home, os.environ)
-        there = await asyncio.to_thread(sources.opened, source, around)
+    async def refresh(
+        self,
+        corpus: str,
+        source: SourceSettings,
+        tell: Callable[[Progress], None],
+        *,
+        confirm_removal: bool = False,
+        night: datetime | None = None,
+    ) -> RefreshReport:
+        """Bring a corpus up to date, one at a time: several would be slower than one after another.
+
+        `night` is the night that it is done for, if it is.
+        """
+        there = await asyncio.to_thread(sources.opened, source, self._around)
         async with self._refreshing:
-            return await refresh(there, corpus, self.app.passages, progress=tell)
+            return await refresh(
+                there,
+                corpus,
+                self.app.passages,
+                progress=tell,
+                confirm_removal=confirm_removal,
+                source_digest=digest(source),
+                night=night,
+            )
+
+    async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
+        """Read one document in, whatever else is under way."""
+        return await single_documents.read_one(self.app, address, sources, self._around)
+
+    async def forget(self, address: str, corpus: str) -> Forgotten:
+        """Forget one document, whatever else is under way."""
+        return await single_documents.forget_one(self.app, address, corpus)
+
+    @property
+    def _around(self) -> sources.Surroundings:
+        return sources.Surroundings(self.app.settings.home, os.environ)
+
+
+def digest(source: SourceSettings) -> str:
+    """Return a short hash of a source's settings: what was read under others says nothing of what is there now."""
+    return hashlib.sha256(source.model_dump_json().encode()).hexdigest()[:16]

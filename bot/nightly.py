@@ -1,69 +1,62 @@
 """What `footnote serve` does at night: every source of the settings is read in again, as `footnote ingest all` does.
 
-One corpus that fails takes no other with it. When the night comes is `ingest.schedule`'s; what is told of it, and to
-whom, is the caller's.
+One corpus that fails takes no other with it. When the night comes is `ingest.schedule`'s, that it is worked once
+`bot.night_watch`'s; what is told of it, and to whom, is the caller's.
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import partial
+from typing import Protocol
 
 from bot.console import Fault, Mendable, fault_of
+from bot.night import Night
+from bot.night_watch import NightWatch
 from bot.settings import Settings
 from bot.source_settings import SourceSettings
 from ingest.refreshing import Progress, RefreshReport
-from ingest.schedule import scheduled
+from ingest.schedule import PULSE, scheduled
 from storage.types import CorpusInfo
-
-Refresh = Callable[[str, SourceSettings, Callable[[Progress], None]], Awaitable[RefreshReport]]
-"""Brings a corpus up to date with its source, as `Home.refresh` does."""
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Night:
-    """What a night came to."""
+class Refresh(Protocol):
+    """Brings a corpus up to date with its source, as `LocalHome.refresh` does."""
 
-    reports: tuple[RefreshReport, ...]
-    faults: Mapping[str, Fault]
-    """Why a corpus was not brought up to date, by its name."""
-
-    def lines(self) -> Iterator[str]:
-        """Tell it, a line a corpus."""
-        for report in self.reports:
-            documents = f"{report.added} added, {report.changed} changed, {report.removed} removed"
-            unread = f", {report.failed} could not be read" if report.failed else ""
-            yield f"{report.corpus}: {documents}{unread}, in {report.seconds:.0f} s"
-        for corpus, fault in self.faults.items():
-            yield f"{corpus}: not brought up to date. {fault.line()}"
+    async def __call__(
+        self,
+        corpus: str,
+        source: SourceSettings,
+        tell: Callable[[Progress], None],
+        *,
+        night: datetime | None = None,
+    ) -> RefreshReport:
+        """Do it, for the night that was due then."""
+        ...
 
 
-def sources(settings: Settings) -> Mapping[str, SourceSettings]:
-    """Return the corpora that have a source, with it."""
-    return {corpus.name: corpus.source for corpus in settings.corpus if corpus.source}
-
-
-def last_night(settings: Settings, corpora: Sequence[CorpusInfo]) -> datetime | None:
+def last_refresh(settings: Settings, corpora: Sequence[CorpusInfo]) -> datetime | None:
     """Return when any corpus that has a source was last brought up to date; None if none ever was. Pure."""
-    wanted = sources(settings)
+    wanted = settings.sources
     done = [info.refreshed for info in corpora if info.name in wanted and info.refreshed]
     return max(done, default=None)
 
 
-async def every_source(settings: Settings, refresh: Refresh) -> Night:
+async def every_source(settings: Settings, refresh: Refresh, due: datetime) -> Night:
     """Read in every source, one after another."""
-    reports, faults = [], {}
-    for corpus, source in sources(settings).items():
+    reports: list[RefreshReport] = []
+    faults: dict[str, Fault] = {}
+    for corpus, source in settings.sources.items():
         try:
-            reports.append(await refresh(corpus, source, _unheard))
+            reports.append(await refresh(corpus, source, _unheard, night=due))
         except Exception as error:
             faults[corpus] = fault_of(error)
             if not isinstance(error, Mendable):
                 log.exception("%s could not be brought up to date", corpus)
-    return Night(tuple(reports), faults)
+    return Night(due, tuple(reports), faults)
 
 
 @asynccontextmanager
@@ -72,31 +65,36 @@ async def nights(
     refresh: Refresh,
     told: Callable[[Night], Awaitable[None]],
     *,
+    watch: NightWatch,
     corpora: Sequence[CorpusInfo],
-    now: datetime | None = None,
+    pulse: float = PULSE,
 ) -> AsyncIterator[None]:
     """Have the nights of `[schedule] nightly` within the block; none where it names no time.
 
-    A night that was missed since a corpus was last brought up to date is made up for at once.
+    A night that no process worked through is made up for at once. Before there ever was a night, those count that
+    came after a corpus was last brought up to date.
 
     Args:
         settings: What there is to read, when, and in which zone.
         refresh: Does it.
-        told: Hears of each night; what it raises is logged.
+        told: Hears of each night that was worked here; what it raises is logged.
+        watch: Sees to it that no other process works it too.
         corpora: What is indexed.
-        now: The moment; None: as the clock says.
+        pulse: As `ingest.schedule.PULSE`.
     """
     at = settings.schedule.at
     if at is None:
         yield
         return
 
-    async def work() -> None:
-        await told(await every_source(settings, refresh))
+    async def work(due: datetime) -> None:
+        if night := await watch.keep(due, lambda: every_source(settings, refresh, due)):
+            await told(night)
 
-    now = now or datetime.now(UTC)
-    since = min(now, last_night(settings, corpora) or now)
-    async with scheduled(work, at=at, zone=settings.zone, since=since):
+    now = watch.clock()
+    since = min(now, await watch.last() or last_refresh(settings, corpora) or now)
+    again = partial(scheduled, put_back=watch.put_back, clock=watch.clock, pulse=pulse)
+    async with again(work, at=at, zone=settings.zone, since=since):
         yield
 
 

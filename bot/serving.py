@@ -6,7 +6,7 @@ under way, at the desk and at the sockets, is finished or put back, then everyth
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,17 +19,21 @@ from bot.arriving import Arrivals, Opened, OpenPlatform
 from bot.control.server import controlled
 from bot.desk.desk import Desk
 from bot.desk.opening import open_desk
-from bot.desk.types import Place
+from bot.history import history_of
 from bot.lagging import watched
 from bot.local_home import LocalHome
-from bot.nightly import Night, nights
+from bot.night_telling import NightTelling
+from bot.night_watch import NightWatch
+from bot.nightly import nights
 from bot.noticing import noticed
 from bot.platform import Platform
 from bot.redacting import redactor, secrets_in
 from bot.settings import Settings
 from bot.settings_faults import lacking
 from bot.stopping import Stopping, stoppable
+from ingest.schedule import clock
 from storage.examining import free_bytes
+from storage.leases import new_owner
 
 log = logging.getLogger(__name__)
 
@@ -96,8 +100,8 @@ async def _serving(
             answers.router.routes.extend(opened.routes)
             await desk.take_up()
 
-        told, corpora = telling(settings, there), await home.corpora()
-        await stack.enter_async_context(nights(settings, home.refresh, told, corpora=corpora))
+        told, watch, corpora = NightTelling(settings.schedule, there), watching(app), await home.corpora()
+        await stack.enter_async_context(nights(settings, home.refresh, told, watch=watch, corpora=corpora))
         await stack.enter_async_context(arrivals.arriving(arrived))
         await _until(stopping.asked, arrivals.failed, arrivals.all_tried)
         if not arrivals.failure:
@@ -194,16 +198,7 @@ def _ready(settings: Settings, address: str, arrivals: Arrivals) -> str:
     return f"{where}; {connected}; " + (f"sources are read in at {nightly}" if nightly else "no nights are set")
 
 
-def telling(settings: Settings, platforms: Mapping[str, Platform]) -> Callable[[Night], Awaitable[None]]:
-    """Return what hears of a night: the log, and the channel of the admins."""
-
-    async def told(night: Night) -> None:
-        lines = [*night.lines()]
-        for line in lines:
-            log.info("last night: %s", line)
-        name, _, rest = settings.schedule.admin_channel.partition(":")
-        if platform := platforms.get(name):
-            workspace, _, channel = rest.partition("/")
-            await platform.call(Place(name, workspace, channel), "\n".join(lines), people=())
-
-    return told
+def watching(app: App) -> NightWatch:
+    """Return the nights as this process keeps them."""
+    history = history_of(app.manifest.database)
+    return NightWatch(history.nights, history.leases, new_owner(), clock)

@@ -43,7 +43,9 @@ class ScheduleSettings(Values):
     nightly: Annotated[str, AfterValidator(_time_of_day)] = ""
     """The time of day in the time zone of the settings; empty: never."""
     admin_channel: Annotated[str, AfterValidator(_channel_or_none)] = ""
-    """Where the night's report is posted; empty: only in the server's log."""
+    """Where it is told what failed at night, and what to do; empty: only in the server's log."""
+    heartbeat: bool = False
+    """Whether one line is posted there each day, also when all went well."""
 
     @property
     def at(self) -> time | None:

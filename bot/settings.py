@@ -15,7 +15,7 @@ from bot.discord_settings import DiscordSettings
 from bot.model_settings import ModelValues
 from bot.serving_settings import HttpSettings, LogSettings, ScheduleSettings
 from bot.slack_settings import SlackSettings
-from bot.source_settings import OneSource
+from bot.source_settings import OneSource, SourceSettings
 from bot.values import FullPath, Values, web_address
 from pipeline.kit import Limits
 from pipeline.model import Budget
@@ -145,6 +145,11 @@ class Settings(Values):
     def zone(self) -> tzinfo:
         """The time zone that dates are told in, and that rules days and nights."""
         return zone(self.timezone)
+
+    @property
+    def sources(self) -> dict[str, SourceSettings]:
+        """The corpora that have a source, with it."""
+        return {corpus.name: corpus.source for corpus in self.corpus if corpus.source}
 
     @property
     def readers(self) -> dict[str, tuple[str, ...]]:

@@ -50,12 +50,14 @@ def reports_view(reports: Sequence[RefreshReport]) -> RenderableType:
         passages = f"+{report.passages_added:,} −{report.passages_removed:,}"
         rows.add_row(report.corpus, *(f"{count:,}" for count in documents), passages, f"{report.seconds:,.1f}")
     failures = [(document, reason) for report in reports for document, reason in report.failures]
-    return Group(rows, *_failures(failures)) if failures else rows
+    faults = [Text(f"{report.corpus}: {one_line(report.fault)}") for report in reports if report.fault]
+    below = (*(_failures(failures) if failures else ()), *((Text(), *faults) if faults else ()))
+    return Group(rows, *below) if below else rows
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, plural: str = "") -> str:
     """Write a number with its noun: `1 fault`, `2 faults`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"
 
 
 def moment(at: datetime | None, zone: tzinfo) -> str:

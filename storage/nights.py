@@ -36,6 +36,14 @@ class Nights:
         told = "\n".join(" ".join(line.split()) for line in lines)
         await self._database.write(lambda it: _end(it, due, at, outcome, told), Urgency.RECORD)
 
+    async def undo(self, after: datetime) -> int:
+        """Forget the nights that were due after a moment and ended, and return how many they were.
+
+        Only a clock that was wrong can have brought them; when they come, they are to be worked through.
+        """
+        early = delete(nights).where(nights.c.due > after, nights.c.ended.is_not(None))
+        return await self._database.write(lambda it: it.execute(early).rowcount, Urgency.RECORD)
+
     async def last(self) -> datetime | None:
         """Return when the newest night was due that came to its end; None where none has."""
         query = select(func.max(nights.c.due)).where(nights.c.ended.is_not(None))

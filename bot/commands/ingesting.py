@@ -1,35 +1,32 @@
 """`footnote ingest`: documents in, passages out."""
 
-import asyncio
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from bot import documents, tables
-from bot.commands.frame import AsJson, Frame, command, examples
-from bot.console import Fault, Mendable, fault_of
-from bot.progress import told_progress
+from bot.commands import ingest_one, ingest_status
+from bot.commands.frame import AsJson, command, examples
+from bot.commands.reading import ConfirmRemoval, give_one, read_in
 from bot.settings import CORPUS_NAME, CORPUS_NAME_RULE, SettingsError
-from bot.source_settings import FolderSettings, SourceSettings, WikipediaSettings
-from bot.tables import counted
+from bot.source_settings import FolderSettings
 from bot.values import web_address
+from bot.wikipedia_settings import WikipediaSettings
 
-if TYPE_CHECKING:
-    from bot.home import Home
-    from ingest.refreshing import Progress, RefreshReport
-
-app = typer.Typer(
+app = typer.Typer()
+app.callback(
     no_args_is_help=True,
-    help="Read documents in. Run again, it reads what changed and forgets what is gone.",
+    invoke_without_command=True,
     epilog=examples(
         "footnote ingest folder handbook --corpus handbook",
         "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia",
         "footnote ingest all",
+        "footnote ingest --only https://docs.example.com/rules.html",
     ),
-)
+)(ingest_one.only)
 
 
 def _corpus_name(name: str) -> str:
@@ -61,69 +58,70 @@ def folder(
     include: Annotated[list[str] | None, typer.Option(help="Only files like this, such as '**/*.md'.")] = None,
     exclude: Annotated[list[str] | None, typer.Option(help="No files like this, such as 'drafts/**'.")] = None,
     *,
+    confirm_removal: ConfirmRemoval = None,
     as_json: AsJson = False,
 ) -> None:
     """Read a folder of documents into a corpus: md, rst, txt, html, pdf, docx, pptx, xlsx, epub, e-mail and more."""
     with command(context, as_json=as_json) as frame:
-        patterns = {"include": include, "exclude": exclude}
-        given = {name: tuple(globs) for name, globs in patterns.items() if globs}
-        source = FolderSettings(type="folder", path=path, url_base=url_base, **given)
-        report = asyncio.run(_one(frame, corpus, source))
-        frame.output.give(documents.ingested(report), tables.reports_view([report]))
+        globs = {"include": tuple(include or ("**/*",)), "exclude": tuple(exclude or ())}
+        source = FolderSettings(type="folder", path=path, url_base=url_base, newest_days=None, **globs)
+        give_one(frame, corpus, source, confirm_removal)
 
 
-@app.command(epilog=examples("footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia"))
+@app.command(
+    epilog=examples(
+        "footnote ingest wikipedia --dump enwiki-20260101.xml.bz2 --corpus wikipedia",
+        "footnote ingest wikipedia --wiki simple --contact you@example.com --corpus wikipedia",
+    )
+)
 def wikipedia(
     context: typer.Context,
-    dump: Annotated[Path, typer.Option(help="The file: pages-articles, as .xml, .xml.bz2 or .xml.gz.")],
     corpus: Annotated[str, typer.Option(callback=_corpus_name, help="The corpus to read it into; made if it is new.")],
+    dump: Annotated[
+        Path | None, typer.Option(help="A file: pages-articles, as .xml, .xml.bz2 or .xml.gz, or CirrusSearch's.")
+    ] = None,
+    wiki: Annotated[str, typer.Option(help="Download the latest dump of this one: simple, en, dewiki ...")] = "",
+    contact: Annotated[str, typer.Option(help="With --wiki: an address at which its mirror can reach you.")] = "",
+    mirror: Annotated[str, typer.Option(callback=_address, help="With --wiki: another mirror than Wikimedia's.")] = "",
     *,
+    cirrus: Annotated[
+        bool, typer.Option("--cirrus", help="It is a dump of CirrusSearch: plain text, quick to read.")
+    ] = False,
+    confirm_removal: ConfirmRemoval = None,
     as_json: AsJson = False,
 ) -> None:
     """Read a dump of Wikipedia, or of another wiki, into a corpus: its articles, redirects as their other titles."""
+    if bool(wiki) == (dump is not None):
+        raise typer.BadParameter("Name either a file with --dump, or a wiki with --wiki.")
+    if wiki and not contact:
+        raise typer.BadParameter("Mirrors want to know who downloads: give --contact, such as an e-mail address.")
+    given = {"dump": dump, "wiki": wiki, "contact": contact, "cirrus": cirrus} | ({"mirror": mirror} if mirror else {})
+    source = _wikipedia(**given)
     with command(context, as_json=as_json) as frame:
-        report = asyncio.run(_one(frame, corpus, WikipediaSettings(type="wikipedia", dump=dump)))
-        frame.output.give(documents.ingested(report), tables.reports_view([report]))
+        give_one(frame, corpus, source, confirm_removal)
 
 
-@app.command("all", epilog=examples("footnote ingest all"))
-def everything(context: typer.Context, *, as_json: AsJson = False) -> None:
+def _wikipedia(**given: object) -> WikipediaSettings:
+    try:
+        return WikipediaSettings.model_validate({"type": "wikipedia", **given})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        reason = fault["msg"].removeprefix("Value error, ")
+        raise typer.BadParameter(f"--{'.'.join(map(str, fault['loc']))} {reason}.") from error
+
+
+@app.command("all", epilog=examples("footnote ingest all", "footnote ingest all --confirm-removal handbook"))
+def everything(context: typer.Context, *, confirm_removal: ConfirmRemoval = None, as_json: AsJson = False) -> None:
     """Bring every corpus of footnote.toml that has a source up to date."""
     with command(context, as_json=as_json) as frame:
-        wanted = {corpus.name: corpus.source for corpus in frame.settings.corpus if corpus.source}
+        wanted = frame.settings.sources
         if not wanted:
             hint = "Add a [[corpus]] with a source, or use `footnote ingest folder PATH --corpus NAME`."
             raise SettingsError("No corpus in the settings has a source.", hint=hint)
-        reports, faults = asyncio.run(_all(frame, wanted))
-        for name, fault in faults.items():
-            frame.output.note(f"footnote: {name}: {fault.line()}")
+        reports, faults = read_in(frame, wanted, confirm_removal)
         frame.output.give(documents.all_ingested(reports, faults), tables.reports_view(reports))
         if faults:
             raise typer.Exit(1)
 
 
-async def _one(frame: Frame, corpus: str, source: SourceSettings) -> "RefreshReport":
-    async with frame.doors.open_home(frame.settings) as home:
-        return await _refreshed(frame, home, corpus, source)
-
-
-async def _all(frame: Frame, wanted: Mapping[str, SourceSettings]) -> "tuple[list[RefreshReport], dict[str, Fault]]":
-    reports, faults = [], {}
-    async with frame.doors.open_home(frame.settings) as home:
-        for corpus, source in wanted.items():
-            try:
-                reports.append(await _refreshed(frame, home, corpus, source))
-            except Exception as error:
-                if not isinstance(error, Mendable):
-                    raise
-                faults[corpus] = fault_of(error)
-    return reports, faults
-
-
-async def _refreshed(frame: Frame, home: "Home", corpus: str, source: SourceSettings) -> "RefreshReport":
-    with told_progress(frame.output.err, label=corpus, unit="documents") as tell:
-
-        def progress(step: "Progress") -> None:
-            tell(step.done, step.total, counted(step.passages, "passage"))
-
-        return await home.refresh(corpus, source, progress)
+app.command("status", epilog=examples("footnote ingest status", "footnote ingest status --json"))(ingest_status.status)

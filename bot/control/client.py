@@ -1,6 +1,6 @@
 """A home that another process serves: `bot.home.Home` over its control socket."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import httpx
 
 from bot.control import wire
+from bot.forgotten import Forgotten
 from bot.source_settings import SourceSettings
 from bot.turns import Answered, Asked, Failure
 from bot.versions import VERSION
@@ -77,9 +78,25 @@ class RemoteHome:
         """Ask what is indexed."""
         return (await self._asked("/corpora", None, wire.Corpora)).corpora
 
-    async def refresh(self, corpus: str, source: SourceSettings, tell: Callable[[Progress], None]) -> RefreshReport:
-        """Have a corpus brought up to date; its source's paths are read by the server."""
-        return await self._asked("/refresh", wire.Refresh(corpus, source), RefreshReport, tell)
+    async def refresh(
+        self,
+        corpus: str,
+        source: SourceSettings,
+        tell: Callable[[Progress], None],
+        *,
+        confirm_removal: bool = False,
+    ) -> RefreshReport:
+        """Have a corpus brought up to date; its source's paths and secrets are looked up by the server."""
+        wanted = wire.Refresh(corpus, source, confirm_removal=confirm_removal)
+        return await self._asked("/refresh", wanted, RefreshReport, tell)
+
+    async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
+        """Have one document read in."""
+        return (await self._asked("/read_one", wire.ReadOne(address, dict(sources)), wire.Reports)).reports
+
+    async def forget(self, address: str, corpus: str) -> Forgotten:
+        """Have one document forgotten."""
+        return await self._asked("/forget", wire.Forget(address, corpus), Forgotten)
 
     async def _asked(self, path: str, wanted: object, kind: type[T], tell: Callable[[Any], None] = lambda _: None) -> T:
         """Return what the server answers, of this kind; `tell` hears what it says before.

@@ -71,9 +71,23 @@ def application(home: Home) -> Starlette:
         return wire.Corpora(await home.corpora())
 
     async def refresh(wanted: Any, tell: Tell) -> object:
-        return await home.refresh(wanted.corpus, wanted.source, tell)
+        return await home.refresh(wanted.corpus, wanted.source, tell, confirm_removal=wanted.confirm_removal)
 
-    works = {"/answer": answer, "/check": check, "/search": search, "/corpora": corpora, "/refresh": refresh}
+    async def read_one(wanted: Any, _: Tell) -> object:
+        return wire.Reports(await home.read_one(wanted.address, wanted.sources))
+
+    async def forget(wanted: Any, _: Tell) -> object:
+        return await home.forget(wanted.address, wanted.corpus)
+
+    works = {
+        "/answer": answer,
+        "/check": check,
+        "/search": search,
+        "/corpora": corpora,
+        "/refresh": refresh,
+        "/read_one": read_one,
+        "/forget": forget,
+    }
     routes = [Route(path, _endpoint(work), methods=["POST"]) for path, work in works.items()]
     return Starlette(routes=[Route("/hello", _hello), *routes], max_body_size=LARGEST)
 

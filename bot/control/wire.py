@@ -15,6 +15,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
+from bot.forgotten import Forgotten
 from bot.source_settings import SourceSettings
 from bot.turns import Answered, Asked, Failure
 from ingest.refreshing import Progress, RefreshReport
@@ -50,6 +51,30 @@ class Refresh:
 
     corpus: str
     source: SourceSettings
+    confirm_removal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOne:
+    """One document that is to be read in, from one of these sources."""
+
+    address: str
+    sources: dict[str, SourceSettings]
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """One document that is to be forgotten."""
+
+    address: str
+    corpus: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """What reading one document in did, corpus by corpus."""
+
+    reports: tuple[RefreshReport, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +91,9 @@ class Corpora:
     corpora: tuple[CorpusInfo, ...]
 
 
-REQUESTS = (Asked, Search, Refresh)
+REQUESTS = (Asked, Search, Refresh, ReadOne, Forget)
 EVENTS = (Searching, FoundPassages, Quoted, ClaimChecked, ClaimExplained, Drafting, Said)
-RESULTS = (Answered, Hits, Corpora, RefreshReport, Failure, Hello)
+RESULTS = (Answered, Hits, Corpora, RefreshReport, Reports, Forgotten, Failure, Hello)
 TYPES = MappingProxyType({kind.__name__: kind for kind in (*REQUESTS, *EVENTS, Progress, *RESULTS)})
 """All that may be sent, by the name it is sent under."""
 

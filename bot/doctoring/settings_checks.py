@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from bot.doctoring.checks import Finding, Scene
-from bot.nightly import sources
 from bot.place_ids import platform_of
 from bot.settings import Settings
 from bot.settings_faults import lacking
@@ -30,7 +29,7 @@ async def schedule(scene: Scene) -> Sequence[Finding]:
     settings, at = scene.settings, scene.settings.schedule.at
     if at is None:
         return (Finding("ok", "Schedule: no night is set; `footnote ingest all` reads every source in."),)
-    if not sources(settings):
+    if not settings.sources:
         hint = "Give a [[corpus]] a source, or empty [schedule] nightly."
         return (Finding("warn", "Schedule: a night is set, and no corpus has a source to read in.", hint),)
     night = night_after(scene.now, at, settings.zone).astimezone(settings.zone)

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,13 +10,16 @@ from types import SimpleNamespace
 from typing import Any
 
 from bot.doors import Doors
+from bot.forgotten import Forgotten
 from bot.home import Home
+from bot.refreshes import Refreshes, refreshes
 from bot.settings import Settings
 from bot.source_settings import SourceSettings
 from bot.turns import Answered, Asked, Failure
 from ingest.refreshing import Progress, RefreshReport
 from pipeline.types import Answer, AnsweredSentence, Event, Searching, Status, Usage
 from storage.identity import passage_hash
+from storage.refresh_types import Listed, NightRecord, Run
 from storage.types import Citation, CorpusInfo, Document, EntryKind, Hit, LogEntry, Passage
 
 DAY = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -119,16 +122,25 @@ class House:
     report: RefreshReport | Exception = field(
         default_factory=lambda: RefreshReport("handbook", 2, 0, 1, 0, 9, 0, (("scan.pdf", "holds no text"),), 1.5)
     )
+    forgotten: Forgotten | Exception = field(
+        default_factory=lambda: Forgotten(Listed("handbook", "old.md", "Old rules", "https://example.com/old.md"), 4)
+    )
+    runs: tuple[Run, ...] = ()
+    nights: tuple[NightRecord, ...] = ()
     record: tuple[LogEntry, ...] = field(default_factory=logged)
     asked: list[Asked] = field(default_factory=list)
     searched: list[tuple[str, tuple[str, ...], int]] = field(default_factory=list)
     sources: list[dict[str, Any]] = field(default_factory=list)
+    confirmed: list[bool] = field(default_factory=list)
+    """For each refresh whether removals were confirmed."""
+    named: list[tuple[str, object]] = field(default_factory=list)
+    """What single documents were asked for, and where."""
     opened: list[bool] = field(default_factory=list)
     """For each opening whether it was for rebuilding."""
 
     def doors(self) -> Doors:
         """Return the doors into this house."""
-        return Doors(self._open_home, self._open_app, self._open_records)
+        return Doors(self._open_home, self._open_app, self._open_records, self._open_history)
 
     @asynccontextmanager
     async def _open_home(self, settings: Settings) -> AsyncIterator[Home]:
@@ -145,6 +157,11 @@ class House:
     async def _open_records(self, settings: Settings) -> AsyncIterator[Any]:
         del settings
         yield SimpleNamespace(audit=_Audit(self.record), manifest=_Manifest(self.corpora))
+
+    @asynccontextmanager
+    async def _open_history(self, settings: Settings) -> AsyncIterator[Any]:
+        del settings
+        yield _History(self.runs, self.nights)
 
     async def reindex(self, progress: Callable[[int, int], None]) -> int:
         """Say that it was done."""
@@ -184,14 +201,45 @@ class HouseHome:
         """Return the scripted corpora."""
         return self.house.corpora
 
-    async def refresh(self, corpus: str, source: SourceSettings, tell: Callable[[Progress], None]) -> RefreshReport:
+    async def refresh(
+        self,
+        corpus: str,
+        source: SourceSettings,
+        tell: Callable[[Progress], None],
+        *,
+        confirm_removal: bool = False,
+    ) -> RefreshReport:
         """Report as scripted."""
         del corpus
+        self.house.confirmed.append(confirm_removal)
         self.house.sources.append(source.model_dump(exclude={"type"}))
         tell(Progress(3, 3, 9, 1.5))
         if isinstance(self.house.report, Exception):
             raise self.house.report
         return self.house.report
+
+    async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
+        """Report as scripted."""
+        self.house.named.append((address, dict(sources)))
+        if isinstance(self.house.report, Exception):
+            raise self.house.report
+        return (self.house.report,)
+
+    async def forget(self, address: str, corpus: str) -> Forgotten:
+        """Say what was scripted."""
+        self.house.named.append((address, corpus))
+        if isinstance(self.house.forgotten, Exception):
+            raise self.house.forgotten
+        return self.house.forgotten
+
+
+@dataclass
+class _History:
+    runs: tuple[Run, ...]
+    nights: tuple[NightRecord, ...]
+
+    async def told(self, settings: Settings, now: datetime, *, count: int) -> Refreshes:
+        return refreshes(settings, self.runs[:count], self.nights[:count], now, watching=False)
 
 
 @dataclass

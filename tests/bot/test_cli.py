@@ -10,7 +10,8 @@ from typer.testing import CliRunner, Result
 
 from bot.cli import app, leading
 from bot.commands.frame import Invocation
-from ingest.refreshing import RefreshRefused
+from bot.single_documents import NoSuchDocument
+from ingest.refreshing import RefreshRefused, RefreshReport
 from pipeline.types import Status, Turn
 from storage.errors import HomeLocked
 from storage.types import CorpusInfo, EntryKind, LogEntry
@@ -22,6 +23,8 @@ COMMANDS = [
     ["ingest", "folder"],
     ["ingest", "wikipedia"],
     ["ingest", "all"],
+    ["ingest", "status"],
+    ["forget"],
     ["corpora"],
     ["reindex"],
     ["search"],
@@ -89,6 +92,12 @@ def test_the_version_is_told() -> None:
         ["ingest", "folder", "docs", "--corpus", "no spaces"],
         ["ingest", "wikipedia", "--corpus", "wikipedia"],
         ["ingest", "wikipedia", "--dump", "wiki.xml"],
+        ["ingest", "wikipedia", "--corpus", "wiki", "--dump", "wiki.xml", "--wiki", "simple"],
+        ["ingest", "wikipedia", "--corpus", "wiki", "--wiki", "simple"],
+        ["ingest", "wikipedia", "--corpus", "wiki", "--wiki", "simple", "--contact", "nobody"],
+        ["ingest", "--only", "x", "all"],
+        ["ingest", "--corpus", "handbook"],
+        ["forget"],
         ["ingest", "folder", "docs", "--corpus", "docs", "--url-base", "docs.example.com"],
     ],
 )
@@ -278,7 +287,7 @@ def test_ingest_folder_reads_a_folder_as_told() -> None:
     assert result.exit_code == 0
     assert document(result) == {
         "corpus": "handbook",
-        "documents": {"added": 2, "changed": 0, "unchanged": 1, "removed": 0, "failed": 1},
+        "documents": {"added": 2, "changed": 0, "unchanged": 1, "removed": 0, "failed": 1, "held_back": 0},
         "passages": {"added": 9, "removed": 0},
         "failures": [{"document": "scan.pdf", "reason": "holds no text"}],
         "seconds": 1.5,
@@ -289,6 +298,7 @@ def test_ingest_folder_reads_a_folder_as_told() -> None:
             "url_base": "https://example.com",
             "include": ("*.md", "*.txt"),
             "exclude": ("old",),
+            "newest_days": None,
         }
     ]
 
@@ -300,7 +310,7 @@ def test_ingest_wikipedia_reads_a_dump_as_told() -> None:
 
     assert result.exit_code == 0
     assert document(result)["failures"] == [{"document": "scan.pdf", "reason": "holds no text"}]
-    assert house.sources == [{"dump": Path("wiki.xml.bz2").absolute()}]
+    assert house.sources[0]["dump"] == Path("wiki.xml.bz2").absolute()
 
 
 def test_ingest_lists_what_could_not_be_read_and_why() -> None:
@@ -320,7 +330,8 @@ def test_ingest_all_reads_each_corpus_that_has_a_source() -> None:
     assert len(document(result)["corpora"]) == 2
     assert house.sources[0]["path"] == Path("docs").absolute()
     assert house.sources[0]["exclude"] == ("old",)
-    assert house.sources[1] == {"dump": Path("wiki.xml.bz2").absolute()}
+    assert house.sources[1]["dump"] == Path("wiki.xml.bz2").absolute()
+    assert house.confirmed == [False, False]
     assert house.opened == [False]
 
 
@@ -345,6 +356,78 @@ def test_ingest_all_tells_which_corpus_failed() -> None:
 def test_ingest_all_needs_a_source() -> None:
     """It says where one belongs."""
     assert "[[corpus]]" in run("ingest", "all").stderr
+    assert "[[corpus]]" in run("ingest", "--only", "quay.md").stderr
+
+
+def test_ingest_wikipedia_can_fetch_the_latest_dump() -> None:
+    """Of the wiki that is named, for whoever can be reached."""
+    house = House()
+    run("ingest", "wikipedia", "--wiki", "simple", "--contact", "ada@example.com", "--corpus", "wiki", house=house)
+
+    assert (house.sources[0]["wiki"], house.sources[0]["contact"]) == ("simplewiki", "ada@example.com")
+
+
+def test_removals_are_confirmed_for_the_corpora_that_are_named() -> None:
+    """Until then the ingest says that they were held back, and how to have them removed."""
+    Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
+    told = "Kept: `footnote ingest all --confirm-removal handbook` removes them."
+    house = House(report=RefreshReport("handbook", unchanged=9, held_back=31, fault=told))
+    shown = run("ingest", "all", "--confirm-removal", "wikipedia", house=house).stdout
+
+    assert house.confirmed == [False, True]
+    assert f"handbook: {told}" in " ".join(shown.split())
+    run("ingest", "folder", "docs", "--corpus", "docs", "--confirm-removal", "docs", house=house)
+    assert house.confirmed[2:] == [True]
+    wrong = run("ingest", "all", "--confirm-removal", "handbok", "--json", house=house)
+    assert document(wrong)["error"]["hint"] == "There are: handbook, wikipedia."
+
+
+def test_ingest_only_reads_one_document_from_the_sources_of_the_settings() -> None:
+    """From all of them, or from that of the corpus that is named."""
+    Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
+    house = House()
+    result = run("ingest", "--only", "https://example.com/quay.md", "--json", house=house)
+    run("ingest", "--only", "quay.md", "--corpus", "handbook", house=house)
+
+    assert document(result)["corpora"][0]["documents"]["added"] == 2
+    asked = [(address, list(sources)) for address, sources in house.named]  # type: ignore[call-overload]
+    assert asked == [("https://example.com/quay.md", ["handbook", "wikipedia"]), ("quay.md", ["handbook"])]
+    assert "There are: handbook, wikipedia." in run("ingest", "--only", "x", "--corpus", "nothing", house=house).stderr
+
+
+def test_forget_says_what_is_gone_and_how_it_comes_back() -> None:
+    """In a line."""
+    house = House()
+    result = run("forget", "Old rules", house=house)
+
+    assert result.exit_code == 0
+    assert " ".join(result.stdout.split()) == (
+        "Forgotten: Old rules, of handbook (4 passages). It is found and cited no more; "
+        "`footnote ingest --only 'https://example.com/old.md'` brings it back."
+    )
+    assert document(run("forget", "old.md", "--corpus", "handbook", "--json", house=house)) == {
+        "corpus": "handbook",
+        "document": "old.md",
+        "title": "Old rules",
+        "url": "https://example.com/old.md",
+        "passages": 4,
+    }
+    assert house.named == [("Old rules", ""), ("old.md", "handbook")]
+
+
+def test_forget_tells_what_it_cannot_find() -> None:
+    """With what comes near."""
+    error = NoSuchDocument("No document of handbook is “Od rules”.", hint="Near it: handbook: Old rules (old.md).")
+    result = run("forget", "Od rules", house=House(forgotten=error))
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"footnote: No document of handbook is “Od rules” — {error.hint}\n"
+
+
+def test_ingest_status_of_a_home_without_history_says_what_is_to_come() -> None:
+    """In the words of whoever has to do it, and as JSON."""
+    assert "Running now: nothing." in run("ingest", "status").stdout
+    assert document(run("ingest", "status", "--json")) == {"running": [], "next_night": None, "nights": [], "runs": []}
 
 
 def test_corpora_lists_what_is_indexed_and_who_reads_it() -> None:
@@ -361,9 +444,20 @@ def test_corpora_lists_what_is_indexed_and_who_reads_it() -> None:
                 "passages": 12,
                 "refreshed": "2026-03-01T12:00:00+00:00",
                 "failures": 1,
+                "edition": "",
+                "last_run": None,
                 "readers": ["slack:T1/C1"],
             },
-            {"name": "other", "documents": 1, "passages": 2, "refreshed": None, "failures": 0, "readers": []},
+            {
+                "name": "other",
+                "documents": 1,
+                "passages": 2,
+                "refreshed": None,
+                "failures": 0,
+                "edition": "",
+                "last_run": None,
+                "readers": [],
+            },
         ]
     }
     shown = run("corpora", house=house).stdout

@@ -2,18 +2,28 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from bot.nightly import Night, every_source, last_night, nights
+from bot.history import History, history_of
+from bot.night import Night
+from bot.night_watch import NightWatch
+from bot.nightly import every_source, last_refresh, nights
 from bot.settings import Settings
 from bot.source_settings import SourceSettings
 from ingest.refreshing import Progress, RefreshRefused, RefreshReport
+from storage.database import open_database
+from storage.errors import DatabaseUnusable
+from storage.nights import LEASE, Nights
 from storage.types import CorpusInfo
+from tests.bot.watchman import Clock, until
 
-NOW = datetime.now(UTC)
+NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
+DUE = datetime(2026, 3, 5, 3, tzinfo=UTC)
 SOURCE = {"type": "folder", "path": "docs"}
 
 
@@ -30,37 +40,55 @@ class _Refresh:
     """Refreshes as it is told to, and says what it was asked for."""
 
     def __init__(self, **errors: Exception) -> None:
-        self.asked: list[str] = []
+        self.asked: list[tuple[str, datetime | None]] = []
         self._errors = errors
 
-    async def __call__(self, corpus: str, source: SourceSettings, tell: Callable[[Progress], None]) -> RefreshReport:
-        self.asked.append(corpus)
+    async def __call__(
+        self,
+        corpus: str,
+        source: SourceSettings,
+        tell: Callable[[Progress], None],
+        *,
+        night: datetime | None = None,
+    ) -> RefreshReport:
+        self.asked.append((corpus, night))
         tell(Progress(1, 1, 1, 0.1))
         assert source.type == "folder"
         if corpus in self._errors:
             raise self._errors[corpus]
-        return RefreshReport(corpus, added=2, removed=1, failures=(("scan.pdf", "holds no text"),), seconds=3.2)
+        return RefreshReport(corpus, added=2, removed=1, seconds=3.2)
 
 
-def test_every_source_is_read_in_and_told_in_a_line() -> None:
+@contextmanager
+def _history(home: Path) -> Iterator[History]:
+    with open_database("", home=home) as database:
+        yield history_of(database)
+
+
+def _watch(history: History, owner: str, clock: Callable[[], datetime]) -> NightWatch:
+    return NightWatch(history.nights, history.leases, owner, clock, look_again=0.001, renewing=0.001)
+
+
+async def _done() -> Night:
+    return Night(DUE, (RefreshReport("one"),), {})
+
+
+def test_every_source_is_read_in_for_the_night_that_was_due() -> None:
     """A corpus without a source is left as it is."""
     refresh = _Refresh()
-    night = asyncio.run(every_source(_settings(), refresh))
+    night = asyncio.run(every_source(_settings(), refresh, DUE))
 
-    assert refresh.asked == ["one", "two"]
-    assert list(night.lines()) == [
-        "one: 2 added, 0 changed, 1 removed, 1 could not be read, in 3 s",
-        "two: 2 added, 0 changed, 1 removed, 1 could not be read, in 3 s",
-    ]
+    assert refresh.asked == [("one", DUE), ("two", DUE)]
+    assert (night.due, [report.corpus for report in night.reports], night.faults) == (DUE, ["one", "two"], {})
 
 
 def test_a_corpus_that_fails_takes_no_other_with_it(caplog: pytest.LogCaptureFixture) -> None:
     """What a person can mend is told; what is a fault of the code is told and logged."""
     refused = _Refresh(one=RefreshRefused("The folder is empty.", hint="Look where it went."), two=KeyError("x"))
     with caplog.at_level(logging.ERROR):
-        night = asyncio.run(every_source(_settings(), refused))
+        night = asyncio.run(every_source(_settings(), refused, DUE))
 
-    assert refused.asked == ["one", "two"]
+    assert [corpus for corpus, _ in refused.asked] == ["one", "two"]
     assert next(night.lines()) == "one: not brought up to date. The folder is empty — Look where it went."
     assert night.faults["two"].kind == "internal"
     assert [record.message for record in caplog.records] == ["two could not be brought up to date"]
@@ -70,46 +98,147 @@ def test_a_corpus_that_fails_takes_no_other_with_it(caplog: pytest.LogCaptureFix
     ("times", "expected"),
     [((None, None, NOW), None), ((NOW - timedelta(days=2), NOW - timedelta(days=1), NOW), NOW - timedelta(days=1))],
 )
-def test_the_last_night_is_the_newest_refresh_of_what_has_a_source(
+def test_the_last_refresh_is_the_newest_of_what_has_a_source(
     times: tuple[datetime | None, ...], expected: datetime | None
 ) -> None:
     """What was read in by hand says nothing of nights."""
     infos = [_info(name, at) for name, at in zip(("one", "two", "by-hand"), times, strict=True)]
 
-    assert last_night(_settings(), infos) == expected
+    assert last_refresh(_settings(), infos) == expected
 
 
-def _told(nightly: str, refreshed: datetime | None, wanted: int) -> list[Night]:
-    heard: list[Night] = []
+async def _worked(
+    home: Path, refreshed: datetime | None, *, nightly: str = "03:00", before: datetime | None = None
+) -> list[datetime]:
+    """Return the nights that a server works at its start; `before`: the night that was worked last."""
+    heard = list[datetime]()
 
-    async def run() -> None:
-        enough = asyncio.Event()
+    async def told(night: Night) -> None:
+        heard.append(night.due)
 
-        async def told(night: Night) -> None:
-            heard.append(night)
-            enough.set()
-
-        async with nights(_settings(nightly), _Refresh(), told, corpora=[_info("one", refreshed)], now=NOW):
-            if wanted:
-                await asyncio.wait_for(enough.wait(), 10)
-            else:
-                await asyncio.sleep(0)
-
-    asyncio.run(run())
+    with _history(home) as history:
+        watch = _watch(history, "this", Clock(NOW))
+        if before:
+            assert await history.nights.begin(before, before, "another", seconds=1)
+            await history.nights.end(before, before, "done", ())
+        infos = [_info("one", refreshed)]
+        async with nights(_settings(nightly), _Refresh(), told, watch=watch, corpora=infos, pulse=0.001):
+            for _ in range(10):  # pulses in which something might happen that should not
+                await asyncio.sleep(0.001)
+            rows = await history.nights.recent()
+            await until(lambda: len(heard) == len([row for row in rows if row.owner == "this"]))
     return heard
 
 
-def test_a_night_that_the_server_was_down_for_is_made_up_for() -> None:
-    """At once."""
-    (night,) = _told("03:00", NOW - timedelta(days=2), 1)
+async def test_a_night_that_the_server_was_down_for_is_made_up_for(tmp_path: Path) -> None:
+    """At once: known by the nights on record, whatever was refreshed by hand since; before any, by refreshes."""
+    assert await _worked(tmp_path / "a", NOW, before=DUE - timedelta(days=2)) == [DUE]
+    assert await _worked(tmp_path / "b", NOW - timedelta(days=2)) == [DUE]
 
-    assert [report.corpus for report in night.reports] == ["one", "two"]
+
+async def test_nothing_is_made_up_for_where_nothing_was_missed(tmp_path: Path) -> None:
+    """No night is set, the last one was worked, nothing was ever read in, or the clock was once wrong."""
+    assert await _worked(tmp_path / "a", NOW - timedelta(days=9), nightly="") == []
+    assert await _worked(tmp_path / "b", NOW - timedelta(days=9), before=DUE) == []
+    assert await _worked(tmp_path / "c", None) == []
+    assert await _worked(tmp_path / "d", NOW + timedelta(days=900)) == []
 
 
-@pytest.mark.parametrize(
-    ("nightly", "refreshed"),
-    [("", NOW - timedelta(days=9)), ("03:00", None), ("03:00", NOW + timedelta(days=900))],
-)
-def test_nothing_is_made_up_for_where_nothing_was_missed(nightly: str, refreshed: datetime | None) -> None:
-    """No night is set, nothing was ever read in, or the clock was once wrong."""
-    assert _told(nightly, refreshed, 0) == []
+async def test_whose_process_dies_in_the_night_has_it_taken_over(tmp_path: Path) -> None:
+    """When its lease has lapsed and not before; whoever waits meanwhile works it once."""
+    clock, kept = Clock(NOW), list[Night | None]()
+    with _history(tmp_path) as history:
+        assert await history.nights.begin(DUE, NOW, "dead")
+        watch = _watch(history, "alive", clock)
+        waiting = asyncio.create_task(watch.keep(DUE, _done))
+        await asyncio.sleep(0.02)
+        assert not waiting.done()
+        clock.now += timedelta(minutes=3)
+        kept.append(await asyncio.wait_for(waiting, 10))
+        (row,) = await history.nights.recent()
+
+    assert kept == [await _done()]
+    assert (row.owner, row.outcome) == ("alive", "done")
+
+
+async def test_who_loses_the_lease_stops_and_tells_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As after its machine stood still for long: another process does the work by then."""
+    clock, begun, stopped = Clock(NOW), asyncio.Event(), asyncio.Event()
+
+    async def endless() -> Night:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        raise AssertionError
+
+    with _history(tmp_path) as history:
+        watch = NightWatch(history.nights, history.leases, "slow", clock, look_again=0.001, renewing=0.05)
+        slow = asyncio.create_task(watch.keep(DUE, endless))
+        await begun.wait()
+        clock.now += timedelta(hours=1)
+        assert await asyncio.wait_for(_watch(history, "quick", clock).keep(DUE, _done), 10) == await _done()
+        assert await asyncio.wait_for(slow, 10) is None
+        (row,) = await history.nights.recent()
+
+    assert (stopped.is_set(), row.owner, row.outcome) == (True, "quick", "done")
+    assert "took the night over" in caplog.text
+
+
+async def test_who_is_stopped_in_the_night_gives_it_back(tmp_path: Path) -> None:
+    """The next server makes up for it at once, without waiting for a lease to lapse."""
+    clock, begun = Clock(NOW), asyncio.Event()
+
+    async def endless() -> Night:
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with _history(tmp_path) as history:
+        working = asyncio.create_task(_watch(history, "first", clock).keep(DUE, endless))
+        await begun.wait()
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        assert await history.leases.holder(LEASE, clock()) is None
+        assert await _watch(history, "second", clock).last() is None
+        assert await _watch(history, "second", clock).keep(DUE, _done) == await _done()
+
+
+class _Stumbling(Nights):
+    """A database that is out of reach at first."""
+
+    failures = 2
+
+    async def begin(self, due: datetime, at: datetime, owner: str, seconds: float = 60) -> bool:
+        if self.failures:
+            self.failures -= 1
+            raise DatabaseUnusable("PostgreSQL does not answer.", hint="Look whether it runs.")
+        return await super().begin(due, at, owner, seconds)
+
+
+async def test_a_database_that_is_away_when_the_night_comes_is_waited_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The night is worked as soon as it is back."""
+    with open_database("", home=tmp_path) as database:
+        watch = NightWatch(_Stumbling(database), history_of(database).leases, "one", Clock(NOW), look_again=0.001)
+        assert await asyncio.wait_for(watch.keep(DUE, _done), 10) == await _done()
+
+    assert [record.cause for record in caplog.records] == ["PostgreSQL does not answer. Look whether it runs."] * 2  # type: ignore[attr-defined]
+
+
+async def test_nights_that_a_wrong_clock_brought_are_taken_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They have not come yet; when they come they are worked."""
+    clock = Clock(DUE + timedelta(days=300))
+    with _history(tmp_path) as history:
+        watch = _watch(history, "one", clock)
+        assert await watch.keep(DUE + timedelta(days=300), _done)
+        await history.nights.end(DUE + timedelta(days=300), clock(), "done", ())
+        clock.now = NOW
+        assert await watch.last() is None
+        assert await history.nights.recent() == ()
+
+    assert "1 of the nights on record have yet to come" in caplog.text

@@ -45,7 +45,7 @@ def test_what_opens_nothing_loads_nothing_heavy(arguments: tuple[str, ...], here
     assert not _modules(here, *arguments) & {*HEAVY}
 
 
-@pytest.mark.parametrize("arguments", [("corpora",), ("audit", "list")])
+@pytest.mark.parametrize("arguments", [("corpora",), ("audit", "list"), ("ingest", "status")])
 def test_what_only_reads_the_record_loads_the_database_alone(arguments: tuple[str, ...], here: Path) -> None:
     """Once the database has its tables, which Alembic makes."""
     _modules(here, *arguments)

@@ -11,18 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.schedule import Nightly, night_after, scheduled
+from ingest.schedule import LEAP, next_night, night_after, night_by, scheduled
 
 BERLIN, LORD_HOWE, APIA = ZoneInfo("Europe/Berlin"), ZoneInfo("Australia/Lord_Howe"), ZoneInfo("Pacific/Apia")
 MISSED = datetime.now(UTC) - timedelta(days=3)
 
 
 def _nights(start: datetime, count: int, at: time, zone: ZoneInfo) -> list[datetime]:
-    trigger, nights = Nightly(at, zone), []
-    previous: datetime | None = None
-    for _ in range(count):
-        previous = trigger.get_next_fire_time(previous, start)
-        nights.append(previous)
+    nights = [night_after(start, at, zone)]
+    while len(nights) < count:
+        nights.append(night_after(nights[-1], at, zone))
     return nights
 
 
@@ -74,18 +72,66 @@ def test_a_day_that_a_country_skips_has_no_night() -> None:
     assert [night.astimezone(APIA).date() for night in nights] == [date(2011, 12, 31), date(2012, 1, 1)]
 
 
+@given(
+    start=st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
+    at=st.times().map(lambda moment: moment.replace(second=0, microsecond=0, fold=0)),
+    zone=st.sampled_from([BERLIN, LORD_HOWE, APIA]),
+)
+def test_the_last_night_is_the_one_before_the_next(start: datetime, at: time, zone: ZoneInfo) -> None:
+    """From either side there is none between them, and a night that comes just now has come."""
+    before, after = night_by(start, at, zone), night_after(start, at, zone)
+
+    assert before <= start < after
+    assert night_after(before, at, zone) == after
+    assert night_by(after, at, zone) == after
+
+
+@pytest.mark.parametrize(
+    ("since", "now", "expected"),
+    [
+        (_utc(2026, 3, 1, 3), _utc(2026, 3, 1, 12), _utc(2026, 3, 2, 3)),
+        (_utc(2026, 3, 1, 3), _utc(2026, 3, 2, 3), _utc(2026, 3, 2, 3)),
+        (_utc(2026, 3, 1, 3), _utc(2026, 3, 9, 12), _utc(2026, 3, 9, 3)),
+        (_utc(2026, 3, 9, 3), _utc(2026, 3, 1, 12), _utc(2026, 3, 2, 3)),
+    ],
+    ids=["nothing was missed", "it comes", "the last of those missed", "the clock was put back"],
+)
+def test_the_night_to_be_worked_next(since: datetime, now: datetime, expected: datetime) -> None:
+    """By what was worked last and what the clock says."""
+    assert next_night(since, now, time(3), ZoneInfo("UTC")) == expected
+
+
+class _Clock:
+    """A clock that stands where it is set."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
 class _Work:
     """What is done at night, scripted: it counts, tells, waits and raises."""
 
     def __init__(self, error: Exception | None = None, *, endless: bool = False) -> None:
         self.begun = asyncio.Event()
-        self.count = 0
+        self.due: list[datetime] = []
+        self.backs = 0
         self.cancelled = False
         self._error = error
         self._endless = endless
 
-    async def __call__(self) -> None:
-        self.count += 1
+    @property
+    def count(self) -> int:
+        return len(self.due)
+
+    async def put_back(self) -> None:
+        """Count how often the clock was put back."""
+        self.backs += 1
+
+    async def __call__(self, due: datetime) -> None:
+        self.due.append(due)
         self.begun.set()
         try:
             if self._endless:
@@ -97,12 +143,16 @@ class _Work:
             raise self._error
 
 
-async def _during(
-    work: Callable[[], Awaitable[None]], since: datetime, meanwhile: Callable[[], Awaitable[object]]
-) -> None:
+async def _during(work: _Work, since: datetime, meanwhile: Callable[[], Awaitable[object]]) -> None:
     at = (datetime.now(UTC) - timedelta(hours=1)).time().replace(second=0, microsecond=0)
-    async with scheduled(work, at=at, zone=UTC, since=since, pulse=0.001):
+    async with scheduled(work, at=at, zone=UTC, since=since, put_back=work.put_back, pulse=0.001):
         await meanwhile()
+
+
+async def _until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not true():  # noqa: ASYNC110 - the scheduler tells nobody what it saw
+            await asyncio.sleep(0.001)
 
 
 async def _pulses() -> None:
@@ -133,6 +183,50 @@ def test_nothing_happens_before_its_time() -> None:
     asyncio.run(_during(work, datetime.now(UTC), _pulses))
 
     assert work.count == 0
+
+
+def test_each_night_is_told_when_it_was_due_and_comes_by_the_clock() -> None:
+    """One by one, also when a machine woke long after; a night is not worked while the clock has not come to it."""
+    clock, work = _Clock(_utc(2026, 3, 1, 12)), _Work()
+
+    async def run() -> None:
+        since = _utc(2026, 3, 1, 3)
+        again = {"put_back": work.put_back, "clock": clock, "pulse": 0.001}
+        async with scheduled(work, at=time(3), zone=UTC, since=since, **again):
+            clock.now = _utc(2026, 3, 2, 2, 59)
+            await _pulses()
+            for count, moment in enumerate((_utc(2026, 3, 2, 3), _utc(2026, 3, 3, 9), _utc(2026, 3, 7, 4))):
+                assert work.count == count
+                clock.now = moment
+                await _until(lambda enough=count + 1: work.count == enough)
+            await _pulses()
+
+    asyncio.run(run())
+
+    assert work.due == [_utc(2026, 3, 2, 3), _utc(2026, 3, 3, 3), _utc(2026, 3, 7, 3)]
+    assert work.backs == 0
+
+
+def test_a_clock_that_jumps_ahead_and_back_takes_no_night_away() -> None:
+    """What was worked for nights to come is told, and those nights come when they come; a small step is nothing."""
+    clock, work = _Clock(_utc(2026, 3, 1, 12)), _Work()
+
+    async def run() -> None:
+        since = _utc(2026, 3, 1, 3)
+        again = {"put_back": work.put_back, "clock": clock, "pulse": 0.001}
+        async with scheduled(work, at=time(3), zone=UTC, since=since, **again):
+            clock.now = _utc(2026, 3, 4, 15)
+            await _until(lambda: work.count == 1)
+            clock.now = _utc(2026, 3, 1, 12, 5)
+            await _until(lambda: work.backs == 1)
+            clock.now = _utc(2026, 3, 2, 3, 0)
+            await _until(lambda: work.count == 2)
+            clock.now -= LEAP / 2
+            await _pulses()
+
+    asyncio.run(run())
+
+    assert (work.due, work.backs) == ([_utc(2026, 3, 4, 3), _utc(2026, 3, 2, 3)], 1)
 
 
 def test_what_goes_wrong_is_logged_and_ends_nothing(caplog: pytest.LogCaptureFixture) -> None:

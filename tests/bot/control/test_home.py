@@ -89,10 +89,15 @@ async def test_searching_listing_and_refreshing_cross_too() -> None:
         assert await home.search("quay", ["a", "b"], 5) == house.hits
         assert await home.corpora() == house.corpora
         assert await home.refresh("handbook", source, steps.append) == house.report
+        assert await home.refresh("handbook", source, steps.append, confirm_removal=True) == house.report
+        assert await home.read_one("quay.md", {"handbook": source}) == (house.report,)
+        assert await home.forget("old.md", "handbook") == house.forgotten
 
     assert house.searched == [("quay", ("a", "b"), 5)]
-    assert house.sources == [source.model_dump(exclude={"type"})]
-    assert steps == [Progress(3, 3, 9, 1.5)]
+    assert house.sources == [source.model_dump(exclude={"type"})] * 2
+    assert house.confirmed == [False, True]
+    assert house.named == [("quay.md", {"handbook": source}), ("old.md", "handbook")]
+    assert steps == [Progress(3, 3, 9, 1.5)] * 2
 
 
 @pytest.mark.parametrize(

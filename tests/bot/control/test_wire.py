@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from bot.access import Asker
 from bot.control import wire
-from bot.source_settings import FolderSettings
-from bot.wikipedia_settings import WikipediaSettings
+from bot.source_settings import SOURCES, FolderSettings
 from pipeline.types import FoundPassages, Searching
 from tests.bot.house import abstained, answered, hit
+from tests.bot.source_examples import WRITTEN, examples
 
 # A source's times have offsets of whole minutes, and a surrogate is no text.
 zones = st.integers(-1_439, 1_439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
@@ -24,7 +24,13 @@ paths = st.text("abc/ é.", min_size=1).map(lambda text: Path("/") / text.lstrip
 st.register_type_strategy(datetime, moments)
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 st.register_type_strategy(FolderSettings, st.builds(FolderSettings, type=st.just("folder"), path=paths))
-st.register_type_strategy(WikipediaSettings, st.builds(WikipediaSettings, type=st.just("wikipedia"), dump=paths))
+for other in SOURCES.keys() - {"folder"}:
+    st.register_type_strategy(SOURCES[other], st.sampled_from([examples()[other]]))
+
+
+def test_each_kind_of_source_has_an_example_that_is_sent() -> None:
+    """So that none is forgotten here."""
+    assert WRITTEN.keys() == SOURCES.keys()
 
 
 @pytest.mark.parametrize("kind", wire.TYPES.values(), ids=wire.TYPES)

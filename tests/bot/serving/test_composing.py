@@ -30,13 +30,11 @@ from bot.desk.desk import Desk
 from bot.desk.opening import open_desk
 from bot.desk.types import Heard, Place, Posted, Question, State, Taken, Ways
 from bot.doors import Doors
-from bot.nightly import Night
 from bot.noticing import noticed
 from bot.platform import Platform, PlatformError, PlatformUnavailable
-from bot.serving import checks, serve, telling
+from bot.serving import checks, serve
 from bot.settings import Settings, SettingsError
 from bot.showing.view import View
-from ingest.refreshing import RefreshReport
 from storage.errors import HomeLocked, StorageError
 from storage.lock import hold
 from tests.bot.house import House, HouseHome
@@ -266,20 +264,6 @@ async def test_a_system_that_needs_a_model_is_not_ready_without() -> None:
 
     assert {name for name, reason in reasons.items() if reason} == {"model"}
     assert "wikichat" in reasons["model"]
-
-
-async def test_a_night_is_told_in_the_log_and_to_the_admins(caplog: pytest.LogCaptureFixture) -> None:
-    """In their channel, pinging nobody."""
-    caplog.set_level("INFO", "bot.serving")
-    channel = Channel()
-    night = Night((RefreshReport("docs", added=2),), {"wiki": Fault("dump", "It is cut short.")})
-    await telling(settings(schedule={"admin_channel": "slack:T1/C9"}), {"slack": channel})(night)
-    await telling(settings(), {"slack": channel})(night)
-
-    ((place, text),) = channel.called
-    assert place == Place("slack", "T1", "C9")
-    assert text.splitlines() == [*night.lines()]
-    assert len(caplog.records) == 4
 
 
 def hang_up() -> None:

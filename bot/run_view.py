@@ -1,0 +1,103 @@
+"""How refreshes look in a terminal: what runs now, what the nights came to, and the last runs. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from bot.progress import spell, told
+from bot.refreshes import MISSED, RUNNING, rate, silent
+from bot.sanitizing import one_line
+from bot.tables import moment, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime, tzinfo
+
+    from bot.refreshes import Refreshes
+    from storage.refresh_types import NightRecord, Run
+
+
+def refreshes_view(found: Refreshes, zone: tzinfo) -> RenderableType:
+    """Show what runs, what ran, and when the next night comes."""
+    parts: list[RenderableType] = [Text(line) for line in _running(found, zone)]
+    parts.append(Text(_next(found, zone)))
+    if found.nights:
+        parts += [Text(), _nights(found.nights, zone)]
+    if found.ended:
+        parts += [Text(), _runs(found.ended, zone), *(Text(line) for line in _faults(found.ended, zone))]
+    return Group(*parts)
+
+
+def age(at: datetime | None, now: datetime) -> str:
+    """Say how long ago a moment was: `3 h 20 min ago`."""
+    if at is None:
+        return ""
+    seconds = max((now - at).total_seconds(), 0.0)
+    days = int(seconds // 86_400)
+    if days > 1:
+        return f"{days:,} days ago"
+    return f"{spell(seconds)} ago"
+
+
+def outcome(run: Run) -> str:
+    """Say in a word or two what became of a run."""
+    held = f", {run.held_back:,} held back" if run.held_back else ""
+    return f"{run.state.value}{held}"
+
+
+def process(owner: str) -> str:
+    """Say which process an owner is: `process 7 on host`."""
+    host, _, rest = owner.partition(":")
+    number = rest.partition(":")[0]
+    return f"process {number} on {host}" if number else owner
+
+
+def _running(found: Refreshes, zone: tzinfo) -> Iterator[str]:
+    if not found.running:
+        yield "Running now: nothing."
+    for run in found.running:
+        seconds = (run.seen - run.begun).total_seconds()
+        passages = f"{run.passages:,} passages" if run.passages else ""
+        far = told(run.done, run.total, "documents", seconds, passages)
+        since = f"since {moment(run.begun, zone)}, by {process(run.owner)}"
+        yield f"Running now: {run.corpus}: {far}; {since}."
+        if silent(run, found.now):
+            seen = age(run.seen, found.now)
+            yield f"  It last gave a sign of life {seen}. If its process is gone, the next run goes on from there."
+
+
+def _next(found: Refreshes, zone: tzinfo) -> str:
+    if found.next_night is None:
+        return "Next night: none is set; `footnote ingest all` reads every source in."
+    wait = spell((found.next_night - found.now).total_seconds())
+    return f"Next night: {moment(found.next_night, zone)}, in {wait}, if `footnote serve` runs then."
+
+
+def _nights(nights: tuple[NightRecord, ...], zone: tzinfo) -> RenderableType:
+    rows = table("Night", "Outcome", "Begun", "Took", "What came of it")
+    for night in nights:
+        begun = "" if night.outcome == MISSED else moment(night.begun, zone)
+        took = spell((night.ended - night.begun).total_seconds()) if night.ended else ""
+        lines = night.lines or ((process(night.owner),) if night.outcome == RUNNING else ())
+        rows.add_row(moment(night.due, zone), night.outcome, begun, took, "\n".join(map(one_line, lines)))
+    return rows
+
+
+def _runs(runs: tuple[Run, ...], zone: tzinfo) -> RenderableType:
+    headings = ("Run", "Corpus", "Outcome", "Took", "Added", "Changed", "Removed", "Not read", "Speed", "Edition")
+    rows = table(*headings, numbers=range(4, 9))
+    for run in runs:
+        took = spell((run.ended - run.begun).total_seconds()) if run.ended else ""
+        counts = (f"{count:,}" for count in (run.added, run.changed, run.removed, run.failed))
+        speed = f"{rate(run):,.0f}/s" if run.done else ""
+        rows.add_row(moment(run.begun, zone), run.corpus, outcome(run), took, *counts, speed, one_line(run.edition))
+    return rows
+
+
+def _faults(runs: tuple[Run, ...], zone: tzinfo) -> Iterator[str]:
+    for run in runs:
+        if run.fault:
+            yield f"  {moment(run.begun, zone)} {run.corpus}: {one_line(run.fault)}"

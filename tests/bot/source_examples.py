@@ -1,0 +1,19 @@
+"""Settings of each kind of source, as somebody may write them."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from bot.source_settings import SOURCES, SourceSettings
+
+WRITTEN: Mapping[str, dict[str, Any]] = MappingProxyType({
+    "folder": {"path": "/srv/hand book/é", "include": ["*.md"], "newest_days": 30},
+    "wikipedia": {"wiki": "simple", "contact": "ada@example.com", "cirrus": True},
+    "git": {"url": "https://example.com/docs.git", "branch": "main", "token_env": "DOCS_TOKEN"},
+    "llama_index": {"reader": "llama_index.readers.web:SimpleWebPageReader"},
+})  # fmt: skip
+
+
+def examples() -> Mapping[str, SourceSettings]:
+    """Return them by kind."""
+    return {kind: SOURCES[kind].model_validate({"type": kind, **given}) for kind, given in WRITTEN.items()}  # type: ignore[misc]

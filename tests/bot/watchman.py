@@ -1,0 +1,24 @@
+"""What tests of nights share: a clock that stands where it is set, and patience."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass
+class Clock:
+    """A clock that stands where it is set."""
+
+    now: datetime
+
+    def __call__(self) -> datetime:
+        """Return what it shows."""
+        return self.now
+
+
+async def until(true: Callable[[], bool]) -> None:
+    """Wait for an effect that tells nobody."""
+    async with asyncio.timeout(20):
+        while not true():  # noqa: ASYNC110 - what happens elsewhere sets no event of ours
+            await asyncio.sleep(0.001)
