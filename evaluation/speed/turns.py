@@ -7,6 +7,7 @@ in a process of its own, at a pace that can be set; its rate of tokens is shared
 import asyncio
 import json
 import math
+import os
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -73,7 +74,9 @@ def turns(
     Example: footnote evaluate speed turns --system wikichat --turns 50 --waves 3 --rate 500
     """
     load = Load(at_once, waves, system, first_token, out, prompt, rate or math.inf, concurrency, calls)
+    before = os.getloadavg()[0]
     report = asyncio.run(measure(read_exam(QUESTIONS), load))
+    report["load_of_machine"] = [round(before, 1), round(os.getloadavg()[0], 1)]
     print(json.dumps(report) if as_json else _lines(report))
     if not all(report["holds"].values()):
         raise typer.Exit(1)
@@ -152,6 +155,7 @@ def _lines(report: dict[str, Any]) -> str:
         "|" + "---|" * (len(columns) + 2),
         *(f"| {name} | {' | '.join(str(one[key]) for key in columns)} | {_counts(one)} |" for name, one in rows),
         "",
+        "load of this machine: {} before, {} after".format(*report["load_of_machine"]),
         f"memory grew by {report['growth_kb_a_turn']} KB a turn in the later half of the waves",
         "; ".join(f"{name}: {'holds' if held else 'DOES NOT HOLD'}" for name, held in report["holds"].items()),
     ]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -32,6 +33,9 @@ def turn(
     out: Annotated[float, typer.Option(min=1, help="Tokens a second of a reply.")] = 60.0,
     prompt: Annotated[float, typer.Option("--in", min=1, help="Tokens a second of a prompt.")] = 4_000.0,
     search: Annotated[float, typer.Option(min=0, help="Seconds that a search takes at least.")] = 0.05,
+    cache: Annotated[
+        bool, typer.Option("--cache", help="Let the server keep prompts, and read them for free.")
+    ] = False,
     picture: Annotated[Path | None, typer.Option(help="Draw the timelines as a PNG file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -43,15 +47,18 @@ def turn(
 
     Example: footnote evaluate speed turn --system wikichat --turns 5 --picture turn.png
     """
-    pace = Pace(first_token=first_token, out=out, prompt=prompt)
+    pace = Pace(first_token=first_token, out=out, prompt=prompt, cache=cache)
+    before = os.getloadavg()[0]
     runs = asyncio.run(_measure(system or [], count, pace, search))
     found = [figures(one) for one in runs]
     if picture:
         draw([_panel(one) for one in runs], runs[0].plain, picture)
     if as_json:
-        print(json.dumps({"schema": 1, "pace": asdict(pace), "systems": [_plain(one) for one in found]}))
+        told = {"schema": 1, "pace": asdict(pace), "load": before, "systems": [_plain(one) for one in found]}
+        print(json.dumps(told))
     else:
         print(_text(runs, found))
+        print(f"\nload of this machine: {before:.1f} before, {os.getloadavg()[0]:.1f} after, of {os.cpu_count()} cores")
     if not all(held for one in found for held in one["marks"].values()):
         raise typer.Exit(1)
 

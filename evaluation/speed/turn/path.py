@@ -89,7 +89,8 @@ def of_server(leg: Leg, pace: Pace) -> float:
         return 0.0
     come = sum(at <= leg.ended for at in step.pieces)
     tokens = come if step.pieces and come < len(step.pieces) else step.tokens
-    return pace.first_token + step.prompt_tokens / pace.prompt + tokens / pace.out
+    to_read = step.prompt_tokens - step.cached_tokens * (1 - pace.cached_cost)
+    return pace.first_token + to_read / pace.prompt + tokens / pace.out
 
 
 def shares(path: Sequence[Leg], pace: Pace, search: float) -> Mapping[str, float]:

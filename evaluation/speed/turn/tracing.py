@@ -45,6 +45,8 @@ class Step:
     messages: tuple[Message, ...] = ()
     """Of a call of a model."""
     prompt_tokens: int = 0
+    cached_tokens: int = 0
+    """How many of them the server had in its cache."""
     tokens: int = 0
     """Of its reply."""
     found: tuple[Hit, ...] = ()
@@ -113,7 +115,7 @@ class TracedModel:
         with self.trace.step("model", call.stage) as step:
             step.messages = call.messages
             reply = await self.llm.complete(call, spent)
-            step.prompt_tokens, step.tokens = reply.prompt_tokens, reply.completion_tokens
+            _count(step, reply)
             return reply
 
     async def stream(self, call: ModelCall, spent: Spent) -> AsyncIterator[Piece | ModelReply]:
@@ -124,7 +126,7 @@ class TracedModel:
             async with closing(self.llm.stream(call, spent)) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, ModelReply):
-                        step.prompt_tokens, step.tokens = piece.prompt_tokens, piece.completion_tokens
+                        _count(step, piece)
                     else:
                         self.trace.reach(step)
                         step.pieces.append(step.ended)
@@ -136,6 +138,14 @@ class TracedModel:
         if making:
             _making.set(None)
             self.trace.reach(making)
+
+
+def _count(step: Step, reply: ModelReply) -> None:
+    step.prompt_tokens, step.cached_tokens, step.tokens = (
+        reply.prompt_tokens,
+        reply.cached_tokens,
+        reply.completion_tokens,
+    )
 
 
 def traced_kit(kit: Kit, trace: Trace, least_search: float) -> Kit:

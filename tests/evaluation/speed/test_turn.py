@@ -92,6 +92,15 @@ def test_where_the_seconds_went() -> None:
     assert sum(spent.values()) == pytest.approx(4.06)
 
 
+def test_what_the_server_has_in_its_cache_costs_less() -> None:
+    """Its share of what it would cost otherwise."""
+    steps = [replace(call(0, "draft", 0.0, 2.0), cached_tokens=80)]
+    (way,) = critical_path(steps, Cause(0, 2.0), 0.0, 2.0)
+
+    assert of_server(way, PACE) == pytest.approx(0.5 + 0.02 + 1.4)
+    assert of_server(way, replace(PACE, cached_cost=0.5)) == pytest.approx(0.5 + 0.06 + 1.4)
+
+
 def test_nothing_before_the_first_step_is_lost() -> None:
     """A turn without steps is one stretch that nobody watched."""
     assert [(leg.step, leg.seconds) for leg in critical_path([], None, 1.0, 3.0)] == [(None, 2.0)]
