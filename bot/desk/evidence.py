@@ -3,11 +3,11 @@
 Claims that were not confirmed are shown here, marked as what they are, and nowhere else.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from bot.app import App
-from bot.desk.permitted import may_see_evidence
+from bot.desk.permitted import Denied, may_see_evidence
 from bot.desk.seen import Seen
 from bot.showing.folding import verdict_shown
 from bot.showing.reasons import reason_said
@@ -85,3 +85,11 @@ def _item(checked: CheckedClaim, known: Mapping[str, Source], language: str) -> 
 def _unrepeated(source: Source, text: str) -> Source:
     """Return a source without its quotation where the claim is a part of it, word for word."""
     return replace(source, quote="") if " ".join(text.split()) in " ".join(source.quote.split()) else source
+
+
+async def or_words(looking: Awaitable[EvidenceView], heading: str) -> EvidenceView:
+    """Return the evidence, or our words for why there is none."""
+    try:
+        return await looking
+    except Denied as denied:
+        return EvidenceView(heading, "", text=denied.words)

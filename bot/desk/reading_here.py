@@ -2,7 +2,8 @@
 
 from bot.access import Asker, readable
 from bot.app import App
-from bot.channel_settings import ChannelSettings, in_effect
+from bot.channel_settings import ChannelSettings, by_file, in_effect
+from storage.errors import StorageError
 
 
 async def readable_here(app: App, by: Asker) -> frozenset[str]:
@@ -17,3 +18,14 @@ async def readable_here(app: App, by: Asker) -> frozenset[str]:
 async def settings_of(app: App, channel_id: str) -> ChannelSettings:
     """Return the settings of a channel as they are in effect. Raises `StorageError`."""
     return in_effect(app.settings, await app.overrides.of(channel_id), channel_id)
+
+
+async def settings_at_least(app: App, channel_id: str) -> ChannelSettings:
+    """Return the same; where admins' changes cannot be read, what the file says.
+
+    What cannot be read cannot be written either: the desk will not keep a question, and tells.
+    """
+    try:
+        return await settings_of(app, channel_id)
+    except StorageError:
+        return by_file(app.settings, channel_id)

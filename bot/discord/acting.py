@@ -12,6 +12,7 @@ from datetime import tzinfo
 from bot.access import Asker
 from bot.desk.acting import Acting
 from bot.desk.desk import Desk
+from bot.desk.evidence import or_words
 from bot.desk.permitted import Denied
 from bot.discord.answering import Answering, sentence
 from bot.discord.buttons import Doubt, asking, doubted, pressed
@@ -134,7 +135,7 @@ class Pressing:
             looking, heading = self._sources(found, by), "sources_heading"
         else:
             looking, heading = self._acting.evidence(int(of), by, **_in(found)), "evidence"
-        view = await _or_denied(looking, say(heading, found.locale))
+        view = await or_words(looking, say(heading, found.locale))
         await self._answering.change(found, evidence_message(view, of, page, found.locale, self._zone))
 
     async def _sources(self, found: Invoked, by: Asker) -> EvidenceView:
@@ -157,14 +158,6 @@ class Pressing:
         except StorageError as error:
             log.error("a button could not be obeyed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
             return False
-
-
-async def _or_denied(looking: Awaitable[EvidenceView], heading: str) -> EvidenceView:
-    """Return the evidence, or our words for why there is none."""
-    try:
-        return await looking
-    except Denied as denied:
-        return EvidenceView(heading, "", text=denied.words)
 
 
 def _in(found: Invoked) -> dict[str, str]:

@@ -14,6 +14,7 @@ from bot.desk.types import Place, Question, Task
 from bot.discord.handles import Handle
 from bot.discord.happening import Channel, Us
 from bot.discord.reading import channel_of, id_of, ids, moment, name_of, said
+from bot.payloads import part, parts
 from bot.words import say
 
 Json = Mapping[str, Any]
@@ -80,9 +81,9 @@ class Invoked:
 
 def invoked(data: Json, us: Us) -> Invoked | None:
     """Return what somebody invoked; None where nothing can be made of it."""
-    number, token, inner = id_of(data, "id"), data.get("token"), _part(data, "data")
-    member = _part(data, "member")
-    user = id_of(_part(member, "user") or _part(data, "user"), "id")
+    number, token, inner = id_of(data, "id"), data.get("token"), part(data, "data")
+    member = part(data, "member")
+    user = id_of(part(member, "user") or part(data, "user"), "id")
     channel, kind = _where(data), data.get("type")
     if not (number and user and channel and isinstance(token, str) and kind in (COMMAND, PRESS, SUBMIT)):
         return None
@@ -99,9 +100,9 @@ def invoked(data: Json, us: Us) -> Invoked | None:
         str(data.get("locale") or "en").partition("-")[0].lower(),
         roles=ids(member.get("roles")),
         permissions=str(member.get("permissions") or ""),
-        options={str(one.get("name")): one.get("value") for one in _options(inner)},
+        options={str(one.get("name")): one.get("value") for one in parts(inner, "options")},
         target=target,
-        text=_text(_part(_part(_part(inner, "resolved"), "messages"), target), us) if target else "",
+        text=_text(part(part(part(inner, "resolved"), "messages"), target), us) if target else "",
         direct=not guild and data.get("context", 1) == 1,
         installed=not isinstance(owners, Mapping) or "0" in owners,
         data=inner,
@@ -175,24 +176,12 @@ def _cut(text: str, most: int) -> str:
 def _where(data: Json) -> Channel | None:
     """Return where something was invoked; by its id alone where Discord does not describe it."""
     guild = id_of(data, "guild_id")
-    if found := channel_of(_part(data, "channel"), guild):
+    if found := channel_of(part(data, "channel"), guild):
         return found
     number = id_of(data, "channel_id")
     return Channel(number, 0 if guild else 1, guild) if number else None
 
 
 def _text(message: Json, us: Us) -> str:
-    mentions = message.get("mentions")
-    listed = [one for one in mentions if isinstance(one, Mapping)] if isinstance(mentions, list) else []
-    names = {id_of(one, "id"): name_of(one) for one in listed}
+    names = {id_of(one, "id"): name_of(one) for one in parts(message, "mentions")}
     return said(str(message.get("content") or ""), us, names)
-
-
-def _options(data: Json) -> list[Json]:
-    found = data.get("options")
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
-
-
-def _part(data: Json, name: str) -> Json:
-    found = data.get(name)
-    return found if isinstance(found, Mapping) else {}

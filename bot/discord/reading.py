@@ -13,6 +13,7 @@ from typing import Any
 
 from bot.discord.happening import Channel, Erased, Learned, Rewritten, Us, Written
 from bot.discord.unescaping import plain
+from bot.payloads import part, parts
 
 Json = Mapping[str, Any]
 Meaning = Written | Rewritten | Erased | Learned | None
@@ -33,13 +34,13 @@ def read(event: str, data: Json, us: Us) -> Meaning:
 
 def written(message: Json, us: Us, guild: str = "") -> Written | None:
     """Return a message as a person's; None where it is nobody's. `guild`: where it stands, if it does not say so."""
-    author, user = _part(message, "author"), id_of(_part(message, "author"), "id")
+    author, user = part(message, "author"), id_of(part(message, "author"), "id")
     channel, number = id_of(message, "channel_id"), id_of(message, "id")
     content = message.get("content", "")
     if not (user and channel and number and isinstance(content, str)) or not _of_a_person(message, author, us):
         return None
-    mentions = [one for one in _list(message, "mentions") if id_of(one, "id")]
-    reference, replied = _part(message, "message_reference"), _part(message, "referenced_message")
+    mentions = [one for one in parts(message, "mentions") if id_of(one, "id")]
+    reference, replied = part(message, "message_reference"), part(message, "referenced_message")
     return Written(
         id_of(message, "guild_id") or guild,
         channel,
@@ -47,12 +48,12 @@ def written(message: Json, us: Us, guild: str = "") -> Written | None:
         user,
         content,
         moment(number),
-        roles=ids(_part(message, "member").get("roles")),
+        roles=ids(part(message, "member").get("roles")),
         people=frozenset(id_of(one, "id") for one in mentions),
         groups=ids(message.get("mention_roles")),
         names={id_of(one, "id"): name_of(one) for one in mentions},
         replied=id_of(reference, "message_id") if not reference.get("type") else "",
-        replied_user=id_of(_part(replied, "author"), "id"),
+        replied_user=id_of(part(replied, "author"), "id"),
         edited=bool(message.get("edited_timestamp")),
     )
 
@@ -110,7 +111,7 @@ def ids(found: object) -> frozenset[str]:
 
 def name_of(user: Json) -> str:
     """Return how somebody is called in Discord."""
-    named = (_part(user, "member").get("nick"), user.get("global_name"), user.get("username"))
+    named = (part(user, "member").get("nick"), user.get("global_name"), user.get("username"))
     return next((one for one in named if isinstance(one, str) and one), "somebody")
 
 
@@ -140,9 +141,9 @@ def _guild(data: Json, us: Us) -> Learned | None:
     guild = id_of(data, "id")
     if not guild or data.get("unavailable"):
         return None
-    roles = [one for one in _list(data, "roles") if id_of(one, "id")]
-    ours = next((id_of(one, "id") for one in roles if id_of(_part(one, "tags"), "bot_id") == us.user), "")
-    channels = _channels((*_list(data, "channels"), *_list(data, "threads")), guild)
+    roles = [one for one in parts(data, "roles") if id_of(one, "id")]
+    ours = next((id_of(one, "id") for one in roles if id_of(part(one, "tags"), "bot_id") == us.user), "")
+    channels = _channels((*parts(data, "channels"), *parts(data, "threads")), guild)
     return Learned(guild, channels, roles=_names(roles), ours=ours, joined=True)
 
 
@@ -158,15 +159,15 @@ def _gone(data: Json, _: Us) -> Learned | None:
 
 def _synced(data: Json, _: Us) -> Learned | None:
     guild = id_of(data, "guild_id")
-    return Learned(guild, _channels(_list(data, "threads"), guild)) if guild else None
+    return Learned(guild, _channels(parts(data, "threads"), guild)) if guild else None
 
 
 def _role(data: Json, us: Us) -> Learned | None:
-    guild, role = id_of(data, "guild_id"), _part(data, "role")
+    guild, role = id_of(data, "guild_id"), part(data, "role")
     number = id_of(role, "id")
     if not guild or not number:
         return None
-    return Learned(guild, roles=_names([role]), ours=number if id_of(_part(role, "tags"), "bot_id") == us.user else "")
+    return Learned(guild, roles=_names([role]), ours=number if id_of(part(role, "tags"), "bot_id") == us.user else "")
 
 
 def _channels(listed: Iterable[Json], guild: str) -> tuple[Channel, ...]:
@@ -175,16 +176,6 @@ def _channels(listed: Iterable[Json], guild: str) -> tuple[Channel, ...]:
 
 def _names(roles: Iterable[Json]) -> dict[str, str]:
     return {id_of(one, "id"): str(one.get("name") or "role") for one in roles}
-
-
-def _part(data: Json, name: str) -> Json:
-    found = data.get(name)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _list(data: Json, name: str) -> list[Json]:
-    found = data.get(name)
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
 
 
 READERS: Mapping[str, Callable[[Json, Us], Meaning]] = MappingProxyType(

@@ -42,7 +42,7 @@ async def heard(call: Calling, question: Question, us: Us, most: int) -> tuple[H
     In a thread and in a DM those are the messages before it, elsewhere those that it is a reply to; before a command
     that is a conversation by itself there are none.
     """
-    if question.conversation == question.key:
+    if not question.message and question.conversation == question.key:
         return ()
     place, found = question.place, deque[Heard]()
     apart = not place.workspace or place.thread not in {"", question.message}

@@ -4,19 +4,17 @@ A message's channel decides by the settings of the channel that a thread is in. 
 team's own is left alone.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from weakref import WeakValueDictionary
 
 from bot.access import Asker
 from bot.app import App
-from bot.channel_settings import ChannelSettings, by_file
+from bot.channel_settings import ChannelSettings
 from bot.cooldown import Cooldown
 from bot.desk.desk import Desk
-from bot.desk.reading_here import settings_of
+from bot.desk.reading_here import settings_at_least
 from bot.desk.types import Place, Question, Taken
 from bot.discord import reading
 from bot.discord.conversing import meant_by, of_thread
@@ -24,11 +22,11 @@ from bot.discord.happening import Channel, Erased, Rewritten, Us, Written
 from bot.discord.invoking import Invoked
 from bot.discord.places import Places
 from bot.discord.standing import is_ours, taken_along
+from bot.lines import Lines
 from bot.overhearing import Meant, Remark, edit_counts, overheard
 from bot.platform import PlatformError
 from bot.tasks import Tasks
 from bot.words import say
-from storage.errors import StorageError
 from storage.language.detect import detect
 
 log = logging.getLogger(__name__)
@@ -58,14 +56,14 @@ class Taking:
         self._app, self._desk, self._us, self.places, self._tasks = app, desk, us, places, tasks
         self.cooldown = cooldown
         self._strange = set[str]()
-        self._lines = WeakValueDictionary[str, asyncio.Lock]()
+        self._lines = Lines()
 
     async def take(self, written: Written) -> Taken | None:
         """Take a message, if it is a question. Raises `StorageError` where that cannot be told.
 
         What happens in one channel is taken in the order in which it arrives, whichever is looked up faster.
         """
-        async with self._line(written.channel):
+        async with self._lines.of(written.channel):
             return await self._take(written)
 
     async def question(self, written: Written) -> Question | None:
@@ -84,7 +82,7 @@ class Taking:
         roles = self.places.our_roles(written.guild)
         remark = self._remark(written, channel)
         place, conversation = await self._placed(written, channel)
-        settings = await self._settings(place.channel_id)
+        settings = await settings_at_least(self._app, place.channel_id)
         joined = partial(self._joined, written, conversation)
         whose = await overheard(remark, joined, every=settings.answer == "every")
         if whose is Meant.THEIRS:
@@ -101,8 +99,7 @@ class Taking:
     async def rewritten(self, event: Rewritten) -> None:
         """Have an edited question answered anew. Raises `StorageError`."""
         now = event.now
-        async with self._line(now.channel):
-            pass  # what is just being taken is known then
+        await self._lines.passed(now.channel)
         row = await self._app.queue.by_key(now.key)
         channel = await self._channel(now.channel, now.guild) if row else None
         names, roles = {**self.places.names, **now.names}, self.places.our_roles(now.guild)
@@ -114,8 +111,7 @@ class Taking:
 
     async def erased(self, event: Erased) -> None:
         """Take back the answers to deleted questions, and what is left of answers that somebody deleted."""
-        async with self._line(event.channel):
-            pass
+        await self._lines.passed(event.channel)
         await self._tasks.soon(self._erased(event))
 
     async def conversation(self, found: Invoked) -> str:
@@ -125,7 +121,7 @@ class Taking:
 
     async def settings(self, channel_id: str) -> ChannelSettings:
         """Return what holds in a channel."""
-        return await self._settings(channel_id)
+        return await settings_at_least(self._app, channel_id)
 
     async def _take(self, written: Written) -> Taken | None:
         question = await self.question(written)
@@ -142,9 +138,6 @@ class Taking:
             return None
         self.cooldown.begin(written.user, question.key)
         return await self._desk.take(question)
-
-    def _line(self, channel: str) -> asyncio.Lock:
-        return self._lines.setdefault(channel, asyncio.Lock())
 
     def _ours(self, guild: str) -> bool:
         if self.places.listed(guild):
@@ -181,17 +174,9 @@ class Taking:
         before = await self._app.queue.by_message(place.channel_id, written.replied) if written.replied else None
         if before is None:
             return place, f"{place.channel_id}/{written.replied or written.id}"
-        settings = await self._settings(place.channel_id)
+        settings = await settings_at_least(self._app, place.channel_id)
         opens = settings.threads == "long" and channel.kind in _TEXT and not settings.ephemeral
         return (replace(place, thread=written.id) if opens else place), before.conversation
-
-    async def _settings(self, channel_id: str) -> ChannelSettings:
-        """Return what holds in a channel; where admins' changes cannot be read, what the file says."""
-        try:
-            return await settings_of(self._app, channel_id)
-        except StorageError:
-            # What cannot be read cannot be written: the desk will not keep the question, and tells.
-            return by_file(self._app.settings, channel_id)
 
     async def _erased(self, event: Erased) -> None:
         channel = await self._channel(event.channel, event.guild)

@@ -6,7 +6,7 @@ modal within 3 s, so where looking evidence up takes longer, a modal that says s
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
@@ -14,9 +14,11 @@ from typing import Any
 from bot.access import Asker
 from bot.desk.acting import Acting
 from bot.desk.desk import Desk
+from bot.desk.evidence import or_words
 from bot.desk.permitted import Denied
+from bot.payloads import part
 from bot.platform import PlatformError
-from bot.showing.view import Action, EvidenceView
+from bot.showing.view import Action
 from bot.slack.buttons import pressed
 from bot.slack.calling import Calling
 from bot.slack.escaping import escaped
@@ -53,15 +55,15 @@ class Press:
 
 def press_of(body: Json) -> Press | None:
     """Return the press that `block_actions` is; None where nothing can be made of it. Pure."""
-    actions, container, view = body.get("actions"), _part(body, "container"), _part(body, "view")
+    actions, container, view = body.get("actions"), part(body, "container"), part(body, "view")
     first = actions[0] if isinstance(actions, list) and actions and isinstance(actions[0], Mapping) else {}
-    message = _part(body, "message")
+    message = part(body, "message")
     thread = container.get("thread_ts") or message.get("thread_ts")
     press = Press(
         str(first.get("action_id", "")),
         str(first.get("value", "")),
-        str(_part(body, "user").get("id", "")),
-        str(_part(body, "channel").get("id") or container.get("channel_id") or ""),
+        str(part(body, "user").get("id", "")),
+        str(part(body, "channel").get("id") or container.get("channel_id") or ""),
         str(body.get("trigger_id", "")),
         str(body.get("response_url", "")),
         str(thread) if is_ts(thread) else "",
@@ -98,13 +100,13 @@ class Pressing:
 
     async def comment(self, body: Json) -> Json | None:
         """Note a comment that was sent, and return the modal that says what came of it; None if it is none of ours."""
-        view = _part(body, "view")
+        view = part(body, "view")
         metadata, _, channel = str(view.get("private_metadata", "")).partition(_AT)
         found = commented({**view, "private_metadata": metadata})
         if found is None:
             return None
         ticket, opinion, text = found
-        by, language = await self._who(str(_part(body, "user").get("id", "")), channel)
+        by, language = await self._who(str(part(body, "user").get("id", "")), channel)
         try:
             words = await self._acting.feedback(ticket, by, opinion, text, language=language)
         except Denied as denied:
@@ -147,7 +149,7 @@ class Pressing:
             )
         heading = say("evidence", language or "en")
         opened = await self._opened(press, words_modal(heading, say("looking", language or "en"), language or "en"))
-        view = await _or_denied(looking, heading)
+        view = await or_words(looking, heading)
         if opened:
             await self._replaced(opened, evidence_modal(view, of, 0, language or "en", self._zone))
         return bool(opened)
@@ -160,7 +162,7 @@ class Pressing:
             return
         by, language = await self._who(press.user, channel)
         heading = say("evidence", language or "en")
-        view = await _or_denied(self._acting.evidence(int(ticket), by, language=language), heading)
+        view = await or_words(self._acting.evidence(int(ticket), by, language=language), heading)
         await self._replaced(press.view, evidence_modal(view, found[0], found[1], language or "en", self._zone))
 
     async def _opened(self, press: Press, modal: Json) -> str:
@@ -192,16 +194,3 @@ def _comment_on(ticket: int, channel: str, language: str) -> Json:
     """Return the modal that asks what was wrong, which knows where it was opened."""
     modal = comment_modal(ticket, "down", language)
     return {**modal, "private_metadata": f"{modal['private_metadata']}{_AT}{channel}"}
-
-
-async def _or_denied(looking: Awaitable[EvidenceView], heading: str) -> EvidenceView:
-    """Return the evidence, or our words for why there is none."""
-    try:
-        return await looking
-    except Denied as denied:
-        return EvidenceView(heading, "", text=denied.words)
-
-
-def _part(body: Json, name: str) -> Json:
-    found = body.get(name)
-    return found if isinstance(found, Mapping) else {}

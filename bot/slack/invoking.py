@@ -12,6 +12,7 @@ from typing import Any
 
 from bot.access import Asker
 from bot.desk.types import Place, Question, Task
+from bot.payloads import part
 from bot.slack.happening import Us
 from bot.slack.reading import is_direct, is_ts, said, task_of
 
@@ -61,15 +62,15 @@ def invoked(body: Json, us: Us) -> Invoked | None:
 
 
 def _shortcut(body: Json, us: Us) -> Invoked:
-    message = _within(body, "message")
+    message = part(body, "message")
     # Of a thread that nobody has begun yet, nothing would be shown that one person is to see.
     root = message.get("thread_ts")
     return Invoked(
         "check",
         "shortcut",
         str(body.get("trigger_id", "")),
-        str(_within(body, "user").get("id", "")),
-        str(_within(body, "channel").get("id", "")),
+        str(part(body, "user").get("id", "")),
+        str(part(body, "channel").get("id", "")),
         said(str(message.get("text") or ""), us),
         str(body.get("response_url", "")),
         thread=str(root) if is_ts(root) else "",
@@ -81,8 +82,3 @@ def question(invoked: Invoked, us: Us, asker: Asker, at: datetime) -> Question:
     key = f"slack:{us.team}/{invoked.kind}/{hashlib.sha256(invoked.trigger.encode()).hexdigest()[:32]}"
     place = Place("slack", us.team, invoked.channel, invoked.thread)
     return Question(key, invoked.task, invoked.text, asker, place, key, at, only_asker=True, handle=invoked.url)
-
-
-def _within(body: Json, name: str) -> Json:
-    found = body.get(name)
-    return found if isinstance(found, Mapping) else {}

@@ -4,24 +4,21 @@
 told, so that it need not come again; where nothing can be told, it raises, and Slack delivers once more.
 """
 
-import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from weakref import WeakValueDictionary
 
 from bot.app import App
-from bot.channel_settings import ChannelSettings, by_file
 from bot.desk.desk import Desk
-from bot.desk.reading_here import settings_of
+from bot.desk.reading_here import settings_at_least
 from bot.desk.types import Question, State, Taken
+from bot.lines import Lines
 from bot.overhearing import Meant, Remark, edit_counts, overheard
 from bot.slack import invoking, reading
 from bot.slack.happening import Erased, Halted, Rewritten, Us, Written
 from bot.slack.invoking import Invoked
 from bot.slack.places import Places
 from bot.tasks import Tasks
-from storage.errors import StorageError
 
 RECENT = 5
 """How many questions of a conversation may be the one that is stopped."""
@@ -35,14 +32,14 @@ class Taking:
     def __init__(self, app: App, desk: Desk, us: Us, places: Places, tasks: Tasks) -> None:
         """Take what is opened, the desk, who we are, what is known of places, and what keeps work that takes longer."""
         self._app, self._desk, self._us, self.places, self._tasks = app, desk, us, places, tasks
-        self._lines = WeakValueDictionary[str, asyncio.Lock]()
+        self._lines = Lines()
 
     async def take(self, written: Written) -> Taken | None:
         """Take a message, if it is a question. Raises `StorageError` where that cannot be told.
 
         Messages of one channel are taken in the order in which they arrive, whichever is looked up faster.
         """
-        async with self._line(written.channel):
+        async with self._lines.of(written.channel):
             question = await self.question(written)
             return await self._desk.take(question) if question else None
 
@@ -59,7 +56,7 @@ class Taking:
         Raises:
             StorageError: Whether we take part in a thread cannot be looked up.
         """
-        settings = await self._settings(f"slack:{written.team}/{written.channel}")
+        settings = await settings_at_least(self._app, f"slack:{written.team}/{written.channel}")
         remark = self._remark(written)
         whose = await overheard(remark, partial(self._joined, written), every=settings.answer == "every")
         if whose is Meant.THEIRS:
@@ -73,16 +70,14 @@ class Taking:
     async def rewritten(self, event: Rewritten) -> None:
         """Have an edited question answered anew. Raises `StorageError`."""
         now = event.now
-        async with self._line(now.channel):
-            pass  # what is just being taken is known then
+        await self._lines.passed(now.channel)
         row, text = await self._app.queue.by_key(now.key), reading.said(now.raw, self._us)
         if row and text and edit_counts(self._remark(now), unasked=bool(row.body.get("unasked"))):
             await self._tasks.soon(self._desk.edited(now.key, text))
 
     async def erased(self, event: Erased) -> None:
         """Take back the answer to a deleted question. Raises `StorageError`."""
-        async with self._line(event.channel):
-            pass
+        await self._lines.passed(event.channel)
         await self._tasks.soon(self._desk.deleted(event.key))
 
     async def halted(self, event: Halted) -> None:
@@ -95,9 +90,6 @@ class Taking:
         for ticket in {row.ticket for row in rows if row and row.state == State.RUNNING}:
             await self._desk.stop(ticket, by)
 
-    def _line(self, channel: str) -> asyncio.Lock:
-        return self._lines.setdefault(channel, asyncio.Lock())
-
     def _remark(self, written: Written) -> Remark:
         addressed = written.direct or written.mentions(self._us)
         return Remark(addressed, written.to_others(self._us), within=bool(written.thread), edited=written.edited)
@@ -105,14 +97,6 @@ class Taking:
     async def _joined(self, written: Written, by_author: bool) -> bool:  # noqa: FBT001 - see `Joined`
         author = f"slack:{written.team}/{written.user}" if by_author else ""
         return await self._desk.joined(written.conversation, author)
-
-    async def _settings(self, channel_id: str) -> ChannelSettings:
-        """Return what holds in a channel; where admins' changes cannot be read, what the file says."""
-        try:
-            return await settings_of(self._app, channel_id)
-        except StorageError:
-            # What cannot be read cannot be written: the desk will not keep the question, and tells.
-            return by_file(self._app.settings, channel_id)
 
     def _wordless(self, question: Question, *, addressed: bool) -> Question | None:
         """Return what a message without words is: a greeting to whom it is addressed."""

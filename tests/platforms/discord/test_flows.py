@@ -240,6 +240,7 @@ async def test_in_a_channel_the_sources_are_those_of_what_one_asked_last_oneself
     await talk.until(ANSWERS[RISES])
     await talk.acts.command("ask", question=MADE, private=True, user="103")
     await talk.until(ANSWERS[MADE], by="103")
+    await talk.done(3)
     for user, page in (("101", "light"), ("103", "pier"), ("109", "tide")):
         seen = talk.sees(by=user).count(f"{page}.md")
         await talk.acts.command("sources", user=user)
