@@ -18,8 +18,8 @@ from bot.discord.platform import DiscordPlatform
 from bot.discord.posting import mark, marked
 from bot.discord.rendering import messages
 from bot.discord.routes import CALLBACK
-from bot.platform import PlatformUnavailable
 from bot.showing.view import View
+from tests.bot import outgoing
 from tests.platforms.discord import interacting
 from tests.platforms.discord.components import nested
 from tests.platforms.discord.seeing import words
@@ -57,33 +57,16 @@ class Stall:
         return replace(asked, key=f"discord:interaction/{made.id}")
 
     async def shown(self, asked: Question, view: View, posted: Posted = NOTHING) -> Posted:
-        """Show a view as the desk does: in doubt it asks what stands there, and it comes again."""
-        for _ in range(9):
-            try:
-                posted = await self.platform.show(asked, view, posted)
-                if not posted.begun:
-                    return posted
-            except PlatformUnavailable as error:
-                if error.seconds is None and self.platform.ways(asked).reads_back:
-                    posted = await self.found(asked) or posted
-                await self.clock.advance(error.seconds or 1)
-        raise AssertionError("it never came to be shown")
+        """Show a view as the desk does."""
+        return await outgoing.shown(self.platform, self.clock, asked, view, posted)
 
     async def found(self, asked: Question) -> Posted:
         """Ask what stands there, until that is known."""
-        for _ in range(9):
-            try:
-                return await self.platform.find(asked)
-            except PlatformUnavailable as error:
-                await self.clock.advance(error.seconds or 1)
-        raise AssertionError("it never came to be known")
+        return await outgoing.found(self.platform, self.clock, asked)
 
     async def told(self, asked: Question, *views: View) -> Posted:
         """Show one view after the other."""
-        posted = Posted()
-        for view in views:
-            posted = await self.shown(asked, view, posted)
-        return posted
+        return await outgoing.told(self.platform, self.clock, asked, *views)
 
     def whole(self, asked: Question, view: View, posted: Posted) -> None:
         """Hold what stands there to a view: all of it, once, marked, and nothing else of ours."""

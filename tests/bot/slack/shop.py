@@ -8,12 +8,12 @@ from typing import Any
 
 from bot.access import Asker
 from bot.desk.types import Place, Posted, Question
-from bot.platform import PlatformUnavailable
 from bot.showing.view import View
 from bot.slack.calling import Calling, web_client
 from bot.slack.pacing import Pacing
 from bot.slack.platform import SlackPlatform
 from bot.slack.rendering import messages
+from tests.bot import outgoing
 from tests.platforms.slack.clock import ManualClock
 from tests.platforms.slack.server import FakeSlack, serve
 from tests.platforms.slack.world import BOT_TOKEN
@@ -41,31 +41,16 @@ class Shop:
         return question(channel, ts, thread=thread, at=self.clock.now(), **more)
 
     async def shown(self, asked: Question, view: View, posted: Posted = NOTHING) -> Posted:
-        """Show a view as the desk does: in doubt it asks what stands there, and it comes again."""
-        for _ in range(9):
-            try:
-                return await self.platform.show(asked, view, posted)
-            except PlatformUnavailable as error:
-                if error.seconds is None and self.platform.ways(asked).reads_back:
-                    posted = await self.found(asked) or posted
-                await self.clock.advance(error.seconds or 1)
-        raise AssertionError("it never came to be shown")
+        """Show a view as the desk does."""
+        return await outgoing.shown(self.platform, self.clock, asked, view, posted)
 
     async def found(self, asked: Question) -> Posted:
         """Ask what stands there, until that is known."""
-        for _ in range(9):
-            try:
-                return await self.platform.find(asked)
-            except PlatformUnavailable as error:
-                await self.clock.advance(error.seconds or 1)
-        raise AssertionError("it never came to be known")
+        return await outgoing.found(self.platform, self.clock, asked)
 
     async def told(self, asked: Question, *views: View) -> Posted:
         """Show one view after the other."""
-        posted = Posted()
-        for view in views:
-            posted = await self.shown(asked, view, posted)
-        return posted
+        return await outgoing.told(self.platform, self.clock, asked, *views)
 
     def whole(self, asked: Question, view: View) -> None:
         """Hold what stands in answer to a question to a view: all of it, once, and marked."""

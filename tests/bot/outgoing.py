@@ -1,0 +1,50 @@
+"""Shows views on a platform as the desk does: what fails is tried again, and in doubt it asks what stands there."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from bot.desk.types import Posted, Question
+from bot.platform import Platform, PlatformUnavailable
+from bot.showing.view import View
+from tests.platforms.slack.clock import ManualClock
+
+T = TypeVar("T")
+
+TRIES = 9
+
+
+async def shown(platform: Platform, clock: ManualClock, asked: Question, view: View, posted: Posted) -> Posted:
+    """Show a view until it is shown, and return what stands there."""
+    for _ in range(TRIES):
+        try:
+            posted = await platform.show(asked, view, posted)
+            if not posted.begun:
+                return posted
+        except PlatformUnavailable as error:
+            if error.seconds is None and platform.ways(asked).reads_back:
+                posted = await found(platform, clock, asked) or posted
+            await clock.advance(error.seconds or 1)
+    raise AssertionError("it never came to be shown")
+
+
+async def found(platform: Platform, clock: ManualClock, asked: Question) -> Posted:
+    """Ask what stands there, until that is known."""
+    return await until_it_answers(lambda: platform.find(asked), clock)
+
+
+async def until_it_answers(call: Callable[[], Awaitable[T]], clock: ManualClock) -> T:
+    """Make a call until the platform answers."""
+    for _ in range(TRIES):
+        try:
+            return await call()
+        except PlatformUnavailable as error:
+            await clock.advance(error.seconds or 1)
+    raise AssertionError("it never came to be known")
+
+
+async def told(platform: Platform, clock: ManualClock, asked: Question, *views: View) -> Posted:
+    """Show one view after the other."""
+    posted = Posted()
+    for view in views:
+        posted = await shown(platform, clock, asked, view, posted)
+    return posted
