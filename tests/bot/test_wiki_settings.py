@@ -1,0 +1,84 @@
+"""Settings of wikis: what lets in is named and never written down, and goes nowhere that others can listen."""
+
+import pytest
+from pydantic import ValidationError
+
+from bot.source_settings import SOURCES
+from bot.sources import Surroundings, opened
+from ingest.sources.confluence import Confluence
+from ingest.sources.confluence_export import ConfluenceExport
+from ingest.sources.mediawiki import MediaWiki
+from tests.ingest.servers import confluence, mediawiki
+from tests.ingest.servers.web import serve
+from tests.ingest.sources.exports import packed, page, space, xml
+from tests.ingest.sources.mirrors import Mirror
+
+API = "https://wiki.example.com/w/api.php"
+CLOUD = "https://acme.atlassian.net/wiki"
+
+
+def given(**said):
+    return SOURCES[said["type"]].model_validate(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        ({"type": "mediawiki", "api": ""}, "must have an address"),
+        ({"type": "mediawiki", "api": "https://a:b@wiki.example.com/api.php"}, "without user, password"),
+        ({"type": "mediawiki", "api": API, "user": "Ada@bot"}, "both user and password_env"),
+        ({"type": "mediawiki", "api": API, "user": "A", "password_env": "P", "token_env": "T"}, "either a user or"),
+        ({"type": "mediawiki", "api": API.replace("https", "http"), "token_env": "T"}, 'begins with "https://"'),
+        ({"type": "mediawiki", "api": API, "token_env": "s3cr3t-token"}, "match pattern"),
+        ({"type": "mediawiki", "api": API, "namespaces": []}, "at least 1"),
+        ({"type": "mediawiki", "api": API, "relist_days": 0}, "greater than 0"),
+        ({"type": "confluence", "url": CLOUD, "email": "ada@example.com"}, "must have a token_env"),
+        ({"type": "confluence", "url": "http://confluence.example.com", "token_env": "T"}, 'begins with "https://"'),
+        ({"type": "confluence", "url": CLOUD, "allowed": ["staff"]}, "match pattern"),
+        ({"type": "confluence", "url": CLOUD, "spaces": ['HR" or type = "page']}, "match pattern"),
+        ({"type": "confluence", "url": CLOUD, "statuses": ["trashed"]}, "'current' or 'archived'"),
+        ({"type": "confluence_export", "path": "e.zip", "url_base": "ftp://x"}, "must be empty or begin"),
+    ],
+)
+def test_what_makes_no_sense_is_said(said, wrong):
+    with pytest.raises(ValidationError, match=wrong) as caught:
+        given(**said)
+    assert "s3cr3t" not in str(caught.value)
+
+
+def test_a_wiki_is_opened_and_let_in_by_a_variable(tmp_path):
+    wiki = mediawiki.Wiki(user="Ada@bot", password="s3")
+    wiki.edit("Holidays", "Thirty days.")
+    with serve(wiki.answer) as server:
+        said = given(type="mediawiki", api=f"{server.url}/w/api.php", user="Ada@bot", password_env="WIKI_PASSWORD")
+        source = opened(said, Surroundings(tmp_path, {"WIKI_PASSWORD": "s3"}))
+
+        assert isinstance(source, MediaWiki)
+        assert Mirror().sync(source).titles() == ["Holidays"]
+        assert all("footnote" in request.headers["user-agent"].lower() for request in server.requests)
+        assert not any("s3" in request.path for request in server.requests)
+    assert "s3" not in f"{said!r}"
+
+
+@pytest.mark.parametrize("cloud", [False, True])
+def test_confluence_is_opened_and_let_in_as_its_edition_wants_it(tmp_path, cloud):
+    house = confluence.Confluence(cloud=cloud)
+    house.write("1", "Holidays", "<p>Thirty days.</p>")
+    with serve(house.answer) as server:
+        more = {"edition": "cloud", "email": "ann@acme.test"} if cloud else {}
+        url = f"{server.url}{house.context}/"
+        said = given(type="confluence", url=url, token_env="TOKEN", spaces=["HR"], **more)
+        source = opened(said, Surroundings(tmp_path, {"TOKEN": house.password}))
+
+        assert isinstance(source, Confluence)
+        assert Mirror().sync(source).titles() == ["Holidays"]
+    assert house.rejected == []
+
+
+def test_an_export_is_opened(tmp_path):
+    path = packed(tmp_path / "e.zip", xml(space(), page(10, "Home", "<p>Hi there.</p>")))
+
+    source = opened(given(type="confluence_export", path=str(path)), Surroundings(tmp_path, {}))
+
+    assert isinstance(source, ConfluenceExport)
+    assert Mirror().sync(source).titles() == ["Home"]
