@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,15 +13,13 @@ import typer
 
 from evaluation.speed.model.settings import Pace, Simulated
 from evaluation.speed.turn import corpus
-from evaluation.speed.turn.figures import Runs, figures
+from evaluation.speed.turn.figures import IN_ROUNDS, Runs, figures
 from evaluation.speed.turn.measuring import Bench, Turned, bench, elsewhere, plain_call, turned
 from evaluation.speed.turn.path import critical_path
 from evaluation.speed.turn.picture import Panel, draw
 from evaluation.speed.turn.table import parts, stages, table
 from evaluation.speed.turn.timeline import bars, drawn
 
-_IN_ROUNDS = Pace(first_token=1.0, out=math.inf, prompt=math.inf)
-"""Of a server on which each round takes a second, and nothing else does."""
 _SYSTEMS = ("wikichat", "wikichat-fast")
 
 
@@ -67,7 +64,7 @@ async def _measure(systems: Sequence[str], count: int, pace: Pace, search: float
     asked = corpus.questions()[: count + 1]
     async with (
         bench(Simulated(pace), search, corpus.full_passages()) as on,
-        elsewhere(on, Simulated(_IN_ROUNDS), 0.0) as rounds,
+        elsewhere(on, Simulated(IN_ROUNDS), 0.0) as rounds,
     ):
         await plain_call(on)
         plain = median([await plain_call(on) for _ in range(3)])

@@ -8,9 +8,11 @@ from typing import Any
 
 from evaluation.speed.model.settings import Pace
 from evaluation.speed.turn.measuring import PLAIN_PROMPT, PLAIN_REPLY, Turned
-from evaluation.speed.turn.path import critical_path, shares
+from evaluation.speed.turn.path import Leg, critical_path, shares
 from evaluation.speed.turn.prompts import Sent, prompt_of, sent_again, stable_prefixes
 
+IN_ROUNDS = Pace(first_token=1.0, out=math.inf, prompt=math.inf)
+"""Of a server on which each round takes a second, and nothing else does."""
 MARKS: Mapping[str, Mapping[str, tuple[str, float]]] = {
     "wikichat-fast": {
         "first_ratio": ("at most", 2.1),
@@ -68,7 +70,7 @@ def figures(runs: Runs) -> dict[str, Any]:
         "first_ratio_without_ours": _given(first) / plain_seconds(runs.pace),
         "end_ratio_without_ours": _given(whole) / plain_seconds(runs.pace),
         "seconds_in_rounds": middle([turn.seconds for turn in runs.in_rounds]),
-        "rounds": math.floor(middle([turn.seconds for turn in runs.in_rounds])),
+        "rounds": middle([_rounds(_path(turn, first=False)) for turn in runs.in_rounds]),
         "calls": middle([len(turn.calls) for turn in turns]),
         "prompt_tokens": middle([sum(call.prompt_tokens for call in turn.calls) for turn in turns]),
         "reply_tokens": middle([sum(call.tokens for call in turn.calls) for turn in turns]),
@@ -88,7 +90,7 @@ def middle(values: Sequence[float]) -> float:
     return median(values) if values and not any(map(math.isnan, values)) else math.nan
 
 
-def _path(turn: Turned, *, first: bool) -> Any:
+def _path(turn: Turned, *, first: bool) -> tuple[Leg, ...]:
     if first:
         return critical_path(turn.steps, turn.first, turn.began, turn.said[0])
     return critical_path(turn.steps, turn.last, turn.began, turn.ended)
@@ -117,8 +119,13 @@ def _share(sent: Mapping[str, Sent]) -> float:
 
 def _again(turn: Turned) -> int:
     passages = [hit.passage for step in turn.steps for hit in step.found]
-    rounds = [math.floor(call.began - turn.began) for call in turn.calls]
-    return sent_again(turn.calls, passages, rounds)
+    ways = [critical_path(turn.steps, call.cause, turn.began, call.began) for call in turn.calls]
+    return sent_again(turn.calls, passages, [_rounds(way) for way in ways])
+
+
+def _rounds(way: Sequence[Leg]) -> int:
+    """Return how many rounds lie on a way: seconds of a server that takes one for each reply."""
+    return round(shares(way, IN_ROUNDS, 0.0)["server"])
 
 
 def _given(ways: Sequence[Mapping[str, float]]) -> float:
