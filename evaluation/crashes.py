@@ -27,6 +27,9 @@ from storage.embedding import Vectors
 from storage.types import Document, Passage
 
 CORPUS = "crashes"
+_A_FIRST = 5
+"""Each fifth kill hits a first ingest, the others a refresh."""
+_WELL = "each document whole and found by both indexes, and equal to the undisturbed one once resumed"
 
 
 @dataclass(frozen=True)
@@ -52,18 +55,20 @@ def crashes(
     with tempfile.TemporaryDirectory() as scratch:
         whole, before, killed = (Path(scratch, name) for name in ("whole", "before", "killed"))
         seconds = _ingest(folder, whole)
+        idle = _ingest(folder, whole)
         _ingest(_older(folder, Path(scratch, "older")), before)
-        print(f"undisturbed: {seconds:.1f} s")
-        expected = asyncio.run(_read(whole))
+        print(f"undisturbed: {seconds:.1f} s, of which {idle:.1f} s go by before and after its work; seed {seed}")
+        expected, older = asyncio.run(_read(whole)), asyncio.run(_read(before))
         faults = []
         for number in range(1, moments + 1):
-            start = before if number % 2 else None
-            moment = _kill(folder, killed, start, seconds, random)
+            start = before if number % _A_FIRST else None
+            moment = _kill(folder, killed, start, (idle * 0.7, seconds), random)
+            found = halves(older if start else None, expected, asyncio.run(_read(killed)))
             _ingest(folder, killed)
-            found = differences(expected, asyncio.run(_read(killed)))
+            found += differences(expected, asyncio.run(_read(killed)))
             faults += found
             what = "a refresh" if start else "a first ingest"
-            print(f"kill {number}: {what} after {moment:.2f} s: {'; '.join(found) or 'equal once resumed'}", flush=True)
+            print(f"kill {number}: {what} after {moment:.2f} s: {'; '.join(found) or _WELL}", flush=True)
         _reindex(killed)
         again = differences(expected, asyncio.run(_read(killed)))
         print(f"reindex: {'; '.join(again) or 'equal'}; {len(expected.rows):,} passages in SQL, Chroma and tantivy")
@@ -83,13 +88,13 @@ def _older(folder: Path, copy: Path) -> Path:
     return copy
 
 
-def _kill(folder: Path, home: Path, start: Path | None, seconds: float, random: Random) -> float:
+def _kill(folder: Path, home: Path, start: Path | None, between: tuple[float, float], random: Random) -> float:
     """Kill an ingest at a moment at which it really runs, and return the moment."""
     while True:
         shutil.rmtree(home, ignore_errors=True)
         if start:
             shutil.copytree(start, home)
-        moment = random.uniform(0.0, seconds)
+        moment = random.uniform(*between)
         if _ingest(folder, home, kill_after=moment) < 0:
             return moment
 
@@ -109,6 +114,29 @@ def differences(expected: Contents, found: Contents) -> list[str]:
     shared = sorted(set(expected.vectors) & set(found.vectors))
     least = min((float(np.dot(expected.vectors[key], found.vectors[key])) for key in shared), default=1.0)
     return faults if least >= 0.9999 else [*faults, f"vectors: a cosine of {least:.6f}"]
+
+
+def halves(before: Contents | None, after: Contents, found: Contents) -> list[str]:
+    """Return in words which documents a killed refresh left neither as they were nor as they are to be.
+
+    Also what is listed and an index does not hold, or holds as something else. What an index holds beyond that, a
+    search does not show.
+    """
+    known = [_by_document(contents) for contents in (before, after) if contents]
+    there = _by_document(found)
+    half = sorted(key for key, rows in there.items() if rows not in [one.get(key) for one in known])
+    lost = [
+        f"{name} lacks {len(found.rows.keys() - index.keys())} that are listed"
+        for name, index in (("Chroma", found.dense), ("tantivy", found.lexical))
+        if found.rows.keys() - index.keys()
+    ]
+    return [*lost, *(f"half of {key}" for key in half)]
+
+
+def _by_document(contents: Contents) -> dict[str, frozenset[tuple[str, str]]]:
+    names = {passage.document for passage, _ in contents.rows.values()}
+    rows = [(passage.document, passage.id, document.title) for passage, document in contents.rows.values()]
+    return {name: frozenset((key, title) for of, key, title in rows if of == name) for name in names}
 
 
 def _ingest(folder: Path, home: Path, *, kill_after: float | None = None) -> float:

@@ -20,6 +20,7 @@ from ingest.recording import Record, recorded
 from ingest.removing import parts, remove
 from ingest.reports import Progress, RefreshRefused, RefreshReport
 from ingest.types import Item, Listing, ReadAsWhole, Source, UnreadableDocument
+from ingest.wikitext.reading import VERSION
 from storage.passages import PassageStore
 from storage.refresh_types import Lease, Mark
 from storage.types import DocumentChange
@@ -101,7 +102,7 @@ async def refresh(
     ):
         run = await _begun(corpus, store, record, lease, progress)
         run.total = await it.thread.run(source.expected)
-        before, of = await store.manifest.mark(corpus), f"{source_digest}/{READER_VERSION}"
+        before, of = await store.manifest.mark(corpus), f"{source_digest}/{READER_VERSION}/{VERSION}"
         listing = await it.listing(run.known, before.mark if before.of == of else "")
         if run.total is None:  # what is downloaded to be listed can be counted now
             run.total = await it.thread.run(source.expected)
