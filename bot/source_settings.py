@@ -11,7 +11,9 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from bot.git_settings import GitSettings, NewestDays
 from bot.llama_index_settings import LlamaIndexSettings
+from bot.site_settings import SiteSettings
 from bot.values import FullPath, Values, web_address
+from bot.wiki_settings import ConfluenceExportSettings, ConfluenceSettings, MediaWikiSettings
 from bot.wikipedia_settings import WikipediaSettings
 
 
@@ -26,12 +28,25 @@ class FolderSettings(Values):
     newest_days: NewestDays = None
 
 
-SourceSettings = FolderSettings | WikipediaSettings | GitSettings | LlamaIndexSettings
+SourceSettings = (
+    FolderSettings
+    | WikipediaSettings
+    | GitSettings
+    | LlamaIndexSettings
+    | SiteSettings
+    | MediaWikiSettings
+    | ConfluenceSettings
+    | ConfluenceExportSettings
+)
 OneSource = Annotated[SourceSettings, Field(discriminator="type")]
 SOURCES: Mapping[str, type[BaseModel]] = MappingProxyType({
     "folder": FolderSettings,
     "wikipedia": WikipediaSettings,
     "git": GitSettings,
     "llama_index": LlamaIndexSettings,
+    "sitemap": SiteSettings,
+    "mediawiki": MediaWikiSettings,
+    "confluence": ConfluenceSettings,
+    "confluence_export": ConfluenceExportSettings,
 })  # fmt: skip
 """The kinds of source by the `type` that says so."""

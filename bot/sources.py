@@ -9,13 +9,16 @@ from typing import Any
 
 from bot.git_settings import GitSettings
 from bot.llama_index_settings import LlamaIndexSettings
+from bot.site_settings import SiteSettings
 from bot.source_secrets import secret
 from bot.source_settings import FolderSettings, SourceSettings
 from bot.versions import VERSION
+from bot.wiki_settings import ConfluenceExportSettings, ConfluenceSettings, MediaWikiSettings
+from bot.wiki_sources import confluence, confluence_export, mediawiki
 from bot.wikipedia_settings import WikipediaSettings
 from ingest.choosing import Rules
 from ingest.fetching import Manners, Web, agent
-from ingest.sources import cirrus_dump, cirrus_listing, git_address
+from ingest.sources import cirrus_dump, cirrus_listing, git_address, sitemap
 from ingest.sources.cirrus_dump import CirrusDump
 from ingest.sources.dump_mirror import DumpMirror, articles
 from ingest.sources.folder import Folder
@@ -23,6 +26,7 @@ from ingest.sources.git import Repository, Wanted
 from ingest.sources.git_address import Remote
 from ingest.sources.git_mirror import Mirror
 from ingest.sources.llama_index import LlamaIndex, Reader
+from ingest.sources.sitemap import Sitemap
 from ingest.sources.wikipedia_dump import WikipediaDump
 from ingest.types import LiveSource
 
@@ -77,6 +81,23 @@ def _cirrus(wiki: str, paths: tuple[Path, ...]) -> CirrusDump:
     return CirrusDump(*paths, wiki=wiki)
 
 
+def _site(given: SiteSettings, around: Surroundings) -> LiveSource:
+    token = secret(given.token_env, around.environment)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    manners = Manners(agent(given.contact, VERSION), gap=given.gap)
+    rules = Rules(given.include, given.exclude, newest_days=given.newest_days)
+    return Sitemap(sitemap.Wanted(given.url, rules), Web(manners, headers=headers, credential=given.token_env))
+
+
 _OPENINGS: Mapping[type[SourceSettings], Callable[[Any, Surroundings], LiveSource]] = MappingProxyType(
-    {FolderSettings: _folder, WikipediaSettings: _wikipedia, GitSettings: _git, LlamaIndexSettings: _llama_index}
+    {
+        FolderSettings: _folder,
+        WikipediaSettings: _wikipedia,
+        GitSettings: _git,
+        LlamaIndexSettings: _llama_index,
+        SiteSettings: _site,
+        MediaWikiSettings: lambda given, around: mediawiki(given, around.environment),
+        ConfluenceSettings: lambda given, around: confluence(given, around.environment),
+        ConfluenceExportSettings: lambda given, _around: confluence_export(given),
+    }
 )

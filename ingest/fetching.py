@@ -6,7 +6,7 @@ Every source that reads from the web does it through `Web`. What it cannot get i
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -69,7 +69,6 @@ class Web:
         self._line = Line(
             manners, headers=headers, auth=auth, credential=credential, transport=transport, wait=wait, clock=clock
         )
-        self._manners = manners
 
     def __enter__(self) -> Self:
         """Keep connections from now on."""
@@ -120,6 +119,10 @@ class Web:
         """Wait, where a server asks for it in a way of its own. Raises `Stopped` if we are told to stop."""
         self._line.pause(seconds)
 
+    def slower(self, gap: float) -> None:
+        """Rest for at least so many seconds between two requests from now on."""
+        self._line.manners = replace(self._line.manners, gap=max(gap, self._line.manners.gap))
+
     def json(self, url: str, params: Params | None = None) -> Any:
         """Get JSON. Raises as `get` does, and `SourceUnavailable` for other statuses and for what is no JSON."""
         reply = self.get(url, params, "application/json")
@@ -166,7 +169,7 @@ class Web:
         Raises:
             SourceUnavailable: As for `get`; also where it cannot be written, or is not what it must be.
         """
-        wanted = Wanted(url, path, size, digest, self._manners.tries)
+        wanted = Wanted(url, path, size, digest, self._line.manners.tries)
         brought(wanted, self._incoming, self._rest_after, progress or (lambda _done, _total: None))
 
     @contextmanager
@@ -183,7 +186,7 @@ class Web:
         form: Form | None = None,
     ) -> Reply:
         with self._line.asked(url, params, headers, follow, form) as answer:
-            content = content_of(answer, self._line.watched(answer), self._manners.largest)
+            content = content_of(answer, self._line.watched(answer), self._line.manners.largest)
             return Reply(answer.status_code, str(answer.url), answer.headers, content)
 
     def _patiently(self, url: str, once: Callable[[], T]) -> T:
@@ -193,13 +196,15 @@ class Web:
                 return once()
             except Hiccup as error:
                 tried += 1
-                if tried >= self._manners.tries:
+                if tried >= self._line.manners.tries:
                     raise SourceUnavailable(f"{shown(url)} {error}.", hint=AGAIN) from error
                 self._rest_after(error, tried)
 
     def _rest_after(self, error: Hiccup, tried: int) -> None:
         asked = error.wait
-        self._line.pause(min(2.0 ** (tried - 1), _LONGEST_REST) if asked is None else max(asked, self._manners.gap))
+        self._line.pause(
+            min(2.0 ** (tried - 1), _LONGEST_REST) if asked is None else max(asked, self._line.manners.gap)
+        )
 
 
 def agent(contact: str, version: str) -> str:

@@ -194,6 +194,14 @@ def test_settings_are_frozen() -> None:
             "[[corpus]]\nname='abc'\nsource={type='wikipedia',wiki='simple',contact='me'}",
             "line 3: corpus[1].source.contact must be an e-mail address, or a page that begins with",
         ),
+        (
+            "[[corpus]]\nname='abc'\nsource={type='sitemap',url='https://x/',contact=''}",
+            "line 3: corpus[1].source must have a contact, such as an e-mail address",
+        ),
+        (
+            "[[corpus]]\nname='abc'\nsource={type='sitemap',url='http://x/',contact='a@b',token_env='T'}",
+            "line 3: corpus[1].source has a token_env, which can only be sent to an address that begins with",
+        ),
         ("[[corpus]]\nname='abc'\nsource={path='x'}", "line 3: corpus[1].source.type is missing. Add it."),
         ("[[corpus]]\nname='abc'\nsource=5", "line 3: corpus[1].source"),
         ("chroma = { url = 'localhost' }", 'chroma.url must be empty or begin with "http://" or "https://".'),
