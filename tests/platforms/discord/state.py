@@ -27,6 +27,7 @@ from tests.platforms.discord.sessions import (
 )
 from tests.platforms.discord.world import BOT, Channel, Interaction, Message, World
 from tests.platforms.slack.clock import Clock
+from tests.platforms.waiting import until
 
 
 @dataclass
@@ -94,16 +95,13 @@ class FakeDiscord:
 
     async def until(self, holds: Callable[[], object], seconds: float = 20) -> None:
         """Wait until something holds, looked at again after everything that happens here."""
-        try:
-            async with asyncio.timeout(seconds):
-                while not holds():
-                    self._changed.clear()
-                    await self._changed.wait()
-        except TimeoutError:
-            ours = [(one.channel, one.id, one.content or one.components) for one in self.world.ours()]
-            last = [(one.name, one.names, one.body) for one in self.received[-10:]]
-            told = f"we posted {ours}; refused {list(map(str, self.refused[-5:]))}; requests {last}"
-            raise AssertionError(f"it did not come to that; {told}") from None
+        await until(holds, self._changed, seconds, self._happened)
+
+    def _happened(self) -> str:
+        """Return what tests are told who waited in vain."""
+        ours = [(one.channel, one.id, one.content or one.components) for one in self.world.ours()]
+        last = [(one.name, one.names, one.body) for one in self.received[-10:]]
+        return f"we posted {ours}; refused {list(map(str, self.refused[-5:]))}; requests {last}"
 
     def notify(self) -> None:
         """Wake whoever waits for a change."""

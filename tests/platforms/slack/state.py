@@ -21,6 +21,7 @@ from tests.platforms.slack.responding import Hook
 from tests.platforms.slack.seeing import transcript
 from tests.platforms.slack.socket_mode import Sockets
 from tests.platforms.slack.world import BOT, Message, View, World
+from tests.platforms.waiting import until
 
 Mode = Literal["socket", "http"]
 _CHANNELS = ("archive", "unarchive", "rename", "left", "deleted")
@@ -99,17 +100,14 @@ class FakeSlack:
 
     async def until(self, holds: Callable[[], object], seconds: float = 20) -> None:
         """Wait until something holds, looked at again after everything that happens here."""
-        try:
-            async with asyncio.timeout(seconds):
-                while not holds():
-                    self._changed.clear()
-                    await self._changed.wait()
-        except TimeoutError:
-            ours = [(one.channel, one.ts, one.text or one.blocks) for one in self.world.ours()]
-            last = [(one.method, one.arguments) for one in self.received[-10:]]
-            unacked = [(one.kind, one.payload.get("event", one.payload)) for one in self.courier.unacked]
-            told = f"we posted {ours}; refused {self.refused[-5:]}; calls {last}; unacked {unacked}"
-            raise AssertionError(f"it did not come to that; {told}") from None
+        await until(holds, self._changed, seconds, self._happened)
+
+    def _happened(self) -> str:
+        """Return what tests are told who waited in vain."""
+        ours = [(one.channel, one.ts, one.text or one.blocks) for one in self.world.ours()]
+        last = [(one.method, one.arguments) for one in self.received[-10:]]
+        unacked = [(one.kind, one.payload.get("event", one.payload)) for one in self.courier.unacked]
+        return f"we posted {ours}; refused {self.refused[-5:]}; calls {last}; unacked {unacked}"
 
     def notify(self) -> None:
         """Wake whoever waits for a change."""
