@@ -11,6 +11,7 @@ from evaluation.claims.alterations import alterations
 from evaluation.claims.command import claims
 from evaluation.claims.training import train
 from evaluation.crashes import crashes
+from evaluation.hostile.command import hostile
 from evaluation.injection.command import injection
 from evaluation.retrieval import retrieval
 from evaluation.speed.desk import desk
@@ -39,6 +40,7 @@ app.command()(retrieval)
 app.command()(crashes)
 app.command()(statements)
 app.command()(injection)
+app.command()(hostile)
 app.command()(systems)
 speed.command()(desk)
 speed.command()(dumps)

@@ -22,6 +22,10 @@ READER_VERSION = "2"
 _Read = Callable[[bytes], Reading]
 
 
+LARGEST_TEXT = 32 * 1024 * 1024
+"""Bytes of text or markup in one file; reading it takes several times that in memory. It is some thirty novels."""
+
+
 class Format(NamedTuple):
     """How one kind of file is read."""
 
@@ -30,6 +34,8 @@ class Format(NamedTuple):
     read: _Read
     dated: bool = False
     """Whether such files usually tell their own date."""
+    largest: int | None = None
+    """Bytes that one may have; None: what its source allows, as much of it is no text."""
 
 
 def _text(read: Callable[[str], Reading]) -> _Read:
@@ -47,21 +53,23 @@ def _late(module: str, function: str = "read", *, text: bool = False) -> _Read:
     return read
 
 
-_MARKDOWN = Format("Markdown", _text(markdown.read))
-_PLAIN = Format("text", _text(plain.read))
-_WEBPAGE = Format("HTML", _late("webpage"))
+_MARKDOWN = Format("Markdown", _text(markdown.read), largest=LARGEST_TEXT)
+_PLAIN = Format("text", _text(plain.read), largest=LARGEST_TEXT)
+_WEBPAGE = Format("HTML", _late("webpage"), largest=LARGEST_TEXT)
 _WORD = Format("Word", _late("word"), dated=True)
 _SLIDES = Format("PowerPoint", _late("slides"), dated=True)
 _WORKBOOK = Format("Excel", _late("sheets", "read_xlsx"), dated=True)
-_ROWS = Format("CSV", _late("sheets", "read_delimited", text=True))
-_FEED = Format("XML", _late("feed"))
-_JSON = Format("JSON", _late("records", "read_json", text=True))
+_ROWS = Format("CSV", _late("sheets", "read_delimited", text=True), largest=LARGEST_TEXT)
+_FEED = Format("XML", _late("feed"), largest=LARGEST_TEXT)
+_JSON = Format("JSON", _late("records", "read_json", text=True), largest=LARGEST_TEXT)
 
 FORMATS: Mapping[str, Format] = {
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd"), _MARKDOWN),
-    ".mdx": Format("Markdown", _text(markdown.read_mdx)),
+    ".mdx": Format("Markdown", _text(markdown.read_mdx), largest=LARGEST_TEXT),
     **dict.fromkeys(("", ".txt", ".text"), _PLAIN),
-    **dict.fromkeys((".rst", ".rest"), Format("reStructuredText", _late("restructured", text=True))),
+    **dict.fromkeys(
+        (".rst", ".rest"), Format("reStructuredText", _late("restructured", text=True), largest=LARGEST_TEXT)
+    ),
     **dict.fromkeys((".html", ".htm", ".xhtml"), _WEBPAGE),
     ".pdf": Format("PDF", _late("pdf"), dated=True),
     **dict.fromkeys((".docx", ".docm", ".dotx"), _WORD),
@@ -73,11 +81,11 @@ FORMATS: Mapping[str, Format] = {
     ".eml": Format("e-mail", _late("mail", "read_eml"), dated=True),
     ".mbox": Format("mailbox", _late("mail", "read_mbox"), dated=True),
     ".msg": Format("Outlook", _late("mail", "read_msg"), dated=True),
-    ".ipynb": Format("notebook", _late("notebook", text=True)),
+    ".ipynb": Format("notebook", _late("notebook", text=True), largest=LARGEST_TEXT),
     **dict.fromkeys((".xml", ".rss", ".atom"), _FEED),
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), _JSON),
-    **dict.fromkeys((".yaml", ".yml"), Format("YAML", _late("records", "read_yaml", text=True))),
-    ".toml": Format("TOML", _late("records", "read_toml", text=True)),
+    **dict.fromkeys((".yaml", ".yml"), Format("YAML", _late("records", "read_yaml", text=True), largest=LARGEST_TEXT)),
+    ".toml": Format("TOML", _late("records", "read_toml", text=True), largest=LARGEST_TEXT),
 }
 """The reader of each kind of file, by suffix in lower case."""
 
@@ -149,6 +157,8 @@ def _reading(content: bytes, name: str) -> Reading:
     if not content.strip():
         raise UnreadableDocument("is empty")
     kind = FORMATS[_suffix(name)]
+    if kind.largest is not None and len(content) > kind.largest:
+        raise UnreadableDocument(f"holds more than {kind.largest // 2**20} MB of text: split it")
     try:
         return kind.read(content)
     except UnreadableDocument:

@@ -38,6 +38,8 @@ def _chapters(archive: zipfile.ZipFile, book: Element, folder: str) -> Iterator[
             continue
         path = posixpath.normpath(posixpath.join(folder, unquote(part.get("href", ""))))
         if path in present:
+            # Each once: a few lines can name one chapter any number of times.
+            present.discard(path)
             read_any = True
             yield from tree.items(webpage.decode(archive.read(path)))
     if not read_any:

@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from ingest.formats import safe_yaml
+
 _YAML = re.compile(r"\A---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _TOML = re.compile(r"\A\+\+\+[ \t]*\n(.*?\n)??\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"^[A-Za-z_][\w -]*:", re.MULTILINE)
@@ -48,7 +50,7 @@ def _is_plain(value: Any) -> bool:
 def _loaded(source: str) -> Mapping[str, Any] | None:
     """None where the block is no front matter: a text between two rules."""
     try:
-        fields = yaml.safe_load(source)
+        fields = safe_yaml.load(source)
     except (yaml.YAMLError, ValueError, RecursionError):
         return {} if _FIELD.match(source) else None
     if fields is None:

@@ -14,6 +14,7 @@ from ingest.types import UnreadableDocument
 _ONE_AT_A_TIME = threading.Lock()
 """PDFium may not be called by two threads at once."""
 _BOLD = 600
+_MOST_PAGES = 10_000
 _SAME_LINE = 0.25
 """Of a character's height: how far two characters of one stretch may differ in where they stand."""
 _SAME_CELL = 0.8
@@ -37,6 +38,8 @@ def read(content: bytes) -> Reading:
             raise UnreadableDocument(_reason(str(error))) from error
         try:
             said = document.get_metadata_dict()
+            if len(document) > _MOST_PAGES:
+                raise UnreadableDocument(f"has more than {_MOST_PAGES:,} pages: split it")
             pages = [list(_segments(page)) for page in document]
         finally:
             document.close()

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from ingest.formats import rows
+from ingest.formats import rows, safe_yaml
 from ingest.formats.reading import Heading, Item, Reading
 from ingest.types import Block, UnreadableDocument
 
@@ -32,7 +32,7 @@ def read_json(text: str) -> Reading:
 def read_yaml(text: str) -> Reading:
     """Read YAML, of one document or several."""
     try:
-        found = list(yaml.safe_load_all(text))
+        found = list(safe_yaml.load_all(text))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise UnreadableDocument(f"is broken YAML{f', in line {mark.line + 1}' if mark else ''}") from error

@@ -13,6 +13,9 @@ from ingest.types import UnreadableDocument
 _SHEET_LEVEL = 2
 _LONGEST_CELL = 10_000
 """Characters. What a cell holds beyond them is left out: it is data of a program, not text."""
+_MOST_CELLS, _MOST_BLANK = 5_000_000, 50_000_000
+_MOST_TEXT = 32 * 1024 * 1024
+"""Characters. A few bytes of a workbook can stand for a text repeated in every cell, or for a million blanks."""
 _DELIMITERS = ",;\t|"
 _SAMPLE = 8192
 _EARLIEST_YEAR, _LATEST_YEAR = 1900, 2100
@@ -22,11 +25,15 @@ def read_xlsx(content: bytes) -> Reading:
     """Read a workbook's bytes: the values its formulas had when it was saved, of the sheets that are shown."""
     from openpyxl import load_workbook  # type: ignore[import-untyped]  # it ships no types
 
-    said = package.properties(package.opened(content))
+    said = package.properties(package.opened(content, markup=package.LARGEST_UNPACKED))
     book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
     shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
+    counted = _Counted()
     grids = [
-        (sheet.title, [[_said(cell.value, cell.number_format) for cell in row] for row in sheet.iter_rows()])
+        (
+            sheet.title,
+            [counted.row([_said(cell.value, cell.number_format) for cell in row]) for row in sheet.iter_rows()],
+        )
         for sheet in shown
     ]
     return Reading(items=tuple(_book(grids)), fallback_title=said.title, date=said.modified)
@@ -49,7 +56,10 @@ def read_xls(content: bytes) -> Reading:
         return bool(cell.value) if cell.ctype == xlrd.XL_CELL_BOOLEAN else cell.value
 
     shown = [sheet for sheet in book.sheets() if sheet.visibility == 0]
-    grids = [(sheet.name, [[_said(value(cell)) for cell in row] for row in sheet.get_rows()]) for sheet in shown]
+    counted = _Counted()
+    grids = [
+        (sheet.name, [counted.row([_said(value(cell)) for cell in row]) for row in sheet.get_rows()]) for sheet in shown
+    ]
     return Reading(items=tuple(_book(grids)))
 
 
@@ -64,6 +74,25 @@ def read_delimited(text: str) -> Reading:
     except csv.Error as error:
         raise UnreadableDocument(f"is broken: {error}") from error
     return Reading(tuple(_grid(grid)))
+
+
+class _Counted:
+    """Counts what the rows of a workbook hold, and ends its reading once that is more than a document says."""
+
+    def __init__(self) -> None:
+        self._cells = self._blank = self._text = 0
+
+    def row(self, cells: list[str]) -> list[str]:
+        """Count a row, and return it; one of blanks alone is returned as none."""
+        if not any(cells):
+            self._blank += len(cells)
+            cells = []
+        self._cells += len(cells)
+        self._text += sum(map(len, cells))
+        if self._cells > _MOST_CELLS or self._blank > _MOST_BLANK or self._text > _MOST_TEXT:
+            most = f"{_MOST_CELLS:,} cells, or {_MOST_TEXT // 2**20} MB of text"
+            raise UnreadableDocument(f"holds more than {most}: split it")
+        return cells
 
 
 def _book(grids: Sequence[tuple[str, list[list[str]]]]) -> Iterator[Item]:

@@ -11,6 +11,8 @@ from ingest.types import Block
 Grid = list[list[Element]]
 
 _WIDEST_SPAN = 50
+_WIDEST_ROW = 500
+"""Cells. Where spans make a row wider, they are taken as one cell each."""
 _LONGEST_CELL = 600
 """Characters. A cell that says more holds a text of its own, so its table only lays it out."""
 
@@ -74,8 +76,9 @@ def grid(table: Element) -> Grid:
         line: list[Element] = []
         for cell in row.iterchildren("td", "th"):
             _hang(line, hanging)
-            for _ in range(_span(cell, "colspan")):
-                if (rows_spanned := _span(cell, "rowspan")) > 1:
+            wide = len(line) >= _WIDEST_ROW
+            for _ in range(1 if wide else _span(cell, "colspan")):
+                if (rows_spanned := 1 if wide else _span(cell, "rowspan")) > 1:
                     hanging[len(line)] = (rows_spanned - 1, cell)
                 line.append(cell)
         _hang(line, hanging)

@@ -5,6 +5,7 @@ What a person would not see (scripts, comments, hidden elements), what was struc
 
 import re
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from ingest.formats import elements, lists, tables
 from ingest.formats.elements import Element
@@ -34,6 +35,9 @@ _LEAST_PROSE = 8
 """Words."""
 _DEEPEST = 150
 """Elements within elements; below it only the text is read, so that no page can exhaust the stack."""
+
+_MOST_TABLES = 8
+"""Tables within tables; of those within these only the text is read, as each is looked through for those in it."""
 
 
 def items(markup: str) -> tuple[Item, ...]:
@@ -167,6 +171,9 @@ class _Flow:
         self.add([Block(term)] if term else [])
 
     def table(self, element: Element, depth: int) -> None:
+        if sum(1 for _ in islice(element.iterancestors("table"), _MOST_TABLES)) == _MOST_TABLES:
+            self._inside(element, depth)
+            return
         grid = tables.grid(element)
         if tables.is_layout(element, grid):
             for cell in tables.cells(element):

@@ -33,6 +33,9 @@ from ingest.types import Found, Gone, Item, Listing, Page, Unreadable, Unreadabl
 LARGEST = 200 * 1024 * 1024
 """Bytes. A file above it is listed as unreadable unless the folder is told otherwise."""
 
+DEEPEST = 350
+"""Folders within folders. What lies below is told, and not read: no walk may exhaust the stack."""
+
 _Identity = tuple[int, int]
 
 
@@ -148,6 +151,8 @@ class Folder:
             yield Unreadable(key, "is a link that leads out of the folder: put the file itself there")
         elif not is_folder:
             yield _File(key, path, status)
+        elif len(ancestors) > DEEPEST:
+            yield Unreadable(f"{key}/", f"lies more than {DEEPEST} folders deep")
         elif _identity(status) not in ancestors:
             yield from self._walk(path, key + "/", (*ancestors, _identity(status)))
 

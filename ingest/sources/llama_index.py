@@ -24,7 +24,7 @@ from typing import Any
 from ingest import cleaning
 from ingest.choosing import Rules, Traits, chooser
 from ingest.sources.llama_index_document import Text, fingerprint, page, text_of
-from ingest.types import Found, Item, Listing, SourceUnavailable, Unreadable
+from ingest.types import Found, Item, Listing, ReadAsWhole, SourceUnavailable, Unreadable
 
 _SECRET = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
 _LONGEST = 200
@@ -66,9 +66,9 @@ class LlamaIndex:
         return Listing(self._items(self._texts(self._read())))
 
     def one(self, address: str, known: Mapping[str, str]) -> Item | None:
-        """Raise `SourceUnavailable`: a reader knows no single documents."""
+        """Raise `ReadAsWhole`: a reader knows no single documents."""
         del address, known
-        raise SourceUnavailable(
+        raise ReadAsWhole(
             f"{self._reader.path} cannot read a single document.", hint="Read all of it: `footnote ingest all`."
         )
 

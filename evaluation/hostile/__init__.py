@@ -1,0 +1,1 @@
+"""Files that are made to do harm, and what reading them takes."""

@@ -1,0 +1,119 @@
+"""Files that are made to exhaust their reader: each is told with its reason, or read for what it says."""
+
+import os
+
+import pytest
+
+from evaluation.hostile.files import MADE, bomb, epub, pdf, xlsx
+from ingest import converting
+from ingest.formats import package
+from ingest.sources import folder as folders
+from ingest.sources.folder import Folder
+from ingest.types import Found, Unreadable, UnreadableDocument
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("entities.docx", "is broken"),
+        ("traversal.docx", "is broken"),
+        ("pages.pdf", "more than 10,000 pages"),
+        ("merges.md", "ok"),
+        ("merges.yaml", "broken YAML"),
+        ("laughs.yaml", "grows too large|nested too deeply|broken YAML"),
+        ("deep.toml", "is broken"),
+        ("deep.json", "is broken"),
+        ("deep.xml", "is broken"),
+        ("laughs.svg", "pictures are not read"),
+    ],
+)
+def test_what_is_refused(name, reason):
+    """In a line that says why."""
+    made = MADE[name]()
+    content = made.encode() if isinstance(made, str) else made
+
+    try:
+        said = " ".join(b.text for s in converting.page(content, name).sections for b in s.blocks)
+    except UnreadableDocument as error:
+        said = str(error)
+        assert any(part in said for part in reason.split("|")), said
+    else:
+        assert reason == "ok"
+        assert "Text." in said
+
+
+@pytest.mark.parametrize("name", ["outside.xml", "include.rst"])
+def test_nothing_else_of_this_machine_is_read(name):
+    """Whatever a file asks to have put in its place."""
+    try:
+        read = converting.page(MADE[name]().encode(), name)
+    except UnreadableDocument:
+        return
+    assert "root:" not in str(read)
+
+
+def test_an_archive_is_looked_at_before_it_is_unpacked():
+    """How much it holds, how tightly, and in how many parts."""
+    content = bomb(3)
+    for limits, reason in (
+        ({}, "more tightly"),
+        ({"largest": 1 << 20}, "unpacks to more than 1 MB"),
+        ({"parts": 2}, "more than 2 parts"),
+    ):
+        with pytest.raises(UnreadableDocument, match=reason):
+            package.opened(content, **limits)
+    loose = epub(1, "".join(f"<p>{number:x}</p>" for number in range(200_000)))
+    with pytest.raises(UnreadableDocument, match="1 MB of markup"):
+        package.opened(loose, markup=1 << 20)
+
+
+def test_a_chapter_is_read_once():
+    """However often the book names it."""
+    read = converting.page(epub(500, "<p>Some words.</p>"), "a.epub")
+
+    assert [block.text for section in read.sections for block in section.blocks] == ["Some words."]
+
+
+def test_a_workbook_says_no_more_than_a_document():
+    """A text that is stored once may stand in any number of cells."""
+    text = "".join(f"{number:05}x" for number in range(1_600))
+    row = "<row>" + '<c t="s"><v>0</v></c>' * 100 + "</row>"
+
+    with pytest.raises(UnreadableDocument, match="MB of text: split it"):
+        converting.page(xlsx(row * 40, strings=f"<si><t>{text}</t></si>"), "a.xlsx")
+    assert converting.page(xlsx(row.replace("100", "1"), strings="<si><t>One</t></si>"), "a.xlsx").sections
+
+
+def test_a_pdf_of_few_pages_is_read():
+    """What it claims is not what counts."""
+    assert converting.page(pdf("3 0 R", 1), "a.pdf").sections
+
+
+def test_text_beyond_any_document_is_refused():
+    """Reading it takes several times its size in memory."""
+    with pytest.raises(UnreadableDocument, match="more than 32 MB of text"):
+        converting.page(b"x" * (converting.LARGEST_TEXT + 1), "a.txt")
+
+
+@pytest.mark.parametrize("opening", ["<table><tr><td>", "<div>", "<ul><li>", "<table><tr><td colspan=50 rowspan=50>"])
+def test_deep_markup_is_read_for_its_text(opening):
+    """No page can exhaust the stack, or be looked through again from each of its tables."""
+    read = converting.page(("<p>Before.</p>" + opening * 60 + "Text.").encode(), "a.html")
+
+    assert "Text." in str(read)
+
+
+def test_folders_within_folders(tmp_path, monkeypatch):
+    """What lies deeper than any handbook is told; all else is read."""
+    (tmp_path / "a.md").write_text("Text.")
+    monkeypatch.chdir(tmp_path)
+    for _ in range(folders.DEEPEST + 2):
+        os.mkdir("x")  # noqa: PTH102 - the whole path would be too long
+        os.chdir("x")
+
+    first, second = Folder(tmp_path).documents()
+
+    assert isinstance(first, Found)
+    assert isinstance(second, Unreadable)
+    assert second.reason == "lies more than 350 folders deep"
+    assert second.key.endswith("/")
