@@ -166,11 +166,12 @@ async def test_an_index_that_cannot_be_searched_is_said(bot: Bot) -> None:
     assert "locked by another process" in closed[0]["failure"]["message"]
 
 
-async def test_a_model_that_is_down_is_said(bot: Bot) -> None:
+@pytest.mark.parametrize("system", ["wikichat", "wikichat-fast"])
+async def test_a_model_that_is_down_is_said(bot: Bot, system: str) -> None:
     """In the asker's language; the next question is answered as if nothing had been."""
     down = ModelUnavailable("no answer from 127.0.0.1", hint="start it")
     bot.changes = {"llm": ScriptedLLM(dict.fromkeys(("query", "generate", "draft", "split"), down))}
-    await bot.start(system="wikichat")
+    await bot.start(system=system)
     asks = await bot.ask()
 
     assert text(await bot.answered(asks)) == f"{say('model_unavailable', 'en')} {say('again_later', 'en')}"
