@@ -52,6 +52,8 @@ class Looking:
         """The keys of all that the source has, readable or not."""
         self.gone: set[str] = set()
         """The keys of what it says it has no longer."""
+        self.withheld: set[str] = set()
+        """Those of them that it says may no longer be shown."""
         self._items = iter(listing.items)
         self._known = known
         self._unwanted = unwanted
@@ -107,10 +109,13 @@ class Looking:
         if isinstance(item, Gone):
             self.seen.discard(item.key)
             self.gone.add(item.key)
+            if item.withheld:
+                self.withheld.add(item.key)
             return
         again = item.key in self.seen and self.listing.whole
         self.seen.add(item.key)
         self.gone.discard(item.key)
+        self.withheld.discard(item.key)
         if item.key in self._unwanted:
             return
         if again:

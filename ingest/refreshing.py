@@ -201,16 +201,20 @@ async def _owed(run: _Run, it: Reading, looking: Looking) -> None:
     again = await _all(run, it, Listing(items(), whole=False))
     looking.seen |= again.seen
     looking.gone |= again.gone
+    looking.withheld |= again.withheld
 
 
 async def _settle(run: _Run, looking: Looking, *, most_removed: float) -> None:
-    """Remove what is gone, unless it is too much to be true."""
+    """Remove what is gone, unless it is too much to be true; what may no longer be shown is removed in any case."""
     whole = looking.listing.whole
+    withheld = looking.withheld & run.known.keys()
+    await _remove(run, sorted(withheld))
     if whole and not looking.seen and most_removed < 1.0:
         kept = f" The {len(run.known):,} documents of “{run.corpus}” were left as they are." if run.known else ""
         hint = "Check its path and its include and exclude patterns."
         raise RefreshRefused(f"The source of “{run.corpus}” holds no documents.{kept}", hint=hint)
-    absent = sorted(looking.gone) if not whole else sorted({*gone(run.known, looking.seen), *looking.gone})
+    unlisted = gone(run.known, looking.seen) if whole else ()
+    absent = sorted({*unlisted, *looking.gone} - withheld)
     if not too_many(absent, run.known, run.arrived, most_removed):
         await _remove(run, absent)
         return

@@ -69,6 +69,8 @@ class Gone:
     """A document that a source says it has no longer."""
 
     key: str
+    withheld: bool = False
+    """Whether it is there still, and may no longer be shown: it is removed at once, however many others are."""
 
 
 Item = Found | Unreadable | Gone
