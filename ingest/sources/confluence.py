@@ -5,7 +5,7 @@ at once that a page was restricted, moved beneath one that is, or labelled, none
 was changed since a moment is not asked for: the search answers that by the minute, in a time zone of the account's.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,8 +17,8 @@ from ingest import converting
 from ingest.choosing import Rules, chooser
 from ingest.fetching import Web
 from ingest.sources.confluence_api import MOST, Api, Content, Place, leaf, named, people
-from ingest.sources.confluence_attachments import Attachment, attachment
-from ingest.sources.confluence_texts import Texts, page
+from ingest.sources.confluence_attachments import Downloads, attachment
+from ingest.sources.confluence_texts import fetched, page
 from ingest.sources.confluence_tree import Leaf, Tree, subjects
 from ingest.types import Found, Gone, Item, Listing, Unreadable
 
@@ -105,8 +105,9 @@ class Confluence:
             tree = self._tree(api, leaves)
             chosen = [one for one in tree.chosen(self._wanted) if one.id in leaves]
             yield from self._items(api, chosen, known)
+            yield from (Gone(key, withheld=True) for key in known if key in leaves and not tree.readable(leaves[key]))
             if self._given.attachments:
-                yield from self._attached(api, tree, leaves)
+                yield from self._attached(api, tree, leaves, known)
             yield from _hidden_below(tree, leaves)
 
     def _listed(self, api: Api) -> dict[str, Leaf]:
@@ -133,25 +134,28 @@ class Confluence:
         others = {one: Leaf(one, "", "", "", readers=api.readers(one)) for one in sorted(above)}
         return Tree({**leaves, **others}, subjects(self._given.allowed))
 
-    def _items(self, api: Api, chosen: Iterable[Leaf], known: Mapping[str, str]) -> Iterator[Item]:
-        waiting = list(chosen)
-        fresh = [one.id for one in waiting if known.get(one.id) != _fingerprint(one)]
-        texts = Texts(api, fresh)
-        for one in waiting:
-            yield Found(one.id, _fingerprint(one), 0, partial(page, one, texts, self._people))
+    def _items(self, api: Api, chosen: Sequence[Leaf], known: Mapping[str, str]) -> Iterator[Item]:
+        """Return what is known already, then the others, fifty at a time, as their texts come."""
+        fresh = [one for one in chosen if known.get(one.id) != _fingerprint(one)]
+        for one in chosen:
+            if known.get(one.id) == _fingerprint(one):
+                yield Found(one.id, _fingerprint(one), 0, partial(page, one, None, self._people))
+        for start in range(0, len(fresh), MOST):
+            some = fresh[start : start + MOST]
+            texts = fetched(api, [one.id for one in some])
+            for one in some:
+                yield Found(one.id, _fingerprint(one), 0, partial(page, one, texts.pop(one.id, None), self._people))
 
-    def _attached(self, api: Api, tree: Tree, leaves: Mapping[str, Leaf]) -> Iterator[Item]:
+    def _attached(self, api: Api, tree: Tree, leaves: Mapping[str, Leaf], known: Mapping[str, str]) -> Iterator[Item]:
+        downloads = Downloads(api)
         for space in self._given.spaces or ("",):
             for content in api.attachments(space):
                 one = attachment(content, leaves, self._given.place.url)
-                if one and tree.readable(one.leaf) and self._wanted(tree.traits(one.leaf)):
-                    yield _file(api, one)
-
-
-def _file(api: Api, one: Attachment) -> Item:
-    if one.size > one.largest:
-        return Unreadable(one.leaf.id, f"is larger than {one.largest // 2**20} MB")
-    return Found(one.leaf.id, _fingerprint(one.leaf), one.size, partial(one.page, api))
+                if one and one.leaf.id in known and not tree.readable(one.leaf):
+                    yield Gone(one.leaf.id, withheld=True)
+                elif one and tree.readable(one.leaf) and self._wanted(tree.traits(one.leaf)):
+                    yield downloads.item(one, _fingerprint(one.leaf))
+                    downloads.check()
 
 
 def _hidden_below(tree: Tree, leaves: Mapping[str, Leaf]) -> Iterator[Item]:

@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ingest import converting
 from ingest.sources.confluence_api import Api, Content, leaf
 from ingest.sources.confluence_tree import Leaf
-from ingest.types import Page, UnreadableDocument
+from ingest.types import Found, Item, Page, SourceUnavailable, Unreadable, UnreadableDocument
 from ingest.web_errors import ReplyTooLarge
 
 LARGEST = 64 << 20
 """Bytes, as `fetching` gets no larger replies."""
+_TOO_LARGE = f"is larger than {LARGEST >> 20} MB"
+_IN_A_ROW = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +26,36 @@ class Attachment:
     """From where it is downloaded, within the Confluence."""
     largest: int = LARGEST
 
-    def page(self, api: Api) -> Page:
-        """Download and read it. Raises `UnreadableDocument`, and `SourceUnavailable`."""
+
+class Downloads:
+    """Downloads attachments when they are asked for. One that fails is told, several in a row end it all."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._failed: list[SourceUnavailable] = []
+
+    def item(self, one: Attachment, fingerprint: str) -> Item:
+        """Return an attachment to be loaded, if it is not too large for that."""
+        if one.size > LARGEST:
+            return Unreadable(one.leaf.id, _TOO_LARGE)
+        return Found(one.leaf.id, fingerprint, one.size, partial(self._page, one))
+
+    def check(self) -> None:
+        """Raise what the last ones failed with, once these are too many."""
+        if len(self._failed) >= _IN_A_ROW:
+            raise self._failed[-1]
+
+    def _page(self, one: Attachment) -> Page:
         try:
-            content = api.download(self.path)
+            content = self._api.download(one.path)
         except ReplyTooLarge as error:
-            raise UnreadableDocument(f"is larger than {self.largest // 2**20} MB") from error
-        one = self.leaf
-        return converting.page(content, one.title, url=one.url, revision=one.version, modified=one.changed)
+            raise UnreadableDocument(_TOO_LARGE) from error
+        except SourceUnavailable as error:
+            self._failed.append(error)
+            raise UnreadableDocument(str(error).rstrip(".")) from error
+        self._failed.clear()
+        leaf = one.leaf
+        return converting.page(content, leaf.title, url=leaf.url, revision=leaf.version, modified=leaf.changed)
 
 
 def attachment(content: Content, leaves: Mapping[str, Leaf], url: str) -> Attachment | None:

@@ -98,6 +98,7 @@ class ConfluenceExport:
         for one in chosen.values():
             if one.id not in fresh:
                 yield Found(one.id, _fingerprint(one), 0, _unread)
+        yield from (Gone(key, withheld=True) for key in known if key in leaves and not tree.readable(leaves[key]))
         yield from self._texts(there, {key: chosen[key] for key in fresh}, gathered.people)
         if self._given.attachments:
             for file in gathered.files(leaves):

@@ -15,11 +15,11 @@ from ingest.choosing import Rules, chooser
 from ingest.fetching import Web
 from ingest.formats import dates
 from ingest.sources import mediawiki_changes as changes
-from ingest.sources.mediawiki_api import Api, Login, joined, pages
+from ingest.sources.mediawiki_api import MOST, Api, Login, joined, pages
 from ingest.sources.mediawiki_changes import OVERLAP, Mark
 from ingest.sources.mediawiki_listed import Listed, led_by, listed
 from ingest.sources.mediawiki_site import About, about, named
-from ingest.sources.mediawiki_texts import Texts, page
+from ingest.sources.mediawiki_texts import fetched, page
 from ingest.types import Found, Gone, Item, Listing
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -72,11 +72,12 @@ class MediaWiki:
         """Return the page at an address of this wiki, of this title, or with this id. Raises `SourceUnavailable`."""
         with self._web:
             api = self._api()
-            self._begin(api)
+            if self._about == About():
+                self._begin(api)
             wanted = named(address, known, self._about, self._wiki.api)
             found = next(self._looked_up(api, wanted), None) if wanted else None
             if found and not found.redirect and self._wanted(found):
-                return self._items(api, [found], _NOTHING)[0]
+                return next(self._items(api, [found], _NOTHING))
             number = str(found.id) if found else (wanted or {}).get("pageids", "")
             return Gone(number) if number in known else None
 
@@ -138,10 +139,18 @@ class MediaWiki:
                 yield Gone(str(number))
         yield from self._items(api, here, known)
 
-    def _items(self, api: Api, found: Sequence[Listed], known: Mapping[str, str]) -> list[Item]:
-        fresh = [one.id for one in found if known.get(one.key) != one.fingerprint]
-        texts = Texts(api, fresh)
-        return [Found(one.key, one.fingerprint, one.size, partial(page, one, texts, self._about.site)) for one in found]
+    def _items(self, api: Api, found: Sequence[Listed], known: Mapping[str, str]) -> Iterator[Item]:
+        """Return what is known already, then the others, fifty at a time, as their texts come."""
+        fresh = [one for one in found if known.get(one.key) != one.fingerprint]
+        for one in found:
+            if known.get(one.key) == one.fingerprint:
+                yield Found(one.key, one.fingerprint, one.size, partial(page, one, None, self._about.site))
+        for start in range(0, len(fresh), MOST):
+            some = fresh[start : start + MOST]
+            texts = fetched(api, [one.id for one in some])
+            for one in some:
+                load = partial(page, one, texts.pop(one.id, None), self._about.site)
+                yield Found(one.key, one.fingerprint, one.size, load)
 
     def _looked_up(self, api: Api, which: Mapping[str, str]) -> Iterator[Listed]:
         for batch in api.batches({**which, **self._details()}):

@@ -1,12 +1,15 @@
-"""The texts of pages that a wiki has listed: fetched fifty together once the first of them is asked for, then read."""
+"""The texts of pages that a wiki has listed, fifty together, and how they are read.
 
-from collections.abc import Iterable
+They are fetched as the listing goes on, not when a page is loaded: a wiki that fails then ends the listing, and does
+not have every page fail for itself.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from ingest.formats import dates
-from ingest.sources.mediawiki_api import MOST, Api, joined, pages
+from ingest.sources.mediawiki_api import Api, joined, pages
 from ingest.sources.mediawiki_listed import Listed
 from ingest.sources.mediawiki_page import Site
 from ingest.types import Page, UnreadableDocument
@@ -17,7 +20,7 @@ _QUERY = {"prop": "revisions", "rvprop": "ids|timestamp|content|contentmodel", "
 
 
 @dataclass(frozen=True, slots=True)
-class _Revision:
+class Revision:
     """What was fetched of one page; `reason` says why there is no text."""
 
     number: str
@@ -26,37 +29,19 @@ class _Revision:
     reason: str
 
 
-class Texts:
-    """The texts of some pages, in the order in which they will be asked for. One thread at a time."""
-
-    def __init__(self, api: Api, ids: Iterable[int]) -> None:
-        self._api = api
-        self._ahead = list(ids)
-        self._here: dict[int, _Revision] = {}
-
-    def taken(self, number: int) -> _Revision:
-        """Return a page's text, and forget it. Raises `UnreadableDocument`, and `SourceUnavailable`."""
-        if number not in self._here:
-            self._fetch(number)
-        found = self._here.pop(number, None)
-        if found is None:
-            raise UnreadableDocument("was deleted while the wiki was read")
-        return found
-
-    def _fetch(self, number: int) -> None:
-        start = self._ahead.index(number) if number in self._ahead else 0
-        some = list(islice(self._ahead, start, start + MOST)) or [number]
-        del self._ahead[: start + MOST]
-        for part in joined(map(str, some)):
-            for batch in self._api.batches({"pageids": part, **_QUERY}):
-                self._here |= {int(one["pageid"]): _revision(one) for one in pages(batch) if one.get("revisions")}
+def fetched(api: Api, ids: Sequence[int]) -> dict[int, Revision]:
+    """Fetch the texts of at most fifty pages; those that are gone meanwhile are missing. Raises `SourceUnavailable`."""
+    found: dict[int, Revision] = {}
+    for part in joined(map(str, ids)):
+        for batch in api.batches({"pageids": part, **_QUERY}):
+            found |= {int(one["pageid"]): _revision(one) for one in pages(batch) if one.get("revisions")}
+    return found
 
 
-def page(one: Listed, texts: Texts, site: Site) -> Page:
-    """Read one page. Blocks. Raises `UnreadableDocument`, and `SourceUnavailable`."""
-    found = texts.taken(one.id)
-    if found.reason:
-        raise UnreadableDocument(found.reason)
+def page(one: Listed, found: Revision | None, site: Site) -> Page:
+    """Read one page. Raises `UnreadableDocument`."""
+    if found is None or found.reason:
+        raise UnreadableDocument(found.reason if found else "was deleted while the wiki was read")
     return Page(
         title=one.title,
         sections=sections(outline(found.text, language=site.language, hidden=site.hidden)),
@@ -69,12 +54,12 @@ def page(one: Listed, texts: Texts, site: Site) -> Page:
     )
 
 
-def _revision(page: dict[str, Any]) -> _Revision:
+def _revision(page: dict[str, Any]) -> Revision:
     said = page["revisions"][0]
     # Before MediaWiki 1.32 the text stands in the revision itself.
     slot = said.get("slots", {}).get("main", said)
     text = str(slot.get("content") or "")
-    return _Revision(str(said.get("revid", "")), str(said.get("timestamp", "")), text, _missing(slot, text))
+    return Revision(str(said.get("revid", "")), str(said.get("timestamp", "")), text, _missing(slot, text))
 
 
 def _missing(slot: dict[str, Any], text: str) -> str:

@@ -188,6 +188,19 @@ class TestAttachments:
         assert mirror.failures == {}
         assert "Rota" not in Mirror().sync(source(house)).titles()
 
+    def test_one_that_fails_is_told_and_many_in_a_row_end_it(self):
+        house = self.house()
+        house.before = lambda path: house.faults.append(Answer(404, b"")) if "/download/" in path else None
+        mirror = Mirror().sync(source(house, attachments=True))
+        assert "HTTP 404" in mirror.failures["att1"]
+        assert "Holidays" in mirror.titles()
+
+        for number in range(10, 16):
+            house.write(f"att{number}", f"{number}.md", "Text.", kind="attachment", container="2")
+        with pytest.raises(SourceUnavailable, match="HTTP 404"):
+            mirror.sync(source(house, attachments=True))
+        assert "Holidays" in mirror.titles()
+
     def test_it_is_gone_with_its_page(self):
         house = self.house()
         mirror = Mirror().sync(source(house, attachments=True))

@@ -1,0 +1,140 @@
+"""Wikis through a refresh over a real store: what changed there changes here, and a failing wiki takes nothing."""
+
+import pytest
+
+from ingest.refreshing import refresh
+from ingest.types import SourceUnavailable
+from tests.ingest.servers import confluence, mediawiki
+from tests.ingest.servers.web import Answer
+from tests.ingest.sources.exports import packed, page, restricted, space, xml
+from tests.ingest.sources.test_confluence import source as confluence_source
+from tests.ingest.sources.test_confluence_export import source as export_source
+from tests.ingest.sources.test_mediawiki import source as wiki_source
+from tests.storage.stores import contents, opened
+
+LONG = " ".join(f"Rule number {number} says that door {number} is closed at {number % 12 + 1}." for number in range(60))
+
+
+async def run(store, source, corpus="wiki"):
+    report = await refresh(source, corpus, store, progress=lambda _: None)
+    return (report.added, report.changed, report.unchanged, report.removed, report.failed)
+
+
+async def found(store, text, corpus="wiki"):
+    return [(hit.document.title, hit.passage.text) for hit in await store.search(text, [corpus], 3)]
+
+
+def wiki_of_rules():
+    wiki = mediawiki.Wiki()
+    wiki.edit("Doors", LONG)
+    wiki.edit("Lunch", "Lunch is served at noon.")
+    wiki.edit("Vault", "The vault opens at ten.")
+    wiki.edit("Gates", "#REDIRECT [[Doors]]")
+    for number in range(6):
+        wiki.edit(f"Note {number}", f"Note number {number} is about nothing.")
+    wiki.tick(hours=3)
+    return wiki
+
+
+async def test_a_wiki_from_its_first_run_on(tmp_path):
+    """Edited, made, moved, deleted, restored; then the same by a fresh store, passage by passage."""
+    wiki = wiki_of_rules()
+    with opened(tmp_path / "one") as store:
+        assert await run(store, wiki_source(wiki)) == (9, 0, 0, 0, 0)
+        assert await run(store, wiki_source(wiki)) == (0, 0, 0, 0, 0)
+
+        wiki.tick(hours=3)
+        wiki.edit("Lunch", "Lunch is served at one.")
+        wiki.edit("Parking", "Cars stand behind the house.")
+        wiki.delete("Vault")
+        assert await run(store, wiki_source(wiki)) == (1, 1, 0, 1, 0)
+        assert (await found(store, "when is lunch"))[0] == ("Lunch", "Lunch is served at one.")
+        assert not any("vault" in text.lower() for _, text in await found(store, "the vault opens"))
+
+        wiki.tick(hours=3)
+        wiki.restore("Vault")
+        # An hour is looked at twice, and so the two pages of the last run.
+        assert await run(store, wiki_source(wiki)) == (1, 0, 2, 0, 0)
+        mine = await contents(store, "wiki")
+    with opened(tmp_path / "two") as store:
+        await run(store, wiki_source(wiki))
+        assert (await contents(store, "wiki")).manifest == mine.manifest
+
+
+async def test_a_moved_page_keeps_its_id_and_its_passages(tmp_path):
+    """What is made of a title is the title: the passages keep their ids and texts, and none is left under the old."""
+    wiki = wiki_of_rules()
+    with opened(tmp_path) as store:
+        await run(store, wiki_source(wiki))
+        key = str(wiki.titled("Doors").id)
+        before = [(p.id, p.text) for p in await store.manifest.passages_of("wiki", key)]
+        wiki.tick(hours=2)
+        wiki.move("Doors", "Entrances")
+
+        assert await run(store, wiki_source(wiki)) == (0, 1, 0, 0, 0)
+
+        document = await store.manifest.document("wiki", key)
+        assert (document.title, document.aliases) == ("Entrances", ("Doors",))
+        assert [(p.id, p.text) for p in await store.manifest.passages_of("wiki", key)] == before
+
+
+async def test_a_wiki_that_fails_half_way_keeps_what_there_was_and_is_gone_on_with(tmp_path):
+    wiki = wiki_of_rules()
+    fault = Answer(404, b"")
+    with opened(tmp_path) as store:
+        await run(store, wiki_source(wiki))
+        wiki.tick(hours=3)
+        wiki.edit("Lunch", "Lunch is served at one.")
+        wiki.delete("Vault")
+        wiki.before = lambda said: wiki.faults.append(fault) if "content" in said.get("rvprop", "") else None
+
+        with pytest.raises(SourceUnavailable):
+            await run(store, wiki_source(wiki))
+        assert ("Vault", "The vault opens at ten.") in await found(store, "the vault opens at ten")
+
+        wiki.before = lambda _: None
+        wiki.faults.clear()
+        assert await run(store, wiki_source(wiki)) == (0, 1, 0, 1, 0)
+
+
+async def test_confluence_from_its_first_run_on(tmp_path):
+    house = confluence.Confluence(cloud=True)
+    house.write("1", "Home", "<p>Welcome, all of you.</p>")
+    house.write("2", "Pay", "<p>Pay day is the 25th.</p>", parent="1")
+    house.write("3", "Bonus", "<p>The bonus is ten per cent.</p>", parent="2")
+    with opened(tmp_path) as store:
+        assert await run(store, confluence_source(house)) == (3, 0, 0, 0, 0)
+        house.write("1", "Home", "<p>Welcome back.</p>")
+        house.faults = [Answer(429, b"", {"Retry-After": "2"})]
+        assert await run(store, confluence_source(house)) == (0, 1, 2, 0, 0)
+
+        house.contents["2"].readers = ("group:board",)
+        assert await run(store, confluence_source(house)) == (0, 0, 1, 2, 0)
+        assert await found(store, "pay day and bonus") == [("Home", "Welcome back.")]
+
+
+async def test_a_restriction_is_obeyed_however_many_pages_it_hides(tmp_path):
+    """Whatever else is held back when much is gone: what may no longer be shown is not shown."""
+    house = confluence.Confluence(most=50)
+    house.write("1", "Home", "<p>Welcome, all of you.</p>")
+    house.write("2", "Board", "<p>Minutes of the board.</p>", parent="1")
+    for number in range(100, 160):
+        house.write(str(number), f"Minutes {number}", f"<p>Minutes of meeting {number}.</p>", parent="2")
+    with opened(tmp_path) as store:
+        await run(store, confluence_source(house))
+        house.contents["2"].readers = ("group:board",)
+
+        assert await run(store, confluence_source(house)) == (0, 0, 1, 61, 0)
+
+
+async def test_an_export_and_the_next(tmp_path):
+    pages = [space(), page(10, "Home", "<p>Welcome, all of you.</p>"), page(11, "Pay", "<p>Pay day is the 25th.</p>")]
+    with opened(tmp_path / "home") as store:
+        first = packed(tmp_path / "a.zip", xml(*pages))
+        assert await run(store, export_source(first)) == (2, 0, 0, 0, 0)
+        second = packed(tmp_path / "b.zip", xml(*pages, restricted(11, group="board")))
+        assert await run(store, export_source(second)) == (0, 0, 1, 1, 0)
+        second.write_bytes(second.read_bytes()[:500])
+        with pytest.raises(SourceUnavailable):
+            await run(store, export_source(second))
+        assert await found(store, "welcome") == [("Home", "Welcome, all of you.")]
