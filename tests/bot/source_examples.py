@@ -11,6 +11,9 @@ WRITTEN: Mapping[str, dict[str, Any]] = MappingProxyType({
     "wikipedia": {"wiki": "simple", "contact": "ada@example.com", "cirrus": True},
     "git": {"url": "https://example.com/docs.git", "branch": "main", "token_env": "DOCS_TOKEN"},
     "llama_index": {"reader": "llama_index.readers.web:SimpleWebPageReader"},
+    "mediawiki": {"api": "https://wiki.example.com/w/api.php", "user": "Ada@bot", "password_env": "WIKI_PASSWORD"},
+    "confluence": {"url": "https://acme.atlassian.net/wiki", "spaces": ["HR"], "allowed": ["group:staff"]},
+    "confluence_export": {"path": "/srv/export.zip", "url_base": "https://wiki.example.com", "labels": ["public"]},
 })  # fmt: skip
 
 
