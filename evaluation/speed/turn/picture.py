@@ -20,7 +20,7 @@ _COLOURS: Mapping[str, tuple[str, str]] = {
     "prompt": ("#7a4fb5", "#d9c8f0"),
 }
 """Of each kind of step: what the end waited for, and what ran beside it."""
-_NAMES = {"model": "call of the model", "search": "search", "check": "local check, computing"}
+_NAMES = {"model": "model", "search": "search", "check": "check"}
 _FIRST, _END = "#c2185b", "#1f2430"
 
 
@@ -96,12 +96,12 @@ def _key(pen: ImageDraw.ImageDraw, top: int) -> None:
     x = _MARGIN + 0.0
     font = _font(14)
     for kind, name in _NAMES.items():
-        for colour, said in zip(_COLOURS[kind], ("the end waited for", "beside it"), strict=True):
+        for colour, said in zip(_COLOURS[kind], ("on the way to the end", "beside it"), strict=True):
             text = f"{name}, {said}"
             pen.rectangle((x, top, x + 14, top + 14), colour)
             pen.text((x + 20, top + 7), text, _INK, font, anchor="lm")
             x += 38 + pen.textlength(text, font)
-    pen.text((x, top + 7), "| first token; x: one plain call", _INK, font, anchor="lm")
+    pen.text((x, top + 7), "white line: first token; x: one plain call", _INK, font, anchor="lm")
 
 
 def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
