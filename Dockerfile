@@ -19,6 +19,8 @@ COPY evaluation evaluation
 RUN /opt/footnote/bin/pip install --no-deps --no-build-isolation .
 
 FROM python:${PYTHON}-slim
+# For corpora that are read from git repositories.
+RUN apt-get update && apt-get install --yes --no-install-recommends git openssh-client && rm -rf /var/lib/apt/lists/*
 RUN groupadd --gid 10001 footnote \
  && useradd --uid 10001 --gid footnote --home-dir /var/lib/footnote --create-home --shell /usr/sbin/nologin footnote \
  && mkdir /etc/footnote
