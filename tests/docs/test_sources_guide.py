@@ -1,0 +1,32 @@
+"""The guide to sources: its examples can be pasted, and it names every kind."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from bot.settings import CorpusSettings
+from bot.source_settings import SOURCES
+
+GUIDE = Path(__file__).parents[2] / "docs" / "sources.md"
+
+
+def test_every_kind_of_source_has_an_example_that_is_right():
+    """Each is taken by the settings as it stands."""
+    examples = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+
+    corpora = [CorpusSettings(**corpus) for text in examples for corpus in tomllib.loads(text)["corpus"]]
+
+    assert {corpus.source.type for corpus in corpora} == set(SOURCES)
+
+
+def test_the_guide_names_every_key():
+    """So that nothing can be set that is not told."""
+    text = GUIDE.read_text(encoding="utf-8")
+    untold = {
+        f"{kind}.{key}"
+        for kind, model in SOURCES.items()
+        for key in model.model_fields
+        if not re.search(rf"\b{key}\b", text)
+    }
+
+    assert untold == set()
