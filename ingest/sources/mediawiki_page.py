@@ -189,6 +189,8 @@ def _missing(revision: ET.Element, text: ET.Element | None) -> str:
     model = revision.findtext("model", "wikitext").strip()
     if text is None:
         return "it has no <text> element"
+    if text.get("vast"):  # so `mediawiki_xml` says it
+        return "its text is longer than any page's of a wiki can be"
     if model != "wikitext":
         return f"it is not wikitext but {model}"
     if text.get("deleted"):

@@ -17,6 +17,9 @@ LARGEST_REVISION = 64 << 20
 
 _COMPACT = 4 << 20
 """Bytes of a page from which on its older revisions are dropped while it is still coming."""
+_START = 1 << 16
+"""Bytes of a page in which it says what it is, before its text."""
+_PAGE_END = re.compile(rb"</page>|<page>")
 _HEADER_END = re.compile(rb"<page>|(?<=</siteinfo>)|</mediawiki>")
 _TIMESTAMP = re.compile(rb"<timestamp>\s*([^<]*?)\s*</timestamp>")
 
@@ -74,15 +77,16 @@ class Export:
 
     def _page(self) -> RawPage:
         """The page that the buffer begins with."""
-        byte, line, searched = self._byte, self._line, 0
+        byte, line, searched, compact = self._byte, self._line, 0, _COMPACT
         place = f"line {line:,}, byte {byte:,} of the XML"
         while (end := self._buffer.find(b"</page>", searched)) < 0:
             searched = max(len(self._buffer) - len(b"</page>"), 0)
-            if len(self._buffer) > _COMPACT:
+            if len(self._buffer) > compact:
                 self._compact()
-                searched = 0
+                # One revision cannot be made smaller: tried at each block, it would be copied again and again.
+                searched, compact = 0, max(_COMPACT, 2 * len(self._buffer))
             if len(self._buffer) > LARGEST_REVISION:
-                raise DumpCutShort(f"{_named(self._buffer)} ({place}) does not end")
+                return self._vast(place, byte, line)
             try:
                 more = self._more()
             except DumpCutShort as error:
@@ -95,6 +99,18 @@ class Export:
         xml = bytes(self._buffer[:end])
         self._drop(end)
         return RawPage(_without_history(xml) if xml.count(b"<revision>") > 1 else xml, byte, line)
+
+    def _vast(self, place: str, byte: int, line: int) -> RawPage:
+        """Go past a page that no memory should hold, and return what it says of itself before its text."""
+        start = bytes(self._buffer[:_START])
+        named = _named(start)
+        while not (end := _PAGE_END.search(self._buffer, 1)):
+            self._drop(max(len(self._buffer) - len(b"</page>"), 0))
+            if not self._more():
+                raise DumpCutShort(f"{named} ({place}) does not end")
+        self._drop(end.end() if end[0] == b"</page>" else end.start())
+        said = start.partition(b"<text")[0]
+        return RawPage(said + b'<text vast="vast" /></revision></page>', byte, line)
 
     def _compact(self) -> None:
         whole = bytes(self._buffer)

@@ -112,3 +112,30 @@ def test_an_export_cut_between_pages_is_told_by_its_missing_end():
     """Or half a Wikipedia would pass for the whole."""
     with pytest.raises(DumpCutShort, match="ends without </mediawiki>"):
         pages(dump(page(1, "Ada", "One."), end=""))
+
+
+def vast(end):
+    """Return an export in blocks: a page, one of seventy megabytes, and another; the second ends as it is told to."""
+    yield HEADER.encode() + page(1, "Ada", "One.").encode()
+    yield b"<page><title>Vast</title><ns>0</ns><id>7</id><revision><id>9</id><text>"
+    yield from (b"word " * 200_000 for _ in range(70))
+    yield end + page(2, "Bob", "Two.").encode() + END.encode()
+
+
+@pytest.mark.parametrize("end", [b"</text></revision></page>", b""])
+def test_a_page_of_seventy_megabytes_costs_itself_alone(end):
+    """It is never held whole, and what comes after it is read, whether it has an end or not."""
+    found = list(Export(vast(end)).pages())
+
+    assert [text(each.xml).wikitext for each in found] == ["One.", "", "Two."]
+    assert "longer than any" in text(found[1].xml).reason
+    assert head(found[1].xml, Export([dump()]).site).key == "7"
+    assert len(found[1].xml) < 1_000
+
+
+def test_a_vast_page_within_which_the_export_ends_is_told():
+    """With what it is called."""
+    blocks = [*vast(b"")][:-1]
+
+    with pytest.raises(DumpCutShort, match=r"the page “Vast” .* does not end"):
+        list(Export(blocks).pages())
