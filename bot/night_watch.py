@@ -48,16 +48,29 @@ class NightWatch:
             log.warning("the clock was put back: %d of the nights on record have yet to come", count)
 
     async def keep(self, due: datetime, work: Callable[[], Awaitable[Night]]) -> Night | None:
-        """Have a night's work done, and noted; return what it came to, or None where another process did it."""
-        while True:
-            try:
-                if await self.nights.begin(due, self.clock(), self.owner):
-                    break
-                if await self._ended(due):
-                    return None
-            except StorageError as error:
-                log.warning("the night cannot be begun yet", extra={"cause": f"{error} {error.hint}"})
+        """Have a night's work done, and noted; return what it came to, or None where another process did it.
+
+        Nothing is done either where the clock is put back meanwhile, so that the night has yet to come.
+        """
+        while due <= self.clock() + LEAP:
+            begun = await self._begun(due)
+            if begun is not None:
+                return await self._worked(work) if begun else None
             await asyncio.sleep(self.look_again)
+        return None
+
+    async def _begun(self, due: datetime) -> bool | None:
+        """Begin a night. Returns False where it has ended, and None where another is at it, or nobody can tell."""
+        try:
+            if await self.nights.begin(due, self.clock(), self.owner):
+                return True
+            ended = any(night.due == due and night.ended for night in await self.nights.recent(RECENT))
+        except StorageError as error:
+            log.warning("the night cannot be begun yet", extra={"cause": f"{error} {error.hint}"})
+            return None
+        return False if ended else None
+
+    async def _worked(self, work: Callable[[], Awaitable[Night]]) -> Night | None:
         try:
             if night := await self._held(work):
                 await self._noted(night)
@@ -65,9 +78,6 @@ class NightWatch:
         finally:
             with suppress(StorageError):  # it lapses by itself
                 await self.leases.release(LEASE, self.owner)
-
-    async def _ended(self, due: datetime) -> bool:
-        return any(night.due == due and night.ended for night in await self.nights.recent(RECENT))
 
     async def _held(self, work: Callable[[], Awaitable[Night]]) -> Night | None:
         """Do the work while the lease is ours; where it is lost, stop: another process does it then."""

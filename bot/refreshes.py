@@ -50,10 +50,15 @@ def refreshes(
     )
 
 
-def rate(run: Run) -> float:
-    """Return how many documents a run looked at in a second, until its last sign of life."""
-    seconds = (run.seen - run.begun).total_seconds()
-    return run.done / seconds if seconds > 0 else 0.0
+def taken(run: Run, now: datetime) -> float:
+    """Return how many seconds a run took, or has taken so far."""
+    return max(((run.ended or now) - run.begun).total_seconds(), 0.0)
+
+
+def rate(run: Run, now: datetime) -> float:
+    """Return how many documents a run looked at in a second."""
+    seconds = taken(run, now)
+    return run.done / seconds if seconds else 0.0
 
 
 def silent(run: Run, now: datetime) -> bool:

@@ -8,6 +8,8 @@ from bot.documents import Document, document, moment
 from bot.refreshes import rate, silent
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from bot.refreshes import Refreshes
     from storage.refresh_types import NightRecord, Run
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 def refreshes(found: Refreshes) -> Document:
     """Say what `ingest status` tells."""
     return document(
-        running=[run_told(run) | _pace(run) | {"silent": silent(run, found.now)} for run in found.running],
+        running=[run_told(run) | _pace(run, found.now) | {"silent": silent(run, found.now)} for run in found.running],
         next_night=moment(found.next_night),
         nights=[_night(night) for night in found.nights],
         runs=[run_told(run) for run in found.ended],
@@ -46,9 +48,9 @@ def run_told(run: Run) -> Document:
     }
 
 
-def _pace(run: Run) -> Document:
+def _pace(run: Run, now: datetime) -> Document:
     """Return how far a run that goes on has come: what was looked at, documents a second, seconds left."""
-    per_second = rate(run)
+    per_second = rate(run, now)
     left = (run.total - run.done) / per_second if run.total is not None and per_second else None
     return {
         "done": run.done,

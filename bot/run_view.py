@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from bot.progress import spell, told
-from bot.refreshes import MISSED, RUNNING, rate, silent
+from bot.refreshes import MISSED, RUNNING, silent, taken
 from bot.sanitizing import one_line
 from bot.tables import moment, table
 
@@ -27,7 +27,7 @@ def refreshes_view(found: Refreshes, zone: tzinfo) -> RenderableType:
     if found.nights:
         parts += [Text(), _nights(found.nights, zone)]
     if found.ended:
-        parts += [Text(), _runs(found.ended, zone), *(Text(line) for line in _faults(found.ended, zone))]
+        parts += [Text(), _runs(found, zone), *(Text(line) for line in _faults(found.ended, zone))]
     return Group(*parts)
 
 
@@ -59,9 +59,8 @@ def _running(found: Refreshes, zone: tzinfo) -> Iterator[str]:
     if not found.running:
         yield "Running now: nothing."
     for run in found.running:
-        seconds = (run.seen - run.begun).total_seconds()
         passages = f"{run.passages:,} passages" if run.passages else ""
-        far = told(run.done, run.total, "documents", seconds, passages)
+        far = told(run.done, run.total, "documents", taken(run, found.now), passages)
         since = f"since {moment(run.begun, zone)}, by {process(run.owner)}"
         yield f"Running now: {run.corpus}: {far}; {since}."
         if silent(run, found.now):
@@ -77,23 +76,24 @@ def _next(found: Refreshes, zone: tzinfo) -> str:
 
 
 def _nights(nights: tuple[NightRecord, ...], zone: tzinfo) -> RenderableType:
-    rows = table("Night", "Outcome", "Begun", "Took", "What came of it")
+    rows = table("Outcome", "Night", "Begun", "Took", "What came of it")
     for night in nights:
         begun = "" if night.outcome == MISSED else moment(night.begun, zone)
         took = spell((night.ended - night.begun).total_seconds()) if night.ended else ""
         lines = night.lines or ((process(night.owner),) if night.outcome == RUNNING else ())
-        rows.add_row(moment(night.due, zone), night.outcome, begun, took, "\n".join(map(one_line, lines)))
+        rows.add_row(night.outcome, moment(night.due, zone), begun, took, "\n".join(map(one_line, lines)))
     return rows
 
 
-def _runs(runs: tuple[Run, ...], zone: tzinfo) -> RenderableType:
-    headings = ("Run", "Corpus", "Outcome", "Took", "Added", "Changed", "Removed", "Not read", "Speed", "Edition")
-    rows = table(*headings, numbers=range(4, 9))
-    for run in runs:
-        took = spell((run.ended - run.begun).total_seconds()) if run.ended else ""
+def _runs(found: Refreshes, zone: tzinfo) -> RenderableType:
+    editions = any(run.edition for run in found.ended)
+    headings = ("Corpus", "Run", "Outcome", "Took", "Added", "Changed", "Removed", "Unread")
+    rows = table(*headings, *(("Edition",) if editions else ()), numbers=range(4, 8))
+    for run in found.ended:
+        took = spell(taken(run, found.now))
         counts = (f"{count:,}" for count in (run.added, run.changed, run.removed, run.failed))
-        speed = f"{rate(run):,.0f}/s" if run.done else ""
-        rows.add_row(moment(run.begun, zone), run.corpus, outcome(run), took, *counts, speed, one_line(run.edition))
+        edition = (one_line(run.edition),) if editions else ()
+        rows.add_row(run.corpus, moment(run.begun, zone), outcome(run), took, *counts, *edition)
     return rows
 
 

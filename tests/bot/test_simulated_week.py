@@ -1,0 +1,169 @@
+"""A week of two servers on one database, by a clock that is set: each night once, and all of it is told afterwards."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from rich.console import Console
+
+from bot.history import History, history_of
+from bot.night import Night
+from bot.night_telling import told_to_admins
+from bot.night_watch import NightWatch
+from bot.nightly import nights
+from bot.run_documents import refreshes as as_document
+from bot.run_view import refreshes_view
+from bot.settings import Settings
+from bot.source_settings import SourceSettings
+from ingest.recording import recorded
+from ingest.refreshing import Progress, RefreshReport
+from ingest.types import SourceUnavailable
+from storage.database import open_database
+from tests.bot.watchman import Clock, until
+
+BERLIN = ZoneInfo("Europe/Berlin")
+SETTINGS = Settings.model_validate({
+    "timezone": "Europe/Berlin",
+    "schedule": {"nightly": "02:30"},
+    "corpus": [{"name": name, "source": {"type": "folder", "path": name}} for name in ("handbook", "wiki")],
+})  # fmt: skip
+AWAY = SourceUnavailable("The folder of “wiki” is not there.", hint="Mount it again.")
+STEP = timedelta(seconds=20)
+"""How long each refresh takes by the clock; both together take less than a lease lasts."""
+
+
+def _at(day: int, hour: int, minute: int = 0, month: int = 3) -> datetime:
+    return datetime(2026, month, day, hour, minute, tzinfo=BERLIN)
+
+
+@dataclass
+class _Server:
+    """One of two processes: what it refreshed, for which night, and what it told the admins."""
+
+    name: str
+    clock: Clock
+    history: History
+    broken: set[datetime]
+    """The nights in which a source is away."""
+    worked: list[tuple[datetime | None, str]] = field(default_factory=list)
+    told: list[tuple[datetime, tuple[str, ...]]] = field(default_factory=list)
+
+    async def refresh(
+        self,
+        corpus: str,
+        source: SourceSettings,
+        tell: Callable[[Progress], None],
+        *,
+        night: datetime | None = None,
+    ) -> RefreshReport:
+        """Refresh as `ingest.refreshing.refresh` does, as far as its history goes."""
+        del source, tell
+        self.worked.append((night, corpus))
+        report = RefreshReport(corpus, changed=1, unchanged=9)
+        async with recorded(self.history.runs, report, f"{self.name}:1:x", night, self.clock):
+            self.clock.now += STEP
+            await asyncio.sleep(0)
+            if night in self.broken and corpus == "wiki":
+                raise AWAY
+        return report
+
+    async def hear(self, night: Night) -> None:
+        """Hear what a night came to."""
+        self.told.append((night.due, told_to_admins(night, heartbeat=True)))
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Serve within the block."""
+        history = self.history
+        watch = NightWatch(history.nights, history.leases, f"{self.name}:1:x", self.clock, look_again=0.002)
+        async with nights(SETTINGS, self.refresh, self.hear, watch=watch, corpora=(), pulse=0.002):
+            yield
+
+
+async def _night(clock: Clock, moment: datetime, servers: list[_Server], count: int) -> None:
+    """Let the clock show a moment, and wait until so many nights were told altogether."""
+    clock.now = moment
+    await until(lambda: sum(len(server.told) for server in servers) == count)
+    for _ in range(20):  # the other server looks at it, too
+        await asyncio.sleep(0.002)
+
+
+async def _week(home: Path) -> tuple[list[_Server], History, Clock]:
+    clock, broken = Clock(_at(27, 12)), {_at(30, 2, 30).astimezone(UTC)}
+    async with AsyncExitStack() as stack:
+        databases = [stack.enter_context(open_database("", home=home)) for _ in range(2)]
+        servers = [
+            _Server(name, clock, history_of(database), broken)
+            for name, database in zip(("left", "right"), databases, strict=True)
+        ]
+        async with servers[0].serving(), servers[1].serving():
+            await _night(clock, _at(28, 2, 30), servers, 1)
+            await _night(clock, _at(29, 3, 29), servers, 1)  # 02:30 is skipped
+            await _night(clock, _at(29, 3, 30), servers, 2)
+            await _night(clock, _at(30, 2, 31), servers, 3)  # in this one a source is away
+        # Nobody serves in two nights; the second is made up for at once, in the morning.
+        clock.now = _at(1, 9, month=4)
+        async with servers[0].serving(), servers[1].serving():
+            await _night(clock, _at(1, 9, month=4), servers, 4)
+            await _night(clock, _at(2, 2, 30, month=4), servers, 5)
+            clock.now = _at(5, 12, month=4)  # a wrong clock
+            await _night(clock, _at(5, 12, month=4), servers, 6)
+            await _night(clock, _at(2, 13, month=4), servers, 6)  # put right
+            await until_put_back(servers[0].history, clock)
+            await _night(clock, _at(3, 2, 30, month=4), servers, 7)
+    return servers, history_of(databases[0]), clock
+
+
+async def until_put_back(history: History, clock: Clock) -> None:
+    """Wait until no night is on record that has not come."""
+    async with asyncio.timeout(20):
+        while any(night.due > clock.now for night in await history.nights.recent()):  # noqa: ASYNC110 - as in `until`
+            await asyncio.sleep(0.002)
+
+
+async def test_each_night_of_a_week_is_worked_once_and_the_record_tells_the_story(tmp_path: Path) -> None:
+    """Seven nights: one across daylight saving, one with a source that is away, one missed, a clock that jumps."""
+    servers, _, clock = await _week(tmp_path)
+    worked = Counter(one for server in servers for one in server.worked)
+    told = sorted(one for server in servers for one in server.told)
+    local = [due.astimezone(BERLIN).strftime("%d %H:%M") for due, _ in told]
+    with open_database("", home=tmp_path) as database:
+        found = await history_of(database).told(SETTINGS, clock.now, count=20)
+
+    assert set(worked.values()) == {1}
+    assert local == ["28 02:30", "29 03:30", "30 02:30", "01 02:30", "02 02:30", "03 02:30", "05 02:30"]
+    assert [(night.due.astimezone(BERLIN).strftime("%d %H:%M"), night.outcome) for night in found.nights] == [
+        ("03 02:30", "done"),
+        ("02 02:30", "done"),
+        ("01 02:30", "done"),
+        ("31 02:30", "missed"),
+        ("30 02:30", "failed"),
+        ("29 03:30", "done"),
+        ("28 02:30", "done"),
+    ]
+    assert told[2][1] == (
+        "wiki: not brought up to date. The folder of “wiki” is not there — Mount it again.",
+        "Last night: 1 of 2 corpora brought up to date; 0 added, 1 changed, 0 removed, in 0 s.",
+    )
+    assert [run.state for run in found.ended].count("failed") == 1
+    assert found.next_night == _at(4, 2, 30, month=4)
+
+    shown = Console(file=StringIO(), width=200)
+    shown.print(refreshes_view(found, BERLIN))
+    text = " ".join(shown.file.getvalue().split())  # type: ignore[attr-defined]
+    for line in (
+        "Running now: nothing.",
+        "Next night: 2026-04-04 02:30, in 23 h 59 min, if `footnote serve` runs then.",
+        "missed 2026-03-31 02:30",
+        "wiki: not brought up to date. The folder of “wiki” is not there — Mount it again.",
+        "2026-03-30 02:31 wiki: The folder of “wiki” is not there. Mount it again.",
+    ):
+        assert line in text
+    document = as_document(found)
+    assert (len(document["nights"]), len(document["runs"]), document["running"]) == (7, 14, [])
