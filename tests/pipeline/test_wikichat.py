@@ -150,6 +150,17 @@ async def test_a_false_premise_is_not_confirmed(run: Run) -> None:
     assert "1920 because" not in llm.asked("draft")
 
 
+@pytest.mark.parametrize("verdict", [REFUTES, UNKNOWN])
+async def test_only_what_is_supported_enters_the_draft(run: Run, verdict: str) -> None:
+    """Whatever the local check makes of it: a claim in a page's own words that is refuted or not known is left out."""
+    told, llm = await run(
+        "Who was Oda Hagen?", {"split": "- Oda Hagen was an engineer from Bergen. | none", "verify": verdict}
+    )
+
+    assert (told.answer.status, llm.of("draft")) == (Status.ABSTAINED, [])
+    assert len(verdicts(told)) == 1
+
+
 async def test_a_question_about_a_year_is_answered_by_pages_that_mention_it(run: Run) -> None:
     """Passages that mention the year come before those that fit as well without it."""
     told, llm = await run(
