@@ -42,6 +42,7 @@ class Reading:
     async def end(self) -> None:
         """Stop reading, wait until the thread has, and close what the listing has open."""
         if self.looking is None or self._ahead is None:
+            _stop(self.source)  # it may be downloading what is to be listed
             return
         self.looking.stop()
         if not self._ahead.done():
