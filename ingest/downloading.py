@@ -104,11 +104,10 @@ def _fetch(wanted: Wanted, ask: Ask, told: Told) -> None:
     asked = {"Range": f"bytes={have}-", **({"If-Range": validator} if validator else {})} if have else {}
     with ask(wanted.url, asked) as answer:
         total = _begin(wanted, answer, have)
-        with wanted.part.open("ab") as file:
+        with wanted.part.open("ab", buffering=0) as file:  # what has come is there, whatever happens next
             for block in answer.blocks:
                 file.write(block)
                 told(file.tell(), total)
-            file.flush()
             os.fsync(file.fileno())
     if total is not None and (now := _size(wanted.part)) != total:
         if now > total:

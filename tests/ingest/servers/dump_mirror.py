@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.ingest.servers.web import Answer, Request, ranged
 
@@ -87,6 +87,11 @@ def resets(after: int) -> Fault:
     return lambda request, content: ranged(
         request, content, etag=f'"{hashlib.sha1(content).hexdigest()[:12]}"', sent=after
     )
+
+
+def stalls(after: int) -> Fault:
+    """Send so many bytes of what was asked for, and then nothing more."""
+    return lambda request, content: replace(resets(after)(request, content), stalls=True)
 
 
 def half(_request: Request, content: bytes) -> Answer:

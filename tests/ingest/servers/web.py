@@ -33,6 +33,8 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     sent: int | None = None
     """Bytes of the body after which the connection breaks off; None: all of it is sent."""
+    stalls: bool = False
+    """Whether it then says nothing more, for as long as the client has patience, in place of breaking off."""
     unsized: bool = False
     """Whether it ends where the connection does, without having said how long it is."""
 
@@ -104,7 +106,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
         self.wfile.write(answer.body if answer.sent is None else answer.body[: answer.sent])
-        if answer.sent is not None:
+        if answer.stalls:
+            self.connection.recv(1)  # until the client leaves
+            self.close_connection = True
+        elif answer.sent is not None:
             self.wfile.flush()
             # With nothing left to linger for, closing sends a reset.
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,0 +1,77 @@
+"""Robots.txt as RFC 9309 has it, however it is written."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.sources.robots import LARGEST, parsed
+
+SITE = "https://docs.example.com"
+
+
+def allowed(text, *paths):
+    may_read = parsed(text.encode()).checker()
+    return [may_read(SITE + path) for path in paths]
+
+
+def test_the_longest_rule_holds_and_of_two_the_one_that_allows():
+    text = "User-agent: *\nDisallow: /docs\nAllow: /docs/public\nDisallow: /same\nAllow: /same"
+    assert allowed(text, "/", "/docs", "/docs/a", "/docs/public/a", "/same") == [True, False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "fits"),
+    [
+        ("/*.pdf$", "/a/b.pdf", True),
+        ("/*.pdf$", "/a/b.pdf?x", False),
+        ("/a*b*c", "/a-b-c-d", True),
+        ("/a*b*c", "/a-c-b", False),
+        ("/a*b$", "/ab-b", True),
+        ("/a*ab$", "/ab", False),
+        ("/x$", "/xy", False),
+        ("/?q=", "/?q=1", True),
+        ("/%7Ejoe", "/~joe/x", True),
+        ("/ä", "/%C3%A4", True),
+        ("/" + "*a" * 3_000, "/" + "a" * 2_999 + "b" * 5_000, False),
+    ],
+)
+def test_stars_and_ends(pattern, path, fits):
+    """Also where a pattern would take for ever in the way of regular expressions."""
+    assert allowed(f"User-agent: *\nDisallow: {pattern}", path) == [not fits]
+
+
+@pytest.mark.parametrize(
+    ("text", "reads"),
+    [
+        ("", True),
+        ("User-agent: *\nDisallow:", True),
+        ("User-agent: *\nDisallow: /", False),
+        ("User-agent: *\nDisallow: /\nUser-agent: footnote\nAllow: /", True),
+        ("User-agent: FootNote/2\nDisallow: /", False),
+        ("User-agent: footnotebot\nDisallow: /", True),
+        ("User-agent: other\nUser-agent: footnote\nDisallow: /", False),
+        ("User-agent: footnote\nCrawl-delay: 2\nUser-agent: other\nDisallow: /", True),
+        ("Disallow: /", True),
+        ("\ufeffuser-AGENT : *  # all\r\n  DISALLOW :/ # everything", False),
+        ("User-agent: *\n\nSitemap: https://x/s.xml\n\nDisallow: /", False),
+    ],
+)
+def test_the_group_that_names_us_holds_else_that_of_all(text, reads):
+    assert allowed(text, "/a") == [reads]
+
+
+def test_delays_and_sitemaps_are_told():
+    found = parsed(
+        b"Sitemap: https://a/1.xml\nUser-agent: *\nCrawl-delay: 2.5\nCrawl-delay: soon\nsitemap:https://a/2.xml"
+    )
+    assert (found.delay, found.sitemaps) == (2.5, ("https://a/1.xml", "https://a/2.xml"))
+
+
+def test_of_a_large_file_the_beginning_is_read():
+    text = b"User-agent: *\nDisallow: /a\n" + b"#" * LARGEST + b"\nDisallow: /b\n"
+    assert [parsed(text).checker()(SITE + path) for path in ("/a", "/b")] == [False, True]
+
+
+@given(st.binary(max_size=300), st.text(max_size=30))
+def test_nothing_is_too_odd(content, path):
+    parsed(b"User-agent: *\n" + content).checker()(f"{SITE}/{path}")

@@ -1,0 +1,110 @@
+"""Dumps from a mirror and sites through a refresh over a real store: a failing one takes nothing of yesterday's."""
+
+import asyncio
+
+import pytest
+
+from ingest.refreshing import RefreshRefused, refresh
+from ingest.types import SourceUnavailable
+from tests.ingest.servers.dump_mirror import FakeMirror, half, resets, says, stalls
+from tests.ingest.servers.site import FakeSite
+from tests.ingest.servers.web import Answer, serve
+from tests.ingest.sources import test_dump_mirror, test_sitemap
+from tests.ingest.sources.dumps import page
+from tests.ingest.sources.test_dump_mirror import PLAIN, WIKI, packed
+from tests.storage.stores import opened
+
+
+async def run(store, source, corpus="wiki", **keywords):
+    """Refresh, and return what was added, changed, unchanged, removed and unread."""
+    report = await refresh(source, corpus, store, progress=lambda _: None, **keywords)
+    return (report.added, report.changed, report.unchanged, report.removed, report.failed)
+
+
+async def found(store, text, corpus="wiki"):
+    return [hit.passage.text for hit in await store.search(text, [corpus], 1)]
+
+
+async def _until(holds):
+    """Wait for an effect that nothing tells of: ten seconds at most."""
+    for _ in range(1_000):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    raise TimeoutError
+
+
+ADA = page(1, "Ada", "Ada was a mathematician.", revision=11)
+EMPTY = page(2, "Empty", "{{infobox}}", revision=12)
+BOB = page(3, "Bob", "Bob is a name.", revision=13)
+
+
+async def test_nights_with_a_mirror(tmp_path):
+    """A first dump, a night with nothing new, nights that fail, a new dump."""
+    mirror = FakeMirror()
+    mirror.publish(WIKI, "20261101", packed(ADA, EMPTY, BOB))
+    with serve(mirror) as server, opened(tmp_path) as store:
+        world = test_dump_mirror.World(server, tmp_path)
+        assert await run(store, world.source()) == (2, 0, 0, 0, 1)
+
+        # What could not be read in this dump is not asked for again, and is still told.
+        assert await run(store, world.source()) == (0, 0, 0, 0, 0)
+        assert [key for key, _ in await store.manifest.failures("wiki")] == ["2"]
+
+        mirror.publish(WIKI, "20261120", packed(ADA.replace("mathematician", "poet").replace("11<", "14<")))
+        for fault in (half, resets(0), says(404), says(503, Retry_After="9999")):
+            mirror.faults.clear()
+            mirror.fault("20261120-" + PLAIN, *[fault] * 9)
+            with pytest.raises(SourceUnavailable):
+                await run(store, world.source())
+            assert await found(store, "Ada was a mathematician") == ["Ada was a mathematician."]
+        mirror.faults.clear()
+
+        # Bob is in no dump any more; one of two documents is too few to be held back.
+        assert await run(store, world.source()) == (0, 1, 0, 1, 0)
+        assert await found(store, "Ada was a poet") == ["Ada was a poet."]
+        assert world.files() == [name for name in world.files() if "20261120" in name]
+
+
+async def test_a_cancelled_download_goes_on_the_next_night(tmp_path):
+    """Whoever cancels does not wait for the rest of it, and what had come is not asked for again."""
+    mirror = FakeMirror()
+    mirror.publish(WIKI, "20261101", packed(test_dump_mirror.about("pioneer")))
+    mirror.fault("20261101-" + PLAIN, stalls(2_000))
+    part = tmp_path / "dumps" / f"simplewiki-20261101-{PLAIN}.part"
+    with serve(mirror) as server, opened(tmp_path) as store:
+        world = test_dump_mirror.World(server, tmp_path)
+        task = asyncio.create_task(run(store, world.source()))
+        await _until(lambda: part.exists() and part.stat().st_size == 2_000)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, 5)
+        assert await run(store, world.source()) == (1, 0, 0, 0, 0)
+        assert server.requests[-1].headers["range"] == "bytes=2000-"
+
+
+async def test_nights_with_a_site(tmp_path):
+    """Pages come, change and go; a site that answers everything with a login, or with 404, takes nothing."""
+    site = FakeSite()
+    for number in range(60):
+        site.page(
+            f"/rules/{number}", f"Rule {number}", f"Door {'abcdefghij'[number % 10] * (number // 10 + 1)} is shut."
+        )
+    with serve(site) as server, opened(tmp_path) as store:
+        world = test_sitemap.World(site, server)
+        assert await run(store, world.source()) == (60, 0, 0, 0, 0)
+        assert await run(store, world.source()) == (0, 0, 60, 0, 0)
+
+        site.everything = lambda _: Answer(200, test_sitemap.LOGIN, test_sitemap.HTML)
+        assert (await run(store, world.source()))[:4] == (0, 0, 0, 0)
+        site.everything = lambda _: Answer(404)
+        with pytest.raises(RefreshRefused, match="The 60 documents of “wiki” were left as they are"):
+            await run(store, world.source())
+        site.everything = lambda request: Answer(404) if int(request.path[7:] or 0) % 2 else None
+        assert (await run(store, world.source()))[3] == 0
+        site.everything = None
+        assert await found(store, "Door ccc is shut") == ["Door ccc is shut."]
+
+        site.page("/rules/7", "Rule 7", "Door hhhh is open.")
+        del site.pages["/rules/9"]
+        assert await run(store, world.source()) == (0, 1, 58, 1, 0)
