@@ -1,19 +1,20 @@
-"""Kills an ingest at random moments and compares what is left, resumed, with a run that nobody disturbed.
+"""Kills a refresh at random moments and compares what is left, resumed, with a run that nobody disturbed.
 
-`footnote evaluate crashes FOLDER` does this with the real command in a process of its own, so that SIGKILL hits the
-embedder, Chroma, tantivy and SQLite wherever they are.
+`footnote evaluate crashes FOLDER` does this to real processes, so that SIGKILL hits the embedder, Chroma, tantivy and
+SQLite wherever they are. They are forked from one that has everything loaded, so that it is the work that is hit.
 """
 
 import asyncio
-import json
+import multiprocessing
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from random import Random
 from typing import Annotated
@@ -21,8 +22,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from bot.app import open_app
+from bot.app import App, open_app
 from bot.settings import Settings
+from evaluation.errors import EvaluationError
+from ingest.refreshing import refresh
+from ingest.sources.folder import Folder
 from storage.embedding import Vectors
 from storage.types import Document, Passage
 
@@ -44,35 +48,86 @@ class Contents:
 
 def crashes(
     folder: Annotated[Path, typer.Argument(help="The documents to ingest.")],
-    moments: Annotated[int, typer.Option(help="How many times to kill the ingest.")] = 10,
+    moments: Annotated[int, typer.Option(help="How many times to kill it.")] = 10,
     seed: Annotated[int, typer.Option(help="Chooses the moments.")] = 0,
 ) -> None:
-    """Kill an ingest at random moments, resume it, and compare with an undisturbed one.
+    """Kill a refresh at random moments, resume it, and compare with an undisturbed one.
 
     Example: footnote evaluate crashes examples/handbook
     """
     random = Random(seed)
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["bot.app", "chromadb", "ingest.sources.folder", "onnxruntime", "tantivy"])
     with tempfile.TemporaryDirectory() as scratch:
         whole, before, killed = (Path(scratch, name) for name in ("whole", "before", "killed"))
-        seconds = _ingest(folder, whole)
-        idle = _ingest(folder, whole)
-        _ingest(_older(folder, Path(scratch, "older")), before)
-        print(f"undisturbed: {seconds:.1f} s, of which {idle:.1f} s go by before and after its work; seed {seed}")
-        expected, older = asyncio.run(_read(whole)), asyncio.run(_read(before))
-        faults = []
+        _, expected = asyncio.run(_resumed(folder, whole))
+        _, older = asyncio.run(_resumed(_older(folder, Path(scratch, "older")), before))
+        faults: list[str] = []
+        taking: dict[Path | None, float] = {}
         for number in range(1, moments + 1):
             start = before if number % _A_FIRST else None
-            moment = _kill(folder, killed, start, (idle * 0.7, seconds), random)
-            found = halves(older if start else None, expected, asyncio.run(_read(killed)))
-            _ingest(folder, killed)
-            found += differences(expected, asyncio.run(_read(killed)))
-            faults += found
+            dying = _Dying(processes, folder, killed, start)
+            if start not in taking:
+                taking[start] = dying.run(None)
+            moment, of = dying.killed(random, taking[start]), taking[start]
+            left, found = asyncio.run(_resumed(folder, killed))
+            wrong = [*halves(older if start else None, expected, left), *differences(expected, found)]
+            faults += wrong
             what = "a refresh" if start else "a first ingest"
-            print(f"kill {number}: {what} after {moment:.2f} s: {'; '.join(found) or _WELL}", flush=True)
+            print(f"kill {number}: {what} after {moment:.2f} of {of:.2f} s: {'; '.join(wrong) or _WELL}", flush=True)
         _reindex(killed)
-        again = differences(expected, asyncio.run(_read(killed)))
+        again = differences(expected, asyncio.run(_held(killed)))
         print(f"reindex: {'; '.join(again) or 'equal'}; {len(expected.rows):,} passages in SQL, Chroma and tantivy")
+        print(f"{moments} kills, seed {seed}: {len(faults)} faults; load {os.getloadavg()[0]:.1f}")
     raise typer.Exit(bool(faults or again))
+
+
+@dataclass
+class _Dying:
+    """A refresh in a process of its own that is killed at some moment of its work."""
+
+    processes: BaseContext
+    folder: Path
+    home: Path
+    start: Path | None
+    """The home that it begins with; None for an empty one."""
+
+    def killed(self, random: Random, seconds: float) -> float:
+        """Kill it at a random one of the seconds that it takes, and return which; one that had ended is begun anew."""
+        while True:
+            moment = random.uniform(0.0, seconds)
+            if self.run(moment) < 0:
+                return moment
+
+    def run(self, moment: float | None) -> float:
+        """Run it, and return its seconds; negative where it was killed on the way."""
+        shutil.rmtree(self.home, ignore_errors=True)
+        if self.start:
+            shutil.copytree(self.start, self.home)
+        ours, theirs = self.processes.Pipe()
+        process = self.processes.Process(target=_work, args=(self.folder, self.home, theirs))  # type: ignore[attr-defined]
+        process.start()
+        theirs.close()
+        ours.recv()
+        began = time.monotonic()
+        process.join(moment)
+        if process.is_alive():
+            process.kill()
+            process.join()
+            return -1.0
+        if process.exitcode:
+            raise EvaluationError(f"The ingest failed with {process.exitcode}.")
+        return time.monotonic() - began
+
+
+def _work(folder: Path, home: Path, begun: Connection) -> None:
+    asyncio.run(_refreshed(folder, home, begun))
+
+
+async def _refreshed(folder: Path, home: Path, begun: Connection) -> None:
+    async with open_app(Settings(home=home)) as app:
+        begun.send(None)
+        await refresh(Folder(folder), CORPUS, app.passages, progress=lambda _: None)
 
 
 def _older(folder: Path, copy: Path) -> Path:
@@ -86,17 +141,6 @@ def _older(folder: Path, copy: Path) -> Path:
         elif number % 10 == 2:
             path.rename(path.with_stem(f"{path.stem}-old"))
     return copy
-
-
-def _kill(folder: Path, home: Path, start: Path | None, between: tuple[float, float], random: Random) -> float:
-    """Kill an ingest at a moment at which it really runs, and return the moment."""
-    while True:
-        shutil.rmtree(home, ignore_errors=True)
-        if start:
-            shutil.copytree(start, home)
-        moment = random.uniform(*between)
-        if _ingest(folder, home, kill_after=moment) < 0:
-            return moment
 
 
 def differences(expected: Contents, found: Contents) -> list[str]:
@@ -139,21 +183,12 @@ def _by_document(contents: Contents) -> dict[str, frozenset[tuple[str, str]]]:
     return {name: frozenset((key, title) for of, key, title in rows if of == name) for name in names}
 
 
-def _ingest(folder: Path, home: Path, *, kill_after: float | None = None) -> float:
-    """Run the command, and return its seconds; negative when it was killed on the way."""
-    command = [sys.executable, "-m", "bot", "ingest", "folder", str(folder), "--corpus", CORPUS, "--json"]
-    started = time.monotonic()
-    with subprocess.Popen(command, env=_environment(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        try:
-            out, error = process.communicate(timeout=kill_after)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            return -1.0
-    if process.returncode:
-        raise typer.BadParameter(f"the ingest failed: {error.decode()[-500:]} {out.decode()[-500:]}")
-    json.loads(out)
-    return time.monotonic() - started
+async def _resumed(folder: Path, home: Path) -> tuple[Contents, Contents]:
+    """Refresh a home, and return what it held before and what it holds then."""
+    async with open_app(Settings(home=home)) as app:
+        before = await _read(app)
+        await refresh(Folder(folder), CORPUS, app.passages, progress=lambda _: None)
+        return before, await _read(app)
 
 
 def _reindex(home: Path) -> None:
@@ -166,10 +201,14 @@ def _environment(home: Path) -> dict[str, str]:
     return {**os.environ, "FOOTNOTE_HOME": str(home)}
 
 
-async def _read(home: Path) -> Contents:
+async def _held(home: Path) -> Contents:
     async with open_app(Settings(home=home)) as app:
-        store = app.passages
-        pages = await app.manifest.listed(CORPUS, limit=10_000_000)
-        rows = {passage.id: (passage, document) for passage, document in pages}
-        vectors = store.dense.vectors(CORPUS, list(rows))
-        return Contents(rows, store.dense.contents(CORPUS), store.lexical.contents(), vectors)
+        return await _read(app)
+
+
+async def _read(app: App) -> Contents:
+    store = app.passages
+    pages = await app.manifest.listed(CORPUS, limit=10_000_000)
+    rows = {passage.id: (passage, document) for passage, document in pages}
+    vectors = store.dense.vectors(CORPUS, list(rows))
+    return Contents(rows, store.dense.contents(CORPUS), store.lexical.contents(), vectors)
