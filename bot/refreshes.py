@@ -11,6 +11,7 @@ from storage.refresh_types import NightRecord, Run, RunState
 MISSED = "missed"
 RUNNING = "running"
 BROKEN_OFF = "broken off"
+NOBODY = "No server ran then; the next night made up for it."
 
 SILENT = timedelta(minutes=5)
 """A run that gave no sign of life for so long is told as one that may be gone."""
@@ -86,7 +87,7 @@ def _with_missed(nights: Sequence[NightRecord], settings: Settings) -> Iterator[
         # The time of day may have been set anew: a day that had its night missed none.
         had = nights[place + 1].due.astimezone(zone).date()
         yield from (
-            NightRecord(due, due, None, "", MISSED, ())
+            NightRecord(due, due, None, "", MISSED, (NOBODY,))
             for due in reversed(missed)
             if due.astimezone(zone).date() != had
         )

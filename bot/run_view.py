@@ -9,12 +9,13 @@ from rich.text import Text
 
 from bot.progress import spell, told
 from bot.refreshes import MISSED, RUNNING, silent, taken
+from bot.run_words import age, named, outcome, process
 from bot.sanitizing import one_line
 from bot.tables import moment, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime, tzinfo
+    from datetime import tzinfo
 
     from bot.refreshes import Refreshes
     from storage.refresh_types import NightRecord, Run
@@ -31,30 +32,6 @@ def refreshes_view(found: Refreshes, zone: tzinfo) -> RenderableType:
     return Group(*parts)
 
 
-def age(at: datetime | None, now: datetime) -> str:
-    """Say how long ago a moment was: `3 h 20 min ago`."""
-    if at is None:
-        return ""
-    seconds = max((now - at).total_seconds(), 0.0)
-    days = int(seconds // 86_400)
-    if days > 1:
-        return f"{days:,} days ago"
-    return f"{spell(seconds)} ago"
-
-
-def outcome(run: Run) -> str:
-    """Say in a word or two what became of a run."""
-    held = f", {run.held_back:,} held back" if run.held_back else ""
-    return f"{run.state.value}{held}"
-
-
-def process(owner: str) -> str:
-    """Say which process an owner is: `process 7 on host`."""
-    host, _, rest = owner.partition(":")
-    number = rest.partition(":")[0]
-    return f"process {number} on {host}" if number else owner
-
-
 def _running(found: Refreshes, zone: tzinfo) -> Iterator[str]:
     if not found.running:
         yield "Running now: nothing."
@@ -65,7 +42,7 @@ def _running(found: Refreshes, zone: tzinfo) -> Iterator[str]:
         yield f"Running now: {run.corpus}: {far}; {since}."
         if silent(run, found.now):
             seen = age(run.seen, found.now)
-            yield f"  It last gave a sign of life {seen}. If its process is gone, the next run goes on from there."
+            yield f"  It last gave a sign of life {seen} ago. If its process is gone, the next run goes on from there."
 
 
 def _next(found: Refreshes, zone: tzinfo) -> str:
@@ -86,14 +63,11 @@ def _nights(nights: tuple[NightRecord, ...], zone: tzinfo) -> RenderableType:
 
 
 def _runs(found: Refreshes, zone: tzinfo) -> RenderableType:
-    editions = any(run.edition for run in found.ended)
-    headings = ("Corpus", "Run", "Outcome", "Took", "Added", "Changed", "Removed", "Unread")
-    rows = table(*headings, *(("Edition",) if editions else ()), numbers=range(4, 8))
+    rows = table("Corpus", "Run", "Outcome", "Took", "Added", "Changed", "Removed", "Unread", numbers=range(4, 8))
     for run in found.ended:
         took = spell(taken(run, found.now))
         counts = (f"{count:,}" for count in (run.added, run.changed, run.removed, run.failed))
-        edition = (one_line(run.edition),) if editions else ()
-        rows.add_row(run.corpus, moment(run.begun, zone), outcome(run), took, *counts, *edition)
+        rows.add_row(named(run.corpus, run.edition), moment(run.begun, zone), outcome(run), took, *counts)
     return rows
 
 

@@ -1,4 +1,4 @@
-"""How lists of things look in a terminal: corpora, what an ingest did, what the record holds. Pure."""
+"""How lists of things look in a terminal: what an ingest did, and what other tables are made of. Pure."""
 
 from __future__ import annotations
 
@@ -12,32 +12,12 @@ from rich.text import Text
 from bot.sanitizing import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime, tzinfo
 
     from rich.console import JustifyMethod
 
     from ingest.refreshing import RefreshReport
-    from storage.types import CorpusInfo
-
-TERMINAL_ONLY = "the terminal only"
-
-
-def corpora_view(corpora: Sequence[CorpusInfo], readers: Mapping[str, Sequence[str]], zone: tzinfo) -> RenderableType:
-    """Show what is indexed, and who may read it."""
-    if not corpora:
-        return Text("Nothing is ingested yet. `footnote ingest folder PATH --corpus NAME` reads a folder in.")
-    rows = table("Corpus", "Documents", "Passages", "Not read", "Last refresh", "Readers", numbers=(1, 2, 3))
-    for corpus in corpora:
-        rows.add_row(
-            corpus.name,
-            f"{corpus.documents:,}",
-            f"{corpus.passages:,}",
-            f"{corpus.failures:,}",
-            moment(corpus.refreshed, zone) or "never to its end",
-            ", ".join(readers.get(corpus.name, ())) or TERMINAL_ONLY,
-        )
-    return rows
 
 
 def reports_view(reports: Sequence[RefreshReport]) -> RenderableType:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import typer
@@ -9,6 +10,7 @@ from rich.text import Text
 
 from bot import documents, tables
 from bot.commands.frame import AsJson, Frame, command
+from bot.corpora_view import corpora_view
 from bot.progress import told_progress
 
 if TYPE_CHECKING:
@@ -16,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def corpora(context: typer.Context, *, as_json: AsJson = False) -> None:
-    """List what is indexed: documents, passages, the last refresh, and who may read it."""
+    """List what is indexed: documents, passages, how old it is, what the last refresh came to, and who may read it."""
     with command(context, as_json=as_json) as frame:
         there, settings = asyncio.run(_corpora(frame)), frame.settings
-        view = tables.corpora_view(there, settings.readers, settings.zone)
+        view = corpora_view(there, settings.readers, settings.zone, datetime.now(UTC))
         frame.output.give(documents.indexed(there, settings.readers), view)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from bot.single_documents import NoSuchDocument
 from ingest.refreshing import RefreshRefused, RefreshReport
 from pipeline.types import Status, Turn
 from storage.errors import HomeLocked
+from storage.refresh_types import NightRecord, Run, RunState
 from storage.types import CorpusInfo, EntryKind, LogEntry
-from tests.bot.house import House, abstained, answered, hit, logged, refused
+from tests.bot.house import DAY, House, abstained, answered, hit, logged, refused
 
 COMMANDS = [
     ["init"],
@@ -463,6 +465,43 @@ def test_corpora_lists_what_is_indexed_and_who_reads_it() -> None:
     shown = run("corpora", house=house).stdout
     assert "slack:T1/C1" in shown
     assert "2026-03-01 12:00" in shown
+
+
+RUN = Run(
+    7, "handbook", DAY, DAY + timedelta(minutes=2), None, RunState.RUNNING, 0, 0, 0, 0, 0, 0, 0, 0, 250, 1_000, 2_100,
+    "", "", "box:4711:ab", DAY,
+)  # fmt: skip
+
+
+def test_corpora_and_status_tell_the_last_run_and_why_it_failed() -> None:
+    """With the edition of the source; what runs now has its rate, the time left and its process."""
+    failed = replace(
+        RUN, id=6, ended=RUN.seen, state=RunState.FAILED, fault="The mirror is away.", edition="2026-02-20"
+    )
+    known = replace(House().corpora[0], edition="2026-02-20", last_run=failed)
+    night = NightRecord(DAY, DAY, RUN.seen, "box:4711:ab", "failed", ("handbook: not brought up to date.",))
+    house = House(corpora=(known,), runs=(RUN, failed), nights=(night,))
+
+    told = document(run("corpora", "--json", house=house))["corpora"][0]
+    assert (told["edition"], told["last_run"]["state"], told["last_run"]["fault"]) == (
+        "2026-02-20",
+        "failed",
+        "The mirror is away.",
+    )
+    assert "handbook, 2026-03-01 12:00: The mirror is away." in run("corpora", house=house).stdout
+    shown = " ".join(run("ingest", "status", house=house).stdout.split())
+    for words in ("Running now: handbook: 250 of 1,000 documents, 2,100 passages", "process 4711 on box", "2026-02-20"):
+        assert words in shown
+    status = document(run("ingest", "status", "--json", house=house))
+    running, ended = status["running"][0], status["runs"][0]
+    assert (running["done"], running["total"], running["silent"], running["night"]) == (
+        250,
+        1000,
+        True,
+        DAY.isoformat(),
+    )
+    assert running["seconds_left"] > 0
+    assert (ended["state"], ended["edition"], status["nights"][0]["outcome"]) == ("failed", "2026-02-20", "failed")
 
 
 def test_corpora_of_an_empty_home_says_how_to_begin() -> None:

@@ -1,0 +1,47 @@
+"""How what is indexed looks in a terminal: how much, how old, what the last refresh came to, who reads it. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from bot.run_words import age, named, outcome
+from bot.sanitizing import one_line
+from bot.tables import moment, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime, tzinfo
+
+    from storage.types import CorpusInfo
+
+TERMINAL_ONLY = "the terminal only"
+
+
+def corpora_view(
+    corpora: Sequence[CorpusInfo], readers: Mapping[str, Sequence[str]], zone: tzinfo, now: datetime
+) -> RenderableType:
+    """Show what is indexed, and who may read it."""
+    if not corpora:
+        return Text("Nothing is ingested yet. `footnote ingest folder PATH --corpus NAME` reads a folder in.")
+    rows = table("Corpus", "Documents", "Passages", "Unread", "Last refresh", "Last run", "Readers", numbers=(1, 2, 3))
+    for corpus in corpora:
+        refreshed = moment(corpus.refreshed, zone)
+        rows.add_row(
+            named(corpus.name, corpus.edition),
+            *(f"{count:,}" for count in (corpus.documents, corpus.passages, corpus.failures)),
+            f"{refreshed}\n{age(corpus.refreshed, now)} ago" if refreshed else "never to its end",
+            outcome(corpus.last_run) if corpus.last_run else "",
+            ", ".join(readers.get(corpus.name, ())) or TERMINAL_ONLY,
+        )
+    faults = [*_faults(corpora, zone)]
+    return Group(rows, Text(), *faults) if faults else rows
+
+
+def _faults(corpora: Sequence[CorpusInfo], zone: tzinfo) -> Iterator[Text]:
+    for corpus in corpora:
+        run = corpus.last_run
+        if run and run.fault:
+            yield Text(f"{corpus.name}, {moment(run.begun, zone)}: {one_line(run.fault)}")
