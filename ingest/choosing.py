@@ -44,7 +44,7 @@ def chooser(rules: Rules, now: datetime) -> Callable[[Traits], bool]:
         mine = _folded(one.labels)
         return (
             included(one.path)
-            and not any(map(excluded, _with_those_above(one.path)))
+            and not (rules.exclude and any(map(excluded, _with_those_above(one.path))))
             and (not labels or bool(labels & mine))
             and not without & mine
             and (not statuses or one.status.casefold() in statuses)

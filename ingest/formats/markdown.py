@@ -35,7 +35,7 @@ _JUNK = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _UNTIL = "footnote.until"
-_SECONDS, _SECONDS_A_MB = 10.0, 5.0
+_SECONDS, _SECONDS_A_MB = 5.0, 5.0
 """Of computing, not by the clock; usual texts take about one for each MB."""
 _JUNK_BEGINS = frozenset("{[: \n\t")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:[ \t]*")

@@ -11,7 +11,7 @@ from ingest.types import Block
 Grid = list[list[Element]]
 
 _WIDEST_SPAN = 50
-_WIDEST_ROW = 500
+_WIDEST_ROW = 200
 """Cells. Where spans make a row wider, they are taken as one cell each."""
 _LONGEST_CELL = 600
 """Characters. A cell that says more holds a text of its own, so its table only lays it out."""

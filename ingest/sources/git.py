@@ -80,7 +80,7 @@ class Repository:
         for key, entry in look.entries.items():
             if address in (key, self._url(look.head, key, look.changes.get(key))):
                 changes = look.changes or self._changes(look, {key: entry})
-                return self._item(look, key, entry, changes, self._mirror.blob)
+                return self._item(look, key, entry, changes, self._mirror.blob, self._fingerprint(look, key, entry))
         return next((Gone(key) for key in known if address in (key, self._url(look.head, key, None))), None)
 
     def stop(self) -> None:
@@ -115,23 +115,24 @@ class Repository:
         return replace(look, entries=kept, changes=changes)
 
     def _items(self, look: "_Look", known: Mapping[str, str]) -> Iterator[Item]:
-        new = {
-            key: entry for key, entry in look.entries.items() if known.get(key) != self._fingerprint(look, key, entry)
-        }
+        prints = {key: self._fingerprint(look, key, entry) for key, entry in look.entries.items()}
+        new = {key: entry for key, entry in look.entries.items() if known.get(key) != prints[key]}
         readable = {key: entry for key, entry in new.items() if not self._refusal(key, entry)}
         changes = look.changes or self._changes(look, readable)
         with self._mirror.blobs() as read:
             for key, entry in look.entries.items():
-                yield self._item(look, key, entry, changes, read)
+                yield self._item(look, key, entry, changes, read, prints[key])
                 if key in look.twice:
                     yield Unreadable(key, SAME_NAME)
 
-    def _item(self, look: "_Look", key: str, entry: Entry, changes: Mapping[str, Change], read: _Read) -> Item:
+    def _item(
+        self, look: "_Look", key: str, entry: Entry, changes: Mapping[str, Change], read: _Read, fingerprint: str
+    ) -> Item:
         if reason := self._refusal(key, entry):
             return Unreadable(key, reason)
         change = changes.get(key)
         load = partial(_load, read, key, entry, self._url(look.head, key, change), change)
-        return Found(key, self._fingerprint(look, key, entry), entry.size, load)
+        return Found(key, fingerprint, entry.size, load)
 
     def _refusal(self, key: str, entry: Entry) -> str:
         if reason := _REASONS.get(entry.kind) or converting.refusal(key):
@@ -149,6 +150,8 @@ class Repository:
         return {paths[path]: change for path, change in found.items()}
 
     def _url(self, head: Head, key: str, change: Change | None) -> str:
+        if not self._wanted.template:
+            return ""
         return web_address(
             self._wanted.template,
             path=posixpath.join(self._wanted.folder.strip("/"), key),
