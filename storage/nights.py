@@ -31,10 +31,13 @@ class Nights:
         """
         return await self._database.write(lambda it: _begin(it, due, at, owner, seconds), Urgency.RECORD)
 
-    async def end(self, due: datetime, at: datetime, outcome: str, lines: Iterable[str]) -> None:
-        """Note what a night came to, and give its lease back. A night that has ended stays as it was told."""
+    async def end(self, due: datetime, at: datetime, outcome: str, lines: Iterable[str], owner: str = "") -> None:
+        """Note what a night came to, and give its lease back.
+
+        A night that has ended stays as it was told; with `owner`, so does one that is another's by now.
+        """
         told = "\n".join(" ".join(line.split()) for line in lines)
-        await self._database.write(lambda it: _end(it, due, at, outcome, told), Urgency.RECORD)
+        await self._database.write(lambda it: _end(it, due, at, outcome, told, owner), Urgency.RECORD)
 
     async def undo(self, after: datetime) -> int:
         """Forget the nights that were due after a moment and ended, and return how many they were.
@@ -69,10 +72,10 @@ def _begin(connection: Connection, due: datetime, at: datetime, owner: str, seco
     return True
 
 
-def _end(connection: Connection, due: datetime, at: datetime, outcome: str, lines: str) -> None:
+def _end(connection: Connection, due: datetime, at: datetime, outcome: str, lines: str, mine: str) -> None:
     under_way = nights.c.due == due, nights.c.ended.is_(None)
     owner = connection.execute(select(nights.c.owner).where(*under_way)).scalar()
-    if owner is None:
+    if owner is None or (mine and mine != owner):
         return
     connection.execute(update(nights).where(*under_way).values(ended=at, outcome=outcome, lines=lines))
     released(connection, LEASE, owner)

@@ -77,6 +77,8 @@ async def test_what_was_forgotten_is_not_brought_back_by_a_refresh_under_way(man
     assert (await manifest.document("c", "a"), await texts(manifest)) == (None, set())
     assert await manifest.forgotten("c") == {"a", "never seen"}
     assert await manifest.forgotten("d") == frozenset()
+    unseen = change("never seen", "2", add=["three"])
+    assert await manifest.commit([unseen]) == (unseen,)
 
     await manifest.forget("c", ["a"])
     await manifest.remember("c", ["a", "never seen"])

@@ -1,0 +1,83 @@
+"""Nights: each is worked through once, whichever process does it."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from storage.database import open_database
+from storage.leases import Leases
+from storage.nights import LEASE, Nights
+from storage.refresh_types import NightRecord
+
+DUE = datetime(2026, 3, 1, 3, tzinfo=UTC)
+NEXT = DUE + timedelta(days=1)
+
+
+def after(seconds):
+    """Return a moment so many seconds after the night began."""
+    return DUE + timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def database(tmp_path):
+    """An empty database."""
+    with open_database("", home=tmp_path) as opened:
+        yield opened
+
+
+async def test_a_night_is_worked_through_by_one_and_once(database):
+    """Whoever comes later finds it under way, and then done."""
+    nights = Nights(database)
+    assert await nights.last() is None
+    assert await nights.begin(DUE, after(1), "a", 60)
+    assert not await nights.begin(DUE, after(2), "b", 60)
+    assert await nights.last() is None
+
+    await nights.end(DUE, after(50), "failed", ["handbook: 2 added", "wiki: not brought\nup to date"])
+
+    assert not await nights.begin(DUE, after(90), "b", 60)
+    assert await nights.last() == DUE
+    assert await nights.recent() == (
+        NightRecord(DUE, after(1), after(50), "a", "failed", ("handbook: 2 added", "wiki: not brought up to date")),
+    )
+
+
+async def test_the_next_night_waits_until_the_one_before_has_ended(database):
+    """One that takes more than a day."""
+    nights = Nights(database)
+    await nights.begin(DUE, after(1), "a", 60)
+
+    assert not await nights.begin(NEXT, after(2), "b", 60)
+
+    await nights.end(DUE, after(3), "done", [])
+    assert await nights.begin(NEXT, after(4), "b", 60)
+    assert [night.due for night in await nights.recent()] == [NEXT, DUE]
+
+
+async def test_a_night_whose_process_is_gone_is_begun_anew_when_its_lease_has_lapsed(database):
+    """Not while it is renewed, and what the first one says afterwards is not told."""
+    nights, leases = Nights(database), Leases(database)
+    await nights.begin(DUE, after(1), "a", 60)
+    await leases.renew(LEASE, "a", after(50), 60)
+
+    assert not await nights.begin(DUE, after(70), "b", 60)
+    assert await nights.begin(DUE, after(120), "b", 60)
+    (night,) = await nights.recent()
+    assert (night.owner, night.begun, night.ended) == ("b", after(120), None)
+
+    await nights.end(DUE, after(125), "failed", ["by the one that was gone"], "a")
+    await nights.end(DUE, after(130), "done", [], "b")
+    await nights.end(DUE, after(140), "failed", ["late"])
+    assert (await nights.recent())[0].outcome == "done"
+
+
+async def test_nights_that_a_wrong_clock_brought_are_forgotten(database):
+    """And come again."""
+    nights = Nights(database)
+    for due in (DUE, NEXT):
+        await nights.begin(due, due, "a", 60)
+        await nights.end(due, due, "done", [])
+
+    assert await nights.undo(after(1)) == 1
+    assert await nights.last() == DUE
+    assert await nights.begin(NEXT, NEXT, "a", 60)
