@@ -83,8 +83,11 @@ def opened(path: Path) -> Iterator[Archive]:
 
 
 def stamp(path: Path) -> str:
-    """Return what tells one version of a file from another without reading it."""
-    there = path.stat()
+    """Return what tells one version of a file from another without reading it; empty if there is none."""
+    try:
+        there = path.stat()
+    except OSError:
+        return ""
     return f"{there.st_size}-{there.st_mtime_ns}"
 
 

@@ -53,14 +53,22 @@ class ConfluenceExport:
         self._given = given
         self._wanted = chooser(replace(given.rules, statuses=given.statuses), now())
         self._stopped = False
+        self._failed = False
+        """Whether anything could not be read since the last listing began."""
 
     def expected(self) -> None:
         """Nobody knows before all was gone through."""
 
     def documents(self, known: Mapping[str, str] = _NOTHING, since: str = "") -> Listing:
-        """List every page that may be read. Blocks. Raises `SourceUnavailable` while the items are gone through."""
-        del since  # an export is all there is
-        return Listing(self._documents(known, lambda _: True))
+        """List every page that may be read; none if the file is the one that was read whole the last time, unharmed.
+
+        Blocks. Raises `SourceUnavailable` while the items are gone through.
+        """
+        now = archive.stamp(self._given.path)
+        if known and now and since == now and self._given.rules.newest_days is None:
+            return Listing(iter(()), whole=False, mark=lambda: now)
+        self._failed = False
+        return Listing(self._noted(known), mark=lambda: "" if self._failed else now)
 
     def one(self, address: str, known: Mapping[str, str]) -> Item | None:
         """Return the page at this address, or with this id. Blocks: the whole export is gone through."""
@@ -77,6 +85,19 @@ class ConfluenceExport:
     def stop(self) -> None:
         """End soon what goes through the export."""
         self._stopped = True
+
+    def _noted(self, known: Mapping[str, str]) -> Iterator[Item]:
+        """List every page, and note what fails, also when it is loaded."""
+        for item in self._documents(known, lambda _: True):
+            self._failed = self._failed or isinstance(item, Unreadable)
+            yield replace(item, load=partial(self._loaded, item)) if isinstance(item, Found) else item
+
+    def _loaded(self, found: Found) -> Page:
+        try:
+            return found.load()
+        except UnreadableDocument:
+            self._failed = True
+            raise
 
     def _documents(self, known: Mapping[str, str], asked: Callable[[str], bool]) -> Generator[Item, None, None]:
         with archive.opened(self._given.path) as there:

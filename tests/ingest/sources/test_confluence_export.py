@@ -135,7 +135,20 @@ def test_the_next_export_is_read_only_where_it_differs(tmp_path, handbook):
 
     assert mirror.loaded == ["Illness"]
     assert mirror.titles() == ["Home", "Illness"]
+    mirror.mark = ""
     assert mirror.sync(source(later)).loaded == []
+
+
+def test_a_file_that_was_read_whole_is_not_opened_again_until_it_is_another(tmp_path, handbook):
+    mirror = read(handbook)
+    assert mirror.mark
+    whole = handbook.read_bytes()
+    handbook.write_bytes(b"x" * len(whole))
+    os.utime(handbook, ns=(0, int(mirror.mark.partition("-")[2])))
+
+    mirror.sync(source(handbook))
+    assert (mirror.whole, len(mirror.pages)) == (False, 3)
+    assert read(packed(tmp_path / "e.zip", xml(space(), page(10, "Empty", "")))).mark == ""
 
 
 def test_old_wiki_markup_empty_pages_and_pages_without_a_body_have_their_reason(tmp_path):
