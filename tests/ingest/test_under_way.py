@@ -143,6 +143,17 @@ async def test_a_lease_that_another_took_ends_the_refresh_and_nothing_more_is_wr
     assert await other.holder("refresh:c", clock()) == "another"
 
 
+async def test_what_waits_under_a_lease_that_another_took_is_ended(store):
+    """It need not write anything to find out."""
+    clock, other = Clock(), Leases(store.manifest.database)
+
+    with pytest.raises(LeaseLost, match="stood still"):
+        async with asyncio.timeout(PATIENCE), held(store.leases, "c", clock=clock, seconds=0.03):
+            while not await other.take("refresh:c", "another", clock(), 1000):
+                clock.turn(1000)
+            await asyncio.Event().wait()
+
+
 async def test_a_lease_that_cannot_be_had_leaves_no_trace(store):
     """Neither a run nor a lease."""
     await store.leases.take("refresh:c", "another", NOON, 60)
