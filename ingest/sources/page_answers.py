@@ -84,8 +84,8 @@ class Answers:
     def _compared(self, read: _Read, *, is_known: bool) -> Iterator[Item]:
         key, before = read.found.key, self._waiting
         other = self._seen.get(read.likeness, "")
-        # A site that shows its front page at addresses that do not exist still has one.
-        if key != self._origin and read.likeness == self._nobodys():
+        # A site that shows its front page at addresses that do not exist has one, unless that is new of it.
+        if (key != self._origin or is_known) and read.likeness == self._nobodys():
             yield Unreadable(key, "says what the site says at addresses that do not exist")
         elif not other:
             yield from self.last()

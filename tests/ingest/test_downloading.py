@@ -155,6 +155,16 @@ def test_a_wrong_part_is_thrown_away(path):
     assert whole(path)
 
 
+def test_a_part_from_another_place_is_not_glued_on(path):
+    """Also where it has just the length that is missing, and no checksum would tell."""
+    failed(Mirror(60_000), path, tries=1, digest=None)
+    have = path.with_name("dump.bz2.part").stat().st_size
+    missing = len(CONTENT) - have
+    wrong = Answer(206, CONTENT[:missing], {"Content-Range": f"bytes 0-{missing - 1}/{len(CONTENT)}"})
+    fetched(in_turn(wrong, Answer(200, CONTENT)), path, digest=None)
+    assert whole(path)
+
+
 def test_a_part_that_is_too_long_is_thrown_away(path):
     path.parent.mkdir()
     path.with_name("dump.bz2.part").write_bytes(CONTENT + b"more")

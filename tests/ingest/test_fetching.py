@@ -2,12 +2,14 @@
 
 import gzip
 import threading
+import tracemalloc
 import zlib
 
 import httpx
 import pytest
 
 from ingest.fetching import Manners, Web, agent
+from ingest.replies import content_of
 from ingest.types import SourceUnavailable
 from ingest.web_errors import Denied, ReplyTooLarge, Stopped
 from tests.ingest.servers.web import Answer, in_turn, of_paths, serve
@@ -151,6 +153,19 @@ def test_replies_are_bounded_however_they_are_packed():
         assert "unpacked" in refused(lambda: line.get(server.url + "/odd"))
         assert "not asked for" in refused(lambda: line.get(server.url + "/brotli"))
         assert "not asked for" in refused(lambda: line.get(server.url + "/twice"))
+
+
+def test_a_bomb_is_not_unpacked_beyond_what_is_allowed():
+    """All of it may come at once: no more of it is ever held."""
+    bomb = httpx.Response(200, headers={"Content-Encoding": "gzip"}, request=httpx.Request("GET", "http://wiki.test/"))
+    packed = gzip.compress(bytes(30 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ReplyTooLarge):
+            content_of(bomb, [packed], 1 << 20)
+        assert tracemalloc.get_traced_memory()[1] < 5 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_json_is_json_or_one_line():

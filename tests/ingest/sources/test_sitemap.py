@@ -343,12 +343,31 @@ def test_a_site_that_answers_all_pages_alike_replaces_none(world, broken):
     world.site.everything = broken
     visit = world.visit()
     assert visit.gone == []
-    # Of the front page nobody can tell what it is to say.
-    assert set(visit.read) <= {"/"}
+    # Where all leads to the front page, nobody can tell what that is to say.
+    assert set(visit.read) == ({"/"} if broken is _redirects_home else set())
     assert len(visit.unread) >= 5
 
     world.site.everything = None
     assert {"/a", "/b"} <= set(world.visit().read)
+
+
+def test_a_single_page_that_asks_to_log_in_is_told(world):
+    """A field for a password and next to no words; a manual about passwords is a page."""
+    field = "<form><input type='password'></form>"
+    world.site.page("/in", "Log in", "Please log in.", field)
+    world.site.page("/manual", "Passwords", "A password is long. " * 90, field)
+    visit = world.visit()
+    assert visit.unread == {"/in": "asks to log in"}
+    assert "/manual" in visit.read
+
+
+def test_a_single_page_that_is_not_there_is_told_also_where_the_site_smiles(world):
+    """What it answers at an address that cannot exist is nobody's page."""
+    world.site.everything = lambda request: _smiles(request) if request.path not in world.site.pages else None
+    world.site.listed = ["/", "/news", "/lost"]
+    visit = world.visit()
+    assert list(visit.read) == ["/", "/news"]
+    assert visit.unread == {"/lost": "says what the site says at addresses that do not exist"}
 
 
 def test_two_pages_that_say_the_same_are_one(world):
