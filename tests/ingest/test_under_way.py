@@ -147,11 +147,14 @@ async def test_what_waits_under_a_lease_that_another_took_is_ended(store):
     """It need not write anything to find out."""
     clock, other = Clock(), Leases(store.manifest.database)
 
-    with pytest.raises(LeaseLost, match="stood still"):
+    async def waiting():
         async with asyncio.timeout(PATIENCE), held(store.leases, "c", clock=clock, seconds=0.03):
             while not await other.take("refresh:c", "another", clock(), 1000):
                 clock.turn(1000)
             await asyncio.Event().wait()
+
+    with pytest.raises(LeaseLost, match="stood still"):
+        await waiting()
 
 
 async def test_a_lease_that_cannot_be_had_leaves_no_trace(store):
