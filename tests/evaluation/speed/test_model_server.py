@@ -29,11 +29,14 @@ class Clock:
     def __init__(self) -> None:
         self.now = 0.0
         self.slept: list[float] = []
+        self.held = asyncio.Event()
+        self.held.set()
 
     def __call__(self) -> float:
         return self.now
 
     async def sleep(self, seconds: float) -> None:
+        await self.held.wait()
         self.slept.append(seconds)
         self.now += seconds
 
@@ -100,13 +103,20 @@ async def test_a_known_prefix_is_read_from_the_cache() -> None:
     assert server.counts.cached_tokens == 192
 
 
-async def test_who_waits_for_a_place_is_not_begun() -> None:
-    """With one place, two calls take as long as one after the other."""
-    pace = replace(PLAIN.pace, concurrency=1)
-    async with serving(replace(PLAIN, pace=pace)) as (_, clock, url):
-        await asyncio.gather(parts(url), parts(url))
+@pytest.mark.parametrize(("places", "begun"), [(1, 1), (2, 2), (0, 2)])
+async def test_who_waits_for_a_place_is_not_begun(places: int, begun: int) -> None:
+    """With one place, the prompt of the second call is not read while the first is worked on."""
+    async with serving(replace(PLAIN, pace=replace(PLAIN.pace, concurrency=places))) as (server, clock, url):
+        clock.held.clear()
+        calls = asyncio.gather(parts(url), parts(url))
+        async with asyncio.timeout(10):
+            while server.counts.requests < 2:  # noqa: ASYNC110 - the server tells nobody who arrives
+                await asyncio.sleep(0.001)
+        assert server.counts.prompt_tokens == begun * 200
+        clock.held.set()
+        await calls
 
-    assert clock.now == pytest.approx(2 * 2.45)
+    assert server.counts.prompt_tokens == 400
 
 
 MESSAGES = [{"role": "user", "content": "Hello"}]
