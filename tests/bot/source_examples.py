@@ -14,6 +14,7 @@ WRITTEN: Mapping[str, dict[str, Any]] = MappingProxyType({
     "mediawiki": {"api": "https://wiki.example.com/w/api.php", "user": "Ada@bot", "password_env": "WIKI_PASSWORD"},
     "confluence": {"url": "https://acme.atlassian.net/wiki", "spaces": ["HR"], "allowed": ["group:staff"]},
     "confluence_export": {"path": "/srv/export.zip", "url_base": "https://wiki.example.com", "labels": ["public"]},
+    "sitemap": {"url": "https://docs.example.com/sitemap.xml", "contact": "ada@example.com", "exclude": ["blog/**"]},
 })  # fmt: skip
 
 
