@@ -2,10 +2,11 @@
 
 import asyncio
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from types import MappingProxyType
 
 from bot.doctoring.checks import Finding, Scene
 from bot.wikipedia_settings import WikipediaSettings
@@ -20,6 +21,9 @@ _HOUR = 3_600
 _GROWTH = {".xml": 3, ".bz2": 12, ".gz": 12}
 """How many bytes of home a dump's byte becomes, about: half of its XML is text, and text with vectors and terms takes
 six times its size; compressed, XML is a quarter of itself."""
+_MIRRORED: Mapping[str, int] = MappingProxyType({"enwiki": 25_000_000_000, "simplewiki": 400_000_000})
+"""Bytes of a wiki's compressed dump, about, before its mirror is asked."""
+_OTHER_MIRRORED = 3_000_000_000
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -79,8 +83,8 @@ def needed(scene: Scene) -> int:
     copy = scene.file.bytes if scene.file and scene.file.revision == "older" else 0
     known = {info.name for info in scene.corpora or () if info.passages}
     sources = [corpus.source for corpus in scene.settings.corpus if corpus.name not in known]
-    dumps = [source.dump for source in sources if isinstance(source, WikipediaSettings) and source.dump]
-    return max(_FLOOR, held // _SHARE) + copy + sum(_grown(dump) for dump in dumps if dump.is_file())
+    dumps = [source for source in sources if isinstance(source, WikipediaSettings)]
+    return max(_FLOOR, held // _SHARE) + copy + sum(map(_grown, dumps))
 
 
 def room(free: int, need: int) -> Finding:
@@ -106,8 +110,12 @@ async def _to_be_made(folder: Path) -> Finding:
     return Finding("ok", f"Home: {folder} is not there yet; the first `footnote ingest` makes it.")
 
 
-def _grown(dump: Path) -> int:
-    return dump.stat().st_size * _GROWTH.get(dump.suffix, max(_GROWTH.values()))
+def _grown(source: WikipediaSettings) -> int:
+    """Return what a dump becomes; one of a mirror is kept beside that."""
+    most = max(_GROWTH.values())
+    if source.dump is None:
+        return _MIRRORED.get(source.wiki, _OTHER_MIRRORED) * (1 + most)
+    return source.dump.stat().st_size * _GROWTH.get(source.dump.suffix, most) if source.dump.is_file() else 0
 
 
 def _apart(skew: timedelta) -> str:

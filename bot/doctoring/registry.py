@@ -1,7 +1,7 @@
 """Every check of `footnote doctor`, in the order in which it is told. A platform adds its own at the end."""
 
 from bot.discord import examining as discord_checks
-from bot.doctoring import home_checks, server_checks, settings_checks, source_checks, store_checks
+from bot.doctoring import home_checks, server_checks, settings_checks, source_checks, sources_there, store_checks
 from bot.doctoring.checks import Check
 from bot.slack import examining as slack_checks
 
@@ -16,6 +16,7 @@ CHECKS: tuple[Check, ...] = (
     settings_checks.corpora,
     settings_checks.channels,
     settings_checks.schedule,
+    sources_there.sources,
     source_checks.git,
     server_checks.model,
     settings_checks.prices,

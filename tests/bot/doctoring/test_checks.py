@@ -144,6 +144,15 @@ def test_room_is_counted_for_a_copy_and_for_dumps() -> None:
     assert home_checks.needed(_scene()) == 500_000_000
 
 
+def test_room_is_counted_for_a_dump_that_is_still_to_be_downloaded() -> None:
+    """Its size is not known before its mirror is asked; of a wiki that was read in before, nothing is added."""
+    source = {"type": "wikipedia", "wiki": "simple", "contact": "ada@example.com"}
+    given = {"corpus": [{"name": "handbook", "source": source}]}
+
+    assert home_checks.needed(_scene(settings=given)) == 500_000_000 + 13 * 400_000_000
+    assert home_checks.needed(_scene(settings=given, corpora=(HANDBOOK,))) == 500_000_000
+
+
 @pytest.mark.parametrize(
     ("free", "level", "said"),
     [
