@@ -6,7 +6,7 @@ Only addresses of the site itself count, whatever a sitemap says: it is a strang
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 import httpx
 
@@ -129,6 +129,8 @@ def _file(web: Web, origin: str, address: str) -> sitemap_file.SitemapFile:
         raise ValueError("may not be read") from error
     except ReplyTooLarge as error:
         raise ValueError("is too large") from error
+    if target := reply.headers.get("location", ""):
+        raise ValueError(f"leads to another site, {shown(urljoin(address, target))}")
     if reply.status != httpx.codes.OK:
         raise ValueError(f"answers HTTP {reply.status}")
     return sitemap_file.parsed(reply.content)

@@ -229,6 +229,10 @@ BOMB = (
     [
         (Answer(404), "answers HTTP 404"),
         (Answer(403), "may not be read"),
+        (
+            Answer(301, b"", {"Location": "https://www.example.com/s.xml"}),
+            "another site, https://www.example.com/s.xml",
+        ),
         (Answer(200, html("Log in", "Please log in."), HTML), "is no"),
         (Answer(200, b""), "is no sitemap"),
         (Answer(200, b"<urlset><url>"), "is no XML"),
