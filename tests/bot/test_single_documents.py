@@ -1,0 +1,140 @@
+"""One document by what people call it: forgotten at once and for good, read in at once, and nothing else touched."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.app import App
+from bot.console import Mendable
+from bot.local_home import LocalHome
+from bot.settings import Settings
+from bot.single_documents import NoSuchDocument, SeveralDocuments, chosen
+from storage.refresh_types import Listed
+from tests.storage.stores import kept, opened
+
+BASE = "https://docs.example.com"
+PAGES = {
+    "own/quay.md": "# The quay\n\nThe quay opens at seven.\n",
+    "own/rules.md": "# Old rules\n\nNobody swims at night.\n",
+    "more/rules.md": "# Old rules\n\nNobody fishes at noon.\n",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[LocalHome]:
+    """Two folders, and a home for them."""
+    for name, text in PAGES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    own = {"type": "folder", "path": tmp_path / "own", "url_base": BASE}
+    more = {"type": "folder", "path": tmp_path / "more"}
+    corpora = [{"name": name, "source": source} for name, source in (("own", own), ("more", more))]
+    settings = Settings.model_validate({"home": tmp_path / "home", "corpus": corpora})
+    with opened(tmp_path / "home") as store:
+        yield LocalHome(App(settings, store, **kept(store)))
+
+
+async def _filled(home: LocalHome) -> LocalHome:
+    for name, source in home.app.settings.sources.items():
+        await home.refresh(name, source, lambda _: None)
+    return home
+
+
+async def _titles(home: LocalHome, corpus: str = "own") -> list[str]:
+    return sorted({hit.document.title for hit in await home.search("quay rules", [corpus], 9)})
+
+
+@pytest.mark.parametrize("address", [f"{BASE}/rules.md", f"{BASE}/rules.md/#swimming", "rules.md", " Old rules "])
+async def test_what_is_forgotten_is_found_no_more_and_stays_away(home: LocalHome, address: str) -> None:
+    """By its address, key or title; also after the next refresh; the other corpus keeps what is called alike."""
+    await _filled(home)
+    done = await home.forget(address, "own")
+
+    assert (done.document.key, done.document.title, done.passages) == ("rules.md", "Old rules", 1)
+    assert await _titles(home) == ["The quay"]
+    report = await home.refresh("own", home.app.settings.sources["own"], lambda _: None)
+    assert (report.added, report.changed, report.removed) == (0, 0, 0)
+    assert await _titles(home) == ["The quay"]
+    assert await _titles(home, "more") == ["Old rules"]
+    with pytest.raises(NoSuchDocument):
+        await home.forget(address, "own")
+
+
+async def test_what_was_forgotten_comes_back_when_it_is_read_in_by_name(home: LocalHome) -> None:
+    """And stays from then on."""
+    await _filled(home)
+    await home.forget("rules.md", "own")
+    with pytest.raises(NoSuchDocument, match="was forgotten already") as caught:
+        await home.forget("rules.md", "own")
+    (report,) = await home.read_one(f"{BASE}/rules.md", home.app.settings.sources)
+
+    assert "footnote ingest --only 'rules.md'" in caught.value.hint
+    assert (report.corpus, report.added) == ("own", 1)
+    await home.refresh("own", home.app.settings.sources["own"], lambda _: None)
+    assert await _titles(home) == ["Old rules", "The quay"]
+
+
+async def test_one_document_is_read_in_as_it_is_now_and_no_other(home: LocalHome, tmp_path: Path) -> None:
+    """One that is known by any of its names, one that is new by its address; one that is gone is removed."""
+    await _filled(home)
+    for name in PAGES:
+        (tmp_path / name).write_text("# New words\n\nThe gate is shut.\n", encoding="utf-8")
+    (tmp_path / "own/gate.md").write_text("# The gate\n\nThe gate has rules.\n", encoding="utf-8")
+    sources = home.app.settings.sources
+
+    (changed,) = await home.read_one("The quay", sources)
+    (added,) = await home.read_one(f"{BASE}/gate.md", sources)
+    (tmp_path / "own/rules.md").unlink()
+    (gone,) = await home.read_one(f"{BASE}/rules.md", sources)
+    assert (gone.corpus, gone.removed) == ("own", 1)
+    assert (changed.corpus, changed.changed, changed.passages_added) == ("own", 1, 1)
+    assert (added.corpus, added.added) == ("own", 1)
+    assert await _titles(home) == ["New words", "The gate"]
+
+
+async def test_a_name_that_several_have_is_read_in_for_each_corpus_and_forgotten_for_none(home: LocalHome) -> None:
+    """Whoever wants it forgotten says which: each is listed."""
+    await _filled(home)
+    with pytest.raises(SeveralDocuments, match="names 2 documents") as caught:
+        await home.forget("Old rules", "")
+
+    assert f"own: Old rules ({BASE}/rules.md)" in caught.value.hint
+    assert "more: Old rules (rules.md)" in caught.value.hint
+    reports = await home.read_one("Old rules", home.app.settings.sources)
+    assert [(report.corpus, report.unchanged) for report in reports] == [("more", 1), ("own", 1)]
+
+
+async def test_a_name_that_nothing_has_is_told_with_what_comes_near(home: LocalHome) -> None:
+    """Where it was looked for, and the nearest pages."""
+    await _filled(home)
+    with pytest.raises(NoSuchDocument) as forgetting:
+        await home.forget(f"{BASE}/quay-rules.html", "")
+    with pytest.raises(NoSuchDocument) as reading:
+        await home.read_one(f"{BASE}/quay-rules.html", home.app.settings.sources)
+
+    assert str(forgetting.value) == f"No document of more, own is “{BASE}/quay-rules.html”."
+    assert str(reading.value) == f"No source of own, more has “{BASE}/quay-rules.html”."
+    assert f"own: The quay ({BASE}/quay.md)" in forgetting.value.hint
+
+
+async def test_a_source_that_is_away_is_told_where_no_other_has_the_document(home: LocalHome, tmp_path: Path) -> None:
+    """It may well be its; where another has it, that one is read."""
+    (tmp_path / "more/rules.md").unlink()
+    (tmp_path / "more").rmdir()
+    sources = home.app.settings.sources
+
+    (report,) = await home.read_one("quay.md", sources)
+    assert report.added == 1
+    with pytest.raises(Exception, match="more") as caught:
+        await home.read_one("nowhere.md", sources)
+    assert isinstance(caught.value, Mendable)
+
+
+def test_a_key_comes_before_what_is_called_alike() -> None:
+    """Otherwise a document whose title is another's key could never be named."""
+    by_key, by_title = Listed("own", "a.md", "Quay", ""), Listed("own", "b.md", "a.md", "")
+
+    assert chosen((by_key, by_title), "a.md") == (by_key,)
+    assert chosen((by_key, by_title), "a.md", "other") == ()
+    assert chosen((by_title,), "a.md") == (by_title,)
