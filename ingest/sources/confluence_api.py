@@ -170,7 +170,7 @@ def readers(said: Content) -> Readers | None:
     if not isinstance(named, dict):
         return None
     found: set[str] = set()
-    for kind, names in (("user", ("username", "accountId", "publicName", "email")), ("group", ("name", "id"))):
+    for kind, names in (("user", ("username", "accountId", "email")), ("group", ("name", "id"))):
         listed = named.get(kind)
         if not isinstance(listed, dict) or "results" not in listed:
             return None

@@ -19,7 +19,7 @@ from ingest.formats.reading import Reading
 from ingest.sources import archive
 from ingest.sources.archive import Archive
 from ingest.sources.confluence_entities import EntitiesBroken, Entity, entities
-from ingest.sources.confluence_pages import HtmlPage, html_pages
+from ingest.sources.confluence_pages import LARGEST, HtmlPage, html_pages
 from ingest.sources.confluence_space import KINDS, File, Gathered, text_of
 from ingest.sources.confluence_texts import made
 from ingest.sources.confluence_tree import Leaf, Tree, subjects
@@ -27,6 +27,8 @@ from ingest.types import Found, Gone, Item, Listing, Page, SourceUnavailable, Un
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _XML = "entities.xml"
+_LARGEST = 200 << 20
+"""Bytes of an attachment, as of a file in a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,9 @@ def _attached(there: Archive, file: File) -> Iterator[Item]:
     leaf = file.leaf
     if converting.refusal(leaf.title):
         return
+    if there.holds(file.entry) and there.size(file.entry) > _LARGEST:
+        yield Unreadable(leaf.id, f"is larger than {_LARGEST >> 20} MB")
+        return
     if not there.holds(file.entry):
         yield Unreadable(leaf.id, f"the export does not hold the file {leaf.title}")
         return
@@ -196,6 +201,8 @@ def _attached(there: Archive, file: File) -> Iterator[Item]:
 
 
 def _of_web(there: Archive, one: HtmlPage) -> Item:
+    if there.size(one.entry) > LARGEST:
+        return Unreadable(one.key, f"is larger than {LARGEST >> 20} MB")
     content = there.read(one.entry)
     return Found(one.key, one.fingerprint(content), len(content), partial(one.page, content))
 

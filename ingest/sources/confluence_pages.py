@@ -21,7 +21,8 @@ from ingest.types import Page, UnreadableDocument
 
 _ID = re.compile(r"(?:^|_)(\d+)\.html$")
 _MODIFIED = re.compile(r"(?:last modified|last updated|updated)[^,]*?\bon\b\s+(.{6,30})", re.IGNORECASE)
-_LARGEST = 64 << 20
+LARGEST = 64 << 20
+"""Bytes of a page or an index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,6 @@ class HtmlPage:
 
     def page(self, content: bytes) -> Page:
         """Read it. Raises `UnreadableDocument`."""
-        if len(content) > _LARGEST:
-            raise UnreadableDocument(f"is larger than {_LARGEST // 2**20} MB")
         root = elements.html(webpage.decode(content))
         main = None if root is None else root.find(".//*[@id='main-content']")
         if main is None:
@@ -63,6 +62,8 @@ def html_pages(there: Archive, base: str) -> Iterator[HtmlPage]:
     met: set[str] = set()
     for index in sorted(name for name in there.names if name.rpartition("/")[2] == "index.html"):
         met.add(index)
+        if there.size(index) > LARGEST:
+            continue
         root = elements.html(webpage.decode(there.read(index)))
         for entry, titles in _named(root, index) if root is not None else ():
             if there.holds(entry) and entry not in met:

@@ -5,6 +5,7 @@ does not have every page fail for itself.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ingest import converting
 from ingest.formats import confluence
@@ -12,23 +13,43 @@ from ingest.formats.reading import Reading
 from ingest.sources.confluence_api import Api, Content
 from ingest.sources.confluence_tree import Leaf
 from ingest.types import Page, UnreadableDocument
+from ingest.web_errors import ReplyTooLarge
 
 
-def fetched(api: Api, ids: Sequence[str]) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The text of a page in storage format; `reason` says why there is none."""
+
+    text: str = ""
+    reason: str = ""
+
+
+_MISSING = Body(reason="was removed, or hidden from us, while Confluence was read")
+_TOO_LARGE = Body(reason="is larger than what is read of a page")
+
+
+def fetched(api: Api, ids: Sequence[str]) -> dict[str, Body]:
     """Fetch the bodies of at most fifty pages; what is not shown to us is missing. Raises `SourceUnavailable`."""
-    found = {str(one["id"]): one for one in api.by_id(ids, texts=True)}
-    for number in ids:
-        # The search may not know yet of a page that is new.
-        if number not in found and (content := api.text(number)):
-            found[number] = content
+    try:
+        found = {str(one["id"]): one for one in api.by_id(ids, texts=True)}
+        for number in ids:
+            # The search may not know yet of a page that is new.
+            if number not in found and (content := api.text(number)):
+                found[number] = content
+    except ReplyTooLarge:
+        if len(ids) == 1:
+            return {ids[0]: _TOO_LARGE}
+        half = len(ids) // 2
+        return fetched(api, ids[:half]) | fetched(api, ids[half:])
     return {number: _body(content) for number, content in found.items() if content.get("status") != "trashed"}
 
 
-def page(one: Leaf, body: str | None, people: Mapping[str, str]) -> Page:
+def page(one: Leaf, body: Body | None, people: Mapping[str, str]) -> Page:
     """Read one page. Raises `UnreadableDocument`."""
-    if body is None:
-        raise UnreadableDocument("was removed, or hidden from us, while Confluence was read")
-    return made(one, body, people)
+    body = body or _MISSING
+    if body.reason:
+        raise UnreadableDocument(body.reason)
+    return made(one, body.text, people)
 
 
 def made(one: Leaf, body: str, people: Mapping[str, str]) -> Page:
@@ -37,6 +58,6 @@ def made(one: Leaf, body: str, people: Mapping[str, str]) -> Page:
     return converting.made(reading, one.title, url=one.url, revision=one.version)
 
 
-def _body(content: Content) -> str:
+def _body(content: Content) -> Body:
     storage = (content.get("body") or {}).get("storage") or {}
-    return str(storage.get("value") or "")
+    return Body(str(storage.get("value") or ""))

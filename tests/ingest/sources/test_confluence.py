@@ -18,12 +18,12 @@ from tests.ingest.sources.mirrors import Mirror
 BOTH = pytest.mark.parametrize("cloud", [False, True], ids=["data-center", "cloud"])
 
 
-def source(house, *, password=None, **said):
+def source(house, *, password=None, largest=64 << 20, **said):
     password = house.password if password is None else password
     bearer = {} if house.cloud or not password else {"Authorization": f"Bearer {password}"}
     line = Web(
-        Manners("Footnote's tests", gap=0), transport=web.transport(house.answer), wait=lambda _: False,
-        headers=bearer, auth=("ann@acme.test", password) if house.cloud else None, credential="TOKEN",
+        Manners("Footnote's tests", gap=0, largest=largest), transport=web.transport(house.answer),
+        wait=lambda _: False, headers=bearer, auth=("ann@acme.test", password) if house.cloud else None, credential="TOKEN",
     )  # fmt: skip
     given = Spaces(Place(f"http://house.test{house.context}", house.cloud), credential="TOKEN", spaces=("HR",))
     return Confluence(replace(given, **said), line, now=lambda: house.now)
@@ -278,6 +278,18 @@ def test_a_page_that_the_search_does_not_know_yet_is_read_all_the_same():
     house.unindexed = {"4"}
 
     assert "Notes" in Mirror().sync(source(house)).titles()
+
+
+@BOTH
+def test_a_page_too_large_to_be_read_takes_no_other_with_it(cloud):
+    house = handbook(cloud)
+    house.most = 50
+    house.write("3", "Illness", f"<p>{'long ' * 20_000}</p>")
+
+    mirror = Mirror().sync(source(house, largest=50_000))
+
+    assert mirror.titles() == ["Holidays", "Home", "Notes"]
+    assert mirror.failures == {"3": "is larger than what is read of a page"}
 
 
 @BOTH
