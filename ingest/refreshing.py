@@ -101,18 +101,18 @@ async def refresh(
         reading(source) as it,
     ):
         run = await _begun(corpus, store, record, lease, progress)
-        run.total = await it.thread.run(source.expected)
+        run.total = await it.run(source.expected)
         before, of = await store.manifest.mark(corpus), f"{source_digest}/{READER_VERSION}/{VERSION}"
-        listing = await it.listing(run.known, before.mark if before.of == of else "")
+        listing = await it.run(source.documents, run.known, before.mark if before.of == of else "")
         if run.total is None:  # what is downloaded to be listed can be counted now
-            run.total = await it.thread.run(source.expected)
+            run.total = await it.run(source.expected)
         record.report = replace(record.report, edition=listing.edition)
         await store.manifest.describe(corpus, reference=source.reference)
         looking = await _all(run, it, listing)
         if not listing.whole:
             await _owed(run, it, looking)
         await _settle(run, looking, most_removed=1.0 if confirm_removal else most_removed)
-        mark = Mark(await it.thread.run(listing.mark), of, listing.edition)
+        mark = Mark(await it.run(listing.mark), of, listing.edition)
         if run.report.held_back:  # they are to be listed again
             mark = Mark(before.mark, before.of, listing.edition)
         failures = await _unread(run, looking)
@@ -155,7 +155,7 @@ async def _planned(run: _Run, batch: Batch, it: Reading) -> Planned:
     if not batch.read:
         return [], []
     stored = await run.store.manifest.stored(run.corpus, [found.key for found, _ in batch.read])
-    return await it.thread.run(_plans, run.corpus, batch, {key: Stored(*rows) for key, rows in stored.items()})
+    return await it.run(_plans, run.corpus, batch, {key: Stored(*rows) for key, rows in stored.items()})
 
 
 def _plans(corpus: str, batch: Batch, stored: Mapping[str, Stored]) -> Planned:

@@ -36,7 +36,7 @@ async def refresh_one(source: LiveSource, corpus: str, store: PassageStore, addr
     started = time.monotonic()
     async with reading(source) as it:
         known = await store.manifest.fingerprints(corpus)
-        item = await it.thread.run(source.one, address, known)
+        item = await it.run(source.one, address, known)
         if item is None:
             return None
         await store.manifest.remember(corpus, [item.key])
@@ -84,7 +84,7 @@ async def _applied(it: Reading, corpus: str, store: PassageStore, found: Found, 
     for _ in range(TRIES):
         stored = (await store.manifest.stored(corpus, [found.key])).get(found.key)
         there = Stored(*stored) if stored else Stored(None, ())
-        change = await it.thread.run(alone, partial(plan_document, corpus, found, page, there))
+        change = await it.run(alone, partial(plan_document, corpus, found, page, there))
         if not await store.apply([change]):
             return change
     hint = "Run the command again once the refresh has ended."

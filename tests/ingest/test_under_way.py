@@ -315,3 +315,33 @@ async def test_a_search_that_a_commit_overtakes_finds_the_new_version_and_not_no
     hits = await slow.search("What is the tariff in florins?", ["c"], 5)
 
     assert [hit.passage.text for hit in hits] == ["The tariff is ten florins."]
+
+
+@pytest.mark.parametrize("method", ["expected", "documents"])
+async def test_a_source_that_is_slow_to_begin_is_stopped_and_blocks_nobody(store, method):
+    """A download of hours, say: the event loop goes on, and the refresh ends when the source does."""
+    reading, go_on = threading.Event(), threading.Event()
+
+    def wait(*_args):
+        reading.set()
+        assert go_on.wait(PATIENCE)
+
+    source = Scripted(pages("a"))
+    setattr(source, method, wait)
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+
+    def stop():
+        loop.call_soon(stopped.set)
+
+    source.stop = stop
+    task = asyncio.create_task(run(store, source))
+    assert await asyncio.to_thread(reading.wait, PATIENCE)
+    task.cancel()
+    await asyncio.wait_for(stopped.wait(), PATIENCE)
+    assert not task.done()
+    go_on.set()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, PATIENCE)
+    assert (await store.runs.recent())[0].state == RunState.CANCELLED
