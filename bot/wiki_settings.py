@@ -57,7 +57,22 @@ class MediaWikiSettings(Values):
         return self
 
 
-class ConfluenceSettings(Values):
+class ConfluencePages(Values):
+    """Which pages of a Confluence are read, wherever they come from."""
+
+    blog_posts: bool = False
+    attachments: bool = False
+    statuses: tuple[Literal["current", "archived"], ...] = Field(default=("current",), min_length=1)
+    allowed: tuple[Reader, ...] = ()
+    """Who of those that pages are restricted to is let in; else what is restricted is left out."""
+    include: tuple[str, ...] = ("**/*",)
+    exclude: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    without_labels: tuple[str, ...] = ()
+    newest_days: NewestDays = None
+
+
+class ConfluenceSettings(ConfluencePages):
     """Confluence by its REST API, of Cloud (`https://acme.atlassian.net/wiki`) or Data Center."""
 
     type: Literal["confluence"]
@@ -68,15 +83,6 @@ class ConfluenceSettings(Values):
     email: str = ""
     """Of the account that the token is of; on Cloud alone."""
     token_env: VariableName = ""
-    blog_posts: bool = False
-    attachments: bool = False
-    statuses: tuple[Literal["current", "archived"], ...] = Field(default=("current",), min_length=1)
-    allowed: tuple[Reader, ...] = ()
-    include: tuple[str, ...] = ("**/*",)
-    exclude: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    without_labels: tuple[str, ...] = ()
-    newest_days: NewestDays = None
     contact: Contact = ""
 
     @model_validator(mode="after")
@@ -88,18 +94,9 @@ class ConfluenceSettings(Values):
         return self
 
 
-class ConfluenceExportSettings(Values):
+class ConfluenceExportSettings(ConfluencePages):
     """A zip that Confluence exported, of XML or of HTML."""
 
     type: Literal["confluence_export"]
     path: FullPath
     url_base: Annotated[str, AfterValidator(web_address)] = ""
-    blog_posts: bool = False
-    attachments: bool = False
-    statuses: tuple[Literal["current", "archived"], ...] = Field(default=("current",), min_length=1)
-    allowed: tuple[Reader, ...] = ()
-    include: tuple[str, ...] = ("**/*",)
-    exclude: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
-    without_labels: tuple[str, ...] = ()
-    newest_days: NewestDays = None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from bot.source_secrets import secret
 from bot.versions import VERSION
-from bot.wiki_settings import ConfluenceExportSettings, ConfluenceSettings, MediaWikiSettings
+from bot.wiki_settings import ConfluenceExportSettings, ConfluencePages, ConfluenceSettings, MediaWikiSettings
 from ingest.choosing import Rules
 from ingest.fetching import Manners, Web, agent
 from ingest.sources.confluence import Confluence, Spaces
@@ -70,5 +70,5 @@ def confluence_export(given: ConfluenceExportSettings) -> ConfluenceExport:
     return ConfluenceExport(export)
 
 
-def _rules(given: ConfluenceSettings | ConfluenceExportSettings) -> Rules:
+def _rules(given: ConfluencePages) -> Rules:
     return Rules(given.include, given.exclude, given.labels, given.without_labels, newest_days=given.newest_days)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ingest.formats import dates
 from ingest.sources.mediawiki_api import Api
+from ingest.wikitext.reading import VERSION
 
 OVERLAP = timedelta(hours=1)
 """Looked at twice, as a change may be told late; whoever did not change costs a line of a listing."""
@@ -29,17 +30,17 @@ class Mark:
 
     def written(self) -> str:
         """Return it as text."""
-        return json.dumps({"until": self.until.isoformat(), "whole": self.whole.isoformat()})
+        return json.dumps({"until": self.until.isoformat(), "whole": self.whole.isoformat(), "reader": VERSION})
 
 
 def mark(text: str) -> Mark | None:
-    """Read a mark; None if it is none of ours."""
+    """Read a mark; None if it is none of ours, or of a time when pages were read differently."""
     try:
         said = json.loads(text)
         until, whole = dates.parsed(said["until"]), dates.parsed(said["whole"])
     except (ValueError, KeyError, TypeError):
         return None
-    return Mark(until, whole) if until and whole else None
+    return Mark(until, whole) if until and whole and said.get("reader") == VERSION else None
 
 
 @dataclass(slots=True)

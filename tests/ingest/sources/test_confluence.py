@@ -23,7 +23,8 @@ def source(house, *, password=None, largest=64 << 20, **said):
     bearer = {} if house.cloud or not password else {"Authorization": f"Bearer {password}"}
     line = Web(
         Manners("Footnote's tests", gap=0, largest=largest), transport=web.transport(house.answer),
-        wait=lambda _: False, headers=bearer, auth=("ann@acme.test", password) if house.cloud else None, credential="TOKEN",
+        wait=lambda _: False, headers=bearer, auth=("ann@acme.test", password) if house.cloud else None,
+        credential="TOKEN",
     )  # fmt: skip
     given = Spaces(Place(f"http://house.test{house.context}", house.cloud), credential="TOKEN", spaces=("HR",))
     return Confluence(replace(given, **said), line, now=lambda: house.now)

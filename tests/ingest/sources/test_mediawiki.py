@@ -148,6 +148,14 @@ def test_a_mark_that_makes_no_sense_lists_all(mark):
     assert mirror.sync(source(wiki)).whole
 
 
+def test_a_mark_of_another_way_of_reading_lists_all():
+    wiki = handbook()
+    mirror = Mirror().sync(source(wiki))
+    mirror.mark = mirror.mark.replace('"reader": "', '"reader": "0.')
+
+    assert mirror.sync(source(wiki)).whole
+
+
 def test_rules_choose_by_title_category_and_age_and_what_no_longer_fits_is_gone():
     wiki = handbook()
     wiki.edit("Minutes/May", "We met.", "Public")
