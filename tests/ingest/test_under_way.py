@@ -9,17 +9,14 @@ import pytest
 
 from ingest.holding import held
 from ingest.refreshing import RefreshRefused, refresh
-from ingest.single import forget, refresh_one
-from ingest.types import Gone
 from storage.errors import LeaseLost
 from storage.leases import Leases
 from storage.refresh_types import RunState
-from tests.fakes import WordEmbedder
 from tests.ingest.sourced import Scripted, found, pages
+from tests.ingest.waiting import PATIENCE, WaitingEmbedder, until
 from tests.storage.stores import opened
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-PATIENCE = 20
 
 
 class Clock:
@@ -35,21 +32,6 @@ class Clock:
     def turn(self, seconds):
         """Let so many seconds pass."""
         self.now += timedelta(seconds=seconds)
-
-
-@dataclass
-class WaitingEmbedder(WordEmbedder):
-    """Waits at the first text that says "wait" until it is told to go on."""
-
-    begun: threading.Event = field(default_factory=threading.Event)
-    go_on: threading.Event = field(default_factory=threading.Event)
-
-    def embed(self, texts, *, polite=False):
-        """Embed as words, later."""
-        if any("wait" in text for text in texts):
-            self.begun.set()
-            assert self.go_on.wait(PATIENCE)
-        return super().embed(texts, polite=polite)
 
 
 @pytest.fixture
@@ -77,13 +59,6 @@ async def begun(store, embedder, source, **options):
     task = asyncio.create_task(run(store, source, **options))
     assert await asyncio.to_thread(embedder.begun.wait, PATIENCE)
     return task
-
-
-async def until(there):
-    """Wait until something is there."""
-    async with asyncio.timeout(PATIENCE):
-        while not await there():  # noqa: ASYNC110 - it is in the database, which sends no events
-            await asyncio.sleep(0.01)
 
 
 async def texts(store, key):
@@ -220,65 +195,6 @@ async def test_the_event_loop_goes_on_while_a_cancelled_source_takes_its_time(st
 
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(task, PATIENCE)
-
-
-async def test_a_document_is_forgotten_at_once_in_the_middle_of_a_batch_that_changes_it(store, embedder):
-    """The refresh does not bring it back, and neither does the next."""
-    await run(store, Scripted(pages("a", "b")))
-    task = await begun(store, embedder, Scripted([found("a", "Now wait a bit."), *pages("b", "d")]))
-
-    report = await asyncio.wait_for(forget(store, "c", ["a"]), PATIENCE)
-    assert (report.removed, report.passages_removed, embedder.go_on.is_set()) == (1, 1, False)
-    assert "a" not in {hit.document.key for hit in await store.search("Page a says a", ["c"], 5)}
-    embedder.go_on.set()
-    await task
-
-    again = await run(store, Scripted([found("a", "Now wait a bit."), *pages("b", "d")]))
-    assert (again.added, again.failures, set(await store.manifest.fingerprints("c"))) == (0, (), {"b", "d"})
-    assert set(store.dense.contents("c")) == set(store.lexical.contents())
-
-
-async def test_forgetting_that_was_cut_short_is_finished_by_the_next_refresh(store):
-    """It was noted, and nothing was removed yet."""
-    await run(store, Scripted(pages("a", "b")))
-    await store.manifest.forget("c", ["a"])
-
-    report = await run(store, Scripted(pages("a", "b")))
-
-    assert (report.removed, set(await store.manifest.fingerprints("c"))) == (1, {"b"})
-
-
-async def test_one_document_is_read_at_once_and_a_forgotten_one_comes_back(store):
-    """By its address; what is not there is said, and what is gone is removed."""
-    await run(store, Scripted(pages("a", "b")))
-    singly = {"https://x.example/b": found("b", "Page b is new."), "c": found("c"), "a": Gone("a")}
-    source = Scripted([], singly=singly)
-    await forget(store, "c", ["b"])
-
-    back = await refresh_one(source, "c", store, "https://x.example/b")
-    same = await refresh_one(source, "c", store, "https://x.example/b")
-    assert (back.added, back.passages_added, same.unchanged) == (1, 1, 1)
-    assert await texts(store, "b") == ["Page b is new."]
-    assert await store.manifest.forgotten("c") == frozenset()
-
-    assert await refresh_one(source, "c", store, "nowhere") is None
-    assert (await refresh_one(source, "c", store, "c")).failures == (("c", "the test wants it so"),)
-    assert (await refresh_one(source, "c", store, "a")).removed == 1
-    assert set(await store.manifest.fingerprints("c")) == {"b"}
-    assert len(await store.runs.recent()) == 1
-
-
-async def test_one_document_is_read_while_its_corpus_is_refreshed(store, embedder):
-    """It waits for the batch that is being embedded, and is planned over what that left."""
-    task = await begun(store, embedder, Scripted([found("a", "Please wait.")]))
-    alone = asyncio.create_task(refresh_one(Scripted([], singly={"a": found("a", "The newest.")}), "c", store, "a"))
-    await asyncio.sleep(0)
-    embedder.go_on.set()
-    await task
-    await alone
-
-    assert await texts(store, "a") == ["The newest."]
-    assert set(store.dense.contents("c")) == set(store.lexical.contents())
 
 
 @dataclass(frozen=True)
