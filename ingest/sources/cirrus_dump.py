@@ -10,13 +10,14 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from ingest import types
+from ingest.formats import dates
 from ingest.sources.dump_file import packed_with
+from ingest.sources.kept import kept
 from ingest.sources.mediawiki_page import Site
 from ingest.sources.wiki_names import site
 from ingest.types import Block, Found, Item, Listing, Page, ReadAsWhole, Section, Unreadable, UnreadableDocument
@@ -92,7 +93,7 @@ class CirrusDump:
                 damaged = True
                 yield Unreadable(path.name, f"the file is damaged: {error}. What stands before it was read. {_AGAIN}")
         if damaged:
-            yield from (Found(key, known[key], 0, partial(_unread, key)) for key in known if key not in seen)
+            yield from (kept(key, known[key]) for key in known if key not in seen)
 
     def _pages(self, path: Path) -> Iterator[Item]:
         with _opened(path) as file:
@@ -165,7 +166,7 @@ def _page(said: Mapping[str, Any], known: Site, aliases: tuple[str, ...]) -> Pag
         sections=(Section((), blocks),),
         url=known.url(title, revision),
         revision=revision,
-        date=_date(str(said.get("timestamp") or "")),
+        date=dates.parsed(str(said.get("timestamp") or "")),
         language=str(said.get("language") or "").partition("-")[0] or known.language,
         aliases=aliases,
         disambiguation=_is_disambiguation(said),
@@ -184,15 +185,3 @@ def _is_disambiguation(said: Mapping[str, Any]) -> bool:
     used = said.get("template")
     names = [str(name).rpartition(":")[2] for name in used] if isinstance(used, list) else []
     return is_disambiguation(str(said["title"]), "\n".join(f"{{{{{name}}}}}" for name in names))
-
-
-def _date(timestamp: str) -> datetime | None:
-    try:
-        date = datetime.fromisoformat(timestamp)
-    except ValueError:
-        return None
-    return date if date.tzinfo else None
-
-
-def _unread(key: str) -> Page:
-    raise UnreadableDocument(f"page {key} was known and so was not read: run the same command again")

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import partial
 from urllib.parse import urlsplit
 
 import httpx
@@ -18,6 +17,7 @@ import httpx
 from ingest import converting
 from ingest.converting import READER_VERSION
 from ingest.fetching import Reply, Web
+from ingest.sources.kept import kept
 from ingest.sources.sitemap_file import Entry
 from ingest.sources.sitemap_list import address_of, key_of
 from ingest.sources.web_page import Marks, likeness, marks, name_of, with_encoding
@@ -117,7 +117,7 @@ class Answers:
         if not isinstance(reply, Reply):
             return reply
         if reply.status == httpx.codes.NOT_MODIFIED and known:
-            return Found(key, known, 0, partial(_unread, key))
+            return kept(key, known)
         if reply.status in _GONE:
             return Gone(key)
         if reply.status != httpx.codes.OK:
@@ -142,7 +142,7 @@ class Answers:
             url = canonical if better != self._origin else url
         fingerprint = stamp or _fingerprint(reply)
         if fingerprint == known:
-            return Found(key, known, 0, partial(_unread, key))
+            return kept(key, known)
         page = _page(reply, entry, url)
         if isinstance(page, str):
             return Unreadable(key, page)
@@ -226,7 +226,3 @@ def _mended(url: str) -> tuple[str, str]:
     for ending in ("/index.html", "/index.htm", "/index.php", ".html", ".htm"):
         path = path.removesuffix(ending)
     return path, parts.query
-
-
-def _unread(key: str) -> Page:
-    raise UnreadableDocument(f"{key} was known and so was not read: run the same command again")

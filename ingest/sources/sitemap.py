@@ -11,17 +11,17 @@ taken for pages (`answers`), and what was read before is kept.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from itertools import chain
 from urllib.parse import unquote, urlsplit
 
 from ingest.choosing import Rules, Traits, chooser
 from ingest.converting import READER_VERSION
 from ingest.fetching import Web
+from ingest.sources.kept import kept
 from ingest.sources.page_answers import Answers
 from ingest.sources.sitemap_file import Entry
 from ingest.sources.sitemap_list import Site, address_of, key_of, listed, origin_of, robots_of
-from ingest.types import Found, Gone, Item, Listing, Page, Unreadable, UnreadableDocument
+from ingest.types import Gone, Item, Listing, Unreadable
 from ingest.web_line import NOTHING
 
 _SETTLED = timedelta(days=2)
@@ -116,12 +116,12 @@ class Sitemap:
             for key, entry in site.pages.items():
                 stamp, before = self._stamp(entry), known.get(key, "")
                 if stamp and before == stamp:
-                    yield _kept(key, known)
+                    yield kept(key, stamp)
                 else:
                     yield from answers.items(key, entry, before, stamp)
             yield from answers.last()
             if site.unread:
-                yield from (_kept(key, known) for key in known if key not in site.pages)
+                yield from (kept(key, known[key]) for key in known if key not in site.pages)
 
     def _stamp(self, entry: Entry) -> str:
         """Return the fingerprint of a page whose last change is told well enough; else nothing."""
@@ -129,11 +129,3 @@ class Sitemap:
         if entry.changed is None or age < (timedelta() if entry.exact else _SETTLED):
             return ""
         return f"{entry.changed.isoformat()} lastmod-{READER_VERSION}"
-
-
-def _kept(key: str, known: Mapping[str, str]) -> Found:
-    return Found(key, known[key], 0, partial(_unread, key))
-
-
-def _unread(key: str) -> Page:
-    raise UnreadableDocument(f"{key} was known and so was not read: run the same command again")

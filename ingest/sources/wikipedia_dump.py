@@ -17,12 +17,13 @@ from types import MappingProxyType
 from ingest import types
 from ingest.sources.dump_file import DumpCutShort, blocks, packed_with
 from ingest.sources.dump_pages import Item, Pages, Range, ReadPage, stretches
+from ingest.sources.kept import kept
 from ingest.sources.mediawiki_page import Head, Site, head
 from ingest.sources.mediawiki_xml import Export
 from ingest.sources.multistream import Stream, index_beside, streams
 from ingest.sources.parallel import cores, in_order
 from ingest.sources.redirects import Redirects
-from ingest.types import Found, Listing, Page, ReadAsWhole, Unreadable, UnreadableDocument
+from ingest.types import Found, Listing, Page, ReadAsWhole, Unreadable
 from ingest.wikitext.reading import VERSION, sections
 
 _SMALL = 4 << 20
@@ -105,14 +106,14 @@ class WikipediaDump:
                 if isinstance(item, Unreadable):
                     whole = whole and item.key not in files
                     yield item
-                elif seen.add(item.head.key):
+                elif seen.add(key := item.head.key):
                     aliases = redirects.to(item.head.title)
-                    yield _kept(item.head.key, known) if item.known else _found(item, survey.site, aliases)
+                    yield kept(key, known[key]) if item.known else _found(item, survey.site, aliases)
             if seen.twice:
                 said = f"{seen.twice:,} pages stand in the dump more than once: the first of each was taken"
                 yield Unreadable(f"{self._paths[0].name} (repeated pages)", said)
             if not whole:
-                yield from (_kept(key, known) for key in known if seen.add(key))
+                yield from (kept(key, known[key]) for key in known if seen.add(key))
 
     def _survey(self) -> _Survey:
         header = self.site()
@@ -201,14 +202,6 @@ def _fingerprint(stamp: str, aliases: tuple[str, ...]) -> str:
 def _found(item: ReadPage, site: Site, aliases: tuple[str, ...]) -> Found:
     head = item.head
     return Found(head.key, _fingerprint(head.stamp, aliases), item.size, partial(_page, item, site, aliases))
-
-
-def _kept(key: str, known: Mapping[str, str]) -> Found:
-    return Found(key, known[key], 0, partial(_unread, key))
-
-
-def _unread(key: str) -> Page:
-    raise UnreadableDocument(f"page {key} was known and so was not read: run the same command again")
 
 
 def _page(item: ReadPage, site: Site, aliases: tuple[str, ...]) -> Page:
