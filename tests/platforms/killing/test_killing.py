@@ -44,14 +44,16 @@ EDITED = both("edit")
 STREAMED = both("chat.appendStream", "chat.stopStream", "chat.update")
 DOUBTFUL = {"note sending", "post", "note posted"}
 """Where a crash leaves open whether something was posted."""
+READY = (Point("put", "after"), Point("turn_closed", "after"))
 STEPS = {
     "editable": (*EVERYWHERE, *EDITED),
-    "ephemeral": EVERYWHERE,
-    "unreadable": (*EVERYWHERE, *EDITED),
-    "slack, streamed": (*EVERYWHERE, *STREAMED),
+    # Between taking and showing the desk is alone, so that every step of that is tried with one platform only.
+    "ephemeral": (*READY, *SHOWN),
+    "unreadable": (*READY, *SHOWN, *EDITED),
+    "slack, streamed": (*TAKEN, Point("say", "after"), Point("turn_closed", "after"), *SHOWN, *STREAMED),
     "slack, updated": (*both("chat.postMessage", "chat.update"), *both("note posted"), Point("say", "after")),
     # Slack does not come again with a command that was not taken, but tells whoever gave it.
-    "slack, private": (Point("put", "after"), Point("turn_closed", "after"), *SHOWN),
+    "slack, private": (*READY, *SHOWN),
     "slack over HTTP": (*TAKEN, *both("post")),
     "slack over HTTP, private": (Point("put", "after"), *both("post")),
     "discord": (*TAKEN, Point("turn_closed", "after"), *SHOWN, *both("edit")),
