@@ -340,7 +340,7 @@ def do(house, deed):
             page.status = status
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.booleans(), st.lists(DEEDS, max_size=20))
 def test_whatever_happens_the_index_becomes_what_a_fresh_one_would_be_and_holds_nothing_restricted(cloud, deeds):
     house = confluence.Confluence(cloud=cloud)

@@ -364,7 +364,7 @@ def do(wiki, deed):
             wiki.protect(title)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(DEEDS, max_size=25))
 def test_whatever_happens_the_index_becomes_what_a_fresh_one_would_be(deeds):
     wiki = mediawiki.Wiki()
