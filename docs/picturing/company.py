@@ -64,4 +64,6 @@ def thinking(app: App, llm: LLM | None) -> App:
         return app
     # Nothing is sent to this address, which no host has: the model that would be asked there is replaced.
     model = ModelValues(name=LABEL, base_url="http://scripted.invalid")
-    return replace(app, settings=app.settings.model_copy(update={"model": model}), llm=llm)
+    # The scripted model knows the replies to this system's stages alone.
+    told = {"model": model, "system": "wikichat"}
+    return replace(app, settings=app.settings.model_copy(update=told), llm=llm)

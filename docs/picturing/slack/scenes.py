@@ -53,11 +53,12 @@ async def asking_alone(stage: Stage) -> str:
 
 
 async def fact_check(stage: Stage) -> str:
-    """Ana has a message of Ben's checked."""
+    """Ana has a message of Ben's checked: she alone sees what is found, in the channel, as nobody replied to it."""
     written = await stage.slack.acts.say(STATEMENTS, user="U2")
     await stage.slack.acts.shortcut("footnote_check", written)
-    await stage.answered()
-    return _thread(stage, written, Done("Ana chooses from the message's menu", "Fact-check this message"))
+    chosen = Done("Ana chooses from the message's menu", "Fact-check this message")
+    found = [stage.shown(one) for one in await stage.answered()]
+    return channel(stage.channel, [stage.shown(stage.slack.acts.find(written)), chosen, *found], stage.names)
 
 
 async def settings(stage: Stage) -> str:
@@ -77,9 +78,11 @@ async def _asked(stage: Stage, text: str) -> str:
     return _thread(stage, asked)
 
 
-def _thread(stage: Stage, root: str, *done: Done) -> str:
+def _thread(stage: Stage, root: str) -> str:
     replies = [stage.shown(one) for one in stage.ours() if one.thread == root]
-    return thread(stage.channel, stage.shown(stage.slack.acts.find(root)), [*done, *replies], stage.names)
+    if not replies:
+        raise LookupError("no answer stands in the thread")
+    return thread(stage.channel, stage.shown(stage.slack.acts.find(root)), replies, stage.names)
 
 
 _on = partial(played_on, staged, page)
@@ -90,6 +93,7 @@ SCENES = (
     Scene("slack-nothing-found", _on(abstaining), minute=21),
     Scene("slack-ask", _on(asking_alone), minute=30),
     Scene("slack-fact-check", _on(fact_check), minute=38),
-    Scene("slack-settings", _on(settings), minute=44),
     Scene("slack-sources-disagree", _on(disagreeing), minute=52),
+    # What it sets holds in all that is played after it.
+    Scene("slack-settings", _on(settings), minute=44),
 )
