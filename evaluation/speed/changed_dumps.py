@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from evaluation.errors import EvaluationError
 from ingest.sources.dump_file import blocks
 from ingest.sources.mediawiki_page import head, site
 from ingest.sources.mediawiki_xml import Export
@@ -41,6 +42,8 @@ def change_dump(source: Path, target: Path, share: float, random: Random) -> Cha
     heads = [head(page, about) for page in pages]
     articles = [at for at, found in enumerate(heads) if found and found.namespace == 0 and found.redirect is None]
     each = max(1, round(len(articles) * share / len(_KINDS)))
+    if each * len(_KINDS) > len(articles):
+        raise EvaluationError(f"{source} holds {len(articles)} articles, too few to change {each} in each way.")
     chosen = random.sample(articles, each * len(_KINDS))
     kind_of = {at: _KINDS[number // each] for number, at in enumerate(chosen)}
     keys: dict[str, set[str]] = {kind: set() for kind in _KINDS}
