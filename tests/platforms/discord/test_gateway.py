@@ -13,7 +13,7 @@ from tests.platforms.discord.talking import Talk, talking
 from tests.platforms.discord.world import SECRETS, Interaction
 from tests.platforms.world import ANSWERS, BUILT, MADE, RISES
 
-ASKED = 100
+ASKED = 40
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ async def talk(filled: Path, tmp_path: Path) -> AsyncIterator[Talk]:
         yield opened
 
 
-async def test_a_hundred_commands_are_deferred_in_time_and_stored_before(talk: Talk) -> None:
+async def test_many_commands_are_deferred_and_stored_before(talk: Talk) -> None:
     """While all of them are answered, once; each is on the disk when Discord is told that an answer comes.
 
     `pytest -s` prints how long that took.
@@ -40,7 +40,7 @@ async def test_a_hundred_commands_are_deferred_in_time_and_stored_before(talk: T
     deferred = {one.names["interaction"]: one for one in talk.discord.calls("callback")}
     waits, burst_waits = (sorted((deferred[one.id].at - one.at) / talk.times for one in many) for many in (used, burst))
     stored = [await talk.app.queue.by_key(f"discord:interaction/{one.id}") for one in (*burst, *used)]
-    late, crowded = (1000 * many[int(ASKED * 0.99) - 1] for many in (waits, burst_waits))
+    late, crowded = (1000 * many[int(ASKED * 0.99)] for many in (waits, burst_waits))
     print(f"\ndeferred within {late:.0f} ms (p99 of {ASKED}, with {ASKED} and more in flight)")  # noqa: T201
     print(f"deferred within {crowded:.0f} ms (p99 of {ASKED}, all in the same moment)")  # noqa: T201
     await talk.system.open(BUILT)

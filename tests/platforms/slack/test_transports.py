@@ -23,7 +23,7 @@ from tests.platforms.slack.talking import Talk, talking
 from tests.platforms.slack.world import SECRETS, SIGNING_SECRET
 from tests.platforms.world import ANSWERS, BUILT, MADE
 
-AT_ONCE = 100
+AT_ONCE = 40
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -142,7 +142,7 @@ async def test_a_socket_that_slack_closes_is_replaced(socket: Talk) -> None:
 
 @pytest.mark.parametrize("mode", ["socket", "http"])
 async def test_all_is_acknowledged_however_much_is_under_way(mode: Any, filled: Path, tmp_path: Path) -> None:
-    """A hundred questions that take long, each in two events.
+    """Many questions that take long, each in two events.
 
     `pytest -s` prints how long that took.
     """
