@@ -30,6 +30,8 @@ Auth = httpx.Auth | tuple[str, str]
 NOTHING: Mapping[str, str] = MappingProxyType({})
 _REDIRECTS = 5
 _CONNECTING = 15.0
+_SHORT = 64 << 10
+_REFUSALS = frozenset({httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN, httpx.codes.TOO_MANY_REQUESTS})
 _HOST = re.compile(r"[^\s%/\[\]@]+")
 
 
@@ -132,6 +134,7 @@ class Line:
                         self._judge(answer)
                         yield answer
                         return
+                    self._drain(answer)
                 address = target
         raise SourceUnavailable(f"{shown(url)} leads from one address to the next.", hint="Check the address.")
 
@@ -171,6 +174,8 @@ class Line:
 
     def _judge(self, answer: httpx.Response) -> None:
         status = answer.status_code
+        if status in _REFUSALS or status >= httpx.codes.INTERNAL_SERVER_ERROR:
+            self._drain(answer)
         if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
             raise denied(answer.url, status, self._credential)
         if status == httpx.codes.TOO_MANY_REQUESTS or status >= httpx.codes.INTERNAL_SERVER_ERROR:
@@ -179,6 +184,15 @@ class Line:
                 told = f"{shown(answer.url)} answers HTTP {status} and asks to be left alone for {wait:,.0f} seconds."
                 raise SourceUnavailable(told, hint=AGAIN)
             raise Hiccup(f"answers HTTP {status}", wait)
+
+    def _drain(self, answer: httpx.Response) -> None:
+        """Read what is left of a short answer that says nothing to us, so that its connection can be used again."""
+        left = _SHORT
+        with suppress(httpx.TransportError, Hiccup):  # its status said enough
+            for block in self.watched(answer):
+                left -= len(block)
+                if left < 0:
+                    return
 
     def _look(self) -> None:
         if self._stopped.is_set():
