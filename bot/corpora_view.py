@@ -21,9 +21,13 @@ TERMINAL_ONLY = "the terminal only"
 
 
 def corpora_view(
-    corpora: Sequence[CorpusInfo], readers: Mapping[str, Sequence[str]], zone: tzinfo, now: datetime
+    corpora: Sequence[CorpusInfo],
+    readers: Mapping[str, Sequence[str]],
+    zone: tzinfo,
+    now: datetime,
+    missing: Sequence[str] = (),
 ) -> RenderableType:
-    """Show what is indexed, and who may read it."""
+    """Show what is indexed, and who may read it; `missing` are corpora of the settings that were never read in."""
     if not corpora:
         return Text("Nothing is ingested yet. `footnote ingest folder PATH --corpus NAME` reads a folder in.")
     rows = table("Corpus", "Documents", "Passages", "Unread", "Last refresh", "Last run", "Readers", numbers=(1, 2, 3))
@@ -36,8 +40,11 @@ def corpora_view(
             outcome(corpus.last_run) if corpus.last_run else "",
             ", ".join(readers.get(corpus.name, ())) or TERMINAL_ONLY,
         )
-    faults = [*_faults(corpora, zone)]
-    return Group(rows, Text(), *faults) if faults else rows
+    below = [*_faults(corpora, zone)]
+    if missing:
+        why = "`footnote ingest status` shows whether that was tried, `footnote ingest all` does it."
+        below.append(Text(f"Not read in so far: {', '.join(missing)}. {why}"))
+    return Group(rows, Text(), *below) if below else rows
 
 
 def _faults(corpora: Sequence[CorpusInfo], zone: tzinfo) -> Iterator[Text]:

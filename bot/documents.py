@@ -73,9 +73,12 @@ def all_ingested(reports: Iterable[RefreshReport], faults: Mapping[str, Fault]) 
     return done | {"error": error(first.kind, told, first.hint)}
 
 
-def indexed(corpora: Iterable[CorpusInfo], readers: Mapping[str, Sequence[str]]) -> Document:
-    """Say what `corpora` lists."""
+def indexed(
+    corpora: Iterable[CorpusInfo], readers: Mapping[str, Sequence[str]], missing: Sequence[str] = ()
+) -> Document:
+    """Say what `corpora` lists; `missing` are corpora of the settings that were never read in."""
     return document(
+        missing=list(missing),
         corpora=[
             {
                 "name": corpus.name,
@@ -88,7 +91,7 @@ def indexed(corpora: Iterable[CorpusInfo], readers: Mapping[str, Sequence[str]])
                 "readers": list(readers.get(corpus.name, ())),
             }
             for corpus in corpora
-        ]
+        ],
     )
 
 

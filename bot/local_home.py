@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -12,7 +13,10 @@ from bot.app import App
 from bot.forgotten import Forgotten
 from bot.source_settings import SourceSettings
 from bot.turns import Answered, Asked
-from ingest.refreshing import Progress, RefreshReport, refresh
+from ingest.holding import held, now
+from ingest.recording import recorded
+from ingest.refreshing import Progress, RefreshRefused, RefreshReport, refresh
+from ingest.types import LiveSource
 from pipeline.types import Event
 from storage.types import CorpusInfo, Hit
 
@@ -53,8 +57,8 @@ class LocalHome:
 
         `night` is the night that it is done for, if it is.
         """
-        there = await asyncio.to_thread(sources.opened, source, self._around)
         async with self._refreshing:
+            there = await self._opened(corpus, source, night)
             return await refresh(
                 there,
                 corpus,
@@ -72,6 +76,21 @@ class LocalHome:
     async def forget(self, address: str, corpus: str) -> Forgotten:
         """Forget one document, whatever else is under way."""
         return await single_documents.forget_one(self.app, address, corpus)
+
+    async def _opened(self, corpus: str, source: SourceSettings, night: datetime | None) -> LiveSource:
+        """Open a source; where that fails, the history tells of it as of any other refresh."""
+        try:
+            return await asyncio.to_thread(sources.opened, source, self._around)
+        except Exception:
+            store = self.app.passages
+            with suppress(RefreshRefused):  # another process has it open
+                begun = RefreshReport(corpus)
+                async with (
+                    held(store.leases, corpus, clock=now) as lease,
+                    recorded(store.runs, begun, lease.owner, night, now),
+                ):
+                    raise
+            raise
 
     @property
     def _around(self) -> sources.Surroundings:

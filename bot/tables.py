@@ -29,7 +29,11 @@ def reports_view(reports: Sequence[RefreshReport]) -> RenderableType:
         documents = (report.added, report.changed, report.unchanged, report.removed, report.failed)
         passages = f"+{report.passages_added:,} −{report.passages_removed:,}"
         rows.add_row(report.corpus, *(f"{count:,}" for count in documents), passages, f"{report.seconds:,.1f}")
-    failures = [(document, reason) for report in reports for document, reason in report.failures]
+    failures = [
+        (f"{report.corpus}: {document}" if len(reports) > 1 else document, reason)
+        for report in reports
+        for document, reason in report.failures
+    ]
     faults = [Text(f"{report.corpus}: {one_line(report.fault)}") for report in reports if report.fault]
     below = (*(_failures(failures) if failures else ()), *((Text(), *faults) if faults else ()))
     return Group(rows, *below) if below else rows

@@ -21,8 +21,9 @@ def corpora(context: typer.Context, *, as_json: AsJson = False) -> None:
     """List what is indexed: documents, passages, how old it is, what the last refresh came to, and who may read it."""
     with command(context, as_json=as_json) as frame:
         there, settings = asyncio.run(_corpora(frame)), frame.settings
-        view = corpora_view(there, settings.readers, settings.zone, datetime.now(UTC))
-        frame.output.give(documents.indexed(there, settings.readers), view)
+        missing = sorted(settings.sources.keys() - {corpus.name for corpus in there})
+        view = corpora_view(there, settings.readers, settings.zone, datetime.now(UTC), missing)
+        frame.output.give(documents.indexed(there, settings.readers, missing), view)
 
 
 def reindex(context: typer.Context, *, as_json: AsJson = False) -> None:

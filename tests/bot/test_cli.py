@@ -439,6 +439,7 @@ def test_corpora_lists_what_is_indexed_and_who_reads_it() -> None:
     house = House(corpora=(*House().corpora, other))
 
     assert document(run("corpora", "--json", house=house)) == {
+        "missing": ["wikipedia"],
         "corpora": [
             {
                 "name": "handbook",
@@ -460,11 +461,12 @@ def test_corpora_lists_what_is_indexed_and_who_reads_it() -> None:
                 "last_run": None,
                 "readers": [],
             },
-        ]
+        ],
     }
     shown = run("corpora", house=house).stdout
     assert "slack:T1/C1" in shown
     assert "2026-03-01 12:00" in shown
+    assert "Not read in so far: wikipedia." in shown
 
 
 RUN = Run(

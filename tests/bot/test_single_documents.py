@@ -1,6 +1,7 @@
 """One document by what people call it: forgotten at once and for good, read in at once, and nothing else touched."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,12 @@ import pytest
 from bot.app import App
 from bot.console import Mendable
 from bot.local_home import LocalHome
-from bot.settings import Settings
+from bot.settings import Settings, SettingsError
 from bot.single_documents import NoSuchDocument, SeveralDocuments, chosen
-from storage.refresh_types import Listed
+from storage.refresh_types import Listed, RunState
 from tests.storage.stores import kept, opened
 
+NIGHT = datetime(2026, 3, 1, 3, tzinfo=UTC)
 BASE = "https://docs.example.com"
 PAGES = {
     "own/quay.md": "# The quay\n\nThe quay opens at seven.\n",
@@ -129,6 +131,18 @@ async def test_a_source_that_is_away_is_told_where_no_other_has_the_document(hom
     with pytest.raises(Exception, match="more") as caught:
         await home.read_one("nowhere.md", sources)
     assert isinstance(caught.value, Mendable)
+
+
+async def test_a_source_that_cannot_be_opened_is_on_record_as_a_failed_run(home: LocalHome) -> None:
+    """As any other refresh that failed, with what to do; its secret is named and not told."""
+    source = {"type": "git", "url": "https://git.example.com/docs.git", "token_env": "NO_SUCH_TOKEN"}
+    given = Settings.model_validate({"corpus": [{"name": "code", "source": source}]}).sources["code"]
+    with pytest.raises(SettingsError, match="NO_SUCH_TOKEN"):
+        await home.refresh("code", given, lambda _: None, night=NIGHT)
+    (run,) = await home.app.passages.runs.recent()
+
+    assert (run.corpus, run.state, run.night) == ("code", RunState.FAILED, NIGHT)
+    assert run.fault == "NO_SUCH_TOKEN, which a source names, is not set. Set NO_SUCH_TOKEN, or NO_SUCH_TOKEN_FILE."
 
 
 def test_a_key_comes_before_what_is_called_alike() -> None:
