@@ -1,6 +1,7 @@
 """Platforms on their way to a server: each is opened and connected beside all else, however long it takes.
 
-One that cannot be reached is tried again until it can; one that refuses us for good is a failure of the whole server.
+One that cannot be reached is tried again until it can. One that refuses us for good when it is opened is a failure of
+the whole server; one that does so later is too, unless another platform is served still.
 """
 
 import asyncio
@@ -8,12 +9,13 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.routing import BaseRoute
 
 from bot.app import App
 from bot.desk.desk import Desk
-from bot.platform import Platform, PlatformUnavailable
+from bot.platform import Platform, PlatformError, PlatformUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +31,8 @@ class Opened:
 
     platform: Platform
     routes: tuple[BaseRoute, ...] = ()
+    refused: Callable[[], Awaitable[PlatformError]] | None = None
+    """Waits until it refuses us for good though it was opened, and returns why; None where it cannot tell."""
 
 
 OpenPlatform = Callable[[App, Desk], AbstractAsyncContextManager[Opened | None]]
@@ -47,6 +51,8 @@ class Arrival:
         self.name, self._opening, self._failed = name, opening, failed
         self._platform: Platform | None = None
         self._why = f"{name.capitalize()} has not answered yet."
+        self._alone: Callable[[], bool] = bool
+        self._over = False
         self.tried = asyncio.Event()
         """It is there, or not configured, or could not be reached at first, or failed."""
         self.connected = False
@@ -59,8 +65,14 @@ class Arrival:
         """Why nothing arrives from there just now; empty when all is well, or none is configured."""
         return self._platform.ready if self.connected and self._platform else self._why
 
-    def begin(self, arrived: Arrived, sleep: Sleep) -> None:
-        """Begin to open it."""
+    @property
+    def hopeful(self) -> bool:
+        """Whether it is there, or may still come."""
+        return not self._over and (self.connected or bool(self._why))
+
+    def begin(self, arrived: Arrived, sleep: Sleep, alone: Callable[[], bool]) -> None:
+        """Begin to open it. `alone` says whether no other platform is served."""
+        self._alone = alone
         self._task = asyncio.create_task(self._live(arrived, sleep), name=f"platform {self.name}")
 
     async def leave(self) -> None:
@@ -84,7 +96,7 @@ class Arrival:
             try:
                 if opened := await self._opened(stack, sleep):
                     await arrived(opened)
-                    await self._connected(opened.platform)
+                    await self._connected(opened)
             except asyncio.CancelledError:
                 # Who leaves breaks off what was not there yet; what was opened may still be posted to.
                 if not self._leaving.is_set():
@@ -106,22 +118,39 @@ class Arrival:
                 log.warning("%s cannot be reached yet", self.name, extra={"cause": str(error), "again": wait})
                 self.tried.set()
             else:
-                self._why = ""
+                self._why = f"The connection to {self.name.capitalize()} is not open." if opened else ""
                 return opened
             await sleep(wait)
             wait = min(2 * wait, LONGEST_SECONDS)
 
-    async def _connected(self, platform: Platform) -> None:
-        self._platform, self._why = platform, f"The connection to {self.name.capitalize()} is not open."
+    async def _connected(self, opened: Opened) -> None:
+        self._platform = platform = opened.platform
         async with platform.connected():
             late, self.connected = self.tried.is_set(), True
             self.tried.set()
             if late:
                 log.info("connected to %s", self.name)
             try:
-                await self._leaving.wait()
+                await self._left_or_refused(opened)
             finally:
                 self.connected, self._why = False, ""
+
+    async def _left_or_refused(self, opened: Opened) -> None:
+        """Wait until it is left. Raises what it refuses us with, where nothing else would be served."""
+        leaving, refused = asyncio.ensure_future(self._leaving.wait()), opened.refused
+        refusal = asyncio.ensure_future(refused()) if refused else None
+        try:
+            await asyncio.wait({leaving, refusal} if refusal else {leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if refusal and refusal.done() and not leaving.done():
+                self._over = True
+                if self._alone():
+                    raise refusal.result()
+                log.error("%s refuses us; what else there is goes on", self.name)
+                await leaving
+        finally:
+            leaving.cancel()
+            if refusal:
+                refusal.cancel()
 
 
 class Arrivals:
@@ -155,13 +184,16 @@ class Arrivals:
         `arrived` hears of each that was opened, before anything is taken from there.
         """
         for one in self.all:
-            one.begin(arrived, sleep)
+            one.begin(arrived, sleep, partial(self._alone, one))
         trying = asyncio.create_task(self._try(), name="platforms tried")
         try:
             yield
         finally:
             trying.cancel()
             await asyncio.gather(*(one.leave() for one in self.all))
+
+    def _alone(self, one: Arrival) -> bool:
+        return not any(other.hopeful for other in self.all if other is not one)
 
     async def _try(self) -> None:
         """Tell when each was tried, but do not wait for long."""

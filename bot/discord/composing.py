@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def composed(app: App, desk: Desk, call: Calling, clock: Clock | None = None) -> AsyncIterator[Platform]:
+async def composed(app: App, desk: Desk, call: Calling, clock: Clock | None = None) -> AsyncIterator[DiscordPlatform]:
     """Give Discord as the desk sees it.
 
     Args:
@@ -66,6 +66,7 @@ async def composed(app: App, desk: Desk, call: Calling, clock: Clock | None = No
         us,
         connected=gateway.connected,
         ready=gateway.ready,
+        refused=gateway.refused,
         by_now=places.by_now,
         settled=answering.settled,
         now=now,

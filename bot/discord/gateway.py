@@ -19,6 +19,7 @@ from bot.discord.addresses import AddressedShards
 from bot.discord.needs import intents
 from bot.discord.shards import Heard, shard_of
 from bot.discord_settings import DiscordSettings
+from bot.platform import PlatformError
 from bot.tasks import Tasks
 
 Json = Mapping[str, Any]
@@ -62,6 +63,7 @@ class Gateway:
         self._catch_up, self._heard = catch_up, Heard(since)
         self._client: _Client | None = None
         self._taking, self._closing, self._ended = set[asyncio.Task[Any] | None](), False, ""
+        self._over = asyncio.Event()
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
@@ -82,6 +84,11 @@ class Gateway:
             return self._ended
         client = self._client
         return "" if client and client.all_there else "The connection to Discord is not open."
+
+    async def refused(self) -> PlatformError:
+        """Wait until Discord refuses us for good, and return why."""
+        await self._over.wait()
+        return PlatformError(self._ended)
 
     async def _left(self, living: asyncio.Task[None]) -> None:
         """Break the connection off. While it begins a session, discord.py swallows that, so it is closed besides."""
@@ -124,6 +131,7 @@ class Gateway:
 
     def _end(self, why: str) -> None:
         self._ended = why
+        self._over.set()
         log.error("Discord refuses us: %s", why)
 
     async def _event(self, name: str, data: Json) -> None:

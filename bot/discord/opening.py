@@ -29,4 +29,4 @@ async def open_discord(app: App, desk: Desk) -> AsyncIterator[Opened | None]:
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
         call = Calling(session, settings.token.get_secret_value(), settings.api_url, Pacing())
         async with composed(app, desk, call) as platform:
-            yield Opened(platform)
+            yield Opened(platform, refused=platform.refused)

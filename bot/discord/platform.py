@@ -55,6 +55,7 @@ class DiscordPlatform:
         *,
         connected: Callable[[], AbstractAsyncContextManager[None]],
         ready: Callable[[], str],
+        refused: Callable[[], Awaitable[PlatformError]],
         by_now: Callable[[Asker], Awaitable[Asker]] = _as_before,
         settled: Callable[[str], Awaitable[None]] = _at_once,
         now: Callable[[], float] = time.time,
@@ -67,13 +68,14 @@ class DiscordPlatform:
             us: Who we are.
             connected: What receives events.
             ready: Says whether it does.
+            refused: Waits until Discord refuses us for good, and says why.
             by_now: Says where somebody stands by now.
             settled: Waits until the interaction of a key is deferred, for before that it cannot be answered.
             now: The date in seconds since 1970, by which tokens end.
             zone: Whose days dates are.
         """
         self._call, self._us, self._settled, self._now, self._zone = call, us, settled, now, zone
-        self.connected, self._ready, self._by_now = connected, ready, by_now
+        self.connected, self.refused, self._ready, self._by_now = connected, refused, ready, by_now
         self._shown: dict[str, Message] = {}
         self._typed: dict[str, float] = {}
         self._late = deque[str](maxlen=_REMEMBERED)

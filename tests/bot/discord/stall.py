@@ -1,5 +1,6 @@
 """A Discord platform before the strict fake server, on a clock that jumps whenever the bot waits."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from bot.discord.platform import DiscordPlatform
 from bot.discord.posting import mark, marked
 from bot.discord.rendering import messages
 from bot.discord.routes import CALLBACK
+from bot.platform import PlatformError
 from bot.showing.view import View
 from tests.bot import outgoing
 from tests.platforms.discord import interacting
@@ -106,12 +108,17 @@ def question(channel: str, message: str, *, thread: str = "", at: float = 0, **m
     return replace(made, **more)
 
 
+async def _never() -> PlatformError:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
 @asynccontextmanager
 async def opened() -> AsyncIterator[Stall]:
     """Open one; nothing that the server did not expect may have happened in it."""
     clock = ManualClock(1_790_000_000.0)
     async with serve(clock=clock) as discord, aiohttp.ClientSession() as session:
         call = Calling(session, BOT_TOKEN, discord.api, Pacing(clock.now, clock.advance))
-        platform = DiscordPlatform(call, US, connected=nullcontext, ready=lambda: "", now=clock.now)
+        platform = DiscordPlatform(call, US, connected=nullcontext, ready=lambda: "", refused=_never, now=clock.now)
         yield Stall(discord, clock, platform, call)
         assert discord.errors == []

@@ -70,6 +70,7 @@ class Channel:
     connected_now: asyncio.Event = field(default_factory=asyncio.Event)
     desk: Any = None
     name: str = "slack"
+    refusing: asyncio.Event = field(default_factory=asyncio.Event)
 
     @asynccontextmanager
     async def open(self, app: App, desk: Desk) -> AsyncIterator[Opened | None]:
@@ -81,7 +82,7 @@ class Channel:
             return PlainTextResponse("heard")
 
         self.happened.append("opened")
-        yield Opened(self, (Route("/slack/events", hook, methods=["POST"]),))
+        yield Opened(self, (Route("/slack/events", hook, methods=["POST"]),), refused=self.refused)
         self.happened.append("closed")
 
     @asynccontextmanager
@@ -94,6 +95,10 @@ class Channel:
             yield
         finally:
             self.happened.append("disconnected")
+
+    async def refused(self) -> PlatformError:
+        await self.refusing.wait()
+        return PlatformError(f"{self.name} refuses the token.")
 
     async def asker(self, question: Question) -> Asker:
         return question.asker
@@ -245,6 +250,20 @@ async def test_a_platform_that_refuses_us_ends_it_and_leaves_nothing_open() -> N
     assert fault_of(caught.value) == Fault("platform", "Slack refuses the token.", "Look at SLACK_BOT_TOKEN.")
     async with open_app(settings()):
         assert socket_of(settings().home) is None
+
+
+async def test_a_platform_that_refuses_us_later_ends_it_where_no_other_is_served(heard: Log) -> None:
+    """The first of two is down, and the other served on; when both are, there is nothing left to serve."""
+    slack, discord = Channel(asks=0), Channel(asks=0, name="discord")
+    openers = {"slack": slack.open, "discord": discord.open, "absent": _absent}
+    serving = asyncio.create_task(serve(settings(), openers))
+    await heard.until("ready:")
+    discord.refusing.set()
+    await heard.until("discord refuses us")
+    assert "disconnected" not in [*discord.happened, *slack.happened]
+    slack.refusing.set()
+    with pytest.raises(PlatformError, match="slack refuses the token"):
+        await asyncio.wait_for(serving, 10)
 
 
 async def test_a_system_that_needs_a_model_is_not_ready_without() -> None:

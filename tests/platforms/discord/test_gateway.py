@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.discord.platform import DiscordPlatform
 from bot.platform import CannotPost
 from tests.platforms.discord.calls import Received
 from tests.platforms.discord.talking import Talk, talking
@@ -112,6 +113,8 @@ async def test_a_token_that_is_good_no_more_is_said_and_not_tried_again(talk: Ta
     async with asyncio.timeout(20):
         while "token" not in platform.ready:  # noqa: ASYNC110 - the bot tells nobody
             await asyncio.sleep(0.005)
+        assert isinstance(platform, DiscordPlatform)
+        assert str(await platform.refused()) == platform.ready
     await talk.stop()
     with pytest.raises(CannotPost):
         await talk.start()
