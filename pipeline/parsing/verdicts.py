@@ -13,13 +13,19 @@ from pipeline.parsing.reading import numbers
 from pipeline.parsing.verdict import ANY, HEDGED, Verification, mentioned, verdict_of, verification
 from storage.types import Verdict
 
-_MARKS = re.compile(r"[*_: \t]*((?:\[[^\]\n]*\][,; \t]*)*)")
-_HEAD = rf"^[\s*_>#-]*(?:claim\s+)?(\d{{1,2}})\s*[.):]\s*[*_]*({ANY})(?![\w-])"
-_LONE_HEAD = rf"^[\s*_>#-]*(?:(?:claim\s+)?(\d{{1,2}})\s*[.):]\s*)?[*_]*({ANY})(?![\w-])"
+_MARKS = re.compile(r"[*_: \t]*((?:(?:\[[^\]\n]*\]|\([\d,;& –-]+\))[,; \t]*)*)")
+_LEAD = r"^[ \t*_>#-]*"
+_NUMBER = r"[(\[]?(?:claim\s+)?(\d{1,2})\s*[.):\]–-]\s*[*_]*"
+# In small letters a verdict may be a word of running text: “Support for it is missing.”
+_VERDICT = rf"({ANY})(?![\w-])(?:(?-i:(?<=[A-Z]))|(?=[^\S\n]*(?:[\[(.,:;*_–-]|$)))"
+_HEAD = rf"{_LEAD}{_NUMBER}(?:verdict\s*[:=]\s*[*_]*)?{_VERDICT}"
+_LONE_HEAD = rf"{_LEAD}(?:{_NUMBER}(?:verdict\s*[:=]\s*[*_]*)?|[*_]*){_VERDICT}"
 _WORD = re.compile(r"[^\w\[]*\w+[^\w]")
-_MAY_HEDGE = re.compile(r"\W*(?:in|to)\b", re.IGNORECASE)
+_MAY_HEDGE = re.compile(r"\W*(?:in|to|not)\b", re.IGNORECASE)
 _HEDGE_WORDS = 4
-"""Words after which “in part” or “to some extent” would have been said."""
+"""Words after which “in part”, “to some extent” or “NOT ENOUGH INFO” would have been said."""
+_ANOTHER = re.compile(rf"\W*({ANY})(?![\w-])")
+_ASKED = re.compile(r"\W*?[?/]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ class VerdictSplitter:
         verdict, (marks, reason) = verdict_of(said), _parted(rest)
         if not (over or "\n" in rest or (_WORD.match(reason) and not _undecided(reason))):
             return None
-        if HEDGED.match(rest) or HEDGED.match(reason):
+        if any(_taken_back(verdict, text.partition("\n")[0]) for text in (rest, reason)):
             return Verification(Verdict.NOT_ENOUGH_INFO)
         if verdict is Verdict.NOT_ENOUGH_INFO:
             return Verification(verdict)
@@ -107,6 +113,12 @@ class VerdictSplitter:
             return None
         named = named or mentioned(reason, self._sentences) or ((1,) if self._sentences == 1 else ())
         return Verification(verdict, named) if named or verdict is Verdict.REFUTES else None
+
+
+def _taken_back(verdict: Verdict, following: str) -> bool:
+    """Return whether what follows a verdict hedges it, asks, or gives another: “SUPPORTS [1] / REFUTES”."""
+    another = _ANOTHER.match(following)
+    return bool(HEDGED.match(following) or _ASKED.match(following) or (another and verdict_of(another[1]) != verdict))
 
 
 def _undecided(reason: str) -> bool:

@@ -23,6 +23,7 @@ RULING_LINES = st.lists(
         "1. SUPPORTS [2, 3] Both say so.", "2. REFUTES [1] It says otherwise.", "3. NOT ENOUGH INFO", "Well:", "",
         "SUPPORTS [1]", "2. SUPPORTS", "and more of it", "1. SUPPORTS [1] in part", "**1.** REFUTES [4]",
         "4. SUPPORTS [1]", "Verdict: SUPPORTS", "Sentences: 2", "as sentence 2 says", "and sentence 3 [4]", "[5]",
+        "1. SUPPORTS (2) / REFUTES", "[2] Supports [1] NOT ENOUGH", "3 - Verdict: REFUTED", "Support for it, none? [1]",
     ]),
     max_size=6,
 ).map("\n".join)  # fmt: skip
@@ -76,6 +77,9 @@ def test_a_claim_is_there_as_soon_as_its_line_has_ended_in_its_time() -> None:
         ("Reasoning: It does.\nSentences: 1\nVerdict: SUPPORTS", 1, {1: (S, (1,), "It does.")}),
         ("1. SUPPORTS [1]\n1. REFUTES [1]", 1, {1: (S, (1,), "")}),
         ("1. SUPPORTS [1]\n7. SUPPORTS [1]", 2, {1: (S, (1,), "")}),
+        ("(1) SUPPORTS (2, 3) Both.\n[2] REFUTES [1] No.", 2, {1: (S, (2, 3), "Both."), 2: (R, (1,), "No.")}),
+        ("1 - SUPPORTS [1]\n2. Verdict: **REFUTES** [1] No.", 2, {1: (S, (1,), ""), 2: (R, (1,), "No.")}),
+        ("1. Supports [2] It does.", 1, {1: (S, (2,), "It does.")}),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("size", [1, 7, 1_000])
@@ -97,6 +101,9 @@ def test_verdicts_are_read(text: str, claims: int, verdicts: dict, size: int) ->
         "1. SUPPORTS only [2]",
         "1. PARTLY SUPPORTED [2]\nNOT ENOUGH INFO",
         "1. SUPPORTS [1], except for the year.",
+        "1. SUPPORTS [1] / REFUTES [1]",
+        "1. SUPPORTS [1] NOT ENOUGH INFO on the year.",
+        "SUPPORTS [2]? No, nothing says so.",
     ],
 )
 @pytest.mark.parametrize("size", [1, 5, 1_000])
@@ -105,11 +112,28 @@ def test_a_verdict_that_is_taken_back_in_one_breath_is_none(text: str, size: int
     assert {one.found.verdict for one in ruled(text, 1, size)} == {N}
 
 
-@pytest.mark.parametrize("text", ["", "Hm.", "1. Not supported [2]", "1. SUPPORTS", "1. SUPPORTS [99] so it is."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Hm.",
+        "1. Not supported [2]",
+        "1. SUPPORTS",
+        "1. SUPPORTS [99] so it is.",
+        "Support for this claim is missing in [1].",
+        "1. Support for it is found in none.",
+    ],
+)
 def test_what_gives_no_verdict_cannot_be_read(text: str) -> None:
     """Nor what supports a claim by no sentence."""
     with pytest.raises(UnreadableReply):
         ruled(text, 1, 3)
+
+
+def test_a_reply_of_empty_lines_is_read_in_passing() -> None:
+    """Some models end in nothing else, and whoever waits for another turn must not wait for that."""
+    with pytest.raises(UnreadableReply):
+        ruled("\n" * 1_400, 3, 2)
 
 
 def test_a_verdict_counts_before_its_reason_is_written() -> None:
