@@ -11,6 +11,8 @@ from pipeline.parsing.reading import STRING, field, is_nothing, items, lines, li
 
 LONGEST = 600
 """Characters of a claim; more is no single statement."""
+MOST = 8_000
+"""Characters of a streamed list that are read, in whole lines: each line makes those before it be read again."""
 _TIME = r"(?:time|year)?\s*[:=]?\s*[\"“]?(recent|none|\d{4})[\"”]?"
 _NO_LIST = "there is no list of claims in it, and no “Nothing” either"
 _BEHIND = re.compile(rf"\s*(?:\||[(\[])\s*{_TIME}\s*[)\]]?\s*\.?\s*$", re.IGNORECASE)
@@ -73,11 +75,17 @@ class ClaimSplitter:
 
     def _begin(self) -> None:
         self._text = ""
+        self._full = False
         self._given: set[str] = set()
 
     def feed(self, piece: str) -> tuple[TimedClaim, ...]:
         """Take the next stretch; return the claims that are certain now and were not before."""
+        if self._full:
+            return ()
         self._text += piece
+        if len(self._text) > MOST:
+            self._full, self._text = True, self._text[:MOST].rpartition("\n")[0]
+            return self._new(_listed(self._text))
         if "\n" not in piece:
             return ()
         ended = self._text[: self._text.rindex("\n")]

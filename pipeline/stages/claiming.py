@@ -25,8 +25,9 @@ async def claimed(scene: Scene, kit: Kit) -> AsyncIterator[TimedClaim]:
     try:
         async with closing(kit.stream("claims", ClaimSplitter(), stage="generate", **facts)) as claims:
             async for claim in claims:
-                if left:
-                    left -= 1
-                    yield claim
+                left -= 1
+                yield claim
+                if not left:
+                    return  # whoever never comes to an end is not waited for
     except (UnreadableReply, ModelRefused):
         return

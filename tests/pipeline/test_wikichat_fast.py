@@ -62,6 +62,15 @@ async def test_a_claim_is_verified_while_the_next_is_still_written() -> None:
     await turn
 
 
+async def test_claims_beyond_those_that_are_verified_are_not_waited_for() -> None:
+    """Their call is ended, so that a model that never comes to an end holds nothing up."""
+    many = "".join(f"- Skarholm has {number} piers. | none\n" for number in range(100))
+    told, llm = await run(QUESTION, {**BUILT, "split": many, "verify": supporting}, Limits(claims=2))
+
+    assert [text for text, _ in verdicts(told)] == ["Skarholm has 0 piers.", "Skarholm has 1 piers."]
+    assert (llm.ended, answered(told)) == (["generate"], ["Skarholm lighthouse was built in 1887."])
+
+
 async def test_claims_that_wait_for_a_place_are_verified_together() -> None:
     """One call for all, no passage in it twice; the same claims are kept as in calls of their own."""
     script = {**BUILT, "split": THREE, "verify": supporting}

@@ -64,6 +64,16 @@ def test_a_claim_is_there_as_soon_as_its_line_has_ended_in_its_time() -> None:
     assert (claim.text, claim.time) == ("It was made of oak and of iron.", 1911)
 
 
+@pytest.mark.parametrize("size", [7, 100_000])
+def test_a_list_of_claims_without_an_end_is_read_as_far_as_one_has_use_for(size: int) -> None:
+    """In whole lines: a claim is never cut."""
+    splitter, text = ClaimSplitter(), "".join(f"- It has {number} windows. | none\n" for number in range(1_000))
+    found = [*(one for piece in cut(text, size) for one in splitter.feed(piece)), *splitter.close()]
+
+    assert [one.text for one in found] == [f"It has {number} windows." for number in range(len(found))]
+    assert 200 < len(found) < 300
+
+
 @pytest.mark.parametrize(
     ("text", "claims", "verdicts"),
     [
