@@ -68,9 +68,7 @@ class Pressing:
     async def take_back(self, found: Invoked, ticket: int) -> None:
         """Take an answer back for whoever may."""
         await self._answering.defer(found, private=True)
-        gone = await self._desk.retract(ticket, await self.by(found))
-        words = say("discord_taken_back" if gone else "discord_not_yours", found.locale)
-        await self._answering.change(found, sentence(words))
+        await self._taken_back(found, ticket)
 
     async def by(self, found: Invoked) -> Asker:
         """Return who invoked something and where they stand, with what Discord lets them do there."""
@@ -79,11 +77,13 @@ class Pressing:
     async def _pressed(self, found: Invoked, action: Action, ticket: int) -> None:
         by = await self.by(found)
         match action:
-            case Action.STOP | Action.RETRACT:
+            case Action.STOP:
                 await self._answering.accept(found)
-                do = self._desk.stop if action is Action.STOP else self._desk.retract
-                if not await self._obeyed(do(ticket, by)):
+                if not await self._obeyed(self._desk.stop(ticket, by)):
                     await self._answering.add(found, say("discord_not_yours", found.locale))
+            case Action.RETRACT:
+                first = sure(action, found.locale)
+                await self._answering.say(found, first.question, asking(first, ticket, Doubt.BACK))
             case Action.DOWN:
                 await self._down(found, ticket, by)
             case Action.EVIDENCE:
@@ -103,16 +103,25 @@ class Pressing:
                 return await self._acting.feedback(ticket, by, "up", **_in(found))
 
     async def _doubted(self, found: Invoked, doubt: Doubt, ticket: int) -> None:
-        """Ask a person only when whoever alone sees an answer has said that they are sure."""
+        """Do only what somebody has said that they are sure of: ask a person about their answer, or take one back."""
         if doubt is Doubt.SURE:
             first = sure(Action.ASK, found.locale)
             await self._answering.say(found, first.question, asking(first, ticket))
             return
         await self._answering.accept(found)
-        if doubt is Doubt.YES:
-            await self._change(found, self._acting.ask_person(ticket, await self.by(found), **_in(found)))
-        else:
-            await self._answering.remove(found)
+        match doubt:
+            case Doubt.YES:
+                await self._change(found, self._acting.ask_person(ticket, await self.by(found), **_in(found)))
+            case Doubt.BACK:
+                await self._taken_back(found, ticket)
+            case _:
+                await self._answering.remove(found)
+
+    async def _taken_back(self, found: Invoked, ticket: int) -> None:
+        """Take an answer back, and say whether it was."""
+        gone = await self._obeyed(self._desk.retract(ticket, await self.by(found)))
+        words = say("discord_taken_back" if gone else "discord_not_yours", found.locale)
+        await self._answering.change(found, sentence(words))
 
     async def _down(self, found: Invoked, ticket: int, by: Asker) -> None:
         """Note that somebody thinks little of an answer, and ask why. A modal can only be what is answered first."""

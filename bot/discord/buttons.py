@@ -1,7 +1,8 @@
 """A page's buttons as Discord's components, and what pressing one says; pure.
 
 A `custom_id` is `footnote:<action>:<ticket>`: all that is needed to obey it after a restart too. Before a person is
-asked about what its asker alone sees, they are asked whether they are sure: a `Doubt` stands for the action then.
+asked about what its asker alone sees, they are asked whether they are sure: a `Doubt` stands for the action then. So is
+whoever takes an answer back, once they pressed: in a message that they alone see.
 """
 
 from collections.abc import Iterable
@@ -22,11 +23,13 @@ _STYLES = MappingProxyType({Action.STOP: DANGER, Action.EVIDENCE: PRIMARY})
 
 
 class Doubt(StrEnum):
-    """What is pressed around "Ask a person", where that publishes what its asker alone sees."""
+    """What is pressed around "Ask a person", where that publishes what its asker alone sees, and around "Take back"."""
 
     SURE = "sure"
     """Ask me first."""
     YES = "yes"
+    BACK = "back"
+    """Yes, take it back."""
     NO = "no"
 
 
@@ -38,9 +41,9 @@ def buttons(rows: Iterable[Iterable[Button]]) -> list[Json]:
     return [{"type": ROW, "components": row} for row in made if row]
 
 
-def asking(sure: Sure, ticket: int) -> Json:
-    """Return the row that asks whether somebody is sure."""
-    yes = button(f"{PREFIX}{Doubt.YES}:{ticket}", sure.yes, PRIMARY)
+def asking(sure: Sure, ticket: int, yes_is: Doubt = Doubt.YES) -> Json:
+    """Return the row that asks whether somebody is sure. `yes_is`: what they press who are."""
+    yes = button(f"{PREFIX}{yes_is}:{ticket}", sure.yes, DANGER if yes_is is Doubt.BACK else PRIMARY)
     return {"type": ROW, "components": [yes, button(f"{PREFIX}{Doubt.NO}:{ticket}", sure.no)]}
 
 

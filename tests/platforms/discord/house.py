@@ -99,6 +99,8 @@ class DiscordStreet:
         pressed = [one for one in _custom_ids(self.discord.acts.find(message)) if _action(one) == action]
         assert pressed, f"there is no {action} to press"
         await self.discord.acts.press(pressed[0], message, user=user)
+        if action == "retract":
+            await self._sure(user)
 
     async def archive(self, channel: str) -> None:
         """Let nobody write to a channel as soon as one more message was written there."""
@@ -168,6 +170,17 @@ class DiscordStreet:
                 self._up = False
         assert self.discord.errors == []
         assert self.discord.gateway.closes == []
+
+    async def _sure(self, user: str) -> None:
+        """Press that one is sure, when one is asked."""
+
+        def asked() -> list[tuple[str, str]]:
+            ours = [one for one in self.discord.world.ours() if one.only == user]
+            return [(found, one.id) for one in ours for found in _custom_ids(one) if _action(found) == "back"]
+
+        await self.until(asked)
+        await self.discord.acts.press(*asked()[0], user=user)
+        await self.until(lambda: not asked())
 
     def _last(self, message: str) -> str:
         """Return the last message of those that people replied with, one to another."""

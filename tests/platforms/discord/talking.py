@@ -72,6 +72,18 @@ class Talk:
         """Press a button of a message of the bot's by what it does."""
         await self.acts.press(actions(message)[action], message.id, user=user)
 
+    async def take_back(self, message: Message, *, user: str = "101") -> None:
+        """Press the button that takes an answer back, and that one is sure."""
+        asked = {one.id for one in self.discord.world.ours()}
+        await self.press("retract", message, user=user)
+
+        def doubts() -> list[Message]:
+            return [one for one in self.discord.world.ours() if one.id not in asked and "back" in actions(one)]
+
+        await self.discord.until(doubts)
+        (sure,) = doubts()
+        await self.press("back", sure, user=user)
+
     async def answered(self, asked: str) -> Message:
         """Wait for the answer to a message as it stays, and return its last message."""
         answers = self.acts.answers

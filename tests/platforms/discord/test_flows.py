@@ -281,7 +281,7 @@ async def test_moderators_take_any_answer_back_and_others_only_their_own(talk: T
     for user, gone in (("102", False), ("109", True)):
         asked = await talk.acts.mention(BUILT)
         answer = await talk.answered(asked)
-        await talk.press("retract", answer, user=user)
+        await talk.take_back(answer, user=user)
         if gone:
             await talk.discord.until(lambda: answer.id not in talk.discord.world.messages)  # noqa: B023
         else:
@@ -289,8 +289,25 @@ async def test_moderators_take_any_answer_back_and_others_only_their_own(talk: T
     asked = await talk.acts.mention(MADE)
     answer = await talk.answered(asked)
     await talk.acts.menu("Take back this answer", answer.id, user="109")
-    await talk.until(say("discord_taken_back", "en"), by="109")
-    assert ANSWERS[MADE] not in talk.sees()
+    await talk.discord.until(lambda: answer.id not in talk.discord.world.messages)
+    await talk.discord.until(lambda: talk.sees(by="109").count(say("discord_taken_back", "en")) == 2)
+
+
+async def test_before_an_answer_is_taken_back_whoever_pressed_is_asked(talk: Talk) -> None:
+    """It is theirs alone to see, and whoever leaves the answer finds it as it was."""
+    await talk.start()
+    asked = await talk.acts.mention(BUILT)
+    answer = await talk.answered(asked)
+    await talk.press("retract", answer)
+    await talk.until(say("retract_sure", "en"))
+    (doubt,) = (one for one in talk.discord.world.ours() if "back" in actions(one))
+    assert doubt.only == "101"
+    await talk.press("no", doubt)
+    assert ANSWERS[BUILT] in await talk.until("[Evidence]")
+    await talk.discord.until(lambda: say("retract_sure", "en") not in talk.sees())
+    await talk.take_back(answer)
+    await talk.until(say("discord_taken_back", "en"))
+    await talk.discord.until(lambda: ANSWERS[BUILT] not in talk.sees())
 
 
 async def test_evidence_opinions_and_comments(talk: Talk) -> None:
@@ -324,7 +341,7 @@ async def test_buttons_work_after_a_restart(talk: Talk) -> None:
     await talk.start()
     await talk.press("evidence", answer, user="102")
     await talk.until("It stands word for word", by="102")
-    await talk.press("retract", answer)
+    await talk.take_back(answer)
     await talk.discord.until(lambda: answer.id not in talk.discord.world.messages)
 
 
