@@ -60,7 +60,7 @@ class Scales:
             async with closing(claims):
                 async for claim in claims:
                     self._coming += 1
-                    begun.append(self._tasks.create_task(outcome(self._weighed(claim))))
+                    begun.append(self._tasks.create_task(self._outcome(claim)))
         except (SearchUnavailable, BudgetExceeded):
             raise
         except PipelineError as error:
@@ -70,6 +70,9 @@ class Scales:
         if fault and not any(kept):
             raise fault
         return tuple(finding for findings in kept for finding in findings) if begun else None
+
+    async def _outcome(self, claim: TimedClaim) -> tuple[Finding, ...] | PipelineError:
+        return await outcome(self._weighed(claim))  # begun here: a task may be ended before it begins
 
     async def _weighed(self, claim: TimedClaim) -> tuple[Finding, ...]:
         case = await self._case(claim)
@@ -129,4 +132,5 @@ class Scales:
             return
         self._kit.tell(ClaimChecked(checked))
         supporting = found.sentences if found.verdict is Verdict.SUPPORTS else ()
-        case.settled.set_result(tuple(sentences[number - 1] for number in supporting))
+        if not case.settled.done():  # where the turn has just failed, nobody waits for it any more
+            case.settled.set_result(tuple(sentences[number - 1] for number in supporting))

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from pipeline.errors import ModelUnavailable, ReplyBroken
+from pipeline.errors import BudgetExceeded, ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits
 from pipeline.model import ModelCall
 from pipeline.systems import wikichat_fast
@@ -155,6 +155,23 @@ async def test_cancelling_in_the_midst_of_verification_leaves_no_call_open() -> 
 
     assert sorted(llm.ended) == ["verify"] * 3
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@pytest.mark.parametrize("pauses", range(10, 35))
+async def test_a_budget_that_is_used_up_while_verdicts_come_is_said(pauses: int) -> None:
+    """At whatever moment: a verdict that nobody waits for any more is no fault of ours."""
+    stage, _ = stage_for(QUESTION, {**BUILT, "split": THREE, "verify": supporting})
+    ask = stage.kit.ask
+
+    async def asked(template, form, *, stage, **facts):
+        if template != "bullets":
+            return await ask(template, form, stage=stage, **facts)
+        for _ in range(pauses):
+            await asyncio.sleep(0)
+        raise BudgetExceeded("all used up")
+
+    with pytest.raises(BudgetExceeded):
+        await wikichat_fast.answer(question(QUESTION), replace(stage.kit, ask=asked))
 
 
 async def test_a_query_that_is_the_question_is_looked_up_once() -> None:
