@@ -161,7 +161,7 @@ def _reading(content: bytes, name: str) -> Reading:
         raise UnreadableDocument(f"holds more than {kind.largest // 2**20} MB of text: split it")
     try:
         return kind.read(content)
-    except UnreadableDocument:
+    except (UnreadableDocument, MemoryError):
         raise
     except Exception as error:  # A foreign parser may raise anything over a broken file
         raise UnreadableDocument(f"is broken, or no {kind.name} file ({type(error).__name__})") from error

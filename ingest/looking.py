@@ -156,10 +156,14 @@ def alone(work: Callable[[], _Made]) -> _Made:
 def _page(found: Found) -> Page:
     if found.size > LARGEST:
         raise UnreadableDocument(f"is larger than {LARGEST >> 20} MB")
-    page = found.load()
+    return cleaning.cleaned(not_too_long(found.load()))
+
+
+def not_too_long(page: Page) -> Page:
+    """Return the page. Raises `UnreadableDocument` if it says more than is taken in of a document."""
     if _length(page) > LONGEST:
         raise UnreadableDocument(f"holds more than {LONGEST:,} characters of text: split it into several documents")
-    return cleaning.cleaned(page)
+    return page
 
 
 def _length(page: Page) -> int:

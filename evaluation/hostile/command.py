@@ -12,7 +12,7 @@ import typer
 
 from evaluation.hostile.files import MADE
 
-SECONDS = 120.0
+SECONDS = 300.0
 _MEGABYTE = 1 << 20
 
 
@@ -22,8 +22,8 @@ def hostile(
 ) -> None:
     """Print for each file what became of it, in how many seconds, and how much memory the process had at most."""
     load = os.getloadavg()[0]
-    print(f"Load {load:.1f}. MB: the most that the process held, of which about 150 to 200 are the program itself.\n")
-    print(f"{'file':<22} {'size':>8} {'seconds':>8} {'MB':>6}  what became of it")
+    print(f"Load {load:.1f}. MB: the most that the process held; reader: the one that read for it, if any did.\n")
+    print(f"{'file':<22} {'size':>8} {'seconds':>8} {'MB':>6} {'reader':>6}  what became of it")
     for name in filter(lambda name: only in name, MADE):
         _one(name, seconds)
 
@@ -39,11 +39,12 @@ def _one(name: str, seconds: float) -> None:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
         except subprocess.TimeoutExpired:
-            print(f"{name:<22} {size:>7.1f}M {'':>8} {'':>6}  NOT DONE after {seconds:.0f} s", flush=True)
+            print(f"{name:<22} {size:>7.1f}M {'':>8} {'':>6} {'':>6}  NOT DONE after {seconds:.0f} s", flush=True)
             return
     if done.returncode:
-        print(f"{name:<22} {size:>7.1f}M {'':>8} {'':>6}  THE PROCESS DIED ({done.returncode})", flush=True)
+        print(f"{name:<22} {size:>7.1f}M {'':>8} {'':>6} {'':>6}  THE PROCESS DIED ({done.returncode})", flush=True)
         return
     said = json.loads(done.stdout)
+    reader = f"{said['reader']:.0f}" if said["reader"] else ""
     became = said["reason"] or f"{said['passages']:,} passages"
-    print(f"{name:<22} {size:>7.1f}M {said['seconds']:>8.2f} {said['mb']:>6.0f}  {became}", flush=True)
+    print(f"{name:<22} {size:>7.1f}M {said['seconds']:>8.2f} {said['mb']:>6.0f} {reader:>6}  {became}", flush=True)

@@ -4,6 +4,7 @@ Run by `command` as `python -m evaluation.hostile.reading FILE`.
 """
 
 import json
+import resource
 import sys
 import time
 from pathlib import Path
@@ -28,7 +29,18 @@ def main(path: Path) -> None:
     except Exception as error:  # noqa: BLE001 - as a refresh does, which goes on with the next
         reason = f"({type(error).__name__})"
     seconds = time.perf_counter() - started
-    print(json.dumps({"passages": count, "reason": reason, "seconds": seconds, "mb": _memory(), "before": before}))
+    print(
+        json.dumps(
+            {
+                "passages": count,
+                "reason": reason,
+                "seconds": seconds,
+                "mb": _memory(),
+                "before": before,
+                "reader": _reader(),
+            }
+        )
+    )
 
 
 def _passages(path: Path) -> int:
@@ -41,6 +53,11 @@ def _passages(path: Path) -> int:
         if isinstance(item, Found):
             return len(passages("hostile", item.key, cleaning.cleaned(item.load())))
     return 0
+
+
+def _reader() -> float:
+    """The most that a process held which read documents for this one, in MB; 0 if there was none."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
 
 
 def _memory() -> float:

@@ -6,7 +6,6 @@ but never inside code.
 
 import functools
 import re
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +17,6 @@ from markdown_it.token import Token
 
 from ingest.formats import dates, elements, frontmatter, pipes, tree
 from ingest.formats.reading import Reading
-from ingest.types import UnreadableDocument
 
 _JUNK = re.compile(
     r"""\{\{[<%].{0,500}?[%>]\}\}    # Hugo: {{< figure >}}
@@ -34,9 +32,6 @@ _JUNK = re.compile(
     )""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-_UNTIL = "footnote.until"
-_SECONDS, _SECONDS_A_MB = 5.0, 5.0
-"""Of computing, not by the clock; usual texts take about one for each MB."""
 _JUNK_BEGINS = frozenset("{[: \n\t")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:[ \t]*")
 _MDX_STATEMENT = re.compile(r"^(?:import\s.+?\sfrom\s+['\"].+|import\s+['\"].+|export\s.+)$", re.MULTILINE)
@@ -48,7 +43,7 @@ _TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*)\s*(/?)>")
 def read(text: str) -> Reading:
     """Read a Markdown file's text."""
     fields, body = frontmatter.split(text)
-    markup = _parser().render(body, {_UNTIL: time.thread_time() + _SECONDS + _SECONDS_A_MB * len(body) / 2**20})
+    markup = _parser().render(body)
     revision = frontmatter.first(fields, frontmatter.REVISIONS)
     stated = frontmatter.stated(fields, frontmatter.DATES)
     return Reading(
@@ -85,7 +80,6 @@ def _parser() -> MarkdownIt:
 
 
 def _skip_junk(state: StateInline, silent: bool) -> bool:  # noqa: ARG001, FBT001 - the parser's own signature
-    _refuse_endless(state.env)
     if state.src[state.pos] not in _JUNK_BEGINS:
         return False
     match = _JUNK.match(state.src, state.pos, state.posMax)
@@ -97,18 +91,11 @@ def _skip_junk(state: StateInline, silent: bool) -> bool:  # noqa: ARG001, FBT00
 
 def _open_footnote(state: StateBlock, line: int, _end: int, silent: bool) -> bool:  # noqa: FBT001 - see above
     """Take the mark off a footnote's first line; what follows is read as the paragraph that it is."""
-    _refuse_endless(state.env)
     match = _FOOTNOTE.match(state.src, state.bMarks[line] + state.tShift[line], state.eMarks[line])
     if not match or silent:
         return bool(match)
     state.bMarks[line], state.tShift[line] = match.end(), 0
     return False
-
-
-def _refuse_endless(env: Any) -> None:
-    """Marks that open and never close are looked for again from each of them, which may take for ever."""
-    if time.thread_time() > env[_UNTIL]:
-        raise UnreadableDocument("takes too long to read: it holds too many marks that open and do not close")
 
 
 def _render_text(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any, _env: Any) -> str:

@@ -14,6 +14,7 @@ from itertools import islice
 from types import MappingProxyType
 
 from ingest import converting
+from ingest.apart.reading import Apart
 from ingest.choosing import Rules, chooser
 from ingest.fetching import Web
 from ingest.sources.confluence_api import MOST, Api, Content, Place, leaf, named, people
@@ -56,6 +57,7 @@ class Confluence:
         self._web = web
         self._wanted = chooser(replace(given.rules, statuses=given.statuses), now())
         self._people: dict[str, str] = {}
+        self._apart = Apart()
 
     def expected(self) -> None:
         """Nobody knows before all is listed."""
@@ -85,6 +87,7 @@ class Confluence:
     def stop(self) -> None:
         """End soon what blocks."""
         self._web.stop()
+        self._apart.stop()
 
     def _api(self) -> Api:
         return Api(self._web, self._given.place, credential=self._given.credential)
@@ -93,7 +96,7 @@ class Confluence:
         return not self._given.spaces or one.space in self._given.spaces
 
     def _documents(self, known: Mapping[str, str]) -> Iterator[Item]:
-        with self._web:
+        with self._web, self._apart:
             api = self._api()
             api.check(self._given.spaces)
             leaves = self._listed(api)
@@ -139,15 +142,16 @@ class Confluence:
         fresh = [one for one in chosen if known.get(one.id) != _fingerprint(one)]
         for one in chosen:
             if known.get(one.id) == _fingerprint(one):
-                yield Found(one.id, _fingerprint(one), 0, partial(page, one, None, self._people))
+                yield Found(one.id, _fingerprint(one), 0, partial(page, one, None, self._people, self._apart))
         for start in range(0, len(fresh), MOST):
             some = fresh[start : start + MOST]
             texts = fetched(api, [one.id for one in some])
             for one in some:
-                yield Found(one.id, _fingerprint(one), 0, partial(page, one, texts.pop(one.id, None), self._people))
+                load = partial(page, one, texts.pop(one.id, None), self._people, self._apart)
+                yield Found(one.id, _fingerprint(one), 0, load)
 
     def _attached(self, api: Api, tree: Tree, leaves: Mapping[str, Leaf], known: Mapping[str, str]) -> Iterator[Item]:
-        downloads = Downloads(api)
+        downloads = Downloads(api, self._apart)
         for space in self._given.spaces or ("",):
             for content in api.attachments(space):
                 one = attachment(content, leaves, self._given.place.url)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ingest import converting
+from ingest.apart.reading import Apart
 from ingest.sources.confluence_api import Api, Content, leaf
 from ingest.sources.confluence_tree import Leaf
 from ingest.types import Found, Item, Page, SourceUnavailable, Unreadable, UnreadableDocument
@@ -30,8 +31,8 @@ class Attachment:
 class Downloads:
     """Downloads attachments when they are asked for. One that fails is told, several in a row end it all."""
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    def __init__(self, api: Api, apart: Apart) -> None:
+        self._api, self._apart = api, apart
         self._failed: list[SourceUnavailable] = []
 
     def item(self, one: Attachment, fingerprint: str) -> Item:
@@ -55,7 +56,7 @@ class Downloads:
             raise UnreadableDocument(str(error).rstrip(".")) from error
         self._failed.clear()
         leaf = one.leaf
-        return converting.page(content, leaf.title, url=leaf.url, revision=leaf.version, modified=leaf.changed)
+        return self._apart.page(content, leaf.title, url=leaf.url, revision=leaf.version, modified=leaf.changed)
 
 
 def attachment(content: Content, leaves: Mapping[str, Leaf], url: str) -> Attachment | None:

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ingest import converting
+from ingest.apart import deciding
+from ingest.apart.reading import Apart
 from ingest.choosing import Rules, chooser
 from ingest.formats import plain
 from ingest.formats.reading import Reading
@@ -21,7 +23,7 @@ from ingest.sources.archive import Archive
 from ingest.sources.confluence_entities import EntitiesBroken, Entity, entities
 from ingest.sources.confluence_pages import LARGEST, HtmlPage, html_pages
 from ingest.sources.confluence_space import KINDS, File, Gathered, text_of
-from ingest.sources.confluence_texts import made
+from ingest.sources.confluence_texts import KIND, made
 from ingest.sources.confluence_tree import Leaf, Tree, subjects
 from ingest.types import Found, Gone, Item, Listing, Page, SourceUnavailable, Unreadable, UnreadableDocument
 
@@ -55,6 +57,7 @@ class ConfluenceExport:
         self._given = given
         self._wanted = chooser(replace(given.rules, statuses=given.statuses), now())
         self._stopped = False
+        self._apart = Apart()
         self._failed = False
         """Whether anything could not be read since the last listing began."""
 
@@ -87,6 +90,7 @@ class ConfluenceExport:
     def stop(self) -> None:
         """End soon what goes through the export."""
         self._stopped = True
+        self._apart.stop()
 
     def _noted(self, known: Mapping[str, str]) -> Iterator[Item]:
         """List every page, and note what fails, also when it is loaded."""
@@ -102,7 +106,7 @@ class ConfluenceExport:
             raise
 
     def _documents(self, known: Mapping[str, str], asked: Callable[[str], bool]) -> Generator[Item, None, None]:
-        with archive.opened(self._given.path) as there:
+        with self._apart, archive.opened(self._given.path) as there:
             yield from there.refused
             if there.holds(_XML):
                 yield from self._of_xml(there, known, asked)
@@ -126,14 +130,15 @@ class ConfluenceExport:
         if self._given.attachments:
             for file in gathered.files(leaves):
                 if asked(file.leaf.id) and tree.readable(file.leaf) and self._wanted(tree.traits(file.leaf)):
-                    yield from _attached(there, file)
+                    yield from _attached(there, file, self._apart)
 
     def _texts(self, there: Archive, waiting: dict[str, Leaf], people: Mapping[str, str]) -> Iterator[Item]:
         for body in self._entities(there, {"BodyContent"}) if waiting else ():
             if leaf := waiting.pop(body.refers.get("content", ""), None):
-                yield Found(
-                    leaf.id, _fingerprint(leaf), len(body.said.get("body", "")), partial(_page, leaf, body, people)
-                )
+                size = len(body.said.get("body", ""))
+                read = partial(_page, leaf, body, people)
+                load = partial(self._apart.done, read, harmless=deciding.harmless(KIND, size))
+                yield Found(leaf.id, _fingerprint(leaf), size, load)
         for leaf in waiting.values():
             yield Unreadable(leaf.id, "the export holds no text of it")
 
@@ -153,7 +158,7 @@ class ConfluenceExport:
         for one in html_pages(there, self._given.base):
             self._look()
             if asked(one.key) and self._wanted(one.traits):
-                yield _of_web(there, one)
+                yield _of_web(there, one, self._apart)
 
     def _look(self) -> None:
         if self._stopped:
@@ -182,7 +187,7 @@ def _page(leaf: Leaf, body: Entity, people: Mapping[str, str]) -> Page:
     )  # fmt: skip
 
 
-def _attached(there: Archive, file: File) -> Iterator[Item]:
+def _attached(there: Archive, file: File, apart: Apart) -> Iterator[Item]:
     leaf = file.leaf
     if converting.refusal(leaf.title):
         return
@@ -195,16 +200,17 @@ def _attached(there: Archive, file: File) -> Iterator[Item]:
 
     def load() -> Page:
         content = there.read(file.entry)
-        return converting.page(content, leaf.title, url=leaf.url, revision=leaf.version, modified=leaf.changed)
+        return apart.page(content, leaf.title, url=leaf.url, revision=leaf.version, modified=leaf.changed)
 
     yield Found(leaf.id, _fingerprint(leaf), there.size(file.entry), load)
 
 
-def _of_web(there: Archive, one: HtmlPage) -> Item:
+def _of_web(there: Archive, one: HtmlPage, apart: Apart) -> Item:
     if there.size(one.entry) > LARGEST:
         return Unreadable(one.key, f"is larger than {LARGEST >> 20} MB")
     content = there.read(one.entry)
-    return Found(one.key, one.fingerprint(content), len(content), partial(one.page, content))
+    load = partial(apart.done, partial(one.page, content), harmless=deciding.harmless(KIND, len(content)))
+    return Found(one.key, one.fingerprint(content), len(content), load)
 
 
 def _fingerprint(leaf: Leaf) -> str:

@@ -6,14 +6,20 @@ does not have every page fail for itself.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ingest import converting
+from ingest.apart import deciding
+from ingest.apart.reading import Apart
 from ingest.formats import confluence
 from ingest.formats.reading import Reading
 from ingest.sources.confluence_api import Api, Content
 from ingest.sources.confluence_tree import Leaf
 from ingest.types import Page, UnreadableDocument
 from ingest.web_errors import ReplyTooLarge
+
+KIND = "page.html"
+"""As what a page in storage format counts where it is decided what may do harm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +50,12 @@ def fetched(api: Api, ids: Sequence[str]) -> dict[str, Body]:
     return {number: _body(content) for number, content in found.items() if content.get("status") != "trashed"}
 
 
-def page(one: Leaf, body: Body | None, people: Mapping[str, str]) -> Page:
-    """Read one page. Raises `UnreadableDocument`."""
+def page(one: Leaf, body: Body | None, people: Mapping[str, str], apart: Apart) -> Page:
+    """Read one page. Raises `UnreadableDocument`, and what `apart` raises."""
     body = body or _MISSING
     if body.reason:
         raise UnreadableDocument(body.reason)
-    return made(one, body.text, people)
+    return apart.done(partial(made, one, body.text, people), harmless=deciding.harmless(KIND, len(body.text)))
 
 
 def made(one: Leaf, body: str, people: Mapping[str, str]) -> Page:

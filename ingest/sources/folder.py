@@ -25,6 +25,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from ingest import converting
+from ingest.apart.reading import Apart
 from ingest.choosing import Rules, Traits, chooser
 from ingest.globbing import matcher
 from ingest.sources.file_names import SAME_NAME, left_out, portable
@@ -79,14 +80,16 @@ class Folder:
         newest_days: float | None = None,
         largest: int = LARGEST,
         now: Callable[[], datetime] = _now,
+        apart: Apart | None = None,
     ) -> None:
-        """`url_base` and a document's key make its address; `largest` is in bytes."""
+        """`url_base` and a document's key make its address; `largest` is in bytes; `apart` reads what may do harm."""
         self._root = Path(path)
         self._url_base = url_base
         self._rules = Rules(tuple(include), tuple(exclude), newest_days=newest_days)
         self._included, self._excluded = matcher(include), matcher(exclude)
         self._now = now
         self._largest = largest
+        self._apart = apart or Apart()
 
     def documents(self, known: Mapping[str, str] = MappingProxyType({}), since: str = "") -> Listing:
         """Every document there is now, by folder and name. Blocks. Raises `FolderError` at once.
@@ -95,7 +98,7 @@ class Folder:
         """
         del known, since  # nothing is read before it is asked for
         listed = self._listed()
-        return Listing(entry if isinstance(entry, Unreadable) else self._document(entry) for entry in listed)
+        return Listing(self._items(listed))
 
     def one(self, address: str, known: Mapping[str, str]) -> Item | None:
         """Return the file of this address or path within the folder. Blocks. Raises `FolderError`."""
@@ -105,11 +108,17 @@ class Folder:
         return next((Gone(key) for key in known if address in (key, self._url(key))), None)
 
     def stop(self) -> None:
-        """Nothing here blocks for long."""
+        """End the reading of a document; all else here is soon done. From any thread."""
+        self._apart.stop()
 
     def expected(self) -> int:
         """How many documents there are now; no file is opened for it. Blocks. Raises `FolderError`."""
         return sum(1 for _ in self._listed())
+
+    def _items(self, listed: Iterator[_File | Unreadable]) -> Iterator[Item]:
+        with self._apart:
+            for entry in listed:
+                yield entry if isinstance(entry, Unreadable) else self._document(entry)
 
     def _listed(self) -> Iterator[_File | Unreadable]:
         try:
@@ -170,7 +179,7 @@ class Folder:
             key=key,
             fingerprint=hashlib.sha256(said.encode()).hexdigest(),
             size=len(content),
-            load=partial(_load, path, key, digest, self._url(key), modified),
+            load=partial(_load, self._apart, path, key, digest, self._url(key), modified),
         )
 
     def _url(self, key: str) -> str:
@@ -202,14 +211,14 @@ def _read(path: Path, key: str, status: os.stat_result, largest: int) -> bytes:
         raise UnreadableDocument(_reason(error)) from error
 
 
-def _load(path: Path, key: str, digest: str, url: str, modified: datetime | None) -> Page:
+def _load(apart: Apart, path: Path, key: str, digest: str, url: str, modified: datetime | None) -> Page:
     try:
         content = path.read_bytes()
     except OSError as error:
         raise UnreadableDocument(_reason(error)) from error
     if hashlib.sha256(content).hexdigest() != digest:
         raise UnreadableDocument("changed while it was read: run the same command again")
-    return converting.page(content, key, url=url, revision=f"sha256:{digest[:12]}", modified=modified)
+    return apart.page(content, key, url=url, revision=f"sha256:{digest[:12]}", modified=modified)
 
 
 def _modified(status: os.stat_result) -> datetime | None:

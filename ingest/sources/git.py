@@ -17,6 +17,7 @@ from functools import partial
 from types import MappingProxyType
 
 from ingest import converting
+from ingest.apart.reading import Apart
 from ingest.choosing import Rules, Traits, chooser
 from ingest.sources.file_names import SAME_NAME, left_out, portable
 from ingest.sources.folder import LARGEST
@@ -59,6 +60,7 @@ class Repository:
     def __init__(self, mirror: Mirror, wanted: Wanted, *, now: Callable[[], datetime] = _now) -> None:
         """`now` is what ages are reckoned from."""
         self._mirror, self._wanted, self._now = mirror, wanted, now
+        self._apart = Apart()
         self._looked: _Look | None = None
 
     def expected(self) -> int:
@@ -84,8 +86,9 @@ class Repository:
         return next((Gone(key) for key in known if address in (key, self._url(look.head, key, None))), None)
 
     def stop(self) -> None:
-        """End what git does. From any thread."""
+        """End what git does, and the reading of a document. From any thread."""
         self._mirror.git.stop()
+        self._apart.stop()
 
     def _look(self) -> "_Look":
         head = self._mirror.look()
@@ -119,7 +122,7 @@ class Repository:
         new = {key: entry for key, entry in look.entries.items() if known.get(key) != prints[key]}
         readable = {key: entry for key, entry in new.items() if not self._refusal(key, entry)}
         changes = look.changes or self._changes(look, readable)
-        with self._mirror.blobs() as read:
+        with self._apart, self._mirror.blobs() as read:
             for key, entry in look.entries.items():
                 yield self._item(look, key, entry, changes, read, prints[key])
                 if key in look.twice:
@@ -131,7 +134,7 @@ class Repository:
         if reason := self._refusal(key, entry):
             return Unreadable(key, reason)
         change = changes.get(key)
-        load = partial(_load, read, key, entry, self._url(look.head, key, change), change)
+        load = partial(_load, self._apart, read, key, entry, self._url(look.head, key, change), change)
         return Found(key, fingerprint, entry.size, load)
 
     def _refusal(self, key: str, entry: Entry) -> str:
@@ -173,10 +176,10 @@ class _Look:
     """Keys that another file has too."""
 
 
-def _load(read: _Read, key: str, entry: Entry, url: str, change: Change | None) -> Page:
+def _load(apart: Apart, read: _Read, key: str, entry: Entry, url: str, change: Change | None) -> Page:
     content = read(entry.blob)
     if content.startswith(_LFS):
         raise UnreadableDocument("is kept in Git LFS, which is not read: keep the text itself in the repository")
     told = change if change and change.exact else None
     revision = f"git:{change.commit[:12] if change else entry.blob[:12]}"
-    return converting.page(content, key, url=url, revision=revision, modified=told.date if told else None)
+    return apart.page(content, key, url=url, revision=revision, modified=told.date if told else None)

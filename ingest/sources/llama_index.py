@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ingest import cleaning
+from ingest.apart.reading import Apart
 from ingest.choosing import Rules, Traits, chooser
 from ingest.sources.llama_index_document import Text, fingerprint, page, text_of
 from ingest.types import Found, Item, Listing, ReadAsWhole, SourceUnavailable, Unreadable
@@ -56,6 +57,7 @@ class LlamaIndex:
         """`rules` are applied to the names of documents and to the dates that their metadata tell."""
         self._reader, self._rules, self._now = reader, rules or Rules(), now
         self._stopped = threading.Event()
+        self._apart = Apart()
 
     def expected(self) -> None:
         """Nobody knows before all was read."""
@@ -75,17 +77,19 @@ class LlamaIndex:
     def stop(self) -> None:
         """End before the next document. From any thread."""
         self._stopped.set()
+        self._apart.stop()
 
     def _items(self, texts: Iterator[Text | Unreadable]) -> Iterator[Item]:
         chosen = chooser(self._rules, self._now())
         seen: dict[str, int] = {}
-        for key, group in groupby(texts, key=lambda text: text.key):
-            together = list(group)
-            yield from (one for one in together if isinstance(one, Unreadable))
-            parts = [one for one in together if isinstance(one, Text)]
-            if parts and chosen(Traits(key, changed=parts[0].date)):
-                seen[key] = seen.get(key, 0) + 1
-                yield _found(key if seen[key] == 1 else f"{key} ({seen[key]})", parts)
+        with self._apart:
+            for key, group in groupby(texts, key=lambda text: text.key):
+                together = list(group)
+                yield from (one for one in together if isinstance(one, Unreadable))
+                parts = [one for one in together if isinstance(one, Text)]
+                if parts and chosen(Traits(key, changed=parts[0].date)):
+                    seen[key] = seen.get(key, 0) + 1
+                    yield _found(key if seen[key] == 1 else f"{key} ({seen[key]})", parts, self._apart)
 
     def _texts(self, read: Iterator[Any]) -> Iterator[Text | Unreadable]:
         for at, document in enumerate(read, 1):
@@ -154,5 +158,5 @@ def _with_first(given: Any) -> Iterator[Any]:
     return chain(tuple(islice(rest, 1)), rest)
 
 
-def _found(key: str, parts: Sequence[Text]) -> Found:
-    return Found(key, fingerprint(parts), sum(len(part.text) for part in parts), partial(page, parts))
+def _found(key: str, parts: Sequence[Text], apart: Apart) -> Found:
+    return Found(key, fingerprint(parts), sum(len(part.text) for part in parts), partial(page, parts, apart))

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from ingest import converting
+from ingest.apart.reading import Apart
 from ingest.formats import dates
 from ingest.types import Page
 
@@ -67,13 +68,13 @@ def fingerprint(parts: Sequence[Text]) -> str:
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def page(parts: Sequence[Text]) -> Page:
-    """Read a document of these parts. Raises `UnreadableDocument`."""
+def page(parts: Sequence[Text], apart: Apart) -> Page:
+    """Read a document of these parts. Raises `UnreadableDocument`, and what `apart` raises."""
     first = parts[0]
     text = "\n\n".join(part.text for part in parts)
     suffix = ".html" if _MARKUP.match(text) else ".md"
     name = PurePosixPath(first.file or first.key.rstrip("/")).stem or "document"
-    read = converting.page(text.encode("utf-8", "replace"), name + suffix, url=first.url, modified=first.date)
+    read = apart.page(text.encode("utf-8", "replace"), name + suffix, url=first.url, modified=first.date)
     return replace(read, title=first.title) if first.title else read
 
 

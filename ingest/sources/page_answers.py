@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from ingest import converting
+from ingest.apart.reading import Apart
 from ingest.converting import READER_VERSION
 from ingest.fetching import Reply, Web
 from ingest.sources.kept import kept
@@ -42,16 +42,19 @@ class _Read:
 class Answers:
     """Gets the pages of one site, one after the other; the last one is only told of once the next is seen."""
 
-    def __init__(self, web: Web, origin: str, may_read: Callable[[str], bool], listed: Collection[str]) -> None:
+    def __init__(
+        self, web: Web, apart: Apart, origin: str, may_read: Callable[[str], bool], listed: Collection[str]
+    ) -> None:
         """Read what `may_read` allows.
 
         Args:
             web: The way there.
+            apart: What reads the pages.
             origin: The address of the site, up to the path.
             may_read: What robots.txt allows, by address.
             listed: The keys of all pages that are listed.
         """
-        self._web, self._origin, self._may_read, self._listed = web, origin, may_read, listed
+        self._web, self._apart, self._origin, self._may_read, self._listed = web, apart, origin, may_read, listed
         self._seen: dict[bytes, str] = {}
         self._waiting: _Read | None = None
         self._refused = 0
@@ -108,7 +111,7 @@ class Answers:
             url = f"{self._origin}/{secrets.token_hex(12)}"
             reply = self._reply("", url, "") if self._may_read(url) else None
             if isinstance(reply, Reply) and reply.status == httpx.codes.OK and reply.url == url:
-                page = _page(reply, Entry(url), url)
+                page = _page(self._apart, reply, Entry(url), url)
                 self._nowhere = likeness(page, url) if isinstance(page, Page) else b""
         return self._nowhere
 
@@ -143,7 +146,7 @@ class Answers:
         fingerprint = stamp or _fingerprint(reply)
         if fingerprint == known:
             return kept(key, known)
-        page = _page(reply, entry, url)
+        page = _page(self._apart, reply, entry, url)
         if isinstance(page, str):
             return Unreadable(key, page)
         return _Read(Found(key, fingerprint, len(reply.content), lambda: page), likeness(page, entry.url))
@@ -195,14 +198,14 @@ def _fingerprint(reply: Reply) -> str:
     return f"{hashlib.sha256(reply.content).hexdigest()[:32]} hash-{READER_VERSION}"
 
 
-def _page(reply: Reply, entry: Entry, url: str) -> Page | str:
+def _page(apart: Apart, reply: Reply, entry: Entry, url: str) -> Page | str:
     """Read what was answered; why it cannot be read otherwise."""
     kind = reply.headers.get("content-type", "")
     name = name_of(entry.url, kind)
     content = with_encoding(reply.content, kind) if name.endswith(".html") else reply.content
     revision = f"sha256:{hashlib.sha256(reply.content).hexdigest()[:12]}"
     try:
-        return converting.page(content, name, url=url, revision=revision, modified=entry.changed or _modified(reply))
+        return apart.page(content, name, url=url, revision=revision, modified=entry.changed or _modified(reply))
     except UnreadableDocument as error:
         return str(error)
 

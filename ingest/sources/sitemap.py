@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from urllib.parse import unquote, urlsplit
 
+from ingest.apart.reading import Apart
 from ingest.choosing import Rules, Traits, chooser
 from ingest.converting import READER_VERSION
 from ingest.fetching import Web
@@ -50,6 +51,7 @@ class Sitemap:
         self._wanted, self._web, self._now = wanted, web, now
         self._origin = origin_of(wanted.url)
         self._looked: tuple[Site, Answers] | None = None
+        self._apart = Apart()
 
     def expected(self) -> int:
         """How many pages are listed: reads the sitemaps. Blocks. Raises `SourceUnavailable`."""
@@ -77,7 +79,7 @@ class Sitemap:
         key = key_of(url)
         if not self._chosen()(Entry(url)):
             return Gone(key) if key in known else None
-        with self._web:
+        with self._web, self._apart:
             may_read = robots_of(self._web, self._origin).checker()
             if not may_read(url):
                 return Gone(key) if key in known else Unreadable(key, "robots.txt asks us not to read it")
@@ -90,16 +92,17 @@ class Sitemap:
     def stop(self) -> None:
         """End what is being read, from another thread."""
         self._web.stop()
+        self._apart.stop()
 
     def _got(self, key: str, url: str, may_read: Callable[[str], bool], known: Mapping[str, str]) -> Item | None:
-        answers = Answers(self._web, self._origin, may_read, frozenset(known))
+        answers = Answers(self._web, self._apart, self._origin, may_read, frozenset(known))
         return next(chain(answers.items(key, Entry(url)), answers.last()), None)
 
     def _look(self) -> tuple[Site, Answers]:
         said = robots_of(self._web, self._origin)
         may_read, chosen = said.checker(), self._chosen()
         site = listed(self._web, self._wanted.url, said, lambda entry: chosen(entry) and may_read(entry.url))
-        return site, Answers(self._web, self._origin, may_read, frozenset(site.pages))
+        return site, Answers(self._web, self._apart, self._origin, may_read, frozenset(site.pages))
 
     def _chosen(self) -> Callable[[Entry], bool]:
         by_rules = chooser(self._wanted.rules, self._now())
@@ -111,7 +114,7 @@ class Sitemap:
         return chosen
 
     def _items(self, site: Site, answers: Answers, known: Mapping[str, str]) -> Iterator[Item]:
-        with self._web:
+        with self._web, self._apart:
             yield from (Unreadable(key_of(url), reason) for url, reason in site.unread)
             for key, entry in site.pages.items():
                 stamp, before = self._stamp(entry), known.get(key, "")
