@@ -22,6 +22,8 @@ from pipeline.streams import closing
 from pipeline.types import ClaimChecked, ClaimExplained
 from storage.types import Evidence, SearchQuery, Verdict
 
+REASON_SECONDS = 1.0
+"""For so long a reason may still be written when the reply is whole: it is a few words."""
 Settled = asyncio.Future[tuple[Evidence, ...] | PipelineError]
 
 
@@ -43,6 +45,7 @@ class Scales:
         self._kit = kit
         self._tasks = tasks
         self._waiting: list[_Case] = []
+        self._calls: list[asyncio.Task[None]] = []
         self._coming = 0
         """How many may still come to wait: claims without evidence yet, and the stream of claims itself."""
 
@@ -70,6 +73,13 @@ class Scales:
         if fault and not any(kept):
             raise fault
         return tuple(finding for findings in kept for finding in findings) if begun else None
+
+    async def explained(self) -> None:
+        """Wait for reasons that are still being written, though not for long: the reply is whole without them."""
+        if self._calls:
+            _, late = await asyncio.wait(self._calls, timeout=REASON_SECONDS)
+            for call in late:
+                call.cancel()
 
     async def _outcome(self, claim: TimedClaim) -> tuple[Finding, ...] | PipelineError:
         return await outcome(self._weighed(claim))  # begun here: a task may be ended before it begins
@@ -102,7 +112,10 @@ class Scales:
         """Put to the model all that waits, if there is a place for it or nothing more will join it."""
         if self._waiting and not (self._coming and self._kit.busy()):
             together, self._waiting = tuple(self._waiting), []
-            self._tasks.create_task(self._verify(together))
+            self._ask(together)
+
+    def _ask(self, cases: Sequence[_Case]) -> None:
+        self._calls.append(self._tasks.create_task(self._verify(cases)))
 
     async def _verify(self, cases: Sequence[_Case]) -> None:
         sentences = sentences_of(one for case in cases for one in case.sentences)

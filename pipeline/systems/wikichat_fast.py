@@ -5,8 +5,6 @@ to be at once what refinement would make of it. So a turn takes three rounds: cl
 beside summaries, the draft. Every claim has its verdict before the draft begins, and every sentence passes the gate.
 """
 
-from asyncio import TaskGroup
-
 from pipeline.findings import Finding, distinct, newest_of_rivals_first
 from pipeline.kit import Kit
 from pipeline.refusing import refuse_unreadable
@@ -29,11 +27,14 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         return Status.CHATTED
     scene = await open_scene(talk, kit)
     async with tasks() as group:
-        return await _answered(talk, scene, kit, group)
+        scales = Scales(scene, kit, group)
+        status = await _answered(talk, scene, kit, scales)
+        await scales.explained()
+        return status
 
 
-async def _answered(talk: Conversation, scene: Scene, kit: Kit, group: TaskGroup) -> Status:
-    recall = Scales(scene, kit, group).weighed(claimed(scene, kit))  # 3, 4, 5
+async def _answered(talk: Conversation, scene: Scene, kit: Kit, scales: Scales) -> Status:
+    recall = scales.weighed(claimed(scene, kit))  # 3, 4, 5
     async with quoting(talk, scene.nearest, kit):
         looked_up, recalled, fault = await beside(look_up(scene, kit), recall)
     findings = newest_of_rivals_first(distinct((*(looked_up or ()), *(recalled or ()))))

@@ -41,6 +41,13 @@ class Cut:
     text: str
 
 
+@dataclass(frozen=True)
+class Stalled:
+    """A streamed reply after whose pieces nothing comes any more."""
+
+    reply: Reply
+
+
 def stage_of(request: Request) -> str:
     """Return the template that a request is made of, by its instruction."""
     said = request.body["messages"][0]["content"]
@@ -68,6 +75,8 @@ def following(script: Mapping[str, Any]):
         line = lines[stage_of(request)]
         if isinstance(line, Cut):
             return Fault((*wire(request, Reply(line.text))[:-2], Ending.CLOSE))
+        if isinstance(line, Stalled):
+            return Fault((*wire(request, line.reply)[:-4], Ending.HANG))
         said = line(_call(request)) if callable(line) else line
         return Reply(said) if isinstance(said, str) else said
 

@@ -15,7 +15,7 @@ from storage.language.detect import detect
 from storage.types import EntryKind, Verdict
 from storage.verifying import verify
 from tests.bot import modelled as house
-from tests.bot.modelled import KEY, Cut, modelled, stage_of
+from tests.bot.modelled import KEY, Cut, Stalled, modelled, stage_of
 from tests.fake_model_wire import HANG, Reply, error
 
 SUPPORTED = "Reasoning: Sentence 1 says so.\nSentences: 1\nVerdict: SUPPORTS"
@@ -128,6 +128,22 @@ async def test_a_model_that_fails_ends_in_one_sentence_in_the_asker_s_language(
     assert done.text == f"{said} {say('again_later', detect(asked))}"
     assert done.failure.message.startswith(said.rstrip("."))
     assert (closed["status"], closed["failure"]["kind"], closed["text"]) == (status, kind, done.text)
+
+
+async def test_a_reply_that_is_whole_does_not_wait_for_a_reason_that_never_comes(tmp_path):
+    """The verdict counts without it; the call is ended, and the turn is answered well before its time is over."""
+    begun = Reply("", pieces=("1. SUPPORTS [1] It says so ", "because "))
+    script = {
+        "split": "- A keeper lives beside Skarholm lighthouse. | none",
+        "verdicts": Stalled(begun),
+    }
+    async with modelled(tmp_path, script, limits=LimitSettings(seconds=20)) as (app, server):
+        done = await answer(app, house.asking(system="wikichat-fast"), lambda _: None)
+        await server.until(lambda server: server.disconnects == 1)
+
+    assert (done.answer.status, done.failure) == (Status.ANSWERED, None)
+    (claim,) = (one for one in done.answer.claims if one.claim.origin == "model")
+    assert (claim.verdict, claim.reasoning) == (Verdict.SUPPORTS, "")
 
 
 async def test_a_turn_whose_budget_is_used_up_is_refused_and_says_so(tmp_path, asking):
