@@ -46,11 +46,16 @@ class Asking:
         ours = is_ours(places, found)
         if not ours and not self._settings.user_install:
             return say("discord_not_here", found.locale)
-        if await places.denied(found.user, found.roles, direct=found.direct or not ours):
+        if await self.denied(found):
             return say("discord_denied", found.locale)
         if ours and found.channel.is_thread and not found.channel.parent:
             return say("discord_not_here", found.locale)
         return ""
+
+    async def denied(self, found: Invoked) -> bool:
+        """Return whether settings deny somebody everything, whatever they use: commands, buttons, modals."""
+        places = self._taking.places
+        return await places.denied(found.user, found.roles, direct=found.direct or not is_ours(places, found))
 
     async def ticket_of(self, found: Invoked) -> int | None:
         """Return the ticket that the message of a context menu answers; None where it answers none."""

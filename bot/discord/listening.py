@@ -69,12 +69,14 @@ class Listening:
     async def _invoked(self, found: Invoked) -> None:
         if asked := invoking.asked(found):
             await self._ask(found, *asked)
+        elif found.kind == COMMAND:
+            await self._command(found)
+        elif await self.asking.denied(found):
+            await self.answering.say(found, say("discord_denied", found.locale))
         elif found.kind == PRESS:
             await self.pressing.press(found)
         elif found.kind == SUBMIT:
             await self.pressing.comment(found)
-        elif found.kind == COMMAND:
-            await self._command(found)
 
     async def _ask(self, found: Invoked, task: Task, text: str) -> None:
         """Take a question, and only then say that an answer comes."""

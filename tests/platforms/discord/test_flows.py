@@ -437,6 +437,20 @@ async def test_other_servers_and_denied_people_are_left_alone(talk: Talk) -> Non
     assert talk.system.asked == [MADE]
 
 
+async def test_denied_people_press_nothing_beneath_the_answers_to_others(talk: Talk) -> None:
+    """Nobody is pinged by them, and what they think is not noted."""
+    await talk.start(discord={"deny": ["102"]}, channel=[{"id": "discord:301/201", "ask": ["discord:301/103"]}])
+    answer = await talk.answered(await talk.acts.mention(BUILT))
+    presses = ("evidence", "up", "down", "ask", "retract")
+    for action in presses:
+        await talk.press(action, answer, user="102")
+    await talk.discord.until(lambda: talk.sees(by="102").count(say("discord_denied", "en")) == len(presses))
+
+    assert talk.sees(by="102").count("only you see this") == len(presses)
+    assert talk.discord.notified == []
+    assert "102" not in talk.discord.modals
+
+
 async def test_where_people_took_the_app_themselves_they_are_not_answered_by_default(talk: Talk) -> None:
     """They are told so in a line, and nothing is asked."""
     await talk.start()
