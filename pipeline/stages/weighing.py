@@ -1,8 +1,8 @@
 """Stage 5 while claims still arrive: evidence for each is sought at once, and each is verified as soon as it has any.
 
 Unlike `recalling.verify`, which is given all claims. A claim has a call of its own, but those that have to wait for a
-place at the server wait together and are put into one. A verdict counts from when it is said; its reason may come while
-the reply is drafted already.
+place at the server wait together and are put into one; what gets no verdict there is asked again alone. A verdict
+counts from when it is said; its reason may come while the reply is drafted already.
 """
 
 import asyncio
@@ -131,11 +131,18 @@ class Scales:
             raise
         except PipelineError as error:
             fault = error
-        for case in cases:
-            if not case.settled.done():
-                self._kit.tell(ClaimChecked(unverified(case.claim, case.sentences, fault)))
-                case.settled.set_result(fault)
+        left = tuple(case for case in cases if not case.settled.done())
+        if len(cases) > 1 and isinstance(fault, UnreadableReply):
+            for case in left:
+                self._ask((case,))
+        else:
+            self._unsettled(left, fault)
         self._send()
+
+    def _unsettled(self, cases: Sequence[_Case], fault: PipelineError) -> None:
+        for case in cases:
+            self._kit.tell(ClaimChecked(unverified(case.claim, case.sentences, fault)))
+            case.settled.set_result(fault)
 
     def _ruled(self, case: _Case, ruling: Ruling, sentences: Sequence[Evidence]) -> None:
         found = ruling.found

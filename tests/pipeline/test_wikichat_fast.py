@@ -131,16 +131,25 @@ async def test_claims_that_break_off_are_verified_as_far_as_they_came() -> None:
     assert llm.of("draft")
 
 
-async def test_a_claim_of_several_without_a_verdict_is_not_known() -> None:
-    """The others of the same call have theirs."""
-    told, _ = await run(
-        QUESTION, {**BUILT, "split": THREE, "verify": "1. SUPPORTS [1] So it is.\n3. REFUTES [2] No."}, is_busy=True
-    )
+@pytest.mark.parametrize(
+    ("alone", "verdict"),
+    [("1. SUPPORTS [1] So it is.", Verdict.SUPPORTS), ("I cannot tell.", Verdict.NOT_ENOUGH_INFO)],
+)
+async def test_a_claim_of_several_without_a_verdict_is_asked_again_alone(alone: str, verdict: Verdict) -> None:
+    """The others of the same call have theirs; what gets none alone either is not known."""
+    built, oak = "Skarholm lighthouse was built in 1887.", "The pier of Skarholm is made of oak."
+    both = f"- {built} | 1887\n- {oak} | none"
 
-    assert [verdict for _, verdict in sorted(verdicts(told))] == [
-        Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO, Verdict.REFUTES,
-    ]  # fmt: skip
-    assert [one.reasoning for one in told.recorder.claims if one.reasoning.startswith("it could not be verified")]
+    def verify(call: ModelCall) -> str:
+        shared = any(f"Claim 2: {oak}" in message.text for message in call.messages)
+        return "1. SUPPORTS [1] So it is." if shared else alone
+
+    told, llm = await run(QUESTION, {**BUILT, "split": both, "verify": verify}, is_busy=True)
+
+    assert dict(verdicts(told)) == {built: Verdict.SUPPORTS, oak: verdict}
+    assert len(llm.of("verify")) == (2 if verdict is Verdict.SUPPORTS else 3)
+    told_why = [one.reasoning for one in told.recorder.claims if one.reasoning.startswith("it could not be verified")]
+    assert len(told_why) == (verdict is Verdict.NOT_ENOUGH_INFO)
 
 
 async def test_cancelling_in_the_midst_of_verification_leaves_no_call_open() -> None:
