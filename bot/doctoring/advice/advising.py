@@ -11,6 +11,7 @@ RULES: tuple[Callable[[Facts], Advice | None], ...] = (
     formats.as_student,
     formats.reply_format,
     formats.format_kept,
+    formats.text_kept,
     formats.context,
     formats.thoughts,
     formats.cut_replies,

@@ -3,6 +3,7 @@
 import math
 
 from bot.doctoring.advice.facts import Advice, Facts, stage_of
+from bot.doctoring.kinds import KINDS
 from bot.doctoring.ways import AS_SET, STUDENT, Measured
 
 IN_FORMAT = 0.95
@@ -12,6 +13,8 @@ POOR_FORMAT = 0.9
 CLEARLY = 0.05
 """By how much one share must be above another to matter, with some 150 cases."""
 CUT_OFTEN = 0.02
+_BY_SCHEMA = {"claims", "verdicts"}
+"""What `wikichat-fast` streams, and `wikichat` asks for in other calls that can have a schema."""
 THINKING = 0.2
 ROOM = 1.5
 """How much longer than the longest gold case a call in earnest may be: passages there are longer."""
@@ -53,6 +56,18 @@ def format_kept(facts: Facts) -> Advice | None:
         return None
     how = "`footnote doctor --model --compare` finds the way of asking that this model keeps best."
     return Advice(f"Only {_percent(found)} of the replies with a format could be read. {how}")
+
+
+def text_kept(facts: Facts) -> Advice | None:
+    """Say what is streamed, and so asked for as text whatever is set, that cannot be read often enough."""
+    free = {kind.name for kind in KINDS if not kind.structured}
+    poor = {name: one for name, one in facts.figures.items() if name in free and one.readable < POOR_FORMAT * one.cases}
+    if not poor:
+        return None
+    told = ", ".join(f"{one.readable} of {one.cases} of {name}" for name, one in poor.items())
+    why = f"What is streamed is asked for as text whatever `structured` says, and too little of it can be read: {told}."
+    schema = " The system `wikichat` asks for claims and verdicts by a schema, where the server keeps one."
+    return Advice(f"{why} A stronger model would do better.{schema if poor.keys() & _BY_SCHEMA else ''}")
 
 
 def context(facts: Facts) -> Advice | None:

@@ -107,6 +107,21 @@ def test_a_format_that_is_not_kept_wants_a_comparison() -> None:
     assert formats.format_kept(facts(way(cases=0, readable=0))) is None
 
 
+def test_what_is_streamed_and_cannot_be_read_is_told_whatever_format_is_set() -> None:
+    """A schema would not help, but another system asks with one."""
+    found = formats.text_kept(only("verdicts", readable=12, right=12))
+
+    assert found
+    assert "text whatever `structured` says" in found.why
+    assert "12 of 30 of verdicts" in found.why
+    assert "`wikichat` asks for claims and verdicts by a schema" in found.why
+    assert formats.text_kept(only("verdicts", readable=28)) is None
+    assert formats.text_kept(only("verify", readable=12)) is None
+    drafts = formats.text_kept(only("answer", readable=12))
+    assert drafts
+    assert "by a schema" not in drafts.why
+
+
 @pytest.mark.parametrize("changes", [{"trimmed": 1}, {"shortened": 3}])
 def test_a_window_that_is_too_small_is_to_hold_a_whole_call(changes: dict[str, int]) -> None:
     """One and a half times the longest, in steps of 1,024 tokens, 4,096 at least."""
