@@ -52,7 +52,7 @@ class Recorder:
 
     @property
     def usage(self) -> Usage:
-        """What the model calls noted so far took; rounds are the most of them that ran one after the other."""
+        """What the model calls noted so far took; see `Usage` for what a round is."""
         asked = [noted for noted in self._calls if noted.step.facts.get("attempts")]
         facts = [noted.step.facts for noted in asked]
         costs = [one["cost"] for one in facts if "cost" in one]
@@ -113,7 +113,11 @@ def _hit(hit: Hit) -> tuple[str, float, str]:
 
 
 def _rounds(calls: list[Noted]) -> int:
-    """Return how many of the calls can be chosen so that none overlaps another: the longest way through the turn."""
+    """Return how many of the calls can be chosen so that none overlaps another.
+
+    What a call waited for is not known here: calls that need nothing of each other count as two where the load of the
+    server put one behind the other. `footnote evaluate speed turn` follows what was waited for.
+    """
     rounds, free = 0, float("-inf")
     for call in sorted(calls, key=lambda call: call.ended):
         if call.began >= free:

@@ -108,6 +108,8 @@ class Usage:
 
     llm_calls: int = 0
     llm_rounds: int = 0
+    """By the clock: the most calls of which each began when the one before it had ended, whether it waited for that or
+    not. A call that begins while the one that it follows is still streaming is in the same round."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = None
