@@ -11,6 +11,7 @@ from typing import Any
 
 from bot.access import Asker
 from bot.desk.types import Place, Question, Task
+from bot.discord.contents import unformatted, words_of
 from bot.discord.handles import Handle
 from bot.discord.happening import Channel, Us
 from bot.discord.reading import channel_of, id_of, ids, moment, name_of, said
@@ -115,9 +116,9 @@ def asked(found: Invoked) -> tuple[Task, str] | None:
         case 2, "ask":
             return "ask", found.option("question").strip()
         case 2, "check":
-            return "check", found.option("statement").strip()
+            return "check", unformatted(found.option("statement")).strip()
         case 2, "Fact-check":
-            return "check", found.text
+            return "check", unformatted(found.text).strip()
         case 5, "footnote:about":
             return "ask", _asked_about(found.data)
         case _:
@@ -184,4 +185,4 @@ def _where(data: Json) -> Channel | None:
 
 def _text(message: Json, us: Us) -> str:
     names = {id_of(one, "id"): name_of(one) for one in parts(message, "mentions")}
-    return said(str(message.get("content") or ""), us, names)
+    return said(words_of(message, us.user), us, names)

@@ -1,0 +1,68 @@
+"""What a message says, wherever its words stand; formatting parts no statement from the same words of a document."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.discord.contents import unformatted, words_of
+from bot.discord.rendering import messages
+from tests.bot.showing.moments import FINAL
+
+OAK = "The pier is made of oak."
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("**The pier** is *made* of __oak__.", OAK),
+        ("***The pier*** ~~is~~ ||made|| of `oak`.", OAK),
+        ("_The pier_ is ___made___ of ``oak``.", OAK),
+        ("> The pier is\n> made of oak.", "The pier is\nmade of oak."),
+        ("# The pier\n-# is made of oak.", "The pier\nis made of oak."),
+        ("[The pier](https://x.example/a) is made of oak.", OAK),
+        ("```py\nx = a*b*c\n```\nThe pier", "x = a*b*c\n\nThe pier"),
+        ("a snake_case_name, 2*3*4 and 5 > 4, #1, **", "a snake_case_name, 2*3*4 and 5 > 4, #1, **"),
+        ("C# and `__init__` at * once * so", "C# and __init__ at * once * so"),
+    ],
+)
+def test_formatting_is_left_out_and_nothing_else(written: str, shown: str) -> None:
+    """What is no formatting to Discord stays."""
+    assert unformatted(written) == shown
+
+
+@given(st.text(alphabet="ab *_~|`>#-[](:/)\n", max_size=60))
+def test_whatever_is_written_its_letters_stay(text: str) -> None:
+    """But for addresses and the language of code, of which there are none here."""
+    shown = unformatted(text.replace("```", "`"))
+    assert [one for one in shown if one in "ab"] == [one for one in text if one in "ab"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": OAK},
+        {"content": "", "embeds": [{"type": "rich", "description": OAK}]},
+        {"embeds": [{"title": OAK}, {"type": "link", "title": "A preview"}]},
+        {"content": "", "message_snapshots": [{"message": {"content": OAK}}]},
+        {"components": [{"type": 17, "components": [{"type": 10, "content": OAK}, {"type": 1, "components": []}]}]},
+    ],
+)
+def test_words_are_found_wherever_they_stand(message: dict[str, Any]) -> None:
+    """In a forwarded message, in an announcement of a webhook's, in another app's components."""
+    assert words_of(message, "501") == OAK
+
+
+@pytest.mark.parametrize("message", [{}, {"embeds": None}, {"message_snapshots": [{}]}, {"components": [{"type": 10}]}])
+def test_where_there_are_no_words_there_are_none(message: dict[str, Any]) -> None:
+    """Whatever Discord leaves out."""
+    assert words_of(message, "501") == ""
+
+
+def test_an_answer_of_ours_says_its_sentences_without_their_footnotes() -> None:
+    """So that it can be held against the documents as they are today."""
+    ours = {"author": {"id": "501"}, "components": list(messages(FINAL)[0].components)}
+    said = words_of(ours, "501")
+    assert all(one.text in said for one in FINAL.sentences)
+    assert "[1]" not in said
