@@ -56,7 +56,7 @@ async def forget(store: PassageStore, corpus: str, keys: Collection[str]) -> Ref
     await store.manifest.forget(corpus, keys)
     stored = await store.manifest.stored(corpus, keys)
     changes = [removal(corpus, key, [passage.id for passage in rows[1]]) for key, rows in stored.items()]
-    # Not by `apply`: that waits until a batch of a refresh is embedded.
+    # Not by `apply`, which waits for whoever is writing to the indexes.
     await store.manifest.commit(changes)
     await store.tidy()
     return tally(RefreshReport(corpus), changes, {})

@@ -6,7 +6,7 @@ is never returned.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -32,7 +32,8 @@ SIGNPOST = 20.0
 """Deviations of the fused score by which pages that only tell others apart come after all that say something."""
 UPSERT = 32
 """An upsert holds the interpreter: 24 to 65 ms for this many passages, over a second for thousands."""
-EMBED = 256
+EMBED = 64
+"""Passages whose vectors are made at a time; more are not made faster, and keep others waiting."""
 PAGE = 1_000
 SEARCHES = 4
 """How often a search is made at most while a refresh commits what it concerns."""
@@ -123,9 +124,11 @@ class PassageStore:
             LeaseLost: The lease under which it is done is another's.
         """
         rows = [(change.document, passage) for change in changes if change.document for passage in change.add]
+        # It takes most of the time, and whoever wants one document written meanwhile does not wait for it.
+        vectors = await self._embedded(rows)
         async with self._writing:
             await self.manifest.begin(changes, lease)
-            await self._index(rows)
+            await self._write(rows, vectors)
             overtaken = await self.manifest.commit(changes, lease)
             await self._sweep()
         return overtaken
@@ -170,11 +173,21 @@ class PassageStore:
             return done
 
     async def _index(self, rows: Sequence[Row]) -> None:
-        """Write rows of one corpus into both indexes."""
-        for batch in _batches(rows, EMBED):
-            texts = [indexed_text(document, passage) for document, passage in batch]
-            vectors = await self.threads.ingest.run(self.embedder.embed, texts, polite=self.polite)
-            await self._upsert([passage for _, passage in batch], vectors)
+        await self._write(rows, await self._embedded(rows))
+
+    async def _embedded(self, rows: Sequence[Row]) -> list[Vectors]:
+        """Return the vectors of rows, so many at a time that others who write get their turn in between."""
+        batches = (
+            [indexed_text(document, passage) for document, passage in rows[start : start + EMBED]]
+            for start in range(0, len(rows), EMBED)
+        )
+        return [await self.threads.ingest.run(self.embedder.embed, texts, polite=self.polite) for texts in batches]
+
+    async def _write(self, rows: Sequence[Row], vectors: Sequence[Vectors]) -> None:
+        """Write rows of one corpus into both indexes; their vectors come in batches of `EMBED`."""
+        for number, part in enumerate(vectors):
+            batch = rows[number * EMBED : (number + 1) * EMBED]
+            await self._upsert([passage for _, passage in batch], part)
         if rows:
             await self.threads.write.run(self.lexical.write, rows)
 
@@ -210,7 +223,3 @@ class PassageStore:
 
 def _only(scores: dict[str, float], listed: dict[str, tuple[Passage, Document]]) -> dict[str, float]:
     return {key: score for key, score in scores.items() if key in listed}
-
-
-def _batches(rows: Sequence[Row], size: int) -> Iterator[Sequence[Row]]:
-    return (rows[start : start + size] for start in range(0, len(rows), size))

@@ -215,7 +215,7 @@ async def test_a_batch_is_embedded_in_few_calls(tmp_path):
     with opened(tmp_path, embedder) as store:
         await run(store, {f"{n}.md": {"": f"Page number {n} says {n}."} for n in range(300)})
 
-        assert embedder.calls == [256, 44]
+        assert embedder.calls == [64, 64, 64, 64, 44]
 
 
 class OddText(str):

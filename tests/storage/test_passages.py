@@ -1,11 +1,13 @@
 """Searching the store: what is the team's own, and what is a work of reference."""
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from ingest.refreshing import refresh
-from tests.fakes import PageSource
+from storage.embedding import Vectors
+from tests.fakes import PageSource, WordEmbedder
 from tests.storage.stores import opened
 
 OWN = {"leave": {"": "Our leave is thirty days a year."}}
@@ -75,3 +77,26 @@ async def test_a_page_that_only_tells_others_apart_comes_last(tmp_path):
         hits = await opened_store.search("mercury", ["wiki"], 5)
 
         assert [hit.document.disambiguation for hit in hits] == [False, True]
+
+
+@dataclass
+class Onlooker(WordEmbedder):
+    """An embedder that notes whether the indexes are being written while it works."""
+
+    writing: Callable[[], bool] = bool
+    seen: list[bool] = field(default_factory=list)
+
+    def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
+        """Look, and return what any would."""
+        self.seen.append(self.writing())
+        return super().embed(texts, polite=polite)
+
+
+async def test_whoever_writes_one_document_waits_for_nobody_s_embedding(tmp_path):
+    """That takes most of the time of a batch, and so nothing is held meanwhile."""
+    embedder = Onlooker()
+    with opened(tmp_path, embedder) as store:
+        embedder.writing = store._writing.locked
+        await refresh(PageSource({"a.md": {"": "The vault opens."}}), "handbook", store, progress=lambda _: None)
+
+    assert embedder.seen == [False]
