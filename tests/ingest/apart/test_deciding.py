@@ -1,0 +1,33 @@
+"""Which documents are read in a process of their own."""
+
+import pytest
+
+from ingest import converting
+from ingest.apart.deciding import harmless
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "expected"),
+    [
+        ("a.md", 1000, True),
+        ("team/A.MD", 16 << 10, True),
+        ("a.md", (16 << 10) + 1, False),
+        ("README", 1 << 20, True),
+        ("a.txt", (1 << 20) + 1, False),
+        ("a.txt", converting.LARGEST_TEXT + 1, True),
+        ("a.html", 1000, True),
+        ("a.rst", 10, False),
+        ("a.pdf", 10, False),
+        ("a.docx", 10, False),
+        ("a.msg", 10, False),
+        ("a.png", 1 << 30, True),
+        ("a.unheard", 1 << 30, True),
+    ],
+)
+def test_small_and_simple_documents_are_read_in_place_and_what_is_refused(name, size, expected):
+    assert harmless(name, size) is expected
+
+
+@pytest.mark.parametrize("suffix", [name for name in converting.FORMATS if name])
+def test_no_large_file_of_any_kind_is_read_in_place(suffix):
+    assert not harmless(f"a{suffix}", 2 << 20)
