@@ -1,8 +1,10 @@
 """One document by what a person calls it: forgotten, or read in anew, within seconds and whatever else is under way."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 
 from bot.app import App
 from bot.console import Mendable
@@ -16,6 +18,8 @@ from storage.refresh_types import Listed
 
 NEAREST = 3
 _LONGEST = 200
+_ALIKE = 0.8
+"""How much of two names must be the same, 0 to 1."""
 
 
 class NoSuchDocument(Exception):
@@ -62,7 +66,7 @@ async def read_one(
 ) -> tuple[RefreshReport, ...]:
     """Read in the document that an address names, also one that was forgotten; return a report for each corpus of it.
 
-    Of a document that is known only its own sources are asked, of another one all.
+    Of a document that is known, or was forgotten, only its own sources are asked, of another one all.
 
     Args:
         app: The home.
@@ -75,7 +79,9 @@ async def read_one(
         SeveralDocuments: A title names several of one corpus.
         Exception: Why the only source that may have it cannot be asked.
     """
-    known = [one for one in chosen(await app.manifest.find(address), address) if one.corpus in sources]
+    named = (*await app.manifest.find_forgotten(address), *await app.manifest.find(address))
+    called = {(one.corpus, one.key): one for one in named}
+    known = [one for one in chosen(tuple(called.values()), address) if one.corpus in sources]
     if len(known) > len({one.corpus for one in known}):
         raise SeveralDocuments(address, known)
     names = {one.corpus: one.key for one in known} or dict.fromkeys(sources, address)
@@ -107,15 +113,24 @@ async def _unknown(
 ) -> NoSuchDocument:
     """Return what is said of an address that names nothing: what was looked through, and what comes near."""
     names = [info.name for info in await app.manifest.catalogue() if corpus in {"", info.name}]
-    for name in names:
-        if sources is None and address.strip() in await app.manifest.forgotten(name):
-            again = f"`footnote ingest --only '{address.strip()}'` brings it back."
-            again = f"`footnote ingest --only '{address.strip()}'` brings it back."
-            return NoSuchDocument(f"“{address}” was forgotten already.", hint=again)
+    if sources is None and chosen(await app.manifest.find_forgotten(address), address, corpus):
+        again = f"`footnote ingest --only {shlex.quote(address.strip())}` brings it back."
+        return NoSuchDocument(f"“{address}” was forgotten already.", hint=again)
     where = f"No source of {_listed(sources)} has" if sources is not None else f"No document of {_listed(names)} is"
-    near = await _nearest(app, address, names)
-    told = f"Near it: {'; '.join(map(_named, near))}." if near else "Give its address, its key, or its exact title."
+    away = [f"{_named(one)}, which was forgotten" for one in alike(address, await app.manifest.all_forgotten(), names)]
+    near = [*away, *map(_named, await _nearest(app, address, names))][:NEAREST]
+    told = f"Near it: {'; '.join(near)}." if near else "Give its address, its key, or its exact title."
     return NoSuchDocument(f"{where} “{address}”.", hint=told)
+
+
+def alike(address: str, forgotten: Sequence[Listed], corpora: Collection[str]) -> list[Listed]:
+    """Return what was forgotten of these corpora and is called nearly so: no search finds it. Pure."""
+    names: dict[str, Listed] = {}
+    for one in forgotten:
+        if one.corpus in corpora:
+            names |= {name.casefold(): one for name in (one.url, one.key, one.title) if name}
+    close = (names[name] for name in get_close_matches(address.strip().casefold(), names, NEAREST, _ALIKE))
+    return list(dict.fromkeys(close))
 
 
 async def _nearest(app: App, address: str, corpora: Sequence[str]) -> tuple[Listed, ...]:

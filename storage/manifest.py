@@ -168,6 +168,15 @@ class Manifest:
         rows = await self._all(select(forgotten.c.key).where(forgotten.c.corpus == corpus))
         return frozenset(row.key for row in rows)
 
+    async def all_forgotten(self) -> tuple[Listed, ...]:
+        """Return what was removed on purpose, by what it was called then, by corpus and key."""
+        query = select(forgotten.c.corpus, forgotten.c.key, forgotten.c.title, forgotten.c.url)
+        return tuple(Listed(*row) for row in await self._all(query.order_by("corpus", "key")))
+
+    async def find_forgotten(self, address: str) -> tuple[Listed, ...]:
+        """Return what was removed on purpose and is named so, as `find` does of what is there."""
+        return await self._database.read(lambda connection: addresses.find(connection, address, forgotten))
+
     async def forget(self, corpus: str, keys: Collection[str]) -> None:
         """Note that no refresh is to bring these back. What is listed of them stays until it is removed."""
         await self._write(lambda connection: _forget(connection, corpus, keys))
@@ -231,8 +240,14 @@ def _describe(connection: Connection, corpus: str, *, reference: bool) -> None:
 
 
 def _forget(connection: Connection, corpus: str, keys: Collection[str]) -> None:
+    named = {key: {"corpus": corpus, "key": key, "title": "", "url": ""} for key in keys}
+    for table in (forgotten, documents):  # what is there may be called otherwise than when it was forgotten before
+        for chunk in switching.chunks(keys):
+            query = select(table.c.corpus, table.c.key, table.c.title, table.c.url)
+            rows = connection.execute(query.where(table.c.corpus == corpus, table.c.key.in_(chunk))).mappings()
+            named |= {row["key"]: dict(row) for row in rows}
     _remember(connection, corpus, keys)
-    switching.each(connection, insert(forgotten), ({"corpus": corpus, "key": key} for key in set(keys)))
+    switching.each(connection, insert(forgotten), named.values())
 
 
 def _remember(connection: Connection, corpus: str, keys: Collection[str]) -> None:
@@ -244,7 +259,14 @@ def _infos(connection: Connection) -> tuple[CorpusInfo, ...]:
     runs = last_runs(connection)
     return tuple(
         CorpusInfo(
-            row.name, row.documents, row.passages, row.refreshed_at, row.failures, row.edition, runs.get(row.name)
+            row.name,
+            row.documents,
+            row.passages,
+            row.refreshed_at,
+            row.failures,
+            row.edition,
+            runs.get(row.name),
+            row.forgotten,
         )
         for row in connection.execute(_overview())
     )
@@ -267,6 +289,7 @@ def _overview() -> Select[Any]:
         corpora.c.refreshed_at,
         corpora.c.edition,
         number(failures).label("failures"),
+        number(forgotten).label("forgotten"),
     ).order_by(corpora.c.name)
 
 

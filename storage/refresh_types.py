@@ -64,6 +64,8 @@ class Run:
     """Documents that there will be; None where nobody knows."""
     passages: int
     """Passages added so far."""
+    doing: str
+    """What its source does that takes a while, such as to download; empty where it only reads."""
     fault: str
     edition: str
     owner: str

@@ -30,14 +30,16 @@ class Runs:
         row = {"corpus": corpus, "begun": at, "seen": at, "state": RunState.RUNNING, "owner": owner, "night": night}
         return await self._database.write(lambda connection: _begin(connection, row), Urgency.RECORD)
 
-    async def progress(self, run: int, at: datetime, done: int, total: int | None, passages: int) -> None:
-        """Note how far a run has come: documents looked at, of how many, and passages added."""
-        values = {"seen": at, "done": done, "total": total, "passages": passages}
+    async def progress(
+        self, run: int, at: datetime, done: int, total: int | None, passages: int, doing: str = ""
+    ) -> None:
+        """Note how far a run has come: documents looked at, of how many, passages added, what its source is doing."""
+        values = {"seen": at, "done": done, "total": total, "passages": passages, "doing": doing}
         await self._change(run, values)
 
     async def end(self, run: int, at: datetime, outcome: RunOutcome) -> None:
         """Note what a run came to. One that was noted as lost meanwhile stays lost."""
-        await self._change(run, {"seen": at, "ended": at, **asdict(outcome)})
+        await self._change(run, {"seen": at, "ended": at, "doing": "", **asdict(outcome)})
 
     async def recent(self, limit: int = 20, corpus: str = "") -> tuple[Run, ...]:
         """Return the newest runs, newest first: of one corpus, or of all."""

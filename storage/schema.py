@@ -18,7 +18,7 @@ from sqlalchemy import (
     false,
 )
 
-REVISION = "0004"
+REVISION = "0005"
 """The migration that makes exactly these tables; kept here so that opening a database need not load Alembic."""
 
 
@@ -190,12 +190,14 @@ overrides = Table(
     Column("value", Text, nullable=False),
 )
 
-# Documents that were removed on purpose, and that no refresh brings back.
+# Documents that were removed on purpose, and that no refresh brings back, by what they were called.
 forgotten = Table(
     "forgotten",
     metadata,
     Column("corpus", Text, primary_key=True),
     Column("key", Text, primary_key=True),
+    Column("title", Text, nullable=False, server_default=""),
+    Column("url", Text, nullable=False, server_default=""),
 )
 
 leases = Table(
@@ -232,6 +234,7 @@ runs = Table(
     ),
     Column("total", Integer),
     Column("passages", Integer, nullable=False, server_default="0"),
+    Column("doing", Text, nullable=False, server_default=""),
     Column("fault", Text, nullable=False, server_default=""),
     Column("edition", Text, nullable=False, server_default=""),
     Column("owner", Text, nullable=False),

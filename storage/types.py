@@ -223,6 +223,8 @@ class CorpusInfo:
     """What people call the state of its source that was read last, such as the date of a dump."""
     last_run: Run | None = None
     """The newest refresh, whatever became of it; None where none is on record."""
+    forgotten: int = 0
+    """How many documents were removed on purpose, and are left out by refreshes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """`footnote forget`: one document is found and cited no more, from this moment on."""
 
 import asyncio
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -39,7 +40,7 @@ def said(done: "Forgotten") -> str:
     where = one.url or one.key
     return one_line(
         f"Forgotten: {one.title}, of {one.corpus} ({counted(done.passages, 'passage')}). "
-        f"It is found and cited no more; `footnote ingest --only '{where}'` brings it back."
+        f"It is found and cited no more; `footnote ingest --only {shlex.quote(where)}` brings it back."
     )
 
 

@@ -405,7 +405,7 @@ def test_forget_says_what_is_gone_and_how_it_comes_back() -> None:
     assert result.exit_code == 0
     assert " ".join(result.stdout.split()) == (
         "Forgotten: Old rules, of handbook (4 passages). It is found and cited no more; "
-        "`footnote ingest --only 'https://example.com/old.md'` brings it back."
+        "`footnote ingest --only https://example.com/old.md` brings it back."
     )
     assert document(run("forget", "old.md", "--corpus", "handbook", "--json", house=house)) == {
         "corpus": "handbook",
@@ -471,7 +471,7 @@ def test_corpora_lists_what_is_indexed_and_who_reads_it() -> None:
 
 RUN = Run(
     7, "handbook", DAY, DAY + timedelta(minutes=2), None, RunState.RUNNING, 0, 0, 0, 0, 0, 0, 0, 0, 250, 1_000, 2_100,
-    "", "", "box:4711:ab", DAY,
+    "", "", "", "box:4711:ab", DAY,
 )  # fmt: skip
 
 

@@ -71,10 +71,43 @@ async def test_what_was_forgotten_comes_back_when_it_is_read_in_by_name(home: Lo
         await home.forget("rules.md", "own")
     (report,) = await home.read_one(f"{BASE}/rules.md", home.app.settings.sources)
 
-    assert "footnote ingest --only 'rules.md'" in caught.value.hint
+    assert "footnote ingest --only rules.md`" in caught.value.hint
     assert (report.corpus, report.added) == ("own", 1)
     await home.refresh("own", home.app.settings.sources["own"], lambda _: None)
     assert await _titles(home) == ["Old rules", "The quay"]
+
+
+@pytest.mark.parametrize("address", ["Old rules", "rules.md", f"{BASE}/rules.md/#swimming"])
+async def test_what_was_forgotten_comes_back_by_each_of_its_names(home: LocalHome, address: str) -> None:
+    """Also where another corpus has one that is called so: that one is read in as well."""
+    await _filled(home)
+    await home.forget("rules.md", "own")
+    reports = await home.read_one(address, home.app.settings.sources)
+
+    assert {report.corpus: report.added for report in reports}["own"] == 1
+    assert await _titles(home) == ["Old rules", "The quay"]
+    assert await home.app.manifest.all_forgotten() == ()
+
+
+async def test_what_was_forgotten_and_is_nearly_called_so_is_told(home: LocalHome) -> None:
+    """No search would find it."""
+    await _filled(home)
+    await home.forget("rules.md", "own")
+    with pytest.raises(NoSuchDocument) as caught:
+        await home.read_one("The old rules", home.app.settings.sources)
+    with pytest.raises(NoSuchDocument, match="was forgotten already"):
+        await home.forget("Old rules", "own")
+
+    assert caught.value.hint.startswith(f"Near it: own: Old rules ({BASE}/rules.md), which was forgotten; ")
+
+
+async def test_what_is_forgotten_and_listed_still_is_one_document(home: LocalHome) -> None:
+    """As when its removal was cut short."""
+    await _filled(home)
+    await home.app.manifest.forget("own", ["rules.md"])
+    (report,) = await home.read_one(f"{BASE}/rules.md", home.app.settings.sources)
+
+    assert (report.corpus, report.unchanged) == ("own", 1)
 
 
 async def test_one_document_is_read_in_as_it_is_now_and_no_other(home: LocalHome, tmp_path: Path) -> None:

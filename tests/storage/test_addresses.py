@@ -64,3 +64,16 @@ async def test_what_is_found_says_where_it_is(manifest):
 def test_what_is_no_address_is_left_as_it_is():
     """It may be a key or a title."""
     assert [canonical(text) for text in ("Leave", "mailto:a@b", "https://[")] == ["Leave", "mailto:a@b", "https://["]
+
+
+async def test_what_was_forgotten_is_found_by_what_it_was_called(manifest):
+    """Among what was forgotten alone; forgotten once more when it is gone, it keeps its names."""
+    await manifest.forget("wiki", ["7"])
+    await manifest.commit([DocumentChange("wiki", "7", None)])
+    await manifest.forget("wiki", ["7"])
+
+    for address in ("7", "Tübingen", "https://de.example.org/wiki/Tübingen/#Geschichte"):
+        assert await manifest.find_forgotten(address) == (Listed(*ROWS[0]),)
+        assert await manifest.find(address) == ()
+    assert await manifest.find_forgotten("Leave") == ()
+    assert await manifest.all_forgotten() == (Listed(*ROWS[0]),)

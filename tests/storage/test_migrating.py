@@ -22,7 +22,7 @@ from storage.database import open_database, sqlite_engine
 from storage.errors import DatabaseUnusable
 from storage.manifest import Manifest
 from storage.migrating import SCRIPTS, bring_up_to_date
-from storage.refresh_types import Mark
+from storage.refresh_types import Listed, Mark
 from storage.schema import REVISION, metadata
 from storage.spending import Spending
 from storage.types import CorpusInfo, EntryKind, LogEntry, Spent
@@ -227,7 +227,27 @@ async def test_what_was_indexed_before_refreshes_were_on_record_stays(tmp_path: 
         assert await manifest.fingerprints("c") == {"k": "print"}
         assert [one.text for one in await manifest.passages_of("c", "k")] == ["A text."]
         assert await manifest.mark("c") == Mark()
-        assert await manifest.corpora() == (CorpusInfo("c", 1, 1, NOON, 1, "", None),)
+        assert await manifest.corpora() == (CorpusInfo("c", 1, 1, NOON, 1, "", None, 0),)
         assert [one.key for one in await manifest.find("https://x.example/k/")] == ["k"]
         assert await database.read(lambda it: compare_metadata(MigrationContext.configure(it), metadata)) == []
     assert (tmp_path / "footnote.db.before-0003").exists()
+
+
+async def test_what_was_forgotten_before_names_were_kept_is_known_by_its_key(tmp_path: Path) -> None:
+    """Nothing is made up of what it was called."""
+    file = tmp_path / "footnote.db"
+    engine = sqlite_engine(file)
+    try:
+        bring_up_to_date(engine, file, head="0004")
+    finally:
+        engine.dispose()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("INSERT INTO corpora (name) VALUES ('c')")
+        connection.execute("INSERT INTO forgotten VALUES ('c', 'k')")
+
+    with open_database("", home=tmp_path) as database:
+        manifest = Manifest(database)
+        assert await manifest.all_forgotten() == (Listed("c", "k", "", ""),)
+        assert await manifest.find_forgotten("k") == (Listed("c", "k", "", ""),)
+        (there,) = await manifest.corpora()
+        assert there.forgotten == 1

@@ -81,6 +81,7 @@ async def test_what_was_forgotten_is_not_brought_back_by_a_refresh_under_way(man
     assert await manifest.commit([unseen]) == (unseen,)
 
     await manifest.forget("c", ["a"])
+    assert [one.key for one in await manifest.all_forgotten()] == ["a", "never seen"]
     await manifest.remember("c", ["a", "never seen"])
     assert await manifest.forgotten("c") == frozenset()
     assert await manifest.commit([change("a", "2", add=["two"])]) == ()
