@@ -1,6 +1,7 @@
 """Weighing the sentences of what was found, as the extractive system does, and showing the best while others work.
 
-What is shown while one waits is a page's own words, and only where they are likely to answer.
+What is shown while one waits is a page's own words, and only where they are likely to answer; where pages disagree,
+those of the newer.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from pipeline.extraction.abstention import ENOUGH, chance
 from pipeline.extraction.candidates import candidates
+from pipeline.extraction.choosing import chosen
 from pipeline.extraction.scoring import Asked, Scored, asked, scored
 from pipeline.follow_ups import resolve
 from pipeline.kit import Kit
@@ -65,7 +67,8 @@ async def _quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> None:
     try:
         found = await weighed(talk, hits, FEW, kit)
         if found.chance >= ENOUGH:
-            kit.quote(found.ranked[0].candidate.evidence)
+            first, *_ = await kit.beside(chosen, found.ranked, 1, found.question.language)
+            kit.quote(first.evidence[0])
     except Exception as error:  # noqa: BLE001 - the answer matters, not the way to it
         log.warning("nothing was quoted meanwhile: %s", error)
 

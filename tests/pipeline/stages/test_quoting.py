@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from pipeline.kit import Limits
 from pipeline.stages.quoting import quoting
@@ -14,6 +15,14 @@ from tests.pipeline.world import Shelf, Stage, hit, question
 SHELF = Shelf([
     hit("Everyone has 25 days of leave. It can be taken in half days.", key="leave.md", title="Leave"),
     hit("The office in Ghent opened in May 2019.", key="office.md", title="Office in Ghent"),
+    hit(
+        "The meal allowance on trips is 38 euros a day.",
+        key="meals.md", title="Meal allowance on trips", date=datetime(2024, 2, 5, tzinfo=UTC),
+    ),
+    hit(
+        "The meal allowance on trips is 45 euros a day.",
+        key="new.md", title="Travel", date=datetime(2026, 1, 19, tzinfo=UTC),
+    ),
 ])  # fmt: skip
 
 
@@ -34,6 +43,11 @@ async def quoted(text: str, *, compare=None) -> list[str]:
 async def test_the_sentence_that_answers_is_quoted() -> None:
     """Verbatim."""
     assert await quoted("How many days of leave has everyone?") == ["Everyone has 25 days of leave."]
+
+
+async def test_of_pages_that_disagree_the_newer_is_quoted() -> None:
+    """However much nearer the older one is: half of a disagreement would pass for the truth."""
+    assert await quoted("What is the meal allowance on trips?") == ["The meal allowance on trips is 45 euros a day."]
 
 
 async def test_a_poor_match_is_not_quoted() -> None:
