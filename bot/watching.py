@@ -12,6 +12,7 @@ from rich.text import Text
 from bot.console import Output
 from bot.sanitizing import one_line
 from bot.tables import counted
+from pipeline.notes import dated
 from pipeline.types import (
     AnsweredSentence,
     ClaimChecked,
@@ -59,7 +60,7 @@ def event_line(event: Event) -> str:
 
 def quote_line(said: Evidence) -> str:
     """Say what a page says in its own words, and that this is no answer yet."""
-    return f"Meanwhile, a quotation (not an answer yet): “{one_line(said.text)}” ({one_line(said.document.title)})"
+    return f"Meanwhile, a quotation (not an answer yet): “{one_line(said.text)}” ({one_line(dated(said.document))})"
 
 
 def claim_line(checked: CheckedClaim) -> str:

@@ -1,6 +1,8 @@
 """What can be watched at a terminal while an answer is made, and an answer that appears as it comes."""
 
 import io
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from rich.console import Console
 from bot.console import Output
 from bot.flowing import Flow
 from bot.terminal import WIDTH, styled
-from bot.watching import claim_line, event_line, watching
+from bot.watching import claim_line, event_line, quote_line, watching
 from bot.wording import marked
 from pipeline.types import (
     AnsweredSentence,
@@ -81,6 +83,15 @@ def test_a_page_s_own_words_are_told_to_be_no_answer_yet() -> None:
     assert "not an answer yet): “The quay opens at seven.”" in " ".join(shown.split())
     assert "\x1b[2J" not in shown
     assert "moon" not in shown
+
+
+def test_a_quotation_meanwhile_is_told_with_its_page_and_date() -> None:
+    """What was so once may be so no longer."""
+    document = replace(hit().document, title="Fares", date=datetime(2024, 2, 5, tzinfo=UTC))
+
+    assert quote_line(Evidence("It costs 12 crowns.", hit().passage, document, (0, 19))).endswith(
+        "“It costs 12 crowns.” (Fares, 2024-02-05)"
+    )
 
 
 def test_whose_claim_is_checked_by_hand_is_shown_its_verdict_later() -> None:
