@@ -9,12 +9,13 @@ from rich.text import Text
 
 from bot.run_words import age, named, outcome
 from bot.sanitizing import one_line
-from bot.tables import moment, table
+from bot.tables import left_out, moment, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime, tzinfo
 
+    from storage.refresh_types import Listed
     from storage.types import CorpusInfo
 
 TERMINAL_ONLY = "the terminal only"
@@ -40,11 +41,21 @@ def corpora_view(
             outcome(corpus.last_run) if corpus.last_run else "",
             ", ".join(readers.get(corpus.name, ())) or TERMINAL_ONLY,
         )
-    below = [*_faults(corpora, zone)]
+    below = [*_faults(corpora, zone), *left_out({corpus.name: corpus.forgotten for corpus in corpora})]
     if missing:
         why = "`footnote ingest status` shows whether that was tried, `footnote ingest all` does it."
         below.append(Text(f"Not read in so far: {', '.join(missing)}. {why}"))
     return Group(rows, Text(), *below) if below else rows
+
+
+def forgotten_view(forgotten: Sequence[Listed]) -> RenderableType:
+    """Show what was forgotten on purpose, and how it comes back."""
+    if not forgotten:
+        return Text("Nothing is forgotten.")
+    rows = table("Corpus", "Title", "Address")
+    for one in forgotten:
+        rows.add_row(one.corpus, one_line(one.title), one_line(one.url or one.key))
+    return Group(rows, Text(), Text("`footnote ingest --only ADDRESS` brings one back."))
 
 
 def _faults(corpora: Sequence[CorpusInfo], zone: tzinfo) -> Iterator[Text]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bot.turns import Answered
     from ingest.refreshing import RefreshReport
     from pipeline.types import Answer, Usage
-    from storage.refresh_types import Run
+    from storage.refresh_types import Listed, Run
     from storage.types import CheckedClaim, Citation, CorpusInfo, Hit
 
 SCHEMA = 1
@@ -87,6 +87,7 @@ def indexed(
                 "refreshed": moment(corpus.refreshed),
                 "failures": corpus.failures,
                 "edition": corpus.edition,
+                "forgotten": corpus.forgotten,
                 "last_run": _last_run(corpus.last_run),
                 "readers": list(readers.get(corpus.name, ())),
             }
@@ -99,6 +100,13 @@ def forgotten(done: Forgotten) -> Document:
     """Say what `forget` forgot."""
     one = done.document
     return document(corpus=one.corpus, document=one.key, title=one.title, url=one.url, passages=done.passages)
+
+
+def all_forgotten(away: Iterable[Listed]) -> Document:
+    """Say what `corpora --forgotten` lists."""
+    return document(
+        forgotten=[{"corpus": one.corpus, "document": one.key, "title": one.title, "url": one.url} for one in away]
+    )
 
 
 def reindexed(passages: int, seconds: float) -> Document:
@@ -210,6 +218,7 @@ def _report(report: RefreshReport) -> Document:
             "removed": report.removed,
             "failed": report.failed,
             "held_back": report.held_back,
+            "forgotten": report.forgotten,
         },
         "passages": {"added": report.passages_added, "removed": report.passages_removed},
         "failures": [{"document": document, "reason": reason} for document, reason in report.failures],

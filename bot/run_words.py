@@ -32,8 +32,8 @@ def named(corpus: str, edition: str) -> str:
 
 
 def outcome(run: Run) -> str:
-    """Say in a word or two what became of a run."""
-    held = f", {run.held_back:,} held back" if run.held_back else ""
+    """Say in a word or two what became of a run, on two lines where tables would become too wide."""
+    held = f",\n{run.held_back:,} held back" if run.held_back else ""
     return f"{run.state.value}{held}"
 
 

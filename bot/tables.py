@@ -12,7 +12,7 @@ from rich.text import Text
 from bot.sanitizing import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime, tzinfo
 
     from rich.console import JustifyMethod
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 def reports_view(reports: Sequence[RefreshReport]) -> RenderableType:
-    """Show what was ingested, and what could not be read and why."""
+    """Show what was ingested, what could not be read and why, and how much was left out; nothing if nothing was."""
+    if not reports:
+        return Group()
     rows = table(
         "Corpus", "Added", "Changed", "Unchanged", "Removed", "Failed", "Passages", "Seconds", numbers=range(1, 8)
     )
@@ -34,9 +36,19 @@ def reports_view(reports: Sequence[RefreshReport]) -> RenderableType:
         for report in reports
         for document, reason in report.failures
     ]
-    faults = [Text(f"{report.corpus}: {one_line(report.fault)}") for report in reports if report.fault]
-    below = (*(_failures(failures) if failures else ()), *((Text(), *faults) if faults else ()))
-    return Group(rows, *below) if below else rows
+    told = [Text(f"{report.corpus}: {one_line(report.fault)}") for report in reports if report.fault]
+    told += left_out({report.corpus: report.forgotten for report in reports})
+    return Group(rows, *(_failures(failures) if failures else ()), *((Text(), *told) if told else ()))
+
+
+def left_out(forgotten: Mapping[str, int]) -> list[Text]:
+    """Return the line that says of which corpora how many documents were forgotten; none where none was."""
+    some = ", ".join(f"{count:,} of {corpus}" for corpus, count in forgotten.items() if count)
+    return (
+        [Text(f"Forgotten on purpose, and left out: {some}. `footnote corpora --forgotten` lists them.")]
+        if some
+        else []
+    )
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

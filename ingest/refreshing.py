@@ -111,6 +111,8 @@ async def refresh(
         looking = await _all(run, it, listing)
         if not listing.whole:
             await _owed(run, it, looking)
+            unnamed = run.known.keys() - looking.seen - looking.gone - set(run.unwanted)
+            record.report = replace(run.report, unchanged=run.report.unchanged + len(unnamed))
         await _settle(run, looking, most_removed=1.0 if confirm_removal else most_removed)
         mark = Mark(await it.run(listing.mark), of, listing.edition)
         if run.report.held_back:  # they are to be listed again
@@ -130,6 +132,7 @@ async def _begun(
     await store.recover()
     known, unwanted = await store.manifest.fingerprints(corpus), await store.manifest.forgotten(corpus)
     run = _Run(corpus, store, record, lease, known, unwanted, tell)
+    record.report = replace(record.report, forgotten=len(unwanted))
     await _remove(run, [key for key in known if key in unwanted])
     return run
 

@@ -32,6 +32,8 @@ class RefreshReport:
     """What a person should know of it, with what to do, in one line; empty where nothing is amiss."""
     edition: str = ""
     """What people call the state of the source that was read."""
+    forgotten: int = 0
+    """Documents that were forgotten on purpose, and were left out."""
 
     @property
     def failed(self) -> int:

@@ -3,23 +3,31 @@
 import asyncio
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from bot import documents, tables
 from bot.commands.frame import AsJson, Frame, command
-from bot.corpora_view import corpora_view
+from bot.corpora_view import corpora_view, forgotten_view
 from bot.progress import told_progress
 
 if TYPE_CHECKING:
+    from storage.refresh_types import Listed
     from storage.types import CorpusInfo
 
 
-def corpora(context: typer.Context, *, as_json: AsJson = False) -> None:
+Forgotten = Annotated[bool, typer.Option("--forgotten", help="List what was forgotten on purpose instead.")]
+
+
+def corpora(context: typer.Context, *, forgotten: Forgotten = False, as_json: AsJson = False) -> None:
     """List what is indexed: documents, passages, how old it is, what the last refresh came to, and who may read it."""
     with command(context, as_json=as_json) as frame:
+        if forgotten:
+            away = asyncio.run(_forgotten(frame))
+            frame.output.give(documents.all_forgotten(away), forgotten_view(away))
+            return
         there, settings = asyncio.run(_corpora(frame)), frame.settings
         missing = sorted(settings.sources.keys() - {corpus.name for corpus in there})
         view = corpora_view(there, settings.readers, settings.zone, datetime.now(UTC), missing)
@@ -39,6 +47,11 @@ def reindex(context: typer.Context, *, as_json: AsJson = False) -> None:
 async def _corpora(frame: Frame) -> "tuple[CorpusInfo, ...]":
     async with frame.doors.open_records(frame.settings) as records:
         return await records.manifest.corpora()
+
+
+async def _forgotten(frame: Frame) -> "tuple[Listed, ...]":
+    async with frame.doors.open_records(frame.settings) as records:
+        return await records.manifest.all_forgotten()
 
 
 async def _reindex(frame: Frame) -> int:

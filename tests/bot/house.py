@@ -125,6 +125,8 @@ class House:
     forgotten: Forgotten | Exception = field(
         default_factory=lambda: Forgotten(Listed("handbook", "old.md", "Old rules", "https://example.com/old.md"), 4)
     )
+    away: tuple[Listed, ...] = ()
+    """What was forgotten before."""
     runs: tuple[Run, ...] = ()
     nights: tuple[NightRecord, ...] = ()
     record: tuple[LogEntry, ...] = field(default_factory=logged)
@@ -156,7 +158,7 @@ class House:
     @asynccontextmanager
     async def _open_records(self, settings: Settings) -> AsyncIterator[Any]:
         del settings
-        yield SimpleNamespace(audit=_Audit(self.record), manifest=_Manifest(self.corpora))
+        yield SimpleNamespace(audit=_Audit(self.record), manifest=_Manifest(self.corpora, self.away))
 
     @asynccontextmanager
     async def _open_history(self, settings: Settings) -> AsyncIterator[Any]:
@@ -245,9 +247,13 @@ class _History:
 @dataclass
 class _Manifest:
     infos: tuple[CorpusInfo, ...]
+    away: tuple[Listed, ...] = ()
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
         return self.infos
+
+    async def all_forgotten(self) -> tuple[Listed, ...]:
+        return self.away
 
 
 @dataclass

@@ -15,7 +15,7 @@ from bot.single_documents import NoSuchDocument
 from ingest.refreshing import RefreshRefused, RefreshReport
 from pipeline.types import Status, Turn
 from storage.errors import HomeLocked
-from storage.refresh_types import NightRecord, Run, RunState
+from storage.refresh_types import Listed, NightRecord, Run, RunState
 from storage.types import CorpusInfo, EntryKind, LogEntry
 from tests.bot.house import DAY, House, abstained, answered, hit, logged, refused
 
@@ -289,7 +289,15 @@ def test_ingest_folder_reads_a_folder_as_told() -> None:
     assert result.exit_code == 0
     assert document(result) == {
         "corpus": "handbook",
-        "documents": {"added": 2, "changed": 0, "unchanged": 1, "removed": 0, "failed": 1, "held_back": 0},
+        "documents": {
+            "added": 2,
+            "changed": 0,
+            "unchanged": 1,
+            "removed": 0,
+            "failed": 1,
+            "held_back": 0,
+            "forgotten": 0,
+        },
         "passages": {"added": 9, "removed": 0},
         "failures": [{"document": "scan.pdf", "reason": "holds no text"}],
         "seconds": 1.5,
@@ -417,6 +425,33 @@ def test_forget_says_what_is_gone_and_how_it_comes_back() -> None:
     assert house.named == [("Old rules", ""), ("old.md", "handbook")]
 
 
+def test_what_is_forgotten_is_counted_and_listed() -> None:
+    """By `corpora` and by whatever reads sources in; `--forgotten` tells each, by what brings it back."""
+    one = Listed("handbook", "old.md", "Old rules", "https://example.com/old.md")
+    known = replace(House().corpora[0], forgotten=1)
+    house = House(corpora=(known,), away=(one,), report=RefreshReport("handbook", unchanged=9, forgotten=1))
+    told = "Forgotten on purpose, and left out: 1 of handbook. `footnote corpora --forgotten` lists them."
+
+    for command in (["corpora"], ["ingest", "folder", "docs", "--corpus", "handbook"]):
+        assert told in " ".join(run(*command, house=house).stdout.split())
+    listed = run("corpora", "--forgotten", house=house).stdout
+    assert "https://example.com/old.md" in listed
+    assert "`footnote ingest --only ADDRESS` brings one back." in listed
+    assert document(run("corpora", "--forgotten", "--json", house=house)) == {
+        "forgotten": [{"corpus": "handbook", "document": "old.md", "title": "Old rules", "url": one.url}]
+    }
+    assert run("corpora", "--forgotten").stdout == "Nothing is forgotten.\n"
+
+
+def test_an_ingest_of_which_nothing_came_shows_no_table() -> None:
+    """The reasons stand on stderr."""
+    Path("footnote.toml").write_text(SOURCES, encoding="utf-8")
+    result = run("ingest", "all", house=House(report=RefreshRefused("The lake is away.", hint="Wait.")))
+
+    assert (result.exit_code, result.stdout.strip()) == (1, "")
+    assert "footnote: handbook: The lake is away — Wait." in result.stderr
+
+
 def test_forget_tells_what_it_cannot_find() -> None:
     """With what comes near."""
     error = NoSuchDocument("No document of handbook is “Od rules”.", hint="Near it: handbook: Old rules (old.md).")
@@ -448,6 +483,7 @@ def test_corpora_lists_what_is_indexed_and_who_reads_it() -> None:
                 "refreshed": "2026-03-01T12:00:00+00:00",
                 "failures": 1,
                 "edition": "",
+                "forgotten": 0,
                 "last_run": None,
                 "readers": ["slack:T1/C1"],
             },
@@ -458,6 +494,7 @@ def test_corpora_lists_what_is_indexed_and_who_reads_it() -> None:
                 "refreshed": None,
                 "failures": 0,
                 "edition": "",
+                "forgotten": 0,
                 "last_run": None,
                 "readers": [],
             },

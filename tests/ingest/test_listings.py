@@ -43,6 +43,7 @@ async def test_a_mark_is_handed_in_next_time_and_only_changes_are_listed(store):
 
     assert changes.asked[0][1] == "m1"
     assert (report.added, report.changed, report.removed, report.edition) == (1, 1, 1, "e2")
+    assert report.unchanged == 1  # what the source does not name
     assert await keys(store) == {"a", "b", "d"}
     assert (await store.manifest.mark("c")).mark == "m2"
     assert (await last(store)).edition == "e2"
