@@ -45,7 +45,7 @@ async def test_a_wiki_from_its_first_run_on(tmp_path):
         wiki.edit("Lunch", "Lunch is served at one.")
         wiki.edit("Parking", "Cars stand behind the house.")
         wiki.delete("Vault")
-        assert await run(store, wiki_source(wiki)) == (1, 1, 0, 1, 0)
+        assert await run(store, wiki_source(wiki)) == (1, 1, 1, 1, 0)
         assert (await found(store, "when is lunch"))[0] == ("Lunch", "Lunch is served at one.")
         assert not any("vault" in text.lower() for _, text in await found(store, "the vault opens"))
 
