@@ -17,7 +17,7 @@ _MARKS = re.compile(r"[*_: \t]*((?:(?:\[[^\]\n]*\]|\([\d,;& –-]+\))[,; \t]*)*)
 _LEAD = r"^[ \t*_>#-]*"
 _NUMBER = r"[(\[]?(?:claim\s+)?(\d{1,2})\s*[.):\]–-]\s*[*_]*"
 # In small letters a verdict may be a word of running text: “Support for it is missing.”
-_VERDICT = rf"({ANY})(?![\w-])(?:(?-i:(?<=[A-Z]))|(?=[^\S\n]*(?:[\[(.,:;*_–-]|$)))"
+_VERDICT = rf"({ANY})(?=[^\w-])(?:(?-i:(?<=[A-Z]))|(?=[^\S\n]*[\[(.,:;*_–\n-]))"
 _HEAD = rf"{_LEAD}{_NUMBER}(?:verdict\s*[:=]\s*[*_]*)?{_VERDICT}"
 _LONE_HEAD = rf"{_LEAD}(?:{_NUMBER}(?:verdict\s*[:=]\s*[*_]*)?|[*_]*){_VERDICT}"
 _WORD = re.compile(r"[^\w\[]*\w+[^\w]")
@@ -66,6 +66,7 @@ class VerdictSplitter:
         Raises:
             UnreadableReply: no verdict was given on any claim.
         """
+        self._text += "\n"  # only what follows a word shows that it is whole
         try:
             news = tuple(self._news(ended=True))
             if not self._ruled:

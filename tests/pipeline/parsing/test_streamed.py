@@ -1,7 +1,7 @@
 """Claims and verdicts as they arrive: what is certain is given at once, and in the end all that the whole has."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.errors import UnreadableReply
@@ -157,6 +157,7 @@ def test_a_verdict_counts_before_its_reason_is_written() -> None:
     assert [one.found.reasoning for one in splitter.close()] == ["Sentence 2 says it of"]
 
 
+@example(text="1. SUPPORTS [2, 3] Both say so.\nSupport for it, none? [1]", claims=1, size=1)
 @given(RULING_LINES, st.integers(1, 3), st.integers(1, 9))
 def test_verdicts_never_change_by_how_a_reply_is_cut(text: str, claims: int, size: int) -> None:
     """Piece by piece or whole: the same verdicts on the same claims, each first bare and then with its reason."""
