@@ -15,6 +15,8 @@ from bot.desk.types import Place, Question, Task
 from bot.payloads import part
 from bot.slack.happening import Us
 from bot.slack.reading import is_direct, is_ts, said, task_of
+from bot.slack.unescaping import unformatted
+from bot.unformatting import without_footnotes
 
 Json = Mapping[str, Any]
 
@@ -47,13 +49,14 @@ class Invoked:
 def invoked(body: Json, us: Us) -> Invoked | None:
     """Return what a command or a shortcut asks; None where it is none of those that ask."""
     if body.get("command") in ASKING:
+        task, text = task_of(str(body["command"])), said(str(body.get("text") or ""), us)
         return Invoked(
-            task_of(str(body["command"])),
+            task,
             "command",
             str(body.get("trigger_id", "")),
             str(body.get("user_id", "")),
             str(body.get("channel_id", "")),
-            said(str(body.get("text") or ""), us),
+            unformatted(text) if task == "check" else text,
             str(body.get("response_url", "")),
         )
     if body.get("type") == "message_action" and body.get("callback_id") == SHORTCUT:
@@ -65,13 +68,14 @@ def _shortcut(body: Json, us: Us) -> Invoked:
     message = part(body, "message")
     # Of a thread that nobody has begun yet, nothing would be shown that one person is to see.
     root = message.get("thread_ts")
+    text = unformatted(said(str(message.get("text") or ""), us))
     return Invoked(
         "check",
         "shortcut",
         str(body.get("trigger_id", "")),
         str(part(body, "user").get("id", "")),
         str(part(body, "channel").get("id", "")),
-        said(str(message.get("text") or ""), us),
+        without_footnotes(text) if message.get("user") == us.user else text,
         str(body.get("response_url", "")),
         thread=str(root) if is_ts(root) else "",
     )

@@ -6,6 +6,11 @@ Slack hands messages over as mrkdwn: `<@U2|ann>`, `<#C1|general>`, `<!subteam^S1
 
 import re
 
+from bot.unformatting import unformatting
+
+unformatted = unformatting(lines=r">{1,3}[ \t]*|[•◦▪][ \t]+", marks=(r"\*", "_", "~"))
+"""Takes the marks out of plain text that Slack shows as formatting."""
+
 _ANGLES = re.compile(r"<(?P<mark>[@#!]?)(?P<what>[^<>|]*)(?:\|(?P<label>[^<>]*))?>")
 _ENTITY = re.compile(r"&(amp|lt|gt);")
 _PLAIN = {"amp": "&", "lt": "<", "gt": ">"}

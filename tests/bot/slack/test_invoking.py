@@ -120,3 +120,32 @@ def test_whatever_stands_in_it_is_read(odd):
         if found := invoked(body, US):
             invoking.question(found, US, ASKER, NOW)
         press_of(body)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "*The pier* is _made_ of `oak`.",
+        "&gt; The pier is ~made~ of *oak*.",
+        "• The pier is made of oak.",
+        "```The pier is made of oak.```",
+    ],
+)
+def test_what_is_checked_is_read_past_formatting(written):
+    """The same words stand in a document without it."""
+    asked = question({**SHORTCUT, "message": {"ts": "17.1", "text": written}})
+    assert asked.text == "The pier is made of oak."
+    assert question({**COMMAND, "command": "/check", "text": written}).text == asked.text
+
+
+def test_formatting_signs_that_format_nothing_stay():
+    """And so does what is asked, whatever stands in it."""
+    text = "snake_case_name, 2*3*4, ~5 and a * b"
+    assert question({**COMMAND, "command": "/check", "text": text}).text == text
+    assert question({**COMMAND, "text": "Is *this* bold?"}).text == "Is *this* bold?"
+
+
+def test_an_answer_of_ours_is_checked_without_its_footnotes():
+    """They are about the answer, and no part of what it says."""
+    answer = {"ts": "17.1", "user": US.user, "text": "The pier is made of oak. [1]\n\n[1] Pier, handbook"}
+    assert question({**SHORTCUT, "message": answer}).text == "The pier is made of oak."

@@ -1,0 +1,50 @@
+"""Text as its reader sees it: without the marks that a platform shows as formatting, and without our footnotes; pure.
+
+Formatting would part a statement that somebody wants checked from the same words in a document.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+Unformat = Callable[[str], str]
+
+_CODE = re.compile(r"```(?:[\w+#.-]*\n)?(.*?)```|``(.+?)``|`([^`\n]+)`", re.DOTALL)
+_WIDEST = 300
+"""So many characters are looked for the other end of a mark: whoever writes thousands of marks keeps nobody waiting."""
+_FOOTNOTE = re.compile(r"^\[\d+\] .*$|[ \t]*\[\d+\]", re.MULTILINE)
+
+
+def unformatting(lines: str, marks: Sequence[str], link: str = "") -> Unformat:
+    """Return what takes a platform's formatting out of a text; what stands in code stays as it is.
+
+    Args:
+        lines: An expression for what formats a line from its beginning, such as a quotation.
+        marks: Expressions for what stands around formatted words, the longer before those that they begin with.
+        link: An expression for a link whose first group is what is shown of it; empty where there is none.
+    """
+    at_beginning = re.compile(rf"^[ \t]*(?:{lines})", re.MULTILINE)
+    shown_of = re.compile(link) if link else None
+    around = [
+        re.compile(rf"(?<![\w\\]){mark}(?=\S)(.{{1,{_WIDEST}}}?)(?<=\S){mark}(?!\w)", re.DOTALL) for mark in marks
+    ]
+
+    def unmarked(text: str) -> str:
+        text = at_beginning.sub("", text)
+        text = shown_of.sub(r"\1", text) if shown_of else text
+        for mark in around:
+            text = mark.sub(r"\1", text)
+        return text
+
+    def unformatted(text: str) -> str:
+        shown, end = "", 0
+        for found in _CODE.finditer(text):
+            shown += unmarked(text[end : found.start()]) + next(one for one in found.groups() if one is not None)
+            end = found.end()
+        return shown + unmarked(text[end:])
+
+    return unformatted
+
+
+def without_footnotes(text: str) -> str:
+    """Return what an answer of our own says, without its footnotes."""
+    return _FOOTNOTE.sub("", text).strip()
