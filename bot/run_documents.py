@@ -58,6 +58,7 @@ def _pace(run: Run, now: datetime) -> Document:
         "per_second": round(per_second, 3),
         "seconds_left": None if left is None else round(max(left, 0.0)),
         "seen": moment(run.seen),
+        "doing": run.doing,
     }
 
 

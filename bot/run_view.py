@@ -36,8 +36,8 @@ def _running(found: Refreshes, zone: tzinfo) -> Iterator[str]:
     if not found.running:
         yield "Running now: nothing."
     for run in found.running:
-        passages = f"{run.passages:,} passages" if run.passages else ""
-        far = told(run.done, run.total, "documents", taken(run, found.now), passages)
+        beside = run.doing or (f"{run.passages:,} passages" if run.passages else "")
+        far = told(run.done, run.total, "documents", taken(run, found.now), beside)
         since = f"since {moment(run.begun, zone)}, by {process(run.owner)}"
         yield f"Running now: {run.corpus}: {far}; {since}."
         if silent(run, found.now):

@@ -30,7 +30,7 @@ class Record:
         """Note how far it has come, if that was not done just now."""
         if (now := time.monotonic()) - self._told >= EVERY:
             self._told = now
-            await self._runs.progress(self._number, self._clock(), step.done, step.total, step.passages)
+            await self._runs.progress(self._number, self._clock(), step.done, step.total, step.passages, step.doing)
 
     async def end(self, state: RunState, fault: str = "") -> None:
         """Note what it came to."""

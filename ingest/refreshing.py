@@ -19,6 +19,7 @@ from ingest.reading import Reading, reading
 from ingest.recording import Record, recorded
 from ingest.removing import parts, remove
 from ingest.reports import Progress, RefreshRefused, RefreshReport
+from ingest.telling import doing, telling
 from ingest.types import Item, Listing, ReadAsWhole, Source, UnreadableDocument
 from ingest.wikitext.reading import VERSION
 from storage.passages import PassageStore
@@ -52,8 +53,8 @@ class _Run:
     def report(self) -> RefreshReport:
         return self.record.report
 
-    async def told(self) -> None:
-        step = Progress(self.done, self.total, self.report.passages_added, time.monotonic() - self.started)
+    async def told(self, doing: str = "") -> None:
+        step = Progress(self.done, self.total, self.report.passages_added, time.monotonic() - self.started, doing)
         self.tell(step)
         await self.record.progress(step)
 
@@ -103,7 +104,8 @@ async def refresh(
         run = await _begun(corpus, store, record, lease, progress)
         run.total = await it.run(source.expected)
         before, of = await store.manifest.mark(corpus), f"{source_digest}/{READER_VERSION}/{VERSION}"
-        listing = await it.run(source.documents, run.known, before.mark if before.of == of else "")
+        async with telling(source, lambda: run.told(doing(source))):
+            listing = await it.run(source.documents, run.known, before.mark if before.of == of else "")
         if run.total is None:  # what is downloaded to be listed can be counted now
             run.total = await it.run(source.expected)
         record.report = replace(record.report, edition=listing.edition)

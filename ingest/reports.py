@@ -49,3 +49,5 @@ class Progress:
     total: int | None
     passages: int
     seconds: float
+    doing: str = ""
+    """What the source does that takes a while, in a few words: "downloads enwiki-….bz2, 3.1 of 21.0 GB"."""

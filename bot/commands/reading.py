@@ -73,6 +73,6 @@ async def _refreshed(
     with told_progress(frame.output.err, label=corpus, unit="documents") as tell:
 
         def progress(step: "Progress") -> None:
-            tell(step.done, step.total, counted(step.passages, "passage"))
+            tell(step.done, step.total, step.doing or counted(step.passages, "passage"))
 
         return await home.refresh(corpus, source, progress, confirm_removal=confirmed)

@@ -97,6 +97,8 @@ class DumpMirror:
         self._keep = keep
         self._free = free
         self._dump: Dump | None = None
+        self.doing = ""
+        """What takes a while just now, in a few words; another thread may read it."""
 
     def expected(self) -> int | None:
         """Return how many articles there are; None before `documents`, which brings the dump. Raises `DumpError`."""
@@ -114,6 +116,7 @@ class DumpMirror:
         whole = bool(known) and all(known.values())  # of what was not read to its end, nothing is known
         read_in = since.partition("-")[0] if whole and since.endswith(f"-{self._version}") else ""
         with self._web:
+            self.doing = f"looks for the latest dump of {self._wiki}"
             edition = self._find(self._web, since.partition("-")[0])
             if edition is None or edition.day == read_in:
                 day = edition.day if edition else since.partition("-")[0]
@@ -154,7 +157,21 @@ class DumpMirror:
         for file in missing:
             log.info("%s: downloading %s (%s)", self._wiki, file.name, _gigabytes(file.size or 0))
             path = self._folder / file.name
-            self._web.download(file.url, path, size=file.size, digest=file.digest, progress=_told(file.name))
+            self._web.download(file.url, path, size=file.size, digest=file.digest, progress=self._told(file.name))
+        self.doing = "opens the dump"
+
+    def _told(self, name: str) -> Callable[[int, int | None], None]:
+        """Return what notes how far a download has come, and logs it at each tenth."""
+        last = 0
+
+        def tell(done: int, total: int | None) -> None:
+            nonlocal last
+            self.doing = f"downloads {name}, {_gigabytes(done)}" + (f" of {_gigabytes(total)}" if total else "")
+            if total and (tenth := done * 10 // total) > last:
+                last = tenth
+                log.info("%s: %d%% of %s", name, tenth * 10, _gigabytes(total))
+
+        return tell
 
     def _done(self, edition: Edition, damaged: list[str]) -> str:
         """Remove older dumps, and return the mark; none where the dump was damaged, so that it is looked at again."""
@@ -206,19 +223,6 @@ def _watched(items: Iterator[Item], names: set[str], damaged: list[str]) -> Iter
         if isinstance(item, Unreadable) and item.key in names:
             damaged.append(item.key)
         yield item
-
-
-def _told(name: str) -> Callable[[int, int | None], None]:
-    """Return what logs how far a download has come, at each tenth of it."""
-    last = 0
-
-    def tell(done: int, total: int | None) -> None:
-        nonlocal last
-        if total and (tenth := done * 10 // total) > last:
-            last = tenth
-            log.info("%s: %d%% of %s", name, tenth * 10, _gigabytes(total))
-
-    return tell
 
 
 def _is_there(path: Path, file: DumpFile) -> bool:

@@ -1,5 +1,8 @@
 """What sources list, and may list wrongly: changes alone, too little, twice, or half before they fail."""
 
+import asyncio
+import threading
+
 import pytest
 
 from ingest import looking
@@ -7,6 +10,7 @@ from ingest.refreshing import RefreshRefused, refresh
 from ingest.types import Gone, SourceUnavailable, Unreadable
 from storage.refresh_types import RunState
 from tests.ingest.sourced import DOWN, Scripted, found, pages
+from tests.ingest.waiting import until
 from tests.storage.stores import opened
 
 FIFTY = [f"{number:02}" for number in range(50)]
@@ -47,6 +51,40 @@ async def test_a_mark_is_handed_in_next_time_and_only_changes_are_listed(store):
     assert await keys(store) == {"a", "b", "d"}
     assert (await store.manifest.mark("c")).mark == "m2"
     assert (await last(store)).edition == "e2"
+
+
+class Busy(Scripted):
+    """A source that lists nothing until somebody has heard what it does."""
+
+    heard: threading.Event
+    doing = ""
+
+    def documents(self, known, since=""):
+        """Say what takes so long, wait until that was heard, and list."""
+        self.doing = "downloads it, 1 of 2 GB"
+        assert self.heard.wait(30)
+        self.doing = ""
+        return super().documents(known, since)
+
+
+async def test_what_a_source_does_before_it_lists_is_told_and_on_record(store):
+    """Until it lists; a run that has ended does nothing any more."""
+    source, steps = Busy(pages("a")), []
+    source.heard = threading.Event()
+
+    async def noted():
+        return any(one.doing == "downloads it, 1 of 2 GB" for one in await store.runs.recent(1))
+
+    async def looked():
+        await until(noted)
+        source.heard.set()
+
+    looking = asyncio.create_task(looked())
+    await refresh(source, "c", store, progress=steps.append)
+
+    await looking
+    assert (steps[0].doing, steps[0].done, steps[-1].doing, steps[-1].done) == ("downloads it, 1 of 2 GB", 0, "", 1)
+    assert (await last(store)).doing == ""
 
 
 async def test_after_a_change_of_its_settings_a_source_lists_all_anew(store):

@@ -192,6 +192,19 @@ def test_no_older_dump_takes_the_place_of_a_newer_one(mirror, world):
     assert world.mark.startswith("20261101")
 
 
+def test_a_download_tells_how_far_it_has_come(mirror, world):
+    """In words, for whoever waits: heard where it rests between two tries."""
+    mirror.fault("20261101-" + PLAIN, resets(2_000))
+    heard = []
+    web = Web(Manners(AGENT, gap=0.5, tries=4), wait=lambda _: heard.append(source.doing), clock=lambda: 0.0)
+    find = articles(world.server.url + "/", WIKI)
+    source = DumpMirror(WIKI, web, world.folder / "dumps", find=find, free=lambda _: 10**12)
+    source.documents()
+
+    assert heard[0] == "looks for the latest dump of simplewiki"
+    assert f"downloads simplewiki-20261101-{PLAIN}, 0.0 MB of 0.0 MB" in heard
+
+
 def test_where_none_can_be_used_each_reason_is_told(mirror, world):
     mirror.status(WIKI, "20261101", b"{")
     mirror.publish(WIKI, "20261001", packed(about("poet")), status="in-progress")
