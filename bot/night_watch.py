@@ -96,7 +96,7 @@ class NightWatch:
 
     async def _noted(self, night: Night) -> None:
         try:
-            await self.nights.end(night.due, self.clock(), night.outcome, night.lines())
+            await self.nights.end(night.due, self.clock(), night.outcome, night.lines(), self.owner)
         except StorageError as error:
             log.warning("what the night came to cannot be noted", extra={"cause": f"{error} {error.hint}"})
 

@@ -186,6 +186,24 @@ async def test_who_loses_the_lease_stops_and_tells_nothing(tmp_path: Path, caplo
     assert "took the night over" in caplog.text
 
 
+async def test_who_lost_a_night_unawares_does_not_end_it_for_whoever_works_it_now(tmp_path: Path) -> None:
+    """Its lease lapsed while it stood still, and its work came to an end before it looked."""
+    clock = Clock(NOW)
+
+    async def stood_still() -> Night:
+        clock.now += timedelta(hours=1)
+        assert await history.nights.begin(DUE, clock(), "quick")
+        return await _done()
+
+    with _history(tmp_path) as history:
+        watch = NightWatch(history.nights, history.leases, "slow", clock, look_again=0.001, renewing=60)
+        await watch.keep(DUE, stood_still)
+        (row,) = await history.nights.recent()
+
+        assert (row.owner, row.ended) == ("quick", None)
+        assert await history.leases.holder(LEASE, clock()) == "quick"
+
+
 async def test_who_is_stopped_in_the_night_gives_it_back(tmp_path: Path) -> None:
     """The next server makes up for it at once, without waiting for a lease to lapse."""
     clock, begun = Clock(NOW), asyncio.Event()
