@@ -2,15 +2,17 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.refreshes import Refreshes, refreshes
 from bot.settings import Settings
+from ingest.holding import lease_of
 from storage.database import Database, open_database
 from storage.leases import Leases
 from storage.nights import LEASE, Nights
-from storage.runs import Runs
+from storage.refresh_types import Run, RunState
+from storage.runs import LOST, Runs
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,17 @@ class History:
 
     async def told(self, settings: Settings, now: datetime, *, count: int) -> Refreshes:
         """Return the newest runs and nights, so many of each at most. Raises `StorageError`."""
-        runs, nights = await self.runs.recent(count), await self.nights.recent(count)
+        runs = [await as_it_is(run, self.leases, now) for run in await self.runs.recent(count)]
+        nights = await self.nights.recent(count)
         holder = await self.leases.holder(LEASE, now)
         return refreshes(settings, runs, nights, now, watching=holder is not None)
+
+
+async def as_it_is(run: Run, leases: Leases, now: datetime) -> Run:
+    """Return a run as lost where it did not end, and its process has let its lease lapse. Raises `StorageError`."""
+    if run.state is not RunState.RUNNING or await leases.holder(lease_of(run.corpus), now) == run.owner:
+        return run
+    return replace(run, state=RunState.LOST, ended=run.seen, fault=LOST, doing="")
 
 
 def history_of(database: Database) -> History:

@@ -21,6 +21,11 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+def lease_of(corpus: str) -> str:
+    """Return the name of the lease that a refresh of a corpus holds."""
+    return f"refresh:{corpus}"
+
+
 @asynccontextmanager
 async def held(leases: Leases, corpus: str, *, clock: Clock, seconds: float = SECONDS) -> AsyncIterator[Lease]:
     """Have the lease of a corpus within the block, and renew it three times before it lapses.
@@ -29,7 +34,7 @@ async def held(leases: Leases, corpus: str, *, clock: Clock, seconds: float = SE
         RefreshRefused: Another has it.
         LeaseLost: It was lost within the block, which was cancelled: this process stood still for too long.
     """
-    lease = Lease(f"refresh:{corpus}", new_owner())
+    lease = Lease(lease_of(corpus), new_owner())
     if not await leases.take(lease.name, lease.owner, clock(), seconds):
         by = await leases.holder(lease.name, clock())
         hint = "Wait until that is done; `footnote ingest status` shows how far it has come."

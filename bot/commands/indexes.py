@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,8 +46,16 @@ def reindex(context: typer.Context, *, as_json: AsJson = False) -> None:
 
 
 async def _corpora(frame: Frame) -> "tuple[CorpusInfo, ...]":
+    from bot.history import as_it_is, history_of
+
+    now, told = datetime.now(UTC), list["CorpusInfo"]()
     async with frame.doors.open_records(frame.settings) as records:
-        return await records.manifest.corpora()
+        for info in await records.manifest.corpora():
+            run = info.last_run
+            if run and not run.ended:
+                run = await as_it_is(run, history_of(records.manifest.database).leases, now)
+            told.append(replace(info, last_run=run))
+    return tuple(told)
 
 
 async def _forgotten(frame: Frame) -> "tuple[Listed, ...]":

@@ -19,6 +19,7 @@ from ingest.refreshing import Progress, RefreshRefused, RefreshReport
 from storage.database import open_database
 from storage.errors import DatabaseUnusable
 from storage.nights import LEASE, Nights
+from storage.refresh_types import RunState
 from storage.types import CorpusInfo
 from tests.bot.watchman import Clock, until
 
@@ -260,3 +261,20 @@ async def test_nights_that_a_wrong_clock_brought_are_taken_back(
         assert await history.nights.recent() == ()
 
     assert "1 of the nights on record have yet to come" in caplog.text
+
+
+async def test_a_run_whose_process_is_gone_is_told_as_lost(tmp_path: Path) -> None:
+    """Once its lease has lapsed; until then it may be alive. One that is alive runs, however silent it is."""
+    settings = Settings.model_validate({"home": tmp_path})
+    with _history(tmp_path) as history:
+        for corpus in ("killed", "alive"):
+            await history.leases.take(f"refresh:{corpus}", "box:1:a", NOW, 60)
+            await history.runs.begin(corpus, NOW, "box:1:a")
+        later = NOW + timedelta(seconds=90)
+        assert len((await history.told(settings, NOW, count=9)).running) == 2
+        await history.leases.renew("refresh:alive", "box:1:a", later, 60)
+        told = await history.told(settings, later, count=9)
+
+    assert [run.corpus for run in told.running] == ["alive"]
+    assert [(run.corpus, run.state, run.ended) for run in told.ended] == [("killed", RunState.LOST, NOW)]
+    assert "goes on from there" in told.ended[0].fault
