@@ -217,10 +217,10 @@ def _report(report: RefreshReport) -> Document:
             "unchanged": report.unchanged,
             "removed": report.removed,
             "failed": report.failed,
-            "held_back": report.held_back,
-            "forgotten": report.forgotten,
         },
         "passages": {"added": report.passages_added, "removed": report.passages_removed},
+        "held_back": report.held_back,
+        "forgotten": report.forgotten,
         "failures": [{"document": document, "reason": reason} for document, reason in report.failures],
         "seconds": round(report.seconds, 3),
     }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Corpora = Annotated[
     list[str] | None, typer.Option("--corpus", help="Look in this corpus alone; may be given several times.")
 ]
-System = Annotated[str, typer.Option("--system", help="Who answers: wikichat-fast, wikichat or extractive; else as set.")]
+System = Annotated[str, typer.Option("--system", help="Who answers: wikichat-fast, wikichat, extractive; else as set.")]
 
 NOTHING = Fault(
     "unknown_corpus", "Nothing is ingested yet.", "`footnote ingest folder PATH --corpus NAME` reads a folder in."

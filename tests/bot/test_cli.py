@@ -295,10 +295,10 @@ def test_ingest_folder_reads_a_folder_as_told() -> None:
             "unchanged": 1,
             "removed": 0,
             "failed": 1,
-            "held_back": 0,
-            "forgotten": 0,
         },
         "passages": {"added": 9, "removed": 0},
+        "held_back": 0,
+        "forgotten": 0,
         "failures": [{"document": "scan.pdf", "reason": "holds no text"}],
         "seconds": 1.5,
     }
