@@ -13,6 +13,7 @@ from bot.source_settings import SourceSettings
 from bot.sources import Surroundings, opened
 from ingest.reports import RefreshReport
 from ingest.single import forget, refresh_one
+from ingest.types import ReadAsWhole
 from storage.errors import StorageError
 from storage.refresh_types import Listed
 
@@ -95,8 +96,10 @@ async def read_one(
             if not isinstance(error, Mendable):
                 raise
             failures.append(error)
-    if not reports and failures:
-        raise failures[0]
+    # What is read as a whole says so of any address: that tells something only of a document that is its own.
+    unheard = [one for one in failures if known or not isinstance(one, ReadAsWhole)]
+    if not reports and (unheard or len(failures) == len(names)):
+        raise (*unheard, *failures)[0]
     if not reports:
         raise await _unknown(app, address, "", sources)
     return tuple(reports)

@@ -11,6 +11,8 @@ from bot.console import Mendable
 from bot.local_home import LocalHome
 from bot.settings import Settings, SettingsError
 from bot.single_documents import NoSuchDocument, SeveralDocuments, chosen
+from bot.wikipedia_settings import WikipediaSettings
+from ingest.types import ReadAsWhole
 from storage.refresh_types import Listed, RunState
 from tests.storage.stores import kept, opened
 
@@ -99,6 +101,19 @@ async def test_what_was_forgotten_and_is_nearly_called_so_is_told(home: LocalHom
         await home.forget("Old rules", "own")
 
     assert caught.value.hint.startswith(f"Near it: own: Old rules ({BASE}/rules.md), which was forgotten; ")
+
+
+async def test_a_dump_does_not_speak_for_a_name_that_no_other_source_has(home: LocalHome, tmp_path: Path) -> None:
+    """It would say of any that it cannot be read alone; where it is the only source, it does."""
+    await _filled(home)
+    dump = WikipediaSettings(type="wikipedia", dump=tmp_path / "dump.xml")
+    (tmp_path / "dump.xml").write_text("<mediawiki></mediawiki>", encoding="utf-8")
+    with pytest.raises(NoSuchDocument) as unknown:
+        await home.read_one("The quai", {**home.app.settings.sources, "wiki": dump})
+    with pytest.raises(ReadAsWhole):
+        await home.read_one("The quai", {"wiki": dump})
+
+    assert str(unknown.value) == "No source of own, more, wiki has “The quai”."
 
 
 async def test_what_is_forgotten_and_listed_still_is_one_document(home: LocalHome) -> None:
