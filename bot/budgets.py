@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from bot.app import App
 from bot.channel_settings import QUOTING
 from bot.desk.types import Outcome
-from bot.desk_settings import BudgetSettings
+from bot.settings_of.desk import BudgetSettings
 from bot.words import say
 from storage.types import QueuedQuestion, Spent
 

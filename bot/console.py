@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TextIO, ru
 import typer
 from rich.console import Console, RenderableType
 
-from bot import documents
+from bot.printing import documents
 from bot.sanitizing import one_line
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from bot.app import App, Records
-    from bot.history import History
     from bot.home import Home
+    from bot.refreshing.history import History
     from bot.settings import Settings
     from pipeline.llm.settings import ModelSettings
     from pipeline.model import LLM
@@ -88,7 +88,7 @@ def _open_records(settings: Settings) -> AbstractAsyncContextManager[Records]:
 
 
 def _open_history(settings: Settings) -> AbstractAsyncContextManager[History]:
-    from bot.history import open_history
+    from bot.refreshing.history import open_history
 
     return open_history(settings)
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from bot.forgotten import Forgotten
-    from bot.source_settings import SourceSettings
+    from bot.refreshing.forgotten import Forgotten
+    from bot.settings_of.sources import SourceSettings
     from bot.turns import Answered, Asked
     from ingest.refreshing import Progress, RefreshReport
     from pipeline.types import Event

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.console import fault_of
 from bot.redacting import Redact
-from bot.serving_settings import HttpSettings
+from bot.settings_of.serving import HttpSettings
 from bot.web_server import served
 
 log = logging.getLogger(__name__)

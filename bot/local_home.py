@@ -8,10 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bot import answering, single_documents, sources
+from bot import answering
 from bot.app import App
-from bot.forgotten import Forgotten
-from bot.source_settings import SourceSettings
+from bot.refreshing import single_documents, sources
+from bot.refreshing.forgotten import Forgotten
+from bot.settings_of.sources import SourceSettings
 from bot.turns import Answered, Asked
 from ingest.holding import held, now
 from ingest.recording import recorded

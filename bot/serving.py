@@ -19,15 +19,15 @@ from bot.arriving import Arrivals, Opened, OpenPlatform
 from bot.control.server import controlled
 from bot.desk.desk import Desk
 from bot.desk.opening import open_desk
-from bot.history import history_of
 from bot.lagging import watched
 from bot.local_home import LocalHome
-from bot.night_telling import NightTelling
-from bot.night_watch import NightWatch
-from bot.nightly import nights
+from bot.nights.nightly import nights
+from bot.nights.telling import NightTelling
+from bot.nights.watch import NightWatch
 from bot.noticing import noticed
 from bot.platform import Platform
 from bot.redacting import redactor, secrets_in
+from bot.refreshing.history import history_of
 from bot.settings import Settings
 from bot.settings_faults import lacking
 from bot.stopping import Stopping, stoppable

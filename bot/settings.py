@@ -10,12 +10,12 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from bot.desk_settings import BudgetSettings, ChannelValues, DeskSettings, all_fit
-from bot.discord_settings import DiscordSettings
-from bot.model_settings import ModelValues
-from bot.serving_settings import HttpSettings, LogSettings, ScheduleSettings
-from bot.slack_settings import SlackSettings
-from bot.source_settings import OneSource, SourceSettings
+from bot.settings_of.desk import BudgetSettings, ChannelValues, DeskSettings, all_fit
+from bot.settings_of.discord import DiscordSettings
+from bot.settings_of.model import ModelValues
+from bot.settings_of.serving import HttpSettings, LogSettings, ScheduleSettings
+from bot.settings_of.slack import SlackSettings
+from bot.settings_of.sources import OneSource, SourceSettings
 from bot.values import FullPath, Values, web_address
 from pipeline.kit import Limits
 from pipeline.model import Budget

@@ -11,9 +11,9 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from bot.model_settings import PriceValues, StageValues
 from bot.settings import CORPUS_NAME_RULE, READER_RULE, Settings, SettingsError
-from bot.source_settings import SOURCES
+from bot.settings_of.model import PriceValues, StageValues
+from bot.settings_of.sources import SOURCES
 
 PREFIX = "FOOTNOTE_"
 Key = tuple[str | int, ...]

@@ -14,9 +14,10 @@ from pydantic import ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
 
-from bot import discord_settings, slack_settings
 from bot.settings import FILE_NAME, Settings, SettingsError
 from bot.settings_faults import PREFIX, Surroundings, plain_fault, unknown_key
+from bot.settings_of import discord as discord_settings
+from bot.settings_of import slack as slack_settings
 from bot.values import expanded
 
 NOT_SETTINGS = frozenset({"config", "debug", "data"})

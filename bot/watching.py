@@ -10,8 +10,8 @@ from rich.status import Status
 from rich.text import Text
 
 from bot.console import Output
+from bot.printing.tables import counted
 from bot.sanitizing import one_line
-from bot.tables import counted
 from pipeline.notes import dated
 from pipeline.types import (
     AnsweredSentence,

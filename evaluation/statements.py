@@ -18,8 +18,8 @@ from bot.settings import Settings
 from bot.turns import Asked
 from evaluation.errors import EvaluationError
 from ingest.refreshing import refresh
+from ingest.sources.dumps.wikipedia import WikipediaDump
 from ingest.sources.folder import Folder
-from ingest.sources.wikipedia_dump import WikipediaDump
 from ingest.types import Source
 from storage.types import Verdict
 

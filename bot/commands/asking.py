@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot import documents, terminal
 from bot.access import Asker
 from bot.commands.frame import AsJson, Frame, command
 from bot.console import Failed, Fault, fault_in
+from bot.printing import documents, terminal
 from bot.sanitizing import encodable
 from bot.watching import watching
 from pipeline.types import Status

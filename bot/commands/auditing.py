@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot import record, record_documents, record_view
+from bot import record
 from bot.commands.frame import AsJson, Frame, command, examples
 from bot.console import Failed, Fault
+from bot.printing import record_documents, record_view
 
 if TYPE_CHECKING:
     from storage.audit import AuditLog

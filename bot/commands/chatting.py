@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 from rich.text import Text
 
-from bot import documents, terminal
 from bot.chat import HELP, Ways, converse
 from bot.commands.asking import Corpora, System, at_terminal, language_of
 from bot.commands.frame import AsJson, Frame, command
 from bot.console import Output
-from bot.flowing import Flow
+from bot.printing import documents, terminal
+from bot.printing.flowing import Flow
 from bot.sanitizing import encodable, one_line
 from bot.watching import watching
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot import documents, verdict_view
 from bot.commands.asking import NOTHING, Corpora, at_terminal, given
 from bot.commands.frame import AsJson, Frame, command
 from bot.console import Failed, fault_in
+from bot.printing import documents, verdict_view
 from bot.watching import watching
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from bot import documents
 from bot.commands.frame import AsJson, Frame, command
+from bot.printing import documents
+from bot.printing.tables import counted
 from bot.sanitizing import one_line
-from bot.tables import counted
 
 if TYPE_CHECKING:
-    from bot.forgotten import Forgotten
+    from bot.refreshing.forgotten import Forgotten
 
 
 def forget(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from bot import documents, tables
 from bot.commands.frame import AsJson, Frame, command
-from bot.corpora_view import corpora_view, forgotten_view
+from bot.printing import documents, tables
+from bot.printing.corpora_view import corpora_view, forgotten_view
 from bot.progress import told_progress
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def reindex(context: typer.Context, *, as_json: AsJson = False) -> None:
 
 
 async def _corpora(frame: Frame) -> "tuple[CorpusInfo, ...]":
-    from bot.history import as_it_is, history_of
+    from bot.refreshing.history import as_it_is, history_of
 
     now, told = datetime.now(UTC), list["CorpusInfo"]()
     async with frame.doors.open_records(frame.settings) as records:

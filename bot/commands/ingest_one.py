@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot import documents, tables
 from bot.commands.frame import AsJson, Frame, command
+from bot.printing import documents, tables
 from bot.settings import SettingsError
 
 if TYPE_CHECKING:
-    from bot.source_settings import SourceSettings
+    from bot.settings_of.sources import SourceSettings
     from ingest.refreshing import RefreshReport
 
 

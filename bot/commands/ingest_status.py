@@ -9,7 +9,7 @@ import typer
 from bot.commands.frame import AsJson, Frame, command
 
 if TYPE_CHECKING:
-    from bot.refreshes import Refreshes
+    from bot.refreshing.refreshes import Refreshes
 
 
 def status(
@@ -21,7 +21,7 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Show what is being read in now, by whichever process, what the last runs and nights came to, and what comes."""
-    from bot import run_documents, run_view
+    from bot.printing import run_documents, run_view
 
     with command(context, as_json=as_json) as frame:
         found = asyncio.run(_found(frame, count))

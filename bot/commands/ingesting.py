@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from bot import documents, tables
 from bot.commands import ingest_one, ingest_status
 from bot.commands.frame import AsJson, command, examples
 from bot.commands.reading import ConfirmRemoval, give_one, read_in
+from bot.printing import documents, tables
 from bot.settings import CORPUS_NAME, CORPUS_NAME_RULE, SettingsError
-from bot.source_settings import FolderSettings
+from bot.settings_of.sources import FolderSettings
+from bot.settings_of.wikipedia import WikipediaSettings
 from bot.values import web_address
-from bot.wikipedia_settings import WikipediaSettings
 
 app = typer.Typer()
 app.callback(

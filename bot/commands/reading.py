@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from bot import documents, tables
 from bot.commands.frame import Frame
 from bot.console import Fault, Mendable, fault_of
+from bot.printing import documents, tables
+from bot.printing.tables import counted
 from bot.progress import told_progress
 from bot.settings import SettingsError
-from bot.source_settings import SourceSettings
-from bot.tables import counted
+from bot.settings_of.sources import SourceSettings
 
 if TYPE_CHECKING:
     from bot.home import Home

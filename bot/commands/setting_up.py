@@ -6,8 +6,8 @@ from pathlib import Path
 import typer
 from rich.text import Text
 
-from bot import documents
 from bot.commands.frame import AsJson, invocation_of, speaking
+from bot.printing import documents
 from bot.settings import FILE_NAME, SettingsError
 
 

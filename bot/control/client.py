@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import httpx
 
 from bot.control import wire
-from bot.forgotten import Forgotten
-from bot.source_settings import SourceSettings
+from bot.refreshing.forgotten import Forgotten
+from bot.settings_of.sources import SourceSettings
 from bot.turns import Answered, Asked, Failure
 from bot.versions import VERSION
 from ingest.refreshing import Progress, RefreshReport

@@ -15,8 +15,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from bot.forgotten import Forgotten
-from bot.source_settings import SourceSettings
+from bot.refreshing.forgotten import Forgotten
+from bot.settings_of.sources import SourceSettings
 from bot.turns import Answered, Asked, Failure
 from ingest.refreshing import Progress, RefreshReport
 from pipeline.types import ClaimChecked, ClaimExplained, Drafting, FoundPassages, Quoted, Said, Searching

@@ -6,8 +6,8 @@ from bot.discord import invoking
 from bot.discord.invoking import Invoked
 from bot.discord.standing import is_ours, standing, taken_along
 from bot.discord.taking import Taking, cooling
-from bot.discord_settings import DiscordSettings
 from bot.platform import PlatformError
+from bot.settings_of.discord import DiscordSettings
 from bot.words import say
 
 

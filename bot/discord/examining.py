@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bot.discord.needs import ADMINISTRATOR, CONTENT_FLAGS, PERMISSIONS, invitation
-from bot.discord_settings import DiscordSettings
 from bot.doctoring.checks import Finding, Scene
 from bot.platform import CannotPost, PlatformError
+from bot.settings_of.discord import DiscordSettings
 
 if TYPE_CHECKING:
     from bot.discord.pacing import Pacing

@@ -18,8 +18,8 @@ from bot.desk.clock import Clock
 from bot.discord.addresses import AddressedShards
 from bot.discord.needs import intents
 from bot.discord.shards import Heard, shard_of
-from bot.discord_settings import DiscordSettings
 from bot.platform import PlatformError
+from bot.settings_of.discord import DiscordSettings
 from bot.tasks import Tasks
 
 Json = Mapping[str, Any]

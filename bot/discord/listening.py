@@ -20,7 +20,7 @@ from bot.discord.configuring import configured
 from bot.discord.happening import Erased, Learned, Rewritten, Us, Written
 from bot.discord.invoking import COMMAND, PRESS, SUBMIT, Invoked
 from bot.discord.taking import Taking
-from bot.discord_settings import DiscordSettings
+from bot.settings_of.discord import DiscordSettings
 from bot.words import say
 
 Json = Mapping[str, Any]

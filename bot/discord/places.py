@@ -15,9 +15,9 @@ from bot.discord.happening import DM, Channel, Learned
 from bot.discord.reading import channel_of, ids
 from bot.discord.refusals import Refused
 from bot.discord.routes import CHANNEL, MEMBER
-from bot.discord_settings import DiscordSettings
 from bot.lookups import MOST, Memory
 from bot.platform import PlatformError, PlatformUnavailable
+from bot.settings_of.discord import DiscordSettings
 
 log = logging.getLogger(__name__)
 

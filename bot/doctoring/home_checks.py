@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from bot.doctoring.checks import Finding, Scene
-from bot.wikipedia_settings import WikipediaSettings
+from bot.settings_of.wikipedia import WikipediaSettings
 from storage.errors import StorageError
 from storage.examining import free_bytes, held_bytes, try_folder
 

@@ -11,8 +11,8 @@ from bot.doctoring.advice.facts import Advice, Facts
 from bot.doctoring.figures import Figures, turn_seconds, verdicts
 from bot.doctoring.settings_lines import lines
 from bot.doctoring.ways import AS_SET, Measured
+from bot.printing.tables import table
 from bot.sanitizing import one_line
-from bot.tables import table
 from storage.types import Verdict
 
 NO_FIGURE = "–"

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot.doctoring.checks import Finding, Scene
-from bot.git_settings import GitSettings
-from ingest.sources import git_program
+from bot.settings_of.git import GitSettings
+from ingest.sources.git import program as git_program
 from ingest.types import SourceUnavailable
 
 _SECONDS = 10.0

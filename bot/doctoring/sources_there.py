@@ -7,9 +7,9 @@ from pathlib import Path
 
 from bot.console import fault_of
 from bot.doctoring.checks import Finding, Scene
-from bot.source_settings import SourceSettings
-from bot.sources import Surroundings, opened
-from bot.tables import counted
+from bot.printing.tables import counted
+from bot.refreshing.sources import Surroundings, opened
+from bot.settings_of.sources import SourceSettings
 
 _MOUNT = "Mend the path in footnote.toml, or mount what belongs there; what was read from it stays until then."
 

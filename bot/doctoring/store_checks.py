@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from bot.doctoring.checks import Finding, Scene, failing
 from bot.doctoring.home_checks import size
-from bot.tables import counted
+from bot.printing.tables import counted
 from storage.embedding.opening import open_embedder
 from storage.examining import stale
 from storage.faults import REINDEX

@@ -15,6 +15,7 @@ from bot.desk.acting import Acting
 from bot.desk.desk import Desk
 from bot.gaps import Gaps
 from bot.platform import Platform
+from bot.settings_of.slack import SlackSettings
 from bot.slack.acting import Pressing
 from bot.slack.answering import Answering
 from bot.slack.archive import SlackArchive
@@ -27,7 +28,6 @@ from bot.slack.refusals import NotLetIn
 from bot.slack.taking import Taking
 from bot.slack.transport import CatchUp, HttpLine, Line, SocketLine
 from bot.slack.watching import Hearing
-from bot.slack_settings import SlackSettings
 from bot.tasks import Tasks
 
 

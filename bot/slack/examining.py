@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from bot.doctoring.checks import Finding, Scene
+from bot.settings_of.slack import SlackSettings
 from bot.slack.needs import SCOPES
-from bot.slack_settings import SlackSettings
 
 _TOKEN = "Copy the bot token (xoxb-…) anew from the app's page, under OAuth & Permissions, to SLACK_BOT_TOKEN."  # noqa: S105
 _APP_TOKEN = (

@@ -8,8 +8,8 @@ from itertools import takewhile
 from pathlib import Path
 
 from bot.app import App, open_app
-from bot.model_settings import ModelValues
 from bot.settings import Settings
+from bot.settings_of.model import ModelValues
 from examples.scripted_model import CLAIMS, LABEL, ScriptedModel
 from ingest.refreshing import refresh
 from ingest.sources.folder import Folder

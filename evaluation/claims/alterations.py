@@ -21,8 +21,8 @@ from evaluation.claims.measures import Scored, threshold_losing
 from evaluation.claims.types import LabelledClaim
 from evaluation.claims.verifying import VERIFIERS, opener
 from evaluation.errors import EvaluationError
+from ingest.sources.dumps.wikipedia import WikipediaDump
 from ingest.sources.folder import Folder
-from ingest.sources.wikipedia_dump import WikipediaDump
 from storage.types import Verdict
 
 LOST = 0.02

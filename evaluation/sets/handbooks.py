@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.sets.types import UnreadableSet
+from ingest.sources.dumps.wikipedia import WikipediaDump
 from ingest.sources.folder import Folder
-from ingest.sources.wikipedia_dump import WikipediaDump
 from ingest.types import Source
 
 ROOT = Path(__file__).parents[2]

@@ -6,9 +6,9 @@ from pathlib import Path
 from random import Random
 
 from evaluation.errors import EvaluationError
-from ingest.sources.dump_file import blocks
-from ingest.sources.mediawiki_page import head, site
-from ingest.sources.mediawiki_xml import Export
+from ingest.sources.dumps.file import blocks
+from ingest.sources.dumps.mediawiki_xml import Export
+from ingest.sources.mediawiki.page import head, site
 
 _TITLE = re.compile(rb"(<title>)([^<]*)(</title>)")
 _PAGE_ID = re.compile(rb"<id>(\d+)</id>")

@@ -18,8 +18,8 @@ import typer
 
 from bot.app import App, open_app
 from bot.desk.clock import Clock
-from bot.desk_settings import DeskSettings
 from bot.settings import CorpusSettings, LimitSettings, Settings
+from bot.settings_of.desk import DeskSettings
 from evaluation.posing import Exam, read_exam
 from evaluation.speed.lags import middle, share
 from evaluation.speed.turns import QUESTIONS

@@ -23,8 +23,8 @@ from bot.app import App, open_app
 from bot.desk.desk import Desk
 from bot.desk.opening import open_desk
 from bot.desk.types import Heard, Place, Posted, Question, Ways
-from bot.desk_settings import DeskSettings
 from bot.settings import CorpusSettings, LimitSettings, Settings
+from bot.settings_of.desk import DeskSettings
 from bot.showing.view import View
 from evaluation.posing import Exam, read_exam
 from evaluation.speed.lags import middle, share, watched_loop

@@ -18,8 +18,8 @@ from evaluation.speed.dump_texts import Fact, extracted, kept, left_over, read_f
 from evaluation.speed.made_dumps import MadeDump, write_dump
 from evaluation.speed.watching import Run, watched
 from ingest.chunking import passages
-from ingest.sources.parallel import cores
-from ingest.sources.wikipedia_dump import WikipediaDump
+from ingest.sources.dumps.parallel import cores
+from ingest.sources.dumps.wikipedia import WikipediaDump
 from ingest.types import Found, Page
 from storage.lexical import LexicalIndex
 from storage.types import Document, Passage

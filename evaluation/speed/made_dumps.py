@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from ingest.sources.dump_file import blocks
-from ingest.sources.mediawiki_page import head, site, text
-from ingest.sources.mediawiki_xml import Export
+from ingest.sources.dumps.file import blocks
+from ingest.sources.dumps.mediawiki_xml import Export
+from ingest.sources.mediawiki.page import head, site, text
 
 _TITLE = re.compile(rb"(<title>[^<]*)(</title>)")
 _TARGET = re.compile(rb"(<redirect title=\"[^\"]*)(\")")

@@ -7,7 +7,7 @@ import json
 import sys
 import time
 
-from ingest.sources.wikipedia_dump import WikipediaDump
+from ingest.sources.dumps.wikipedia import WikipediaDump
 from ingest.types import Found
 
 

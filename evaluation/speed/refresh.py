@@ -27,7 +27,7 @@ from evaluation.speed.lags import share, watched_loop
 from evaluation.speed.versions import SECTIONS, Versions, question, search_faults, turn_faults
 from ingest.chunking import passages as cut
 from ingest.refreshing import RefreshReport, refresh
-from ingest.sources.wikipedia_dump import WikipediaDump
+from ingest.sources.dumps.wikipedia import WikipediaDump
 from ingest.types import Found, Source
 
 DUMP, STATIONS = "dump", "stations"

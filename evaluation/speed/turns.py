@@ -17,8 +17,8 @@ from typing import Annotated, Any
 import typer
 
 from bot.app import open_app
-from bot.model_settings import ModelValues
 from bot.settings import LimitSettings, Settings
+from bot.settings_of.model import ModelValues
 from evaluation.posing import Exam, read_exam
 from evaluation.speed.model.running import running
 from evaluation.speed.model.settings import Pace, Simulated

@@ -18,9 +18,9 @@ from bot.app import open_app
 from bot.settings import Settings
 from evaluation.errors import EvaluationError
 from ingest.refreshing import refresh
-from ingest.sources.dump_file import packed_with
-from ingest.sources.parallel import cores
-from ingest.sources.wikipedia_dump import WikipediaDump
+from ingest.sources.dumps.file import packed_with
+from ingest.sources.dumps.parallel import cores
+from ingest.sources.dumps.wikipedia import WikipediaDump
 
 ENGLISH_ARTICLES = 7_000_000
 ENGLISH_BYTES = 24e9

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from bot.doors import Doors
-from bot.forgotten import Forgotten
 from bot.home import Home
-from bot.refreshes import Refreshes, refreshes
+from bot.refreshing.forgotten import Forgotten
+from bot.refreshing.refreshes import Refreshes, refreshes
 from bot.settings import Settings
-from bot.source_settings import SourceSettings
+from bot.settings_of.sources import SourceSettings
 from bot.turns import Answered, Asked, Failure
 from ingest.refreshing import Progress, RefreshReport
 from pipeline.types import Answer, AnsweredSentence, Event, Searching, Status, Usage

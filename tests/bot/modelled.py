@@ -9,8 +9,8 @@ from typing import Any
 from bot.access import Asker
 from bot.app import App
 from bot.lazy_model import LazyModel
-from bot.model_settings import ModelValues
 from bot.settings import LimitSettings, Settings
+from bot.settings_of.model import ModelValues
 from bot.turns import Asked
 from ingest.refreshing import refresh
 from pipeline.model import Message, ModelCall

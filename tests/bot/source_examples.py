@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from bot.source_settings import SOURCES, SourceSettings
+from bot.settings_of.sources import SOURCES, SourceSettings
 
 WRITTEN: Mapping[str, dict[str, Any]] = MappingProxyType({
     "folder": {"path": "/srv/hand book/é", "include": ["*.md"], "newest_days": 30},

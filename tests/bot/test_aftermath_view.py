@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from bot import record_documents
-from bot.record_view import turn_view
+from bot.printing import record_documents
+from bot.printing.record_view import turn_view
 from storage.types import EntryKind, LogEntry
 from tests.bot.house import DAY, logged
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli import app, leading
 from bot.commands.frame import Invocation
-from bot.single_documents import NoSuchDocument
+from bot.refreshing.single_documents import NoSuchDocument
 from ingest.refreshing import RefreshRefused, RefreshReport
 from pipeline.types import Status, Turn
 from storage.errors import HomeLocked

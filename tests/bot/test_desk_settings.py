@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from bot.commands.setting_up import write_starter
-from bot.desk_settings import ChannelValues
 from bot.settings import LimitSettings, SettingsError
+from bot.settings_of.desk import ChannelValues
 from bot.settings_reading import load
 from pipeline.kit import Limits
 

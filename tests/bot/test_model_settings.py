@@ -6,8 +6,8 @@ import pytest
 
 from bot.app import settings_digest
 from bot.commands.setting_up import write_starter
-from bot.model_settings import ModelValues
 from bot.settings import LimitSettings, Settings, SettingsError
+from bot.settings_of.model import ModelValues
 from bot.settings_reading import load
 from pipeline.kit import Limits
 from pipeline.llm.settings import ModelSettings, Price, StageSettings

@@ -10,10 +10,10 @@ import pytest
 
 from bot.console import Fault
 from bot.desk.types import Place, Posted
-from bot.night import Night
-from bot.night_telling import AGAIN_SECONDS, NightTelling, told_to_admins
+from bot.nights.night import Night
+from bot.nights.telling import AGAIN_SECONDS, NightTelling, told_to_admins
 from bot.platform import CannotPost, PlatformUnavailable
-from bot.serving_settings import ScheduleSettings
+from bot.settings_of.serving import ScheduleSettings
 from ingest.refreshing import RefreshReport
 
 DUE = datetime(2026, 3, 1, 3, tzinfo=UTC)
@@ -85,7 +85,7 @@ def _tell(night: Night, platforms: dict[str, Any], *, arrives: Any = None, **sch
 
 def test_all_of_it_is_logged_and_troubles_are_posted_pinging_nobody(caplog: pytest.LogCaptureFixture) -> None:
     """In the admins' channel, as one message."""
-    caplog.set_level("INFO", "bot.night_telling")
+    caplog.set_level("INFO", "bot.nights.telling")
     channel = _Channel()
 
     assert _tell(BAD, {"slack": channel}) == []

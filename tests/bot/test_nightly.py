@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.history import History, history_of
-from bot.night import Night
-from bot.night_watch import NightWatch
-from bot.nightly import every_source, last_refresh, nights
+from bot.nights.night import Night
+from bot.nights.nightly import every_source, last_refresh, nights
+from bot.nights.watch import NightWatch
+from bot.refreshing.history import History, history_of
 from bot.settings import Settings
-from bot.source_settings import SourceSettings
+from bot.settings_of.sources import SourceSettings
 from ingest.refreshing import Progress, RefreshRefused, RefreshReport
 from storage.database import open_database
 from storage.errors import DatabaseUnusable

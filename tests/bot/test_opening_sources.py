@@ -4,10 +4,10 @@ import bz2
 
 import pytest
 
+from bot.refreshing.sources import Surroundings, opened
 from bot.settings import SettingsError
-from bot.site_settings import SiteSettings
-from bot.sources import Surroundings, opened
-from bot.wikipedia_settings import WikipediaSettings
+from bot.settings_of.site import SiteSettings
+from bot.settings_of.wikipedia import WikipediaSettings
 from tests.ingest.servers.dump_mirror import FakeMirror
 from tests.ingest.servers.site import FakeSite
 from tests.ingest.servers.web import serve

@@ -6,8 +6,8 @@ from datetime import UTC
 
 from rich.console import Console
 
-from bot.outcome_view import usage_line
-from bot.record_view import turn_view
+from bot.printing.outcome_view import usage_line
+from bot.printing.record_view import turn_view
 from storage.types import EntryKind, LogEntry
 from tests.bot.house import DAY, logged
 

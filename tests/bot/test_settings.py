@@ -8,9 +8,9 @@ import pytest
 from bot.commands.setting_up import write_starter
 from bot.settings import Settings, SettingsError, zone
 from bot.settings_faults import known_keys, line_of
+from bot.settings_of.sources import FolderSettings
+from bot.settings_of.wikipedia import WikipediaSettings
 from bot.settings_reading import load
-from bot.source_settings import FolderSettings
-from bot.wikipedia_settings import WikipediaSettings
 
 
 def _file(text: str, path: str = "footnote.toml") -> Path:

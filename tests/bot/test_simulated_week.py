@@ -12,15 +12,15 @@ from zoneinfo import ZoneInfo
 
 from rich.console import Console
 
-from bot.history import History, history_of
-from bot.night import Night
-from bot.night_telling import told_to_admins
-from bot.night_watch import NightWatch
-from bot.nightly import nights
-from bot.run_documents import refreshes as as_document
-from bot.run_view import refreshes_view
+from bot.nights.night import Night
+from bot.nights.nightly import nights
+from bot.nights.telling import told_to_admins
+from bot.nights.watch import NightWatch
+from bot.printing.run_documents import refreshes as as_document
+from bot.printing.run_view import refreshes_view
+from bot.refreshing.history import History, history_of
 from bot.settings import Settings
-from bot.source_settings import SourceSettings
+from bot.settings_of.sources import SourceSettings
 from ingest.recording import recorded
 from ingest.refreshing import Progress, RefreshReport
 from ingest.types import SourceUnavailable

@@ -9,9 +9,9 @@ import pytest
 from bot.app import App
 from bot.console import Mendable
 from bot.local_home import LocalHome
+from bot.refreshing.single_documents import NoSuchDocument, SeveralDocuments, chosen
 from bot.settings import Settings, SettingsError
-from bot.single_documents import NoSuchDocument, SeveralDocuments, chosen
-from bot.wikipedia_settings import WikipediaSettings
+from bot.settings_of.wikipedia import WikipediaSettings
 from ingest.types import ReadAsWhole
 from storage.refresh_types import Listed, RunState
 from tests.storage.stores import kept, opened

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 
-from bot.terminal import answer_view, day, hits_view, sources_view
+from bot.printing.terminal import answer_view, day, hits_view, sources_view
 from pipeline.types import Answer, AnsweredSentence, Status
 from tests.bot.house import DAY, abstained, answered, citation, hit
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from bot.console import Output
-from bot.flowing import Flow
-from bot.terminal import WIDTH, styled
+from bot.printing.flowing import Flow
+from bot.printing.terminal import WIDTH, styled
 from bot.watching import claim_line, event_line, quote_line, watching
 from bot.wording import marked
 from pipeline.types import (

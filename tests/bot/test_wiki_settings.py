@@ -3,11 +3,11 @@
 import pytest
 from pydantic import ValidationError
 
-from bot.source_settings import SOURCES
-from bot.sources import Surroundings, opened
-from ingest.sources.confluence import Confluence
-from ingest.sources.confluence_export import ConfluenceExport
-from ingest.sources.mediawiki import MediaWiki
+from bot.refreshing.sources import Surroundings, opened
+from bot.settings_of.sources import SOURCES
+from ingest.sources.confluence.export import ConfluenceExport
+from ingest.sources.confluence.source import Confluence
+from ingest.sources.mediawiki.source import MediaWiki
 from tests.ingest.servers import confluence, mediawiki
 from tests.ingest.servers.web import serve
 from tests.ingest.sources.exports import packed, page, space, xml

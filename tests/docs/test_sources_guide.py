@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 from bot.settings import CorpusSettings
-from bot.source_settings import SOURCES
+from bot.settings_of.sources import SOURCES
 
 GUIDE = Path(__file__).parents[2] / "docs" / "sources.md"
 

@@ -7,7 +7,7 @@ import pytest
 
 from evaluation.speed.dump_texts import read_facts, says
 from ingest.chunking import passages
-from ingest.sources.wikipedia_dump import WikipediaDump
+from ingest.sources.dumps.wikipedia import WikipediaDump
 
 ROOT = Path(__file__).parents[2]
 FACTS = ROOT / "evaluation" / "facts" / "enwiki_2016.json"

@@ -1,7 +1,7 @@
 """Large dumps made of a small one."""
 
 from evaluation.speed.made_dumps import write_dump
-from ingest.sources.wikipedia_dump import WikipediaDump
+from ingest.sources.dumps.wikipedia import WikipediaDump
 from tests.ingest.sources.dumps import dump, page
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ingest.sources.wikipedia_dump import WikipediaDump
+from ingest.sources.dumps.wikipedia import WikipediaDump
 from ingest.types import Found
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from random import Random
 from evaluation.speed.changed_dumps import change_dump
 from evaluation.speed.versions import SECTIONS, Versions, page, search_faults, turn_faults
 from ingest.chunking import passages
-from ingest.sources.wikipedia_dump import WikipediaDump
+from ingest.sources.dumps.wikipedia import WikipediaDump
 from storage.types import Citation, Document, Hit
 from tests.ingest.sources.dumps import dump
 from tests.ingest.sources.dumps import page as article

@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 
-from ingest.fetching import Manners, Web
 from ingest.types import SourceUnavailable
+from ingest.web.fetching import Manners, Web
 from tests.ingest.servers.web import Answer, in_turn, ranged, serve
 
 CONTENT = bytes(range(256)) * 400

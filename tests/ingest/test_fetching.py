@@ -8,10 +8,10 @@ import zlib
 import httpx
 import pytest
 
-from ingest.fetching import Manners, Web, agent
-from ingest.replies import content_of
 from ingest.types import SourceUnavailable
-from ingest.web_errors import Denied, ReplyTooLarge, Stopped
+from ingest.web.errors import Denied, ReplyTooLarge, Stopped
+from ingest.web.fetching import Manners, Web, agent
+from ingest.web.replies import content_of
 from tests.ingest.servers.web import Answer, in_turn, of_paths, serve
 
 AGENT = agent("ops@example.com", "1.2")

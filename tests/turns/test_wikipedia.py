@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.sources.wikipedia_dump import WikipediaDump
+from ingest.sources.dumps.wikipedia import WikipediaDump
 from pipeline.model import ModelCall
 from pipeline.types import Searching, Status, Turn
 from storage.types import Verdict

@@ -4,7 +4,7 @@ from collections import Counter
 
 from bot.doctoring.advice.facts import STRONGER, Advice, Facts, stage_of
 from bot.doctoring.figures import verdicts as given_verdicts
-from bot.tables import counted
+from bot.printing.tables import counted
 from storage.types import Verdict
 
 ACCURATE = 0.8

@@ -12,8 +12,8 @@ from bot.access import Asker
 from bot.answering import answer
 from bot.app import App, open_app
 from bot.lazy_model import LazyModel
-from bot.model_settings import ModelValues
 from bot.settings import LimitSettings, Settings
+from bot.settings_of.model import ModelValues
 from bot.turns import Asked
 from evaluation.errors import EvaluationError
 from evaluation.speed.model.running import running

@@ -20,7 +20,7 @@ from bot.control.client import OtherVersion, RemoteError, RemoteHome, ServerGone
 from bot.control.reaching import reached
 from bot.control.server import application, controlled
 from bot.home import Home
-from bot.source_settings import FolderSettings
+from bot.settings_of.sources import FolderSettings
 from bot.turns import Answered, Asked, Failure
 from bot.web_server import served
 from ingest.refreshing import Progress, RefreshRefused

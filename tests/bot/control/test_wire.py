@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bot.access import Asker
 from bot.control import wire
-from bot.source_settings import SOURCES, FolderSettings
+from bot.settings_of.sources import SOURCES, FolderSettings
 from pipeline.types import FoundPassages, Searching
 from tests.bot.house import abstained, answered, hit
 from tests.bot.source_examples import WRITTEN, examples

@@ -6,8 +6,8 @@ import pytest
 
 from bot.access import Asker
 from bot.discord.places import Places
-from bot.discord_settings import DiscordSettings
 from bot.platform import PlatformUnavailable
+from bot.settings_of.discord import DiscordSettings
 
 
 async def test_who_is_a_member_is_asked_again_when_the_turn_comes() -> None:

@@ -11,8 +11,8 @@ from bot.doctoring.examining import GIVE_UP
 from bot.doctoring.figures import Figures
 from bot.doctoring.report import Report
 from bot.doctoring.running import Findings, Wanted, plan, report, run
-from bot.model_settings import ModelValues
 from bot.settings import Settings
+from bot.settings_of.model import ModelValues
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable
 from pipeline.llm.opening import open_model
 from pipeline.llm.settings import ModelSettings

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bot.doctoring.sources_there import examined
+from bot.refreshing.sources import Surroundings
 from bot.settings import Settings
-from bot.sources import Surroundings
 
 GIT = {"type": "git", "url": "https://git.example.com/docs.git", "token_env": "DOCS_TOKEN"}
 SECRET = "glpat-hush"

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from bot.http import LARGEST, CannotListen, Check, Readiness, application, bound, listening
 from bot.redacting import redactor
-from bot.serving_settings import HttpSettings
+from bot.settings_of.serving import HttpSettings
 
 ANYWHERE = HttpSettings(port=0)
 

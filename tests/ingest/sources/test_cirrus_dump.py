@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from ingest.sources.cirrus_dump import CirrusDump
-from ingest.sources.dump_file import DumpError
-from ingest.sources.wiki_names import database, site
+from ingest.sources.dumps.cirrus import CirrusDump
+from ingest.sources.dumps.file import DumpError
+from ingest.sources.dumps.wiki_names import database, site
 from ingest.types import ReadAsWhole, Unreadable, UnreadableDocument
 
 ADA = {

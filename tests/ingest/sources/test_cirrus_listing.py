@@ -5,11 +5,11 @@ import gzip
 
 import pytest
 
-from ingest.fetching import Manners, Web, agent
-from ingest.sources import cirrus_listing
-from ingest.sources.cirrus_dump import VERSION, CirrusDump
-from ingest.sources.dump_mirror import DumpMirror
+from ingest.sources.dumps import cirrus_listing
+from ingest.sources.dumps.cirrus import VERSION, CirrusDump
+from ingest.sources.dumps.mirror import DumpMirror
 from ingest.types import SourceUnavailable
+from ingest.web.fetching import Manners, Web, agent
 from tests.ingest.servers.dump_mirror import FakeMirror
 from tests.ingest.servers.web import serve
 from tests.ingest.sources.test_cirrus_dump import ADA, lines

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.choosing import Rules
-from ingest.fetching import Manners, Web
-from ingest.sources.confluence import Confluence, Spaces
-from ingest.sources.confluence_api import Place, is_cloud
+from ingest.sources.confluence.api import Place, is_cloud
+from ingest.sources.confluence.source import Confluence, Spaces
 from ingest.types import Found, Gone, SourceUnavailable
+from ingest.web.fetching import Manners, Web
 from tests.ingest.servers import confluence, web
 from tests.ingest.servers.web import Answer
 from tests.ingest.sources.mirrors import Mirror

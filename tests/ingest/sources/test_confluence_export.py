@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest.choosing import Rules
-from ingest.sources.confluence_export import ConfluenceExport, Export
+from ingest.sources.confluence.export import ConfluenceExport, Export
 from ingest.types import Found, Gone, SourceUnavailable
 from tests.ingest.sources.exports import entity, labelled, packed, page, restricted, space, xml
 from tests.ingest.sources.mirrors import Mirror

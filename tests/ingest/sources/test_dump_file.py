@@ -5,7 +5,7 @@ import gzip
 
 import pytest
 
-from ingest.sources.dump_file import DumpCutShort, DumpError, blocks, packed_with
+from ingest.sources.dumps.file import DumpCutShort, DumpError, blocks, packed_with
 from tests.ingest.sources.dumps import dump, page
 
 XML = dump(page(1, "Ada", "Größe &amp; Ruhm. " * 100))

@@ -7,9 +7,9 @@ from zlib import crc32
 
 import pytest
 
-from ingest.fetching import Manners, Web, agent
-from ingest.sources.dump_mirror import DumpMirror, articles
+from ingest.sources.dumps.mirror import DumpMirror, articles
 from ingest.types import ReadAsWhole, SourceUnavailable
+from ingest.web.fetching import Manners, Web, agent
 from tests.ingest.servers.dump_mirror import FakeMirror, as_ever, half, no_ranges, resets, says, wrong
 from tests.ingest.servers.web import serve
 from tests.ingest.sources.dumps import END, HEADER, dump, page

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ingest.choosing import Rules
-from ingest.sources.git import Repository, Wanted
-from ingest.sources.git_address import Remote
-from ingest.sources.git_mirror import Mirror
+from ingest.sources.git.address import Remote
+from ingest.sources.git.mirror import Mirror
+from ingest.sources.git.source import Repository, Wanted
 from ingest.types import Found, Gone, SourceUnavailable, Unreadable, UnreadableDocument
 from tests.ingest.servers.git import served
 from tests.ingest.sources.repositories import A_DAY, MIDNIGHT, Team

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sources.git_address import Remote, fault_of, is_branch, may_send_token, template, web_address
+from ingest.sources.git.address import Remote, fault_of, is_branch, may_send_token, template, web_address
 
 
 @pytest.mark.parametrize(

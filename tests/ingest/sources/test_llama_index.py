@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from ingest.choosing import Rules
-from ingest.sources.llama_index import LlamaIndex, Reader
+from ingest.sources.llama_index.source import LlamaIndex, Reader
 from ingest.types import Found, SourceUnavailable, Unreadable, UnreadableDocument
 from tests.ingest.sources import readers
 

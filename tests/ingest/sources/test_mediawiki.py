@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.choosing import Rules
-from ingest.fetching import Manners, Web
-from ingest.sources.mediawiki import MediaWiki, Wiki
-from ingest.sources.mediawiki_api import Login
+from ingest.sources.mediawiki.api import Login
+from ingest.sources.mediawiki.source import MediaWiki, Wiki
 from ingest.types import Found, Gone, SourceUnavailable
+from ingest.web.fetching import Manners, Web
 from tests.ingest.servers import mediawiki, web
 from tests.ingest.servers.web import Answer
 from tests.ingest.sources.mirrors import Mirror

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.sources.mediawiki_page import Site, head, page_id, site, text
+from ingest.sources.mediawiki.page import Site, head, page_id, site, text
 from tests.ingest.sources.dumps import HEADER, page
 
 SITE = site(HEADER.encode())

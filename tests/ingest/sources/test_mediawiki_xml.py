@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sources.dump_file import DumpCutShort
-from ingest.sources.mediawiki_page import head, text
-from ingest.sources.mediawiki_xml import Export
+from ingest.sources.dumps.file import DumpCutShort
+from ingest.sources.dumps.mediawiki_xml import Export
+from ingest.sources.mediawiki.page import head, text
 from tests.ingest.sources.dumps import END, HEADER, dump, page
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sources.dump_file import DumpError
-from ingest.sources.multistream import Stream, index_beside, parsed, streams
+from ingest.sources.dumps.file import DumpError
+from ingest.sources.dumps.multistream import Stream, index_beside, parsed, streams
 
 DATA = Path(os.environ.get("FOOTNOTE_DATA", Path(__file__).parents[4] / "shared" / "data"))
 SAMPLE = DATA / "wikipedia_dumps" / "multistream-index-sample.txt"

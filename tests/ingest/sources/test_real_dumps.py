@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest.chunking import passages
-from ingest.sources.wikipedia_dump import WikipediaDump
+from ingest.sources.dumps.wikipedia import WikipediaDump
 from ingest.types import Unreadable
 
 DATA = Path(os.environ.get("FOOTNOTE_DATA", Path(__file__).parents[4] / "shared" / "data")) / "wikipedia_dumps"

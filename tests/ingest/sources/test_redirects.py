@@ -1,6 +1,6 @@
 """Redirects by their target."""
 
-from ingest.sources.redirects import Redirects
+from ingest.sources.dumps.redirects import Redirects
 
 
 def test_titles_that_lead_to_a_page():

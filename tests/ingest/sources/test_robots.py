@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sources.robots import LARGEST, parsed
+from ingest.sources.sites.robots import LARGEST, parsed
 
 SITE = "https://docs.example.com"
 

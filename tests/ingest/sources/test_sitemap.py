@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from ingest.choosing import Rules
-from ingest.fetching import Manners, Web, agent
-from ingest.sources.sitemap import Sitemap, Wanted
+from ingest.sources.sites.sitemap import Sitemap, Wanted
 from ingest.types import Found, Gone, SourceUnavailable, Unreadable, UnreadableDocument
+from ingest.web.fetching import Manners, Web, agent
 from tests.ingest.servers.site import HTML, XML, FakeSite, html, sitemap, sitemap_index
 from tests.ingest.servers.web import Answer, serve
 

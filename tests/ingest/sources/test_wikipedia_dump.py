@@ -4,8 +4,8 @@ import bz2
 
 import pytest
 
-from ingest.sources.dump_file import DumpError
-from ingest.sources.wikipedia_dump import WikipediaDump
+from ingest.sources.dumps.file import DumpError
+from ingest.sources.dumps.wikipedia import WikipediaDump
 from ingest.types import Found, Unreadable, UnreadableDocument
 from tests.ingest.sources.dumps import END, HEADER, dump, page
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.app import App
-from bot.desk_settings import ChannelValues
 from bot.discord.limits import COMPONENTS
 from bot.discord.posting import mark
 from bot.platform import Platform
+from bot.settings_of.desk import ChannelValues
 from tests.platforms.contract import Call, Failure, Read, Street
 from tests.platforms.desks import SOONER
 from tests.platforms.discord.components import nested

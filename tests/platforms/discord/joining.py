@@ -14,8 +14,8 @@ from bot.desk.opening import open_desk
 from bot.discord.calling import Calling
 from bot.discord.composing import composed
 from bot.discord.pacing import Pacing
-from bot.discord_settings import DiscordSettings
 from bot.platform import CannotPost, Platform
+from bot.settings_of.discord import DiscordSettings
 from tests.platforms.desks import HASTY
 from tests.platforms.discord.server import FakeDiscord
 from tests.platforms.discord.world import BOT_TOKEN, GUILD

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.app import App
-from bot.desk_settings import ChannelValues
 from bot.platform import Platform
+from bot.settings_of.desk import ChannelValues
 from bot.slack.limits import SECTIONS
 from tests.platforms.contract import Call, Failure, Read, Street
 from tests.platforms.desks import SOONER

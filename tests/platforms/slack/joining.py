@@ -11,13 +11,13 @@ from bot.desk.clock import Clock
 from bot.desk.opening import open_desk
 from bot.platform import Platform
 from bot.redacting import redactor
-from bot.serving_settings import HttpSettings
+from bot.settings_of.serving import HttpSettings
+from bot.settings_of.slack import SlackSettings
 from bot.slack.calling import Calling, web_client
 from bot.slack.composing import composed
 from bot.slack.pacing import Pacing
 from bot.slack.transport import PATH
 from bot.slack.watching import Hearing
-from bot.slack_settings import SlackSettings
 from tests.platforms.desks import HASTY
 from tests.platforms.slack.server import FakeSlack, Mode
 from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET

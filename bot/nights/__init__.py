@@ -1,0 +1,1 @@
+"""The nights of a server: worked once over all processes, and told."""

@@ -1,0 +1,1 @@
+"""What the command line prints: views for a terminal, and JSON documents."""

@@ -1,0 +1,1 @@
+"""The tables of the settings, a file for each subject."""

@@ -1,0 +1,1 @@
+"""Confluence by its REST API, and its exports."""

@@ -1,0 +1,249 @@
+"""A Wikipedia dump: its articles, each with the titles that redirect to it, parsed on all cores.
+
+The dump is gone through twice: first for its redirects alone, which may stand anywhere, so that every article carries
+its aliases when it comes; then for its articles. The key of an article is its page id: it outlives a change of title.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import chain
+from operator import methodcaller
+from pathlib import Path
+from types import MappingProxyType
+
+from ingest import types
+from ingest.sources.dumps.file import DumpCutShort, blocks, packed_with
+from ingest.sources.dumps.mediawiki_xml import Export
+from ingest.sources.dumps.multistream import Stream, index_beside, streams
+from ingest.sources.dumps.pages import Item, Pages, Range, ReadPage, stretches
+from ingest.sources.dumps.parallel import cores, in_order
+from ingest.sources.dumps.redirects import Redirects
+from ingest.sources.mediawiki.page import Head, Site, head
+from ingest.sources.sites.kept import kept
+from ingest.types import Found, Listing, Page, ReadAsWhole, Unreadable
+from ingest.wikitext.reading import VERSION, sections
+
+_SMALL = 4 << 20
+"""Bytes of a file below which starting processes takes longer than reading it."""
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """What the first way through a dump told."""
+
+    site: Site
+    articles: int
+    redirects: Redirects
+    whole: bool
+    """Whether it came to the end of the dump, undamaged."""
+
+    def knows(self, fingerprint: str, stamp: str, title: str) -> bool:
+        """Whether a page has not changed. Where a dump is not whole, redirects may be missing, and do not count."""
+        if self.whole:
+            return fingerprint == _fingerprint(stamp, self.redirects.to(title))
+        return fingerprint.rpartition("-")[0] == f"{stamp}-{VERSION}"
+
+
+class WikipediaDump:
+    """The articles of one dump: `.xml`, `.xml.bz2`, `.xml.gz`, or multistream `.bz2` with its index beside it.
+
+    The dump of a large wiki may come in several files, each a dump of its own with some of the pages.
+    """
+
+    reference = True
+
+    def __init__(self, path: Path | str, *more: Path, processes: int = 0) -> None:
+        """`processes` parse pages; 0 is one for each core, or none but this one if the dump is small."""
+        self._paths = (Path(path), *more)
+        self._processes = processes
+        self._surveyed: _Survey | None = None
+        self._articles: int | None = None
+
+    def site(self) -> Site:
+        """What the header says of the wiki. Raises `DumpError`."""
+        return Export(blocks(self._paths[0])).site
+
+    def expected(self) -> int:
+        """How many articles there are. Blocks for the first way through the dump, once. Raises `DumpError`."""
+        if self._articles is None:
+            self._surveyed = self._survey()
+            self._articles = self._surveyed.articles
+        return self._articles
+
+    def documents(self, known: Mapping[str, str] = _NOTHING, since: str = "") -> Listing:
+        """Every article, in the order of the dump. Blocks. Raises `DumpError` at once.
+
+        `known` are fingerprints by key: articles that have not changed are not parsed, and their `load` raises. Where
+        the dump is damaged or ends early, what was read before is kept, a line says where, and all that is known and
+        was not met is listed as known, as nobody can tell that it is gone.
+        """
+        del since  # a dump holds every page
+        survey, self._surveyed = self._surveyed or self._survey(), None
+        self._articles = survey.articles
+        return Listing(self._documents(survey, known))
+
+    def one(self, address: str, known: Mapping[str, str]) -> types.Item | None:
+        """Raise `ReadAsWhole`: nobody can tell where in a dump a page stands."""
+        del known
+        raise ReadAsWhole(
+            f"{address} cannot be read alone: its corpus comes from a dump, which is read as a whole.",
+            hint="Run `footnote ingest all` once a newer dump is there.",
+        )
+
+    def stop(self) -> None:
+        """Nothing here blocks for long."""
+
+    def _documents(self, survey: _Survey, known: Mapping[str, str]) -> Iterator[Found | Unreadable]:
+        with survey.redirects as redirects:
+            seen = _Seen()
+            whole = True
+            files = {path.name for path in self._paths}
+            for item in self._items(survey, known):
+                if isinstance(item, Unreadable):
+                    whole = whole and item.key not in files
+                    yield item
+                elif seen.add(key := item.head.key):
+                    aliases = redirects.to(item.head.title)
+                    yield kept(key, known[key]) if item.known else _found(item, survey.site, aliases)
+            if seen.twice:
+                said = f"{seen.twice:,} pages stand in the dump more than once: the first of each was taken"
+                yield Unreadable(f"{self._paths[0].name} (repeated pages)", said)
+            if not whole:
+                yield from (kept(key, known[key]) for key in known if seen.add(key))
+
+    def _survey(self) -> _Survey:
+        header = self.site()
+        redirects = Redirects()
+        articles, whole = 0, True
+        for heads in self._heads(header):
+            mine = [head for head in heads or () if head.namespace == 0]
+            moved = [(head.title, header.title(head.redirect)) for head in mine if head.redirect is not None]
+            redirects.add(moved)
+            articles += len(mine) - len(moved)
+            whole = whole and heads is not None
+        redirects.finish()
+        return _Survey(header, articles, redirects, whole)
+
+    def _heads(self, site: Site) -> Iterator[list[Head] | None]:
+        """What pages say of themselves; None where the dump is damaged, as the second way through it will tell."""
+        indexed = {path: index for path in self._paths if (index := _index(path))}
+        ranges = (_range(path, site, stream) for path, index in indexed.items() for stream in _streams(path, index))
+        yield from in_order(methodcaller("heads"), ranges, self._workers())
+        for path in self._paths:
+            if path not in indexed:
+                yield from _heads_of(path, site)
+
+    def _items(self, survey: _Survey, known: Mapping[str, str]) -> Iterator[Item]:
+        said: list[Item] = []
+        work = self._stretches(survey, known, said)
+        yield from chain.from_iterable(in_order(methodcaller("read"), work, self._workers()))
+        yield from said
+
+    def _stretches(self, survey: _Survey, known: Mapping[str, str], said: list[Item]) -> Iterator[Range | Pages]:
+        """What is to be read; where a file ends too early, that is said."""
+
+        def is_known(head: Head) -> bool:
+            return survey.knows(known.get(head.key, ""), head.stamp, head.title)
+
+        for path in self._paths:
+            if index := _index(path):
+                for stream in _streams(path, index):
+                    yield _range(path, survey.site, stream, _known_revisions(stream, known, survey))
+                continue
+            try:
+                yield from stretches(Export(blocks(path)).pages(), survey.site, is_known)
+            except DumpCutShort as error:
+                hint = "What stands before it was read. Download the dump again for the rest."
+                said.append(Unreadable(path.name, f"{error}. {hint}"))
+
+    def _workers(self) -> int:
+        if self._processes:
+            return self._processes
+        return 1 if sum(path.stat().st_size for path in self._paths) < _SMALL else cores()
+
+
+def _index(path: Path) -> Path | None:
+    return index_beside(path) if packed_with(path) == "bz2" else None
+
+
+def _streams(path: Path, index: Path) -> Iterator[Stream]:
+    return streams(index, path.stat().st_size)
+
+
+def _heads_of(path: Path, site: Site) -> Iterator[list[Head] | None]:
+    try:
+        for page in Export(blocks(path)).pages():
+            found = head(page.xml, site)
+            yield [found] if found else []
+    except DumpCutShort:
+        yield None
+
+
+def _range(path: Path, site: Site, stream: Stream, known: Mapping[str, str] = _NOTHING) -> Range:
+    return Range(site, path, stream.start, stream.end, dict(known))
+
+
+def _known_revisions(stream: Stream, known: Mapping[str, str], survey: _Survey) -> dict[str, str]:
+    """The pages of a stream that are known with their present aliases, and the revision that is known."""
+    found = ((key, known[key].partition("-")[0], title) for key, title in stream.pages if key in known)
+    return {key: stamp for key, stamp, title in found if survey.knows(known[key], stamp, title)}
+
+
+def _fingerprint(stamp: str, aliases: tuple[str, ...]) -> str:
+    """Of a revision, of how we read, and of the aliases: a new redirect changes an article that nobody edited."""
+    others = hashlib.sha256("\n".join(aliases).encode()).hexdigest()[:12] if aliases else "0"
+    return f"{stamp}-{VERSION}-{others}"
+
+
+def _found(item: ReadPage, site: Site, aliases: tuple[str, ...]) -> Found:
+    head = item.head
+    return Found(head.key, _fingerprint(head.stamp, aliases), item.size, partial(_page, item, site, aliases))
+
+
+def _page(item: ReadPage, site: Site, aliases: tuple[str, ...]) -> Page:
+    head = item.head
+    return Page(
+        title=head.title,
+        sections=sections(item.outline),
+        url=site.url(head.title, head.revision),
+        revision=head.revision,
+        date=_date(item.timestamp),
+        language=site.language,
+        aliases=aliases,
+        disambiguation=item.disambiguation,
+    )
+
+
+def _date(timestamp: str) -> datetime | None:
+    try:
+        date = datetime.fromisoformat(timestamp)
+    except ValueError:
+        return None
+    return date if date.tzinfo else None
+
+
+class _Seen:
+    """Page ids that were met, a bit for each: a Wikipedia has many millions of them."""
+
+    def __init__(self) -> None:
+        self._bits = bytearray()
+        self._others: set[str] = set()
+        self.twice = 0
+
+    def add(self, key: str) -> bool:
+        """Note a key; False if it was met before."""
+        if not key.isdigit() or len(key) > 9:  # noqa: PLR2004 - more digits would take hundreds of megabytes
+            new = key not in self._others
+            self._others.add(key)
+        else:
+            place, bit = divmod(int(key), 8)
+            if place >= len(self._bits):
+                self._bits.extend(bytes(place + 1 - len(self._bits) + (len(self._bits) >> 2)))
+            new = not self._bits[place] & (1 << bit)
+            self._bits[place] |= 1 << bit
+        self.twice += not new
+        return new

@@ -1,0 +1,1 @@
+"""A git repository, by the git program."""

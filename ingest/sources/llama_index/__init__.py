@@ -1,0 +1,1 @@
+"""Any reader of LlamaIndex."""

@@ -1,0 +1,1 @@
+"""A wiki by its API."""

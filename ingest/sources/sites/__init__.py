@@ -1,0 +1,1 @@
+"""A web site by its sitemap."""

@@ -1,0 +1,1 @@
+"""Reading from web servers, politely."""
