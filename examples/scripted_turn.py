@@ -14,11 +14,11 @@ from bot.answering import answer
 from bot.app import open_app
 from bot.commands.asking import at_terminal
 from bot.console import Failed, Output, fault_in
-from bot.model_settings import ModelValues
-from bot.outcome_view import claim_lines
-from bot.record_view import turn_view
+from bot.printing.outcome_view import claim_lines
+from bot.printing.record_view import turn_view
+from bot.printing.terminal import answer_view
 from bot.settings import Settings
-from bot.terminal import answer_view
+from bot.settings_of.model import ModelValues
 from bot.turns import Answered, Asked
 from bot.watching import claim_line, event_line
 from examples.scripted_model import CLAIMS, LABEL, QUESTION, HandbookChanged, ScriptedModel
