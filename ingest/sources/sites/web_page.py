@@ -96,10 +96,14 @@ def with_encoding(content: bytes, content_type: str) -> bytes:
         return content
 
 
+_MOMENT = re.compile(r"\d{1,2}:\d{1,2}(?::\d\d)?|\b\d{1,4}([-./])\d{1,2}\1\d{1,4}\b|\b(?=[a-f]*\d)[\da-f]{8,}\b")
+"""What differs whenever a page is asked for: clock times, dates, ids of requests. Other numbers may be all it says."""
+
+
 def likeness(page: Page, url: str) -> bytes:
     """Return what is the same for two pages that say the same, whatever of their own address they repeat, and when."""
     text = " ".join(block.text for section in page.sections for block in section.blocks).lower()
     for part in (url.lower(), urlsplit(url).path.lower(), *urlsplit(url).path.lower().split("/")):
         if len(part) > 1:
             text = text.replace(part, "")
-    return hashlib.sha256(re.sub(r"[\W\d_]+", " ", text).encode()).digest()[:12]
+    return hashlib.sha256(re.sub(r"[\W_]+", " ", _MOMENT.sub(" ", text)).encode()).digest()[:12]

@@ -383,6 +383,15 @@ def test_two_pages_that_say_the_same_are_one(world):
     assert visit.unread == {"/y": f"says the same as {world.origin}/x, as an error or a login would"}
 
 
+def test_pages_that_differ_in_a_number_alone_are_pages_each(world):
+    """As those of a list of prices do."""
+    for lot in (7, 8, 12):
+        world.site.page(f"/lot-{lot}", "Berths", f"The fee of berth {lot} is {lot * 10} euros.")
+    visit = world.visit()
+    assert {"/lot-7", "/lot-8", "/lot-12"} <= set(visit.read)
+    assert visit.unread == {}
+
+
 @pytest.mark.parametrize(("answer", "asked"), [(Answer(403), 5), (Answer(503), 10)])
 def test_a_site_that_refuses_page_after_page_is_left_alone(world, answer, asked):
     for number in range(20):
