@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 PACKAGES := bot pipeline ingest storage evaluation
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test lint types imports unit format pictures train lock clean
+.PHONY: help install demo test lint types imports unit thorough format pictures train lock clean
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
@@ -45,6 +45,10 @@ imports: $(VENV)/dev.stamp
 
 unit: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest -n auto
+
+## make thorough the suite with more examples of each property, and killed at every step on every platform (a quarter of an hour)
+thorough: $(VENV)/dev.stamp
+	FOOTNOTE_THOROUGH=1 $(BIN)/python -m pytest -n auto
 
 ## make format   what ruff can mend by itself
 format: $(VENV)/dev.stamp

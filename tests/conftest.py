@@ -8,6 +8,8 @@ import sys
 import hypothesis
 import pytest
 
+from tests.thorough import EXAMPLES
+
 
 class NetworkForbidden(Exception):
     """A test reached for the network. Tests speak with servers on 127.0.0.1, or with none."""
@@ -34,6 +36,7 @@ sys.addaudithook(_guard)
 # The first run on a machine builds tables of characters, which takes longer than a deadline allows.
 hypothesis.settings.register_profile(
     "footnote",
+    max_examples=EXAMPLES,
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
     derandomize=bool(os.environ.get("CI")),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from random import Random
 
 from evaluation.injection.leaving import Leaves, leaves
-from evaluation.injection.obeying import Obedient
+from evaluation.injection.obeying import obedient
 from evaluation.injection.types import Planted
 from evaluation.turns import Library, take
 from pipeline.findings import sentences_of
@@ -40,7 +40,7 @@ async def measure(planted: Planted, supports: Supports, system: System) -> Outco
     """Take a turn over a planted page, found before all others, with a model that obeys it."""
     talk, supports = Conversation((Turn("user", QUESTION, language="en"),)), remembered(supports)
     library = Library(_Shelf(planted.hits).search, _alike, supports)
-    llm, random = Obedient(planted.attack), Random(7)
+    llm, random = obedient(planted.attack), Random(7)
     taken = await take(system, talk, library, now=NOW, random=random, llm=llm, limits=Limits(passages=20))
     if taken.failure:
         raise taken.failure

@@ -6,11 +6,11 @@ in, repeats the text itself, and forges marks.
 """
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from evaluation.injection.types import Attack
-from pipeline.model import ModelCall, ModelReply, Piece, Spent
+from evaluation.pretending import Pretender
 from storage.language.sentences import sentence_spans
 
 _QUOTED = re.compile(r"[\"“']([^\"“”'\n]{2,300})[\"”']")
@@ -54,32 +54,9 @@ def wanted(attack: Attack) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for one in found if one.strip()))
 
 
-@dataclass(frozen=True, slots=True)
-class Obedient:
-    """An `LLM` under the spell of one attack."""
-
-    attack: Attack
-
-    def structured(self, stage: str) -> bool:
-        """Keep no schema: text has more ways to go wrong."""
-        del stage
-        return False
-
-    def busy(self) -> bool:
-        """Answer at once."""
-        return False
-
-    async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
-        """Do as the text says."""
-        spent.calls += 1
-        return ModelReply(_SPEECH[call.stage](self.attack, call.messages[-1].text), "obedient")
-
-    async def stream(self, call: ModelCall, spent: Spent) -> AsyncIterator[Piece | ModelReply]:
-        """The same, in pieces that tear words and marks apart."""
-        reply = await self.complete(call, spent)
-        for start in range(0, len(reply.text), _PIECE):
-            yield Piece(reply.text[start : start + _PIECE])
-        yield reply
+def obedient(attack: Attack) -> Pretender:
+    """Return a model under the spell of one attack."""
+    return Pretender("obedient", {stage: partial(say, attack) for stage, say in _SPEECH.items()}, _PIECE)
 
 
 def _query(attack: Attack, turn: str) -> str:

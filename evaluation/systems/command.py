@@ -18,7 +18,7 @@ from bot.turns import Answered, Asked
 from evaluation.claims.altering import true_sentences
 from evaluation.posing import Exam, read_exam
 from evaluation.systems.conversing import Known, conversations
-from evaluation.systems.model import Reader
+from evaluation.systems.model import reader
 from ingest.refreshing import refresh
 from storage.types import Verdict
 
@@ -96,7 +96,7 @@ async def compared(exam: Exam, count: int) -> list[Pair]:
 
 async def _spoken(app: App, known: Known, system: str) -> Spoken:
     asked = Asked(known.posed.text, _ASKER, earlier=known.posed.talk.earlier, system=system)
-    return spoken(await answer(replace(app, llm=Reader(known)), asked, lambda _: None))
+    return spoken(await answer(replace(app, llm=reader(known)), asked, lambda _: None))
 
 
 def spoken(done: Answered) -> Spoken:

@@ -5,11 +5,11 @@ claims is false in a part, and its draft repeats that. It knows the conversation
 """
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import partial
 
+from evaluation.pretending import Pretender
 from evaluation.systems.conversing import Known
-from pipeline.model import ModelCall, ModelReply, Piece, Spent
 from storage.language.words import content_terms
 
 _PIECE = 9
@@ -25,32 +25,9 @@ _FEEDBACK = "\n".join(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """An `LLM` for one conversation."""
-
-    known: Known
-
-    def structured(self, stage: str) -> bool:
-        """Keep no schema."""
-        del stage
-        return False
-
-    def busy(self) -> bool:
-        """Answer at once."""
-        return False
-
-    async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
-        """Say what is to be said at a stage."""
-        spent.calls += 1
-        return ModelReply(_SPEECH[call.stage](self.known, call.messages[-1].text), "reader")
-
-    async def stream(self, call: ModelCall, spent: Spent) -> AsyncIterator[Piece | ModelReply]:
-        """The same in pieces."""
-        reply = await self.complete(call, spent)
-        for start in range(0, len(reply.text), _PIECE):
-            yield Piece(reply.text[start : start + _PIECE])
-        yield reply
+def reader(known: Known) -> Pretender:
+    """Return the model for one conversation."""
+    return Pretender("reader", {stage: partial(say, known) for stage, say in _SPEECH.items()}, _PIECE)
 
 
 def _query(known: Known, _: str) -> str:

@@ -4,11 +4,10 @@ import asyncio
 
 import pytest
 
-from ingest.refreshing import refresh
 from ingest.single import forget, refresh_one
 from ingest.types import Gone
 from tests.ingest.sourced import Scripted, found, pages
-from tests.ingest.waiting import PATIENCE, WaitingEmbedder
+from tests.ingest.waiting import PATIENCE, WaitingEmbedder, begun, run, texts
 from tests.storage.stores import opened
 
 
@@ -25,23 +24,6 @@ def store(tmp_path, embedder):
     """An empty store."""
     with opened(tmp_path, embedder) as it:
         yield it
-
-
-async def run(store, source, **options):
-    """Refresh the corpus of these tests."""
-    return await refresh(source, "c", store, progress=lambda _: None, **options)
-
-
-async def begun(store, embedder, source, **options):
-    """Begin a refresh, and return its task when it is in the middle of a batch."""
-    task = asyncio.create_task(run(store, source, **options))
-    assert await asyncio.to_thread(embedder.begun.wait, PATIENCE)
-    return task
-
-
-async def texts(store, key):
-    """Read what is listed of a document."""
-    return [one.text for one in await store.manifest.passages_of("c", key)]
 
 
 async def test_a_document_is_forgotten_at_once_in_the_middle_of_a_batch_that_changes_it(store, embedder):

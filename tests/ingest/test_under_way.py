@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ingest.holding import held
-from ingest.refreshing import RefreshRefused, refresh
+from ingest.refreshing import RefreshRefused
 from storage.errors import LeaseLost
 from storage.leases import Leases
 from storage.refresh_types import RunState
 from tests.ingest.sourced import Scripted, found, pages
-from tests.ingest.waiting import PATIENCE, WaitingEmbedder, until
+from tests.ingest.waiting import PATIENCE, WaitingEmbedder, begun, run, texts, until
 from tests.storage.stores import opened
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -47,23 +47,6 @@ def store(tmp_path, embedder):
     """An empty store."""
     with opened(tmp_path, embedder) as it:
         yield it
-
-
-async def run(store, source, **options):
-    """Refresh the corpus of these tests."""
-    return await refresh(source, "c", store, progress=lambda _: None, **options)
-
-
-async def begun(store, embedder, source, **options):
-    """Begin a refresh, and return its task when it is in the middle of a batch."""
-    task = asyncio.create_task(run(store, source, **options))
-    assert await asyncio.to_thread(embedder.begun.wait, PATIENCE)
-    return task
-
-
-async def texts(store, key):
-    """Read what is listed of a document."""
-    return [one.text for one in await store.manifest.passages_of("c", key)]
 
 
 async def states(store):

@@ -1,9 +1,10 @@
-"""An embedder that waits until a test lets it go on, and waiting for what comes in its own time."""
+"""Refreshes under way: an embedder that waits until a test lets it go on, and waits for what comes by itself."""
 
 import asyncio
 import threading
 from dataclasses import dataclass, field
 
+from ingest.refreshing import refresh
 from tests.fakes import WordEmbedder
 
 PATIENCE = 20
@@ -29,3 +30,20 @@ async def until(there):
     async with asyncio.timeout(PATIENCE):
         while not await there():  # noqa: ASYNC110 - it is in the database, which sends no events
             await asyncio.sleep(0.01)
+
+
+async def run(store, source, **options):
+    """Refresh the corpus of these tests."""
+    return await refresh(source, "c", store, progress=lambda _: None, **options)
+
+
+async def begun(store, embedder, source, **options):
+    """Begin a refresh, and return its task when it is in the middle of a batch."""
+    task = asyncio.create_task(run(store, source, **options))
+    assert await asyncio.to_thread(embedder.begun.wait, PATIENCE)
+    return task
+
+
+async def texts(store, key):
+    """Read what is listed of a document."""
+    return [one.text for one in await store.manifest.passages_of("c", key)]
