@@ -28,6 +28,7 @@ from tests.platforms.fake_server import FakeServer, serve
 from tests.platforms.wire import wired
 from tests.platforms.world import LinkedPages
 from tests.storage.stores import kept, opened
+from tests.thorough import THOROUGH
 
 CORPORA = ("zebra", "walrus", "ocelot")
 """The name of a corpus stands in every title, passage and address of it, and nowhere else."""
@@ -211,3 +212,12 @@ def combinations() -> Iterator[dict[str, tuple[str, ...]]]:
     sets = [one for size in range(7) for one in itertools.combinations((*PLACES, "*"), size)]
     for start in range(0, len(sets), len(CORPORA)):
         yield {name: sets[(start + place) % len(sets)] for place, name in enumerate(CORPORA)}
+
+
+def rounds(platform: str) -> list[dict[str, tuple[str, ...]]]:
+    """Return the readers that a platform is tried with: half of them, and the other platform with the other half.
+
+    With more time each is tried with all.
+    """
+    found = list(combinations())
+    return found if THOROUGH else found[("slack", "discord").index(platform) :: 2]

@@ -18,26 +18,30 @@ from tests.bot.desk.leaking import (
     HELD,
     NEAREST,
     WHO,
-    combinations,
     found_in,
     leaking,
+    rounds,
 )
 from tests.platforms.dialects import DIALECTS
 
 NOTHING = say("not_here", "en")
-ROUNDS = list(combinations())
 OPEN = dict.fromkeys(CORPORA, ("*", "C1", "C2", "C3", "U1", "U2"))
 
 
 @pytest.fixture(params=["slack", "discord"])
-async def house(request, tmp_path):
-    async with leaking(tmp_path, DIALECTS[request.param]) as opened:
+def platform(request):
+    return request.param
+
+
+@pytest.fixture
+async def house(platform, tmp_path):
+    async with leaking(tmp_path, DIALECTS[platform]) as opened:
         yield opened
 
 
-async def test_every_answer_shows_what_may_be_read_there_and_nothing_else(house):
+async def test_every_answer_shows_what_may_be_read_there_and_nothing_else(house, platform):
     """Whether it answers, shows the nearest pages or checks a claim, for every set of readers."""
-    for number, readers in enumerate(ROUNDS):
+    for number, readers in enumerate(rounds(platform)):
         await house.allow(readers, frozenset({"C3", "D-U2"} if number % 2 else ()))
         task = {"task": "check"} if number % 5 == 4 else {}
         text = CHECKED if task else (HELD, NEAREST)[number % 2]
@@ -50,7 +54,7 @@ async def test_every_answer_shows_what_may_be_read_there_and_nothing_else(house)
         house.look()
 
 
-async def test_what_is_done_with_an_answer_is_held_to_what_may_be_read_by_then(house):
+async def test_what_is_done_with_an_answer_is_held_to_what_may_be_read_by_then(house, platform):
     """Settings have changed since: evidence, sources, feedback, Ask, by everybody, with every ticket.
 
     Answers of U1 cite all; U2 was shown the nearest pages alone.
@@ -59,7 +63,7 @@ async def test_what_is_done_with_an_answer_is_held_to_what_may_be_read_by_then(h
     asked = await house.ask({who: HELD if who[1] == "U1" else NEAREST for who in WHO})
     house.look()
     given = set()
-    for number, readers in enumerate(ROUNDS):
+    for number, readers in enumerate(rounds(platform)):
         await house.allow(readers, frozenset({"C3", "D-U2"} if number % 2 else ()))
         for (owner, question), who in itertools.product(asked.items(), WHO):
             ticket, told = await house.ticket(question), _could_be_told(owner, who)

@@ -15,7 +15,7 @@ import pytest
 
 from bot.words import say
 from ingest.refreshing import refresh
-from tests.bot.desk.leaking import CORPORA, FOLLOW_UP, HELD, NEAREST, combinations, found_in, telling_all
+from tests.bot.desk.leaking import CORPORA, FOLLOW_UP, HELD, NEAREST, found_in, rounds, telling_all
 from tests.platforms.discord.joining import joined
 from tests.platforms.discord.server import FakeDiscord, serve
 from tests.platforms.discord.talking import actions
@@ -24,7 +24,7 @@ from tests.platforms.slack.clock import FastClock
 from tests.platforms.world import LinkedPages, open_world
 from tests.storage.stores import opened
 
-ROUNDS = list(combinations())
+ROUNDS = rounds("discord")
 FOREIGN = "211"
 """A channel of a server that settings do not name."""
 PLACES: Mapping[str, str] = {"C1": "201", "C2": "202", "C3": "203", "U1": "101", "U2": "102"}

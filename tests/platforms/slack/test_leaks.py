@@ -15,7 +15,7 @@ import pytest
 
 from bot.words import say
 from ingest.refreshing import refresh
-from tests.bot.desk.leaking import CORPORA, FOLLOW_UP, HELD, NEAREST, WHO, combinations, found_in, telling_all
+from tests.bot.desk.leaking import CORPORA, FOLLOW_UP, HELD, NEAREST, WHO, found_in, rounds, telling_all
 from tests.platforms.slack.clock import FastClock
 from tests.platforms.slack.joining import joined
 from tests.platforms.slack.server import FakeSlack, serve
@@ -23,7 +23,7 @@ from tests.platforms.slack.world import BOT
 from tests.platforms.world import LinkedPages, open_world
 from tests.storage.stores import opened
 
-ROUNDS = list(combinations())
+ROUNDS = rounds("slack")
 OPEN: Mapping[str, Sequence[str]] = dict.fromkeys(CORPORA, ("*", "C1", "C2", "C3", "U1", "U2"))
 FOREIGN = "C3"
 """The channel that is shared with another organisation."""
