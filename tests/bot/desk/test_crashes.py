@@ -39,11 +39,16 @@ async def delete(at):
     await at.desk.deleted(question(1).key)
 
 
-async def edit(at):
-    """Ask, and edit the question."""
-    await at.desk.take(question(1))
-    await asyncio.sleep(0.001)
-    await at.desk.edited(question(1).key, "Other words?")
+def edit_after(turns):
+    """Ask, and edit the question after so many turns of the loop, in which it is answered as far as it comes."""
+
+    async def edit(at):
+        await at.desk.take(question(1))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await at.desk.edited(question(1).key, "Other words?")
+
+    return edit
 
 
 def live(world, fuse, doing, **traits):
@@ -147,9 +152,10 @@ def test_a_deleted_question_stays_deleted():
             assert world.rows[1].outcome == "retracted", most
 
 
-def test_an_edited_question_is_answered_in_its_last_words():
+@pytest.mark.parametrize("turns", [0, 3, 12, 40])
+def test_an_edited_question_is_answered_in_its_last_words(turns):
     """Whenever the process died while a question was edited, one answer to the new words stands there."""
-    for place, (most, world) in enumerate(lives(edit, **WAYS["edits"])):
+    for place, (most, world) in enumerate(lives(edit_after(turns), **WAYS["edits"])):
         if place % 2:
             (view,) = world.read()
             assert view.sentences[0].text == "About: Other words?", most
