@@ -113,12 +113,13 @@ class Queue:
 
         await self._write(noted)
 
-    async def finish(self, ticket: int, outcome: str, *, gone: bool = False) -> bool:
+    async def finish(self, ticket: int, outcome: str, *, text: str | None = None, gone: bool = False) -> bool:
         """Be done with a question, and forget its handle.
 
-        Returns False where its answer is to be taken back, unless it is `gone`: it waits again then, to be removed.
+        Returns False where its answer is to be taken back, or was given to another `text` than it has by now, unless
+        it is `gone`: it waits again then, to be removed or asked anew.
         """
-        return await self._write(lambda connection: _finish(connection, ticket, outcome, gone=gone))
+        return await self._write(lambda connection: _finish(connection, ticket, outcome, text, gone=gone))
 
     async def take_back(self, ticket: int, *, by: str, why: str) -> QueuedQuestion | None:
         """Keep that the answer to a question is to be removed; one that is done waits again for that, in its turn.
@@ -247,10 +248,11 @@ def _reworded(connection: Connection, ticket: int) -> bool:
     return bool(connection.execute(query).scalar_one())
 
 
-def _finish(connection: Connection, ticket: int, outcome: str, *, gone: bool) -> bool:
+def _finish(connection: Connection, ticket: int, outcome: str, text: str | None, *, gone: bool) -> bool:
     the_question = questions.c.ticket == ticket
-    body = connection.execute(select(questions.c.body).where(the_question)).scalar_one_or_none()
-    done = gone or body is None or TAKEN_BACK not in decoded(body)
+    kept = connection.execute(select(questions.c.body).where(the_question)).scalar_one_or_none()
+    body = {} if kept is None else decoded(kept)
+    done = gone or (TAKEN_BACK not in body and (text is None or body.get("text", text) == text))
     over = {"state": DONE, "outcome": outcome, "handle": ""} if done else {"state": WAITING}
     connection.execute(update(questions).where(the_question).values({**over, **_FREE}))
     return done

@@ -160,10 +160,9 @@ class Desk:
         if row is None or row.outcome == Outcome.RETRACTED:
             return
         if row.state != State.DONE:
-            # The server stops: the next start answers the new words.
+            # It waits for an answer to other words; where the server stops, the next start gives it.
             await self._means.queue.note(ticket, text=text)
-            return
-        if not await self._means.queue.reopen(ticket, text):
+        elif not await self._means.queue.reopen(ticket, text):
             return
         if (again := await self._means.queue.get(ticket)) is not None:
             self._floor.queue_up(again)

@@ -103,7 +103,11 @@ async def settled(flight: Flight, means: Means, showed: Showed) -> bool:
     try:
         if not showed.recorded:
             await stored(flight, means, lambda: _delivered(flight, means, showed))
-        return await stored(flight, means, lambda: means.queue.finish(flight.ticket, showed.outcome, gone=gone))
+        # In the words of then: whoever changed them since is answered anew, also if the process ends here.
+        text = flight.question.text
+        return await stored(
+            flight, means, lambda: means.queue.finish(flight.ticket, showed.outcome, text=text, gone=gone)
+        )
     except Resting:
         return False
 

@@ -343,3 +343,15 @@ async def test_what_is_done_waits_again_to_be_taken_back(queue: Queue) -> None:
     assert row is not None
     assert (row.state, row.outcome, row.turn_id, row.posted) == ("waiting", "", "t", ("p",))
     assert await queue.take_back(99, by="U1", why="deleted") is None
+
+
+async def test_a_question_that_was_reworded_since_it_was_answered_waits_again(queue: Queue) -> None:
+    """For an answer to its new words, whichever process gives it."""
+    (ticket,) = await put(queue, "a")
+    await queue.claim(ticket, "one", NOON + MINUTE, now=NOON)
+    await queue.note(ticket, text="Other words?")
+
+    assert not await queue.finish(ticket, "delivered", text="First words?")
+    (row,) = await queue.open("two", NOON)
+    assert (row.ticket, row.body["text"], row.outcome) == (ticket, "Other words?", "")
+    assert await queue.finish(ticket, "delivered", text="Other words?")

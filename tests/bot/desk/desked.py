@@ -156,9 +156,10 @@ class MemoryQueue:
             known["body"] = {**self.world.rows[ticket].body, "text": notes["text"]}
         await self._set(ticket, **known)
 
-    async def finish(self, ticket: int, outcome: str, *, gone: bool = False) -> bool:
+    async def finish(self, ticket: int, outcome: str, *, text: str | None = None, gone: bool = False) -> bool:
         await self.world.reach("finish")
-        done = gone or "taken_back" not in self.world.rows[ticket].body
+        body = self.world.rows[ticket].body
+        done = gone or ("taken_back" not in body and text in {None, body["text"]})
         over = {"state": "done", "outcome": str(outcome), "handle": ""} if done else {"state": "waiting"}
         await self._set(ticket, owner="", **over)
         return done

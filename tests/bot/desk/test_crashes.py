@@ -5,6 +5,7 @@ runs once for every length of fuse, until one is long enough for all to be done.
 """
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -159,3 +160,31 @@ def test_an_edited_question_is_answered_in_its_last_words(turns):
         if place % 2:
             (view,) = world.read()
             assert view.sentences[0].text == "About: Other words?", most
+
+
+class Reworded(World):
+    """The words of a question change when its answer is given and about to be noted as that, and nobody can tell."""
+
+    async def reach(self, name):
+        """Change the words once."""
+        row = self.rows.get(1)
+        if name == "finish" and row and row.body["text"] != "Other words?":
+            self.rows[1] = replace(row, body={**row.body, "text": "Other words?"})
+        await super().reach(name)
+
+
+async def test_words_that_changed_as_the_answer_ended_are_answered_by_the_next_start():
+    """Though the process ended before it could ask again; a message that comes twice changes nothing."""
+    world = Reworded()
+    at = office(world)
+    async with at.desk.running():
+        await at.desk.take(question(1))
+        await until(world, lambda: world.entries(EntryKind.DELIVERED) and world.rows[1].state == "waiting")
+    again = office(world)
+    async with again.desk.running():
+        await again.desk.edited(question(1).key, "Other words?")
+        await until(world, lambda: world.rows[1].state == "done")
+
+    (view,) = world.read()
+    assert view.sentences[0].text == "About: Other words?"
+    assert len(world.entries(EntryKind.DELIVERED)) == 2
