@@ -162,6 +162,9 @@ def test_an_edited_question_is_answered_in_its_last_words(turns):
             assert view.sentences[0].text == "About: Other words?", most
 
 
+PATIENCE = 5
+
+
 class Reworded(World):
     """The words of a question change when its answer is given and about to be noted as that, and nobody can tell."""
 
@@ -176,12 +179,11 @@ class Reworded(World):
 async def test_words_that_changed_as_the_answer_ended_are_answered_by_the_next_start():
     """Though the process ended before it could ask again; a message that comes twice changes nothing."""
     world = Reworded()
-    at = office(world)
-    async with at.desk.running():
+    at, again = office(world), office(world)
+    async with at.desk.running(), asyncio.timeout(PATIENCE):
         await at.desk.take(question(1))
         await until(world, lambda: world.entries(EntryKind.DELIVERED) and world.rows[1].state == "waiting")
-    again = office(world)
-    async with again.desk.running():
+    async with again.desk.running(), asyncio.timeout(PATIENCE):
         await again.desk.edited(question(1).key, "Other words?")
         await until(world, lambda: world.rows[1].state == "done")
 
