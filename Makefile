@@ -57,7 +57,7 @@ format: $(VENV)/dev.stamp
 
 ## make pictures what people see in Slack and Discord, drawn again into docs/pictures (needs Chromium: apt-get install chromium)
 pictures: $(VENV)/dev.stamp
-	$(BIN)/python -m docs.picturing
+	$(BIN)/python -m tools.pictures
 
 ## make train    the weights of the support check again, from labelled claims: make train CLAIMS=folder
 CLAIMS ?= $(FOOTNOTE_DATA)/claims
@@ -66,7 +66,7 @@ $(VENV)/train.stamp: $(VENV)/dev.stamp requirements/train.lock
 	@touch $@
 
 train: $(VENV)/train.stamp
-	$(FOOTNOTE) evaluate train $(CLAIMS)
+	$(BIN)/python -m tools.training.support_weights $(CLAIMS)
 
 ## make lock     the locks again, from pyproject.toml (needs uv on the path)
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header

@@ -11,7 +11,7 @@ INTERRUPTED = 130
 def main() -> None:
     """Run the command line of this process."""
     try:
-        from bot.cli import main as run
+        from bot.cli.entry_point import main as run
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     run()

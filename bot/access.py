@@ -25,12 +25,12 @@ class Asker:
     """Whether the platform lets them remove there what others write. Known only of whoever acts, not of who asks."""
 
 
-def unplaced(asker: Asker) -> Asker:
+def mark_unplaced(asker: Asker) -> Asker:
     """Return somebody of whom cannot be told where they stand: that counts against the place."""
     return replace(asker, shared_with_other_organisations=True, listed_server=False)
 
 
-def readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple[str, ...]:
+def select_readable(corpora: Mapping[str, Sequence[str]], asker: Asker) -> tuple[str, ...]:
     """Return the names of the corpora, given with their readers, that may be read here by this asker.
 
     The terminal's user owns the machine and reads all. Elsewhere a channel reads what names that channel, a DM what

@@ -1,4 +1,6 @@
-"""The use case: a question is put on record, a system answers it, and the answer is put on record before it leaves.
+"""What a turn's errors mean: how it ended, in a kind for programs, and in words for whoever asked. Pure.
+
+The use case: a question is put on record, a system answers it, and the answer is put on record before it leaves.
 
 This is the only place that catches the error tree: whatever happens, the turn is closed with what happened.
 """
@@ -9,28 +11,83 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from textwrap import shorten
 from typing import Any
 
 from structlog.contextvars import bound_contextvars
 
-from bot.access import readable
-from bot.app import CHECKS, TEXT_CHECKS, App
-from bot.failures import OURS, failed, said, unexpected
-from bot.kits import Tools, equipped
-from bot.turn_record import closing, interruption, opening, unanswered
-from bot.turns import Answered, Asked, Failure
-from bot.wording import verdict, wording
-from pipeline.errors import PipelineError
+from bot.access import select_readable
+from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening, build_unanswered
+from bot.desk.types import Failure, TurnRequest, TurnResult
+from bot.views.answer_text import find_apology, render_answer_text, render_verdict_text
+from bot.views.catalog import translate
+from bot.wiring import CHECKS, TEXT_CHECKS, App, TurnTools, build_kit
+from pipeline.errors import (
+    BudgetExceeded,
+    ModelRefused,
+    NotAClaim,
+    PipelineError,
+    QuestionTooLong,
+    QuestionWithoutWords,
+)
 from pipeline.kit import Supports, System
-from pipeline.types import Answer, AnsweredSentence, Conversation, Event, Said, Status, Turn
-from storage.errors import UnknownCorpus
-from storage.language.detect import detect
+from pipeline.types import Answer, AnsweredSentence, Conversation, Event, SentencePassed, Status, Turn
+from storage.errors import StorageError, UnknownCorpus
+from storage.language.detection import detect_language
 from storage.types import Corpus, EntryKind, LogEntry
 
-NEAREST = 3
+EXPECTED_ERRORS = (TimeoutError, PipelineError, StorageError)
+"""What a turn may end in without a fault of the code."""
+_REFUSALS = (BudgetExceeded, ModelRefused, NotAClaim, QuestionTooLong, QuestionWithoutWords)
+TOO_SLOW = "too_slow"
 
 
-async def answer(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+def classify_error(error: Exception, language: str, *, seconds: float, late: bool) -> tuple[Status, Failure]:
+    """Say how a turn ended with one of `OURS`, in the asker's language where we have words for it.
+
+    Args:
+        error: What ended it.
+        language: The asker's.
+        seconds: How long a turn may take.
+        late: Whether that time is over: an error of the budget is then the clock's.
+    """
+    if isinstance(error, TimeoutError) or (late and isinstance(error, BudgetExceeded)):
+        hint = f"The limit is {seconds:g} seconds: raise [limits] seconds, or ask again."
+        return Status.FAILED, Failure(TOO_SLOW, find_apology(TOO_SLOW, language), hint)
+    if not isinstance(error, PipelineError | StorageError):
+        return Status.FAILED, describe_bug(error)
+    status = Status.REFUSED if isinstance(error, _REFUSALS) else Status.FAILED
+    sentence, detail = find_apology(error.kind, language), str(error)
+    message = f"{sentence.rstrip('.。')}: {detail}" if sentence else detail
+    return status, Failure(error.kind, message, error.hint)
+
+
+def describe_bug(error: Exception) -> Failure:
+    """Say what a fault of the code is, shortly."""
+    # A library's message may hold whole documents: its beginning says enough.
+    return Failure("internal", shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …"), "")
+
+
+def render_failure(status: Status, failure: Failure, language: str) -> str:
+    """Return what is said in the place of an answer: our own words where we have some, without what is technical.
+
+    Whoever asked can do nothing about what failed, but ask again or tell somebody who can.
+    """
+    sentence = find_apology(failure.kind, language)
+    if status is Status.REFUSED:
+        return sentence or failure.message
+    return join_sentences(sentence, translate("again_later", language)) if sentence else translate("failed", language)
+
+
+def join_sentences(*sentences: str) -> str:
+    """Return sentences one after another, with a blank between them where their writing has one."""
+    return "".join(sentence if sentence.endswith("。") else f"{sentence} " for sentence in sentences).strip()
+
+
+MAX_NEAREST_PAGES = 3
+
+
+async def answer(app: App, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
     """Answer a question within the asker's scope, and leave a record of how.
 
     Returns an answer in every case but these.
@@ -41,27 +98,27 @@ async def answer(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answe
         StorageError: the turn could not be put on record; nothing was answered.
         asyncio.CancelledError: the turn was cancelled; the record says so.
     """
-    return await _taken(app, asked, tell, Task("ask", app.systems, app.supports, wording))
+    return await _run_task(app, asked, tell, _TaskSpec("ask", app.systems, app.supports, render_answer_text))
 
 
-async def check(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+async def check(app: App, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
     """Check a claim as a question is answered; the verdict is the claim's in the answer, citations are its evidence.
 
     Raises as `answer` does.
     """
-    return await _taken(app, asked, tell, Task("check", CHECKS, app.examines, verdict))
+    return await _run_task(app, asked, tell, _TaskSpec("check", CHECKS, app.examines, render_verdict_text))
 
 
-async def check_text(app: App, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+async def check_text(app: App, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
     """Check each statement of a text; every one is a claim of the answer with a verdict of its own.
 
     A text of one statement is checked as `check` does. Raises as `answer` does.
     """
-    return await _taken(app, asked, tell, Task("check", TEXT_CHECKS, app.examines, verdict))
+    return await _run_task(app, asked, tell, _TaskSpec("check", TEXT_CHECKS, app.examines, render_verdict_text))
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class _TaskSpec:
     """What is done with what somebody wrote, and how its outcome is put into words."""
 
     name: str
@@ -70,21 +127,23 @@ class Task:
     words: Callable[[Answer, Turn], str]
 
 
-async def _taken(app: App, asked: Asked, tell: Callable[[Event], None], task: Task) -> Answered:
+async def _run_task(app: App, asked: TurnRequest, tell: Callable[[Event], None], task: _TaskSpec) -> TurnResult:
     system = asked.system or app.system
     if system not in task.systems:
         known = ", ".join(sorted(task.systems))
         raise UnknownSystem(f"There is no system “{system}”.", hint=f"There are: {known}.")
     catalogue = await app.manifest.catalogue()
-    scope = _scope(app, asked, catalogue)
-    question = Turn("user", asked.text, at=datetime.now(app.settings.zone), language=detect(asked.text[:2_000]))
+    scope = _select_scope(app, asked, catalogue)
+    question = Turn(
+        "user", asked.text, at=datetime.now(app.settings.zone), language=detect_language(asked.text[:2_000])
+    )
     talk = Conversation((*asked.earlier, question))
     turn = _Turn(app, task, talk, scope, system, asked.id or secrets.token_hex(6), tell)
     read = {corpus.name: corpus.refreshed for corpus in catalogue if corpus.name in scope}
     ran = {"task": task.name, "system": system, "model": app.model, **app.versions}
     with bound_contextvars(turn=turn.id, **({"ticket": asked.ticket} if asked.ticket else {})):
-        await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, opening(asked, talk, read, ran)))
-        return await _run(turn)
+        await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, build_opening(asked, talk, read, ran)))
+        return await _run_turn(turn)
 
 
 async def close_interrupted(app: App, turn_id: str) -> bool:
@@ -97,21 +156,21 @@ async def close_interrupted(app: App, turn_id: str) -> bool:
     kinds = {entry.kind for entry in entries}
     if EntryKind.TURN_OPENED not in kinds or EntryKind.TURN_CLOSED in kinds:
         return False
-    await app.audit.append(interruption(turn_id, language=str(entries[0].body.get("language", ""))))
+    await app.audit.append(build_interruption(turn_id, language=str(entries[0].body.get("language", ""))))
     return True
 
 
-async def record_unanswered(app: App, asked: Asked, task: str, status: Status, failure: Failure) -> None:
+async def record_unanswered(app: App, asked: TurnRequest, task: str, status: Status, failure: Failure) -> None:
     """Put a question on record that nothing was looked up for, with the reason: it was refused, stopped, or failed.
 
     Raises:
         StorageError: the record cannot be written.
     """
-    language = detect(asked.text[:2_000])
+    language = detect_language(asked.text[:2_000])
     talk = Conversation((*asked.earlier, Turn("user", asked.text, language=language)))
     ran = {"task": task, "system": asked.system or app.system, "model": app.model, **app.versions}
-    opened = LogEntry(asked.id, EntryKind.TURN_OPENED, opening(asked, talk, {}, ran))
-    await app.audit.append(opened, unanswered(asked.id, status, failure))
+    opened = LogEntry(asked.id, EntryKind.TURN_OPENED, build_opening(asked, talk, {}, ran))
+    await app.audit.append(opened, build_unanswered(asked.id, status, failure))
 
 
 class UnknownSystem(PipelineError):
@@ -125,7 +184,7 @@ class _Turn:
     """What one turn works with."""
 
     app: App
-    task: Task
+    task: _TaskSpec
     talk: Conversation
     scope: tuple[str, ...]
     system: str
@@ -133,30 +192,30 @@ class _Turn:
     tell: Callable[[Event], None]
 
 
-async def _run(turn: _Turn) -> Answered:
+async def _run_turn(turn: _Turn) -> TurnResult:
     started = time.monotonic()
     system, spoken = turn.task.systems[turn.system], list[AnsweredSentence]()
-    tell = _noting(turn.tell, spoken)
-    tools = equipped(turn.app, turn.talk, turn.scope, seed=turn.id, tell=tell, supports=turn.task.supports)
+    tell = _collect_spoken(turn.tell, spoken)
+    tools = build_kit(turn.app, turn.talk, turn.scope, seed=turn.id, tell=tell, supports=turn.task.supports)
     limits, language = tools.kit.limits, turn.talk.question.language
     status, failure = Status.CANCELLED, None
     try:
         async with asyncio.timeout(limits.seconds):
             status = await system(turn.talk, tools.kit)
-    except OURS as error:
+    except EXPECTED_ERRORS as error:
         late = time.monotonic() >= tools.deadline
-        status, failure = failed(error, language, seconds=limits.seconds, late=late)
+        status, failure = classify_error(error, language, seconds=limits.seconds, late=late)
     except Exception as error:
-        status, failure = Status.FAILED, unexpected(error)
+        status, failure = Status.FAILED, describe_bug(error)
         raise
     finally:
-        answered = _answered(turn, tools, status, failure, time.monotonic() - started)
-        closed = closing(answered, tools.recorder.steps, tools.gate.withheld, spoken)
-        await _to_the_end(turn.app.audit.append(*closed))
+        answered = _build_result(turn, tools, status, failure, time.monotonic() - started)
+        closed = build_closing_entries(answered, tools.recorder.steps, tools.gate.withheld, spoken)
+        await _finish_uncancelled(turn.app.audit.append(*closed))
     return answered
 
 
-async def _to_the_end(work: Coroutine[Any, Any, object]) -> None:
+async def _finish_uncancelled(work: Coroutine[Any, Any, object]) -> None:
     """Wait until work has ended, however often this is cancelled; it is cancelled then."""
     task, cancelled = asyncio.ensure_future(work), False
     while not task.done():
@@ -169,29 +228,29 @@ async def _to_the_end(work: Coroutine[Any, Any, object]) -> None:
         raise asyncio.CancelledError
 
 
-def _noting(tell: Callable[[Event], None], spoken: list[AnsweredSentence]) -> Callable[[Event], None]:
+def _collect_spoken(tell: Callable[[Event], None], spoken: list[AnsweredSentence]) -> Callable[[Event], None]:
     """Pass events on, and note the sentences that are shown before the answer is whole."""
 
     def told(event: Event) -> None:
-        if isinstance(event, Said):
+        if isinstance(event, SentencePassed):
             spoken.append(event.sentence)
         tell(event)
 
     return told
 
 
-def _answered(turn: _Turn, tools: Tools, status: Status, failure: Failure | None, seconds: float) -> Answered:
+def _build_result(turn: _Turn, tools: TurnTools, status: Status, failure: Failure | None, seconds: float) -> TurnResult:
     recorder, question = tools.recorder, turn.talk.question
-    done = tools.gate.answer(status, nearest=recorder.nearest(NEAREST), claims=recorder.claims)
-    text = said(status, failure, question.language) if failure else turn.task.words(done, question)
+    done = tools.gate.answer(status, nearest=recorder.nearest(MAX_NEAREST_PAGES), claims=recorder.claims)
+    text = render_failure(status, failure, question.language) if failure else turn.task.words(done, question)
     model = turn.app.model if recorder.usage.llm_calls else None
-    return Answered(turn.id, done, text, turn.system, model, recorder.usage, seconds, failure)
+    return TurnResult(turn.id, done, text, turn.system, model, recorder.usage, seconds, failure)
 
 
-def _scope(app: App, asked: Asked, catalogue: Sequence[Corpus]) -> tuple[str, ...]:
+def _select_scope(app: App, asked: TurnRequest, catalogue: Sequence[Corpus]) -> tuple[str, ...]:
     """Return the corpora that this turn may read. To name one out of reach is an error, whatever keeps it so."""
     readers = app.settings.readers
-    allowed = readable({corpus.name: readers.get(corpus.name, ()) for corpus in catalogue}, asked.asker)
+    allowed = select_readable({corpus.name: readers.get(corpus.name, ()) for corpus in catalogue}, asked.asker)
     if asked.within is not None:
         allowed = tuple(name for name in allowed if name in asked.within)
     for name in asked.corpora:

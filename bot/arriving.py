@@ -13,9 +13,9 @@ from functools import partial
 
 from starlette.routing import BaseRoute
 
-from bot.app import App
 from bot.desk.desk import Desk
 from bot.platform import Platform, PlatformError, PlatformUnavailable
+from bot.wiring import App
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Protocol, TypeVar
 
 from bot.desk.desk import Desk
-from bot.desk.types import Question, Taken
+from bot.desk.types import IntakeStatus, Question
 from bot.gaps import Gaps
 from bot.platform import PlatformError, PlatformUnavailable
 from storage.errors import StorageError
@@ -111,9 +111,9 @@ class CatchingUp:
         if question.unasked:
             return 0
         taken = await self._desk.take(question)
-        if taken is Taken.KNOWN and missed.edited:
+        if taken is IntakeStatus.KNOWN and missed.edited:
             await self._desk.edited(question.key, question.text)
-        return int(taken is Taken.NEW)
+        return int(taken is IntakeStatus.NEW)
 
 
 async def patiently(call: Callable[[], Awaitable[T]], spare: Callable[[], bool], sleep: Sleep) -> T:

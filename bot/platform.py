@@ -11,8 +11,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from bot.access import Asker
-from bot.desk.types import Heard, Place, Posted, Question, Ways
-from bot.showing.view import View
+from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
+from bot.views.turn_view import View
 
 
 class PlatformError(Exception):
@@ -67,7 +67,7 @@ class Platform(Protocol):
         """As in `Place.platform`."""
         ...
 
-    def ways(self, question: Question) -> Ways:
+    def ways(self, question: Question) -> DeliveryCapabilities:
         """Say what can be done with the answer to a question."""
         ...
 
@@ -78,7 +78,7 @@ class Platform(Protocol):
         """
         ...
 
-    async def show(self, question: Question, view: View, posted: Posted) -> Posted:
+    async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         """Bring what is posted in answer to a question to what the view shows, and return all messages of it.
 
         Posts what is not posted yet, edits what is, and removes messages that are no longer needed. Posts are marked
@@ -88,14 +88,14 @@ class Platform(Protocol):
         """
         ...
 
-    async def find(self, question: Question) -> Posted:
+    async def find(self, question: Question) -> PostedMessages:
         """Ask the platform for our own messages in answer to a question; none if there are none.
 
         Only called where `ways(question).reads_back`.
         """
         ...
 
-    async def remove(self, question: Question, posted: Posted) -> None:
+    async def remove(self, question: Question, posted: PostedMessages) -> None:
         """Delete what was posted; what is gone already is no error."""
         ...
 
@@ -103,11 +103,11 @@ class Platform(Protocol):
         """Say a sentence of ours to the asker, at most once and kept nowhere: what could not even be taken."""
         ...
 
-    async def call(self, place: Place, text: str, people: Sequence[str]) -> Posted:
+    async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
         """Post a sentence of ours that mentions these people, and no other."""
         ...
 
-    async def heard(self, question: Question, most: int) -> tuple[Heard, ...]:
+    async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
         """Return the conversation before the question, oldest first: its last messages, however many pages it has."""
         ...
 

@@ -1,1 +1,11 @@
-"""Measures: a data set and a system in, a report out."""
+"""Measure how well and how fast Footnote answers: an extra, which the image leaves out."""
+
+
+class EvaluationError(Exception):
+    """A failure that a person can mend. `str()` is one plain line; `hint` says what to do."""
+
+    kind = "evaluation"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint

@@ -1,30 +1,176 @@
-"""`footnote evaluate answers`: how often the extractive system quotes the right sentence, and how well it abstains."""
+"""Measure answers: how often the extractive system quotes the right sentence, and how well it abstains.
+
+Questions go through the system's own steps and the gate; only abstention is decided afterwards, at any threshold.
+"""
 
 import asyncio
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from statistics import fmean
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from evaluation.asking import Outcome, ask_all, opened
-from evaluation.posing import Exam, read_exam
-from pipeline.extraction.abstention import ENOUGH
+from bot.settings.settings_tables import Settings
+from bot.wiring import open_app
+from evaluation.question_sets import Exam, ExamQuestion, read_exam
+from ingest.refresh.corpus_refresh import refresh_corpus
+from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
+from pipeline.extraction.quote_selection import select_quotes
+from pipeline.gate import Gate, Recorder
+from pipeline.kit import Kit, Limits, ask_unconfigured, stream_unconfigured
+from pipeline.stages.quotation import RankedQuotes
+from pipeline.support.support_check import check_verbatim
+from pipeline.systems.extractive import consider
+from pipeline.types import Answer, CitedSentence, Status
+from storage.indexes.candidate_search import Retriever, fuse_scores
+from storage.indexes.embedding import Embedder, Vectors
+from storage.passages import CANDIDATES, PassageStore
+from storage.types import Hit, SearchQuery
+
+
+@dataclass(frozen=True, slots=True)
+class ExamOutcome:
+    """What the system made of a question: its thoughts, what it would say, and what the gate let through."""
+
+    posed: ExamQuestion
+    considered: RankedQuotes
+    sentences: tuple[CitedSentence, ...]
+    answer: Answer
+
+    @property
+    def right_first(self) -> bool:
+        """Whether the first sentence says the answer."""
+        return any(map(self.posed.answered_by, self.sentences[:1]))
+
+    @property
+    def right(self) -> bool:
+        """Whether any sentence does."""
+        return any(map(self.posed.answered_by, self.sentences))
+
+    @property
+    def verbatim(self) -> bool:
+        """Whether each sentence that was let through stands as it is in a passage that it cites."""
+        passages = {citation.number: citation.passage_text for citation in self.answer.citations}
+        return all(
+            any(sentence.text in passages[number] for number in sentence.citations)
+            for sentence in self.answer.sentences
+        )
+
+
+@dataclass
+class CachingEmbedder:
+    """An embedder that embeds each text once: the questions of an exam find the same sentences again and again."""
+
+    inner: Embedder
+    known: dict[str, Vectors] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.name = self.inner.name
+        self.dimensions = self.inner.dimensions
+
+    def knows(self, text: str) -> float:
+        """How well the inner embedder knows the script."""
+        return self.inner.knows(text)
+
+    def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
+        """Vectors of `texts`, embedding only new ones."""
+        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+        if new:
+            self.known.update(zip(new, self.inner.embed(new, polite=polite), strict=True))
+        return np.stack([self.known[text] for text in texts])
+
+
+@asynccontextmanager
+async def open_exam(exam: Exam, home: Path | None) -> AsyncIterator[PassageStore]:
+    """Index an exam's documents, in a home that is kept if one is named, and open the store over them."""
+    with tempfile.TemporaryDirectory() as scratch:
+        async with open_app(Settings(home=home or Path(scratch))) as app:
+            await refresh_corpus(exam.source, exam.corpus, app.passages, progress=lambda _: None)
+            yield replace(app.passages, embedder=CachingEmbedder(app.passages.embedder))
+
+
+async def ask_exam(exam: Exam, store: PassageStore, *, without_answers: bool = False) -> list[ExamOutcome]:
+    """Ask every question of an exam; with `without_answers`, as if the documents that answer it were not there."""
+    asked = [posed for posed in exam.questions if posed.documents or not without_answers]
+    return [
+        await ask_question(posed, store, exam.corpus, left_out=posed.documents if without_answers else frozenset())
+        for posed in asked
+    ]
+
+
+async def ask_question(
+    posed: ExamQuestion, store: PassageStore, corpus: str, *, left_out: frozenset[str]
+) -> ExamOutcome:
+    """Ask one question."""
+
+    async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        if not left_out:
+            return await store.search(query.text, [corpus], k)
+        return await _search_without(store, corpus, query.text, k, left_out)
+
+    recorder = Recorder(search, tell=_ignore)
+    gate = Gate(found=recorder.found, supports=check_verbatim, tell=_ignore)
+    kit = Kit(
+        ask=ask_unconfigured,
+        stream=stream_unconfigured,
+        search=recorder.search,
+        compare=store.compare,
+        supports=check_verbatim,
+        say=gate.say,
+        tell=_ignore,
+        limits=Limits(),
+        now=datetime.now(UTC),
+        random=Random(0),
+    )
+    considered = await consider(posed.talk, kit)
+    sentences = select_quotes(considered.ranked, kit.limits.sentences, considered.question.language)
+    for sentence in sentences:
+        await gate.say(sentence)
+    return ExamOutcome(posed, considered, sentences, gate.answer(Status.ANSWERED))
+
+
+async def _search_without(
+    store: PassageStore, corpus: str, text: str, k: int, left_out: frozenset[str]
+) -> tuple[Hit, ...]:
+    """Search as the store does, as if some documents had never been indexed."""
+    wanted = max(CANDIDATES, k)
+    trust = store.embedder.knows(text)
+    retriever = Retriever(store.dense, store.lexical, store.embedder, store.threads)
+    dense, lexical = await retriever.candidates(text, [[corpus]], 2 * wanted)
+    rows = await store.manifest.join([*{*dense, *lexical}], [corpus])
+    kept = {key for key, (_, document) in rows.items() if document.key not in left_out}
+    dense, lexical = _best_scores(dense, kept, wanted), _best_scores(lexical, kept, wanted)
+    ranking = fuse_scores(dense, lexical, asked=wanted, dense_weight=trust)[:k]
+    return tuple(Hit(*rows[key], score, dense.get(key, 0.0), lexical.get(key, 0.0)) for key, score in ranking)
+
+
+def _best_scores(scores: dict[str, float], kept: set[str], wanted: int) -> dict[str, float]:
+    best = sorted((key for key in scores if key in kept), key=lambda key: (-scores[key], key))
+    return {key: scores[key] for key in best[:wanted]}
+
+
+def _ignore(_: object) -> None:
+    """Nobody watches an exam."""
+
 
 FALSE_ABSTENTIONS = (0.02, 0.05, 0.1, 0.15, 0.2)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExamRun:
     """An exam, and what was made of its questions; and of those again without the documents that answer them."""
 
     exam: Exam
-    outcomes: Sequence[Outcome]
-    without: Sequence[Outcome]
+    outcomes: Sequence[ExamOutcome]
+    without: Sequence[ExamOutcome]
 
 
 def answers(
@@ -37,22 +183,22 @@ def answers(
 
     Example: footnote evaluate answers evaluation/questions/example_handbook.json --wrong
     """
-    asked = [asyncio.run(_asked(read_exam(path), home)) for path in exams]
-    reports = [report(one) for one in asked]
+    asked = [asyncio.run(_run_exam(read_exam(path), home)) for path in exams]
+    reports = [report_answers(one) for one in asked]
     if as_json:
         print(json.dumps({"schema": 1, "exams": reports}))
         return
     for one, found in zip(asked, reports, strict=True):
-        print(_table(found), *(_faults(one.outcomes) if wrong else ()), "", sep="\n")
+        print(_render_answers(found), *(_list_mistakes(one.outcomes) if wrong else ()), "", sep="\n")
 
 
-async def _asked(exam: Exam, home: Path | None) -> Asked:
-    async with opened(exam, home and home / exam.name) as store:
-        outcomes = await ask_all(exam, store)
-        return Asked(exam, outcomes, await ask_all(exam, store, without_answers=True) if exam.removable else ())
+async def _run_exam(exam: Exam, home: Path | None) -> ExamRun:
+    async with open_exam(exam, home and home / exam.name) as store:
+        outcomes = await ask_exam(exam, store)
+        return ExamRun(exam, outcomes, await ask_exam(exam, store, without_answers=True) if exam.removable else ())
 
 
-def report(asked: Asked) -> dict[str, Any]:
+def report_answers(asked: ExamRun) -> dict[str, Any]:
     """Return what a report says of one exam; shares are None where there is nothing to share."""
     known = [outcome for outcome in asked.outcomes if outcome.posed.answers]
     unknown = [*(outcome for outcome in asked.outcomes if not outcome.posed.answers), *asked.without]
@@ -67,21 +213,21 @@ def report(asked: Asked) -> dict[str, Any]:
             "sentences a reply": round(fmean(len(outcome.sentences) for outcome in known), 2) if known else None,
         },
         "as it is": {
-            "right in the reply": _share([outcome.right and _speaks(outcome) for outcome in known]),
-            "abstains though answerable": _share([not _speaks(outcome) for outcome in known]),
-            "abstains where unanswerable": _share([not _speaks(outcome) for outcome in unknown]),
+            "right in the reply": _share([outcome.right and _is_answered(outcome) for outcome in known]),
+            "abstains though answerable": _share([not _is_answered(outcome) for outcome in known]),
+            "abstains where unanswerable": _share([not _is_answered(outcome) for outcome in unknown]),
         },
         "both sides shown, in order": _share(
             [outcome.posed.disagreement_shown(outcome.sentences) for outcome in disputed]
         ),
         "verbatim": _share([outcome.verbatim for outcome in asked.outcomes]),
-        "caught at false abstentions of": curve(
+        "caught at false abstentions of": abstention_curve(
             [outcome.considered.chance for outcome in known], [outcome.considered.chance for outcome in unknown]
         ),
     }
 
 
-def curve(known: Sequence[float], unknown: Sequence[float]) -> dict[str, float]:
+def abstention_curve(known: Sequence[float], unknown: Sequence[float]) -> dict[str, float]:
     """Return the share of unanswerable questions caught, by the share of answerable ones abstained from with them."""
     if not known or not unknown:
         return {}
@@ -89,15 +235,15 @@ def curve(known: Sequence[float], unknown: Sequence[float]) -> dict[str, float]:
     return {f"{share:.2f}": round(fmean(chance < line for chance in unknown), 4) for share, line in lines.items()}
 
 
-def _speaks(outcome: Outcome) -> bool:
-    return outcome.considered.chance >= ENOUGH
+def _is_answered(outcome: ExamOutcome) -> bool:
+    return outcome.considered.chance >= ANSWER_THRESHOLD
 
 
 def _share(values: Sequence[bool]) -> float | None:
     return round(fmean(values), 4) if values else None
 
 
-def _table(found: dict[str, Any]) -> str:
+def _render_answers(found: dict[str, Any]) -> str:
     never, real = found["if it never abstained"], found["as it is"]
     lines = [f"**{found['exam']}**: {found['answerable']:,} answerable, {found['unanswerable']:,} unanswerable", ""]
     rows = [
@@ -105,28 +251,28 @@ def _table(found: dict[str, Any]) -> str:
         *real.items(),
         ("both sides of a disagreement, newer first", found["both sides shown, in order"]),
         ("replies verbatim in what they cite", found["verbatim"]),
-        *((f"caught at false abstentions of {name}", value) for name, value in _curve(found)),
+        *((f"caught at false abstentions of {name}", value) for name, value in _curve_rows(found)),
     ]
     lines += ["| measure | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows if value is not None)]
     return "\n".join(lines)
 
 
-def _curve(found: dict[str, Any]) -> list[tuple[str, float]]:
+def _curve_rows(found: dict[str, Any]) -> list[tuple[str, float]]:
     return list(found["caught at false abstentions of"].items())
 
 
-def _faults(outcomes: Sequence[Outcome]) -> list[str]:
-    return [line for outcome in outcomes if (line := _fault(outcome))]
+def _list_mistakes(outcomes: Sequence[ExamOutcome]) -> list[str]:
+    return [line for outcome in outcomes if (line := _describe_mistake(outcome))]
 
 
-def _fault(outcome: Outcome) -> str:
+def _describe_mistake(outcome: ExamOutcome) -> str:
     """Return a line about a question that went wrong, else nothing."""
     posed, chance = outcome.posed, outcome.considered.chance
     said = outcome.sentences[0].text if outcome.sentences else ""
     if not posed.answers:
-        kind = "answered" if _speaks(outcome) else ""
+        kind = "answered" if _is_answered(outcome) else ""
     elif not outcome.right:
-        kind = "wrong" if _speaks(outcome) else "abstained, would be wrong"
+        kind = "wrong" if _is_answered(outcome) else "abstained, would be wrong"
     else:
-        kind = "" if _speaks(outcome) else "abstained, would be right"
+        kind = "" if _is_answered(outcome) else "abstained, would be right"
     return f"{kind} ({chance:.2f}): {posed.text} -> {' '.join(said.split())[:120]}" if kind else ""

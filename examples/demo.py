@@ -14,10 +14,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from bot.cli import app
-from bot.console import opened_output, told_plainly
-from bot.progress import spell
-from bot.settings_reading import load
+from bot.cli.entry_point import app
+from bot.cli.terminal_output import format_duration, open_output, report_errors
+from bot.settings.settings_reader import load_settings
 from examples import scripted_turn
 
 SETTINGS = Path(__file__).with_name("demo.toml")
@@ -36,7 +35,7 @@ def main(*, talk: bool) -> int:
             return status
     _show_model(screen)
     screen.print()
-    took = spell(time.monotonic() - started)
+    took = format_duration(time.monotonic() - started)
     happened = f"The example handbook was read in, and questions were answered from it, in {took}."
     screen.print(Text(f"{happened} Try next: {_typed(['ask', NEXT])}"), soft_wrap=True)
     return _run(screen, ["chat"]) if talk else 0
@@ -44,9 +43,9 @@ def main(*, talk: bool) -> int:
 
 def _show_model(screen: Console) -> None:
     """Show what a model is for: with a scripted one, or, where one is configured, by telling how to ask that."""
-    output = opened_output(as_json=False, debug=False)
-    with told_plainly(output):
-        settings = load(SETTINGS)
+    output = open_output(as_json=False, debug=False)
+    with report_errors(output):
+        settings = load_settings(SETTINGS)
         if not settings.model.configured:
             scripted_turn.show(output, settings)
             return

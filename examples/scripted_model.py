@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from pipeline.model import ModelCall, ModelReply, Piece, Spent
+from pipeline.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
 from storage.types import Verdict
 
 LABEL = "scripted model: no key configured"
@@ -62,17 +62,17 @@ class ScriptedModel:
         """Say that it always has a place."""
         return False
 
-    async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
+    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
         """Return what is written for the stage. Raises `HandbookChanged`."""
         spent.calls += 1
         await asyncio.sleep(0)  # as a model far away does, it lets others ask meanwhile
         return ModelReply(_REPLIES[call.stage](call.messages[-1].text), LABEL)
 
-    async def stream(self, call: ModelCall, spent: Spent) -> AsyncIterator[Piece | ModelReply]:
+    async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
         """Give the same word by word. Raises `HandbookChanged`."""
         reply = await self.complete(call, spent)
         for word in re.findall(r"\S+\s*", reply.text):
-            yield Piece(word)
+            yield ReplyPiece(word)
         yield reply
 
 

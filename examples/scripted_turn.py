@@ -11,16 +11,15 @@ from dataclasses import replace
 from rich.text import Text
 
 from bot.answering import answer
-from bot.app import open_app
-from bot.commands.asking import at_terminal
-from bot.console import Failed, Output, fault_in
-from bot.printing.outcome_view import claim_lines
-from bot.printing.record_view import turn_view
-from bot.printing.terminal import answer_view
-from bot.settings import Settings
-from bot.settings_of.model import ModelValues
-from bot.turns import Answered, Asked
-from bot.watching import claim_line, event_line
+from bot.cli.question_commands import identify_terminal_user
+from bot.cli.rendering.answer_view import render_answer
+from bot.cli.rendering.audit_view import render_claims, render_turn
+from bot.cli.rendering.turn_progress import render_claim_line, render_event_line
+from bot.cli.terminal_output import CommandError, Output
+from bot.desk.types import TurnRequest, TurnResult
+from bot.settings.settings_tables import ModelValues, Settings
+from bot.views.error_messages import explain_failure
+from bot.wiring import open_app
 from examples.scripted_model import CLAIMS, LABEL, QUESTION, HandbookChanged, ScriptedModel
 from pipeline.types import ClaimChecked, Event
 from storage.types import LogEntry
@@ -35,14 +34,14 @@ def show(output: Output, settings: Settings) -> None:
         output.view(Text(f"Left out: the handbook is not the one that this was written for; {changed}."))
         return
     zone, calls = settings.zone, [entry for entry in entries if "template" in entry.body]
-    output.view(_heading("The answer"), answer_view(done, language="en", zone=zone))
+    output.view(_heading("The answer"), render_answer(done, language="en", zone=zone))
     output.view(
-        _heading("What was checked: the model's own claims, and then each sentence"), *claim_lines(entries[-1].body)
+        _heading("What was checked: the model's own claims, and then each sentence"), *render_claims(entries[-1].body)
     )
-    output.view(_heading(f"The model's calls, as `audit show {done.answer_id}` tells them"), turn_view(calls, zone))
+    output.view(_heading(f"The model's calls, as `audit show {done.answer_id}` tells them"), render_turn(calls, zone))
 
 
-async def taken(settings: Settings, tell: Callable[[Event], None]) -> tuple[Answered, Sequence[LogEntry]]:
+async def taken(settings: Settings, tell: Callable[[Event], None]) -> tuple[TurnResult, Sequence[LogEntry]]:
     """Take the turn; return its answer, and what is on record of it.
 
     Raises:
@@ -52,10 +51,10 @@ async def taken(settings: Settings, tell: Callable[[Event], None]) -> tuple[Answ
     # For the record. Nothing is sent: the model that would be asked at this address, which no host has, is replaced.
     scripted = ModelValues(name=LABEL, base_url="http://scripted.invalid")
     async with open_app(settings.model_copy(update={"model": scripted})) as app:
-        asked = Asked(QUESTION, at_terminal(), system="wikichat")
+        asked = TurnRequest(QUESTION, identify_terminal_user(), system="wikichat")
         done = await answer(replace(app, llm=ScriptedModel()), asked, tell)
         if done.failure:
-            raise Failed(fault_in(done.failure))
+            raise CommandError(explain_failure(done.failure))
         found = {one.claim.text: one.verdict for one in done.answer.claims if one.claim.origin == "model"}
         if done.answer.withheld or found != {text: one.verdict for text, one in CLAIMS.items()}:
             raise HandbookChanged("the answer is another one")
@@ -67,4 +66,6 @@ def _heading(text: str) -> Text:
 
 
 def _happened(event: Event) -> Text:
-    return Text(claim_line(event.checked) if isinstance(event, ClaimChecked) else event_line(event), style="dim")
+    return Text(
+        render_claim_line(event.checked) if isinstance(event, ClaimChecked) else render_event_line(event), style="dim"
+    )

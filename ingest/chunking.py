@@ -1,94 +1,189 @@
-"""Page -> passages of at most 120 words with their title and section. Pure.
+"""Split a page into passages of at most 120 words with their title and section. Pure.
 
-`cutting` says where a text may be cut; here the cuts are chosen, as lines are broken in a paragraph: so that the
-passages of a section are few, none is a leftover of a few words, and paragraphs and lists stay whole where they can.
+Blocks are split into pieces that no passage need cut again: list items, sentences, table rows, lines of code. Then cuts
+between pieces are chosen, as lines are broken in a paragraph: so that the passages of a section are few, none is a
+leftover of a few words, and paragraphs and lists stay whole where they can.
 """
 
+import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
-from ingest import cutting
-from ingest.cutting import Piece
 from ingest.types import Block, Page, Section
-from storage.identity import passage_hash, passage_id
+from storage.language.scripts import UNSPACED_CLASS
+from storage.language.sentences import sentence_spans
 from storage.language.words import count_words
-from storage.types import Kind, Passage
+from storage.types import Passage, PassageKind, hash_passage, make_passage_id
 
-LARGEST = 120
+AT_BLOCK, AT_LINE, AT_SENTENCE, AT_CLAUSE = 0.0, 0.15, 0.5, 1.5
+"""What a cut costs: between blocks, between lines of one block, between sentences of one line, within a sentence."""
+AT_INDENTED, AFTER_INTRODUCTION = 0.3, 0.6
+"""What it costs to part an item from the one it stands under, and what ends in a colon from what it introduces."""
+
+_WHOLE_PARAGRAPH_WORDS = 30
+"""Words. A paragraph no longer than this is not cut to fill a passage."""
+_CHARACTERS_A_WORD = 12
+"""More than words have in any language, so that what is no language (keys, minified code) is cut as well."""
+_CLAUSE_ENDS = ",;:–—)，、；：）،"
+_BORDER = re.compile(rf"(?<=\S)(?=\s)|(?<=[{UNSPACED_CLASS}])(?=\w)|(?<=\S)(?=[{UNSPACED_CLASS}])(?=\w)")
+_SPACE = re.compile(r"\s*")
+_INTRODUCTION_ENDS = (":", "\uff1a")
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """Text that stays whole. `glue` stands before it unless it opens a passage; `cut` is what that costs."""
+
+    text: str
+    words: int
+    kind: PassageKind
+    glue: str
+    cut: float
+
+
+def measure_words(text: str) -> int:
+    """Words, but never fewer than its length allows."""
+    return max(count_words(text), len(text) // _CHARACTERS_A_WORD)
+
+
+def split_block(block: Block, room: int) -> Iterator[TextPiece]:
+    """Cut a block into pieces of at most `room` words, in order; only a single word may be longer."""
+    # A blank line ends a sentence; a single line break might be taken for a soft wrap.
+    glue, cut, blank = "\n" if block.kind is PassageKind.TABLE else "\n\n", AT_BLOCK, ""
+    for line in block.text.split("\n"):
+        if not line.strip():
+            blank += "\n"
+            continue
+        for start, end, words, cost in _split_line(line, block.kind, room):
+            if glue.startswith("\n"):
+                cost = max(cut, AT_INDENTED if line[0].isspace() else cut)  # noqa: PLW2901 - a line begins here
+            yield TextPiece(line[start:end], words, block.kind, glue + blank, cost)
+            rest = line[end:]
+            glue, blank = rest[: len(rest) - len(rest.lstrip())], ""
+        glue = "\n"
+        cut = AFTER_INTRODUCTION if line.rstrip().endswith(_INTRODUCTION_ENDS) else AT_LINE
+
+
+def _split_line(line: str, kind: PassageKind, room: int) -> Iterator[tuple[int, int, int, float]]:
+    """Start, end and size of each piece of a line, and the cost of a cut before it."""
+    whole = line.rstrip()
+    if (words := measure_words(whole)) <= (_WHOLE_PARAGRAPH_WORDS if kind is PassageKind.PROSE else room):
+        yield 0, len(whole), words, AT_BLOCK
+        return
+    spans = sentence_spans(line) if kind is PassageKind.PROSE else ((0, len(whole)),)
+    for number, (start, end) in enumerate(spans):
+        # The indentation of the first sentence belongs to it.
+        begin = 0 if number == 0 else start
+        sentence = line[begin:end]
+        if (words := measure_words(sentence)) <= room:
+            yield begin, end, words, AT_SENTENCE
+            continue
+        for part, (first, last) in enumerate(_split_clauses(sentence, room)):
+            yield begin + first, begin + last, measure_words(sentence[first:last]), AT_CLAUSE if part else AT_SENTENCE
+
+
+def _split_clauses(sentence: str, room: int) -> Iterator[tuple[int, int]]:
+    """Cut what is longer than `room` at the ends of clauses, else of words."""
+    borders = [*(border.start() for border in _BORDER.finditer(sentence)), len(sentence)]
+    start = at = 0
+    while start < len(sentence):
+        end = _find_end(sentence, start, borders[at : at + 2 * room + 1], room)
+        at = bisect_right(borders, end, lo=at)
+        yield start, end
+        space = _SPACE.match(sentence, end)
+        start = space.end() if space else end
+
+
+def _find_end(sentence: str, start: int, borders: Sequence[int], room: int) -> int:
+    """Where to end the piece that begins at `start`: the last end of a clause in its second half, else of a word."""
+    fitting = bisect_right(borders, room, key=lambda at: measure_words(sentence[start:at]))
+    if not fitting:
+        # A word that does not fit by itself; beyond this length it is no word, and is cut.
+        return min(borders[0], start + room * _CHARACTERS_A_WORD)
+    if borders[fitting - 1] == len(sentence):
+        return len(sentence)
+    half = bisect_right(borders, room // 2, hi=fitting, key=lambda at: measure_words(sentence[start:at]))
+    ends = (at for at in reversed(borders[half:fitting]) if sentence[at - 1] in _CLAUSE_ENDS)
+    return next(ends, borders[fitting - 1])
+
+
+LARGEST_PASSAGE = 120
 """Words of a passage, its title and section among them."""
-LEAST_ROOM = 40
+LEAST_AVAILABLE = 40
 """Words left for the text, however long title and section are."""
 SEPARATOR = " › "
 """Between the headings of a section's path."""
 
-_A_PASSAGE = 0.3
+_PASSAGE_COST = 0.3
 """What each passage costs, beside its cuts and its emptiness, so that few are made."""
-_LONGEST_INTRODUCTION = 40
-_AN_ASIDE = 8
+_INTRODUCTION_WORDS = 40
+_ASIDE_WORDS = 8
 """Words. A text so short between two pieces of code is no passage of its own."""
 
 
-def passages(corpus: str, key: str, page: Page) -> tuple[Passage, ...]:
+def split_page(corpus: str, key: str, page: Page) -> tuple[Passage, ...]:
     """Cut a page into passages, each of one section and one kind, in order."""
     seen: Counter[tuple[str, str]] = Counter()
     made: list[Passage] = []
     for section in page.sections:
         path = SEPARATOR.join(section.path)
-        for kind, text in _texts(section, room(page.title, path)):
+        for kind, text in _split_section(section, available_words(page.title, path)):
             ordinal = seen[path, text]
             seen[path, text] += 1
             made.append(
                 Passage(
-                    id=passage_id(corpus, key, path, text, ordinal),
+                    id=make_passage_id(corpus, key, path, text, ordinal),
                     corpus=corpus,
                     document=key,
                     section=path,
                     text=text,
                     position=len(made),
-                    hash=passage_hash(page.title, path, text),
+                    hash=hash_passage(page.title, path, text),
                     kind=kind,
                 )
             )
     return tuple(made)
 
 
-def room(title: str, section: str) -> int:
+def available_words(title: str, section: str) -> int:
     """How many words of text a passage under this title and section may hold."""
-    return max(LARGEST - count_words(title) - count_words(section), LEAST_ROOM)
+    return max(LARGEST_PASSAGE - count_words(title) - count_words(section), LEAST_AVAILABLE)
 
 
-def _texts(section: Section, words: int) -> Iterator[tuple[Kind, str]]:
-    found = [piece for block in _together(section.blocks) for piece in cutting.pieces(block, words)]
+def _split_section(section: Section, words: int) -> Iterator[tuple[PassageKind, str]]:
+    found = [piece for block in _join_introductions(section.blocks) for piece in split_block(block, words)]
     for kind, run in groupby(found, key=lambda piece: piece.kind):
-        for chosen in _packed(list(run), words):
-            yield kind, _text(chosen)
+        for chosen in _pack_pieces(list(run), words):
+            yield kind, _join_pieces(chosen)
 
 
-def _text(chosen: Sequence[Piece]) -> str:
+def _join_pieces(chosen: Sequence[TextPiece]) -> str:
     first, *rest = chosen
     return (first.text + "".join(piece.glue + piece.text for piece in rest)).strip("\n")
 
 
-def _together(blocks: Sequence[Block]) -> Iterator[Block]:
+def _join_introductions(blocks: Sequence[Block]) -> Iterator[Block]:
     """Give code and tables the short text that introduces them, so that no passage says only "Run this:"."""
     for at, block in enumerate(blocks):
-        following = blocks[at + 1].kind if at + 1 < len(blocks) else Kind.PROSE
-        before = blocks[at - 1].kind if at else Kind.PROSE
-        if block.kind is not Kind.PROSE:
+        following = blocks[at + 1].kind if at + 1 < len(blocks) else PassageKind.PROSE
+        before = blocks[at - 1].kind if at else PassageKind.PROSE
+        if block.kind is not PassageKind.PROSE:
             yield block
-        elif following is not Kind.PROSE and _introduces(block.text, aside=before is not Kind.PROSE):
+        elif following is not PassageKind.PROSE and _is_introduction(block.text, aside=before is not PassageKind.PROSE):
             yield Block(block.text, following)
         else:
             yield block
 
 
-def _introduces(text: str, *, aside: bool) -> bool:
+def _is_introduction(text: str, *, aside: bool) -> bool:
     words = count_words(text)
-    return (text.endswith((":", "\uff1a")) and words <= _LONGEST_INTRODUCTION) or (aside and words <= _AN_ASIDE)
+    return (text.endswith((":", "\uff1a")) and words <= _INTRODUCTION_WORDS) or (aside and words <= _ASIDE_WORDS)
 
 
-def _packed(pieces: Sequence[Piece], words: int) -> Iterator[Sequence[Piece]]:
+def _pack_pieces(pieces: Sequence[TextPiece], words: int) -> Iterator[Sequence[TextPiece]]:
     """Choose the cheapest way to part the pieces into runs of at most `words`."""
     costs, begins = [0.0], [0]
     for end in range(1, len(pieces) + 1):
@@ -97,7 +192,7 @@ def _packed(pieces: Sequence[Piece], words: int) -> Iterator[Sequence[Piece]]:
             held += pieces[start].words
             if held > words and start < end - 1:
                 break
-            cost = costs[start] + _A_PASSAGE + max(1 - held / words, 0) ** 4 + (pieces[start].cut if start else 0)
+            cost = costs[start] + _PASSAGE_COST + max(1 - held / words, 0) ** 4 + (pieces[start].cut if start else 0)
             if cost < best:
                 best, begin = cost, start
         costs.append(best)
@@ -105,7 +200,7 @@ def _packed(pieces: Sequence[Piece], words: int) -> Iterator[Sequence[Piece]]:
     return _runs(pieces, begins)
 
 
-def _runs(pieces: Sequence[Piece], begins: Sequence[int]) -> Iterator[Sequence[Piece]]:
+def _runs(pieces: Sequence[TextPiece], begins: Sequence[int]) -> Iterator[Sequence[TextPiece]]:
     ends = [len(pieces)]
     while ends[-1]:
         ends.append(begins[ends[-1]])

@@ -1,11 +1,12 @@
-"""What sources hand to a refresh: documents found, and pages read."""
+"""What sources hand to a refresh (documents and pages), and what a refresh reports."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
-from storage.types import Kind
+from storage.types import PassageKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +14,7 @@ class Block:
     """A paragraph, a list item, a table row or a stretch of code, as plain text on one or more lines."""
 
     text: str
-    kind: Kind = Kind.PROSE
+    kind: PassageKind = PassageKind.PROSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,8 @@ class Page:
     """Whether it only tells apart what shares its title."""
 
 
-class UnreadableDocument(Exception):
-    """One document could not be read. `str()` is a plain reason; the others are not concerned."""
-
-
 @dataclass(frozen=True, slots=True)
-class Found:
+class ChangedDocument:
     """A document that a source has, not yet read: a fingerprint that the manifest knows need never be loaded."""
 
     key: str
@@ -54,6 +51,19 @@ class Found:
     """Bytes, for the progress bar."""
     load: Callable[[], Page]
     """Reads it. Blocks. Raises `UnreadableDocument`."""
+
+
+def list_unchanged(key: str, fingerprint: str) -> ChangedDocument:
+    """Return it with the fingerprint that is known, by which nobody loads it."""
+    return ChangedDocument(key, fingerprint, 0, partial(_refuse_load, key))
+
+
+def _refuse_load(key: str) -> Page:
+    raise UnreadableDocument(f"{key} was known and so was not read: run the same command again")
+
+
+class UnreadableDocument(Exception):
+    """One document could not be read. `str()` is a plain reason; the others are not concerned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +75,7 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class DeletedDocument:
     """A document that a source says it has no longer."""
 
     key: str
@@ -73,7 +83,7 @@ class Gone:
     """Whether it is there still, and may no longer be shown: it is removed at once, however many others are."""
 
 
-Item = Found | Unreadable | Gone
+ListedItem = ChangedDocument | Unreadable | DeletedDocument
 
 
 def _no_mark() -> str:
@@ -84,7 +94,7 @@ def _no_mark() -> str:
 class Listing:
     """What a source has to say: documents, and whether these are all."""
 
-    items: Iterator[Item]
+    items: Iterator[ListedItem]
     whole: bool = True
     """Whether every document is listed, so that what is known and not listed is gone. Where it is false only changes
     are listed, and gone is only what is said to be."""
@@ -93,7 +103,7 @@ class Listing:
     edition: str = ""
     """What people call this state of the source, such as the date of a dump or a commit; empty where it has no name."""
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[ListedItem]:
         """Go through the items."""
         return self.items
 
@@ -108,11 +118,11 @@ class SourceUnavailable(Exception):
         self.hint = hint
 
 
-class ReadAsWhole(SourceUnavailable):
+class SingleReadUnsupported(SourceUnavailable):
     """A source's documents cannot be had one by one."""
 
 
-class Source(Protocol):
+class DocumentSource(Protocol):
     """Where documents come from. Its methods block, and are called in one thread."""
 
     @property
@@ -138,10 +148,10 @@ class Source(Protocol):
         ...
 
 
-class LiveSource(Source, Protocol):
+class LiveSource(DocumentSource, Protocol):
     """One of which a single document can be had."""
 
-    def one(self, address: str, known: Mapping[str, str]) -> Item | None:
+    def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Return the document that stands at an address, or has it as its key; None if it is none of this source's.
 
         Raises:
@@ -153,3 +163,53 @@ class LiveSource(Source, Protocol):
     def stop(self) -> None:
         """End soon what blocks, from another thread: it may raise `SourceUnavailable` then."""
         ...
+
+
+class RefreshRefused(Exception):
+    """The refresh would do harm, or has nothing to do it with. `str()` is one line; `hint` says what to do."""
+
+    kind = "refresh_refused"
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshReport:
+    """What a refresh added, changed, removed and could not read: documents, then passages."""
+
+    corpus: str
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    passages_added: int = 0
+    passages_removed: int = 0
+    failures: tuple[tuple[str, str], ...] = ()
+    seconds: float = 0.0
+    held_back: int = 0
+    """Documents that the source lists no more, and that were too many to be removed unasked."""
+    fault: str = ""
+    """What a person should know of it, with what to do, in one line; empty where nothing is amiss."""
+    edition: str = ""
+    """What people call the state of the source that was read."""
+    forgotten: int = 0
+    """Documents that were forgotten on purpose, and were left out."""
+
+    @property
+    def failed(self) -> int:
+        """How many documents could not be read."""
+        return len(self.failures)
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshProgress:
+    """How far a refresh has come. `total` is None where the source cannot know before it has been read."""
+
+    done: int
+    total: int | None
+    passages: int
+    seconds: float
+    doing: str = ""
+    """What the source does that takes a while, in a few words: "downloads enwiki-….bz2, 3.1 of 21.0 GB"."""

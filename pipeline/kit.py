@@ -7,7 +7,9 @@ from datetime import datetime
 from random import Random
 from typing import Any, Protocol, TypeVar
 
-from pipeline.forms import Form, Splitter
+from pipeline.errors import ModelUnavailable
+from pipeline.replies.reply_format import ReplyFormat, ReplySplitter
+from pipeline.replies.reply_format import T as ReplyFormatT
 from pipeline.types import CitedSentence, Conversation, Event, Status, Support
 from storage.types import Evidence, Hit, SearchQuery
 
@@ -17,7 +19,7 @@ T = TypeVar("T")
 class Ask(Protocol):
     """A question to the language model, as one stage of a system asks it."""
 
-    async def __call__(self, template: str, form: Form[T], *, stage: str, **facts: object) -> T:
+    async def __call__(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
         """Render the template with the facts, ask, and read the reply; ask once more if it cannot be read.
 
         Raises:
@@ -30,7 +32,7 @@ class Ask(Protocol):
 class Stream(Protocol):
     """The same for a reply that is wanted piece by piece."""
 
-    def __call__(self, template: str, splitter: Splitter[T], *, stage: str, **facts: object) -> AsyncIterator[T]:
+    def __call__(self, template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object) -> AsyncIterator[T]:
         """Render, ask, and give each value as soon as it is certain; closing the iterator ends the call."""
         ...
 
@@ -126,3 +128,27 @@ class Kit:
 
 System = Callable[[Conversation, Kit], Awaitable[Status]]
 """A system: it says its answer through `kit.say`, sentence by sentence, and returns how the turn ended."""
+
+
+async def ask_unconfigured(
+    template: str, form: ReplyFormat[ReplyFormatT], *, stage: str, **facts: object
+) -> ReplyFormatT:
+    """Raise `ModelUnavailable`."""
+    del template, form, facts
+    raise _unconfigured_error(stage)
+
+
+async def stream_unconfigured(
+    template: str, splitter: ReplySplitter[ReplyFormatT], *, stage: str, **facts: object
+) -> AsyncIterator[ReplyFormatT]:
+    """Raise `ModelUnavailable` when the first piece is waited for."""
+    del template, facts
+    raise _unconfigured_error(stage)
+    yield splitter.close()[0]  # never reached: it makes this a generator
+
+
+def _unconfigured_error(stage: str) -> ModelUnavailable:
+    return ModelUnavailable(
+        f"No language model is configured, and the step “{stage}” needs one.",
+        hint="Set OPENAI_API_KEY, or [model] base_url and name in footnote.toml, or ask with --system extractive.",
+    )

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ChatMessage:
     """One message of a call."""
 
     role: Literal["system", "user", "assistant"]
@@ -22,7 +22,7 @@ class ModelCall:
 
     stage: str
     """Which step of a system asks; settings may name a model for it."""
-    messages: tuple[Message, ...]
+    messages: tuple[ChatMessage, ...]
     schema: Mapping[str, Any] | None = None
     """A JSON schema (an object at its top) that the reply must fit; None for plain text."""
     max_tokens: int = 1_024
@@ -51,7 +51,7 @@ class ModelReply:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ReplyPiece:
     """A stretch of a streamed reply as it arrives, thoughts apart."""
 
     text: str
@@ -68,7 +68,7 @@ class Budget:
 
 
 @dataclass(slots=True)
-class Spent:
+class BudgetMeter:
     """What a turn has used so far. The one mutable value of a turn: the adapter adds to it, and refuses beyond it."""
 
     budget: Budget = field(default_factory=Budget)
@@ -97,10 +97,10 @@ class LLM(Protocol):
         """Return whether a call would have to wait for its place now."""
         ...
 
-    async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
+    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
         """Ask once and wait for the whole reply."""
         ...
 
-    def stream(self, call: ModelCall, spent: Spent) -> AsyncIterator[Piece | ModelReply]:
+    def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
         """Ask once: pieces as they arrive, and last the whole reply. Closing the iterator ends the call."""
         ...

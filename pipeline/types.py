@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from storage.types import CheckedClaim, Citation, Evidence, Hit, Reason
+from storage.types import CheckedClaim, Citation, Evidence, Hit, VerdictReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Support:
     """The passages say something else in the place of a part of it."""
     doubtful: bool = False
     """It holds, but not by so much that a model, where there is one, need not be asked."""
-    because: tuple[Reason, ...] = ()
+    because: tuple[VerdictReason, ...] = ()
     """What of the reasons matters to who only reads: without ids and scores, for any language."""
 
 
@@ -117,7 +117,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Searching:
+class SearchStarted:
     """A search began."""
 
     query: str
@@ -125,7 +125,7 @@ class Searching:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPassages:
+class PassagesFound:
     """A search ended with these hits."""
 
     query: str
@@ -133,7 +133,7 @@ class FoundPassages:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SentencePassed:
     """A sentence passed the gate."""
 
     sentence: AnsweredSentence
@@ -154,18 +154,18 @@ class ClaimExplained:
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
+class PageQuoted:
     """What a page that was found says in its own words, shown while the rest is checked, until there is an answer."""
 
     evidence: Evidence
 
 
 @dataclass(frozen=True, slots=True)
-class Drafting:
+class DraftStarted:
     """The reply is being written, over so many pieces of evidence."""
 
     evidence: int
 
 
-Event = Searching | FoundPassages | Quoted | ClaimChecked | ClaimExplained | Drafting | Said
+Event = SearchStarted | PassagesFound | PageQuoted | ClaimChecked | ClaimExplained | DraftStarted | SentencePassed
 """What a person may watch happen while a turn runs."""

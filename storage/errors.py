@@ -1,4 +1,4 @@
-"""What can go wrong in storage, shaped by what the caller will do.
+"""What can go wrong in storage, and what errors of the system, of SQLite and of the indexes mean to a person.
 
 StorageError                 say it in one line, with what to do
 ├── HomeLocked               another process owns the home: use it, or stop it
@@ -9,6 +9,14 @@ StorageError                 say it in one line, with what to do
 ├── LeaseLost                another process has taken over what this one did: stop
 └── UnknownCorpus            a corpus was named that is not there
 """
+
+import errno
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 
 class StorageError(Exception):
@@ -61,3 +69,85 @@ class UnknownCorpus(StorageError):
     """A corpus was named that nothing was ingested into."""
 
     kind = "unknown_corpus"
+
+
+_FREE_SPACE = "Free some space on it and run the command again; what was stored before is unharmed."
+_MAKE_WRITABLE = "Make it writable for the user who runs Footnote, or choose another folder with FOOTNOTE_HOME."
+_LOOK_AT_DISK = "Look whether the disk is full or failing, then run the command again."
+_WAIT = "Try again in a moment; if this lasts, see which program has it open, such as a backup, and wait for that."
+_RESTORE = "Nothing was changed. Restore it from a backup, or move the whole folder away and ingest again."
+
+REINDEX_HINT = "Run `footnote reindex`: it makes the indexes again from the database."
+"""The way out wherever an index does not serve: all that it holds is in the database."""
+
+_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_SCARCE_BYTES = 100_000
+"""Bytes of free space below which a write of an index has failed for want of space."""
+_FORBIDDEN = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+_NO_FOLDER = frozenset({errno.ENOTDIR, errno.EEXIST})
+
+# The low byte of SQLite's codes is the kind of error, the bytes above it say where it was met. The shared memory that
+# cannot be made larger is the one place that tells a full disk from a failing one.
+_SQLITE: dict[int, tuple[type[StorageError], str, str]] = {
+    sqlite3.SQLITE_FULL: (HomeUnusable, "The disk that holds {file} is full.", _FREE_SPACE),
+    sqlite3.SQLITE_IOERR_SHMSIZE: (HomeUnusable, "The disk that holds {file} is full.", _FREE_SPACE),
+    sqlite3.SQLITE_READONLY: (HomeUnusable, "{file} cannot be written.", _MAKE_WRITABLE),
+    sqlite3.SQLITE_PERM: (HomeUnusable, "{file} cannot be written.", _MAKE_WRITABLE),
+    sqlite3.SQLITE_CANTOPEN: (HomeUnusable, "{file} cannot be opened.", _MAKE_WRITABLE),
+    sqlite3.SQLITE_IOERR: (HomeUnusable, "The disk failed while {file} was read or written.", _LOOK_AT_DISK),
+    sqlite3.SQLITE_BUSY: (HomeUnusable, "Another process keeps {file} locked.", _WAIT),
+    sqlite3.SQLITE_LOCKED: (HomeUnusable, "Another process keeps {file} locked.", _WAIT),
+    sqlite3.SQLITE_NOTADB: (DatabaseUnusable, "{file} is damaged, or is not a database.", _RESTORE),
+    sqlite3.SQLITE_CORRUPT: (DatabaseUnusable, "{file} is damaged.", _RESTORE),
+}
+
+
+def explain_folder_error(error: OSError, folder: Path) -> HomeUnusable:
+    """Say what an error of the operating system about something in `folder` means."""
+    if error.errno in _DISK_FULL:
+        return HomeUnusable(f"The disk that holds {folder} is full.", hint=_FREE_SPACE)
+    if error.errno in _FORBIDDEN:
+        return HomeUnusable(f"{folder} cannot be written.", hint=_MAKE_WRITABLE)
+    if error.errno in _NO_FOLDER:
+        hint = "Move that file away, or choose another folder with FOOTNOTE_HOME."
+        return HomeUnusable(f"{error.filename or folder} is a file, not a folder.", hint=hint)
+    return HomeUnusable(f"{folder} cannot be used: {error.strerror or error}.", hint=_MAKE_WRITABLE)
+
+
+def explain_sqlite_error(error: sqlite3.Error, file: Path) -> StorageError | None:
+    """Say what SQLite's error about the database `file` means; None when it is a fault of the code."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
+    known = _SQLITE.get(code) or _SQLITE.get(code & 0xFF)
+    if known is None:
+        return None
+    kind, sentence, hint = known
+    return kind(sentence.format(file=file), hint=hint)
+
+
+def explain_index_error(cause: str, index: str, folder: Path, *, free: int, writable: bool) -> StorageError:
+    """Say what the failure of an index means; neither Chroma nor tantivy tells a full disk from a damaged file.
+
+    Args:
+        cause: What the library said.
+        index: How the index is called, as in "the dense index".
+        folder: Where it lies.
+        free: Bytes left on its disk.
+        writable: Whether the folder can be written.
+    """
+    if free < _SCARCE_BYTES or "is full" in cause or "No space left" in cause:
+        return HomeUnusable(f"The disk that holds {folder} is full.", hint=_FREE_SPACE)
+    if not writable or "readonly" in cause or "Read-only" in cause:
+        return HomeUnusable(f"{folder} cannot be written.", hint=_MAKE_WRITABLE)
+    short = " ".join(cause.split())[:200]
+    return IndexStale(f"{index.capitalize()} in {folder} cannot be used ({short}).", hint=REINDEX_HINT)
+
+
+@contextmanager
+def translate_index_errors(index: str, folder: Path, *kinds: type[Exception]) -> Iterator[None]:
+    """Turn what an index's library raises within the block into a `StorageError` that says what to do."""
+    try:
+        yield
+    except kinds as error:
+        home = folder if folder.exists() else folder.parent
+        free, writable = shutil.disk_usage(home).free, os.access(home, os.W_OK)
+        raise explain_index_error(str(error), index, folder, free=free, writable=writable) from error

@@ -25,17 +25,25 @@ from sqlalchemy import (
     update,
 )
 
-from storage import addresses, switching
-from storage.database import Database
-from storage.identity import passage_hash
-from storage.leases import demand
-from storage.refresh_types import Lease, Listed, Mark
-from storage.runs import last_runs
-from storage.schema import corpora, documents, failures, forgotten, passages
-from storage.types import Corpus, CorpusInfo, Document, DocumentChange, Kind, Passage
-from storage.urgency import Urgency
+from storage.database import manifest_tx
+from storage.database.engine import Database
+from storage.database.refresh_log import fetch_last_runs, require_lease
+from storage.database.schema import corpora, documents, failures, forgotten, passages
+from storage.database.worker_threads import WritePriority
+from storage.types import (
+    Checkpoint,
+    Corpus,
+    CorpusInfo,
+    Document,
+    DocumentChange,
+    DocumentRef,
+    Lease,
+    Passage,
+    PassageKind,
+    hash_passage,
+)
 
-Found = tuple[Passage, Document]
+ListedPassage = tuple[Passage, Document]
 _Row = Row[*tuple[Any, ...]]
 
 _DOCUMENT = [column for column in documents.c if column.name != "corpus"]
@@ -60,14 +68,14 @@ class Manifest:
 
     async def passages_of(self, corpus: str, key: str) -> tuple[Passage, ...]:
         """Return the document's listed passages in order; an empty hash if a change was begun and never committed."""
-        query = select(*switching.PASSAGE).where(
+        query = select(*manifest_tx.PASSAGE_COLUMNS).where(
             passages.c.corpus == corpus, passages.c.document == key, passages.c.listed
         )
         return tuple(_passage(row, row.hash) for row in await self._all(query.order_by("position", "id")))
 
     async def stored(self, corpus: str, keys: Collection[str]) -> dict[str, tuple[Document, tuple[Passage, ...]]]:
         """Return, by key, those of these documents that there are, each with its passages as `passages_of` has them."""
-        return await self._database.read(lambda connection: _stored(connection, corpus, keys))
+        return await self._database.read(lambda connection: _fetch_stored(connection, corpus, keys))
 
     async def begin(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> None:
         """Note what is about to be written to the indexes, so that nothing gets there that nobody knows of.
@@ -77,10 +85,10 @@ class Manifest:
         """
 
         def beginning(connection: Connection) -> None:
-            demand(connection, lease)
-            switching.begin(connection, changes)
+            require_lease(connection, lease)
+            manifest_tx.begin_changes(connection, changes)
 
-        await self._database.write(beginning, Urgency.BATCH)
+        await self._database.write(beginning, WritePriority.BATCH)
 
     async def commit(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> tuple[DocumentChange, ...]:
         """Switch all these documents to their new state at once: until then the old is found, from then on the new.
@@ -93,10 +101,10 @@ class Manifest:
         """
 
         def committing(connection: Connection) -> tuple[DocumentChange, ...]:
-            demand(connection, lease)
-            return switching.commit(connection, changes)
+            require_lease(connection, lease)
+            return manifest_tx.commit_changes(connection, changes)
 
-        return await self._database.write(committing, Urgency.BATCH)
+        return await self._database.write(committing, WritePriority.BATCH)
 
     async def unlisted(self, corpus: str | None = None) -> tuple[tuple[str, str], ...]:
         """Return (corpus, id) of what the indexes may hold and must not show: of one corpus, or of all."""
@@ -108,21 +116,22 @@ class Manifest:
     async def purge(self, ids: Iterable[str]) -> None:
         """Forget these passages, which the indexes hold no more. One that is listed stays."""
         gone = tuple(ids)
-        await self._write(lambda connection: switching.purge(connection, gone))
+        await self._write(lambda connection: manifest_tx.purge_passages(connection, gone))
 
-    async def join(self, ids: Collection[str], within: Collection[str]) -> dict[str, Found]:
+    async def join(self, ids: Collection[str], within: Collection[str]) -> dict[str, ListedPassage]:
         """Return, by id, those passages that are listed in one of the corpora `within`, with their documents."""
         queries = [
-            _found().where(passages.c.id.in_(chunk), passages.c.corpus.in_(within)) for chunk in switching.chunks(ids)
+            _listed_query().where(passages.c.id.in_(chunk), passages.c.corpus.in_(within))
+            for chunk in manifest_tx.split_ids(ids)
         ]
         rows = await self._database.read(
             lambda connection: [row for query in queries for row in connection.execute(query)]
         )
         return {row.id: _with_document(row) for row in rows}
 
-    async def listed(self, corpus: str, *, after: str = "", limit: int = 1000) -> tuple[Found, ...]:
+    async def listed(self, corpus: str, *, after: str = "", limit: int = 1000) -> tuple[ListedPassage, ...]:
         """Return up to `limit` listed passages whose ids follow `after`, by id, with their documents."""
-        query = _found().where(passages.c.corpus == corpus, passages.c.id > after).order_by(passages.c.id)
+        query = _listed_query().where(passages.c.corpus == corpus, passages.c.id > after).order_by(passages.c.id)
         return tuple(_with_document(row) for row in await self._all(query.limit(limit)))
 
     async def count(self, corpus: str) -> int:
@@ -137,14 +146,14 @@ class Manifest:
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
         """Return what is indexed, by name. Counts it, which takes seconds for a whole Wikipedia."""
-        return await self._database.read(_infos)
+        return await self._database.read(_fetch_corpora)
 
     async def describe(self, corpus: str, *, reference: bool) -> None:
         """Note what a corpus is, before anything of it is indexed."""
         await self._write(lambda connection: _describe(connection, corpus, reference=reference))
 
     async def finish(
-        self, corpus: str, at: datetime, unread: Iterable[tuple[str, str]] = (), mark: Mark | None = None
+        self, corpus: str, at: datetime, unread: Iterable[tuple[str, str]] = (), mark: Checkpoint | None = None
     ) -> None:
         """Note that a refresh ran to its end, and how far that was.
 
@@ -157,25 +166,25 @@ class Manifest:
         rows = [{"corpus": corpus, "key": key, "reason": reason} for key, reason in dict(unread).items()]
         await self._write(lambda connection: _finish(connection, corpus, at, rows, mark))
 
-    async def mark(self, corpus: str) -> Mark:
+    async def mark(self, corpus: str) -> Checkpoint:
         """Return how far the source of a corpus was worked through; an empty mark where nobody knows."""
         query = select(corpora.c.mark, corpora.c.mark_of, corpora.c.edition).where(corpora.c.name == corpus)
         rows = await self._all(query)
-        return Mark(*rows[0]) if rows else Mark()
+        return Checkpoint(*rows[0]) if rows else Checkpoint()
 
     async def forgotten(self, corpus: str) -> frozenset[str]:
         """Return the keys of documents that were removed on purpose, and that no refresh brings back."""
         rows = await self._all(select(forgotten.c.key).where(forgotten.c.corpus == corpus))
         return frozenset(row.key for row in rows)
 
-    async def all_forgotten(self) -> tuple[Listed, ...]:
+    async def all_forgotten(self) -> tuple[DocumentRef, ...]:
         """Return what was removed on purpose, by what it was called then, by corpus and key."""
         query = select(forgotten.c.corpus, forgotten.c.key, forgotten.c.title, forgotten.c.url)
-        return tuple(Listed(*row) for row in await self._all(query.order_by("corpus", "key")))
+        return tuple(DocumentRef(*row) for row in await self._all(query.order_by("corpus", "key")))
 
-    async def find_forgotten(self, address: str) -> tuple[Listed, ...]:
+    async def find_forgotten(self, address: str) -> tuple[DocumentRef, ...]:
         """Return what was removed on purpose and is named so, as `find` does of what is there."""
-        return await self._database.read(lambda connection: addresses.find(connection, address, forgotten))
+        return await self._database.read(lambda connection: manifest_tx.find_documents(connection, address, forgotten))
 
     async def forget(self, corpus: str, keys: Collection[str]) -> None:
         """Note that no refresh is to bring these back. What is listed of them stays until it is removed."""
@@ -185,12 +194,12 @@ class Manifest:
         """Let refreshes read these again."""
         await self._write(lambda connection: _remember(connection, corpus, keys))
 
-    async def find(self, address: str) -> tuple[Listed, ...]:
+    async def find(self, address: str) -> tuple[DocumentRef, ...]:
         """Return the documents that an address, a key or an exact title names, by corpus and key.
 
         Two addresses are the same if they differ in a slash at their end, a fragment or a revision.
         """
-        return await self._database.read(lambda connection: addresses.find(connection, address))
+        return await self._database.read(lambda connection: manifest_tx.find_documents(connection, address))
 
     async def failures(self, corpus: str) -> tuple[tuple[str, str], ...]:
         """Return (key, reason) of each document that the last refresh could not read, by key."""
@@ -203,60 +212,60 @@ class Manifest:
         return self._database
 
     async def _write(self, function: Callable[[Connection], None]) -> None:
-        await self._database.write(function, Urgency.BATCH)
+        await self._database.write(function, WritePriority.BATCH)
 
     async def _all(self, query: Select[Any]) -> Sequence[_Row]:
         return await self._database.read(lambda connection: connection.execute(query).all())
 
 
-def _stored(
+def _fetch_stored(
     connection: Connection, corpus: str, keys: Collection[str]
 ) -> dict[str, tuple[Document, tuple[Passage, ...]]]:
     found: dict[str, Document] = {}
     texts: dict[str, list[Passage]] = {}
-    for chunk in switching.chunks(keys):
+    for chunk in manifest_tx.split_ids(keys):
         query = select(documents).where(documents.c.corpus == corpus, documents.c.key.in_(chunk))
         found |= {row.key: _document(row) for row in connection.execute(query)}
         of_these = passages.c.corpus == corpus, passages.c.document.in_(chunk), passages.c.listed
-        rows = connection.execute(select(*switching.PASSAGE).where(*of_these).order_by("position", "id"))
+        rows = connection.execute(select(*manifest_tx.PASSAGE_COLUMNS).where(*of_these).order_by("position", "id"))
         for row in rows:
             texts.setdefault(row.document, []).append(_passage(row, row.hash))
     return {key: (document, tuple(texts.get(key, ()))) for key, document in found.items()}
 
 
 def _finish(
-    connection: Connection, corpus: str, at: datetime, unread: Sequence[Mapping[str, str]], mark: Mark | None
+    connection: Connection, corpus: str, at: datetime, unread: Sequence[Mapping[str, str]], mark: Checkpoint | None
 ) -> None:
-    switching.know(connection, {corpus})
+    manifest_tx.add_missing_corpora(connection, {corpus})
     kept = {"mark": mark.mark, "mark_of": mark.of, "edition": mark.edition} if mark else {}
     connection.execute(update(corpora).where(corpora.c.name == corpus).values(refreshed_at=at, **kept))
     connection.execute(delete(failures).where(failures.c.corpus == corpus))
-    switching.each(connection, insert(failures), unread)
+    manifest_tx.execute_each(connection, insert(failures), unread)
 
 
 def _describe(connection: Connection, corpus: str, *, reference: bool) -> None:
-    switching.know(connection, {corpus})
+    manifest_tx.add_missing_corpora(connection, {corpus})
     connection.execute(update(corpora).where(corpora.c.name == corpus).values(reference=reference))
 
 
 def _forget(connection: Connection, corpus: str, keys: Collection[str]) -> None:
     named = {key: {"corpus": corpus, "key": key, "title": "", "url": ""} for key in keys}
     for table in (forgotten, documents):  # what is there may be called otherwise than when it was forgotten before
-        for chunk in switching.chunks(keys):
+        for chunk in manifest_tx.split_ids(keys):
             query = select(table.c.corpus, table.c.key, table.c.title, table.c.url)
             rows = connection.execute(query.where(table.c.corpus == corpus, table.c.key.in_(chunk))).mappings()
             named |= {row["key"]: dict(row) for row in rows}
     _remember(connection, corpus, keys)
-    switching.each(connection, insert(forgotten), named.values())
+    manifest_tx.execute_each(connection, insert(forgotten), named.values())
 
 
 def _remember(connection: Connection, corpus: str, keys: Collection[str]) -> None:
-    for chunk in switching.chunks(keys):
+    for chunk in manifest_tx.split_ids(keys):
         connection.execute(delete(forgotten).where(forgotten.c.corpus == corpus, forgotten.c.key.in_(chunk)))
 
 
-def _infos(connection: Connection) -> tuple[CorpusInfo, ...]:
-    runs = last_runs(connection)
+def _fetch_corpora(connection: Connection) -> tuple[CorpusInfo, ...]:
+    runs = fetch_last_runs(connection)
     return tuple(
         CorpusInfo(
             row.name,
@@ -268,16 +277,18 @@ def _infos(connection: Connection) -> tuple[CorpusInfo, ...]:
             runs.get(row.name),
             row.forgotten,
         )
-        for row in connection.execute(_overview())
+        for row in connection.execute(_overview_query())
     )
 
 
-def _found() -> Select[Any]:
+def _listed_query() -> Select[Any]:
     same = and_(documents.c.corpus == passages.c.corpus, documents.c.key == passages.c.document)
-    return select(*switching.PASSAGE, *_DOCUMENT).join_from(passages, documents, same).where(passages.c.listed)
+    return (
+        select(*manifest_tx.PASSAGE_COLUMNS, *_DOCUMENT).join_from(passages, documents, same).where(passages.c.listed)
+    )
 
 
-def _overview() -> Select[Any]:
+def _overview_query() -> Select[Any]:
     def number(table: Table, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
         of_corpus = table.c.corpus == corpora.c.name
         return select(func.count()).select_from(table).where(of_corpus, *conditions).scalar_subquery()
@@ -294,7 +305,7 @@ def _overview() -> Select[Any]:
 
 
 def _passage(row: _Row, content_hash: str) -> Passage:
-    kind = Kind(row.kind)
+    kind = PassageKind(row.kind)
     return Passage(row.id, row.corpus, row.document, row.section, row.text, row.position, content_hash, kind)
 
 
@@ -304,6 +315,6 @@ def _document(row: _Row) -> Document:
     return Document(row.corpus, row.key, *about, aliases, row.disambiguation)
 
 
-def _with_document(row: _Row) -> Found:
+def _with_document(row: _Row) -> ListedPassage:
     # What was begun and not committed is still shown as it was, and so is its hash.
-    return _passage(row, row.hash or passage_hash(row.title, row.section, row.text)), _document(row)
+    return _passage(row, row.hash or hash_passage(row.title, row.section, row.text)), _document(row)

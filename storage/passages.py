@@ -1,4 +1,4 @@
-"""One face over the manifest and its indexes: passages are written, removed and searched here.
+"""Write, remove and search passages: one face over the manifest and its indexes.
 
 The manifest in SQL says what exists. An index may hold more (a write that was cut short, a removal that is still to be
 swept), never less: indexes are written before the manifest and cleaned after it, and what the manifest does not list
@@ -7,39 +7,70 @@ is never returned.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 
-from storage.dense import DenseIndex
-from storage.embedding import Embedder, Vectors
-from storage.errors import IndexStale
-from storage.faults import REINDEX
-from storage.fusion import fuse, preferring
-from storage.indexing import indexed_text
-from storage.leases import Leases
-from storage.lexical import LexicalIndex
+from storage.database.refresh_log import Leases, RefreshLog
+from storage.errors import REINDEX_HINT, IndexStale
+from storage.indexes import indexed_text
+from storage.indexes.candidate_search import (
+    CorpusGroup,
+    IndexThreads,
+    Retriever,
+    apply_bonus,
+    fuse_scores,
+    group_corpora,
+)
+from storage.indexes.dense import ChromaServer, DenseIndex
+from storage.indexes.embedding import Embedder, Vectors
+from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
-from storage.refresh_types import Lease
-from storage.retrieving import Group, Retriever, Threads, apart
-from storage.runs import Runs
-from storage.types import CorpusInfo, Document, DocumentChange, Hit, Passage
+from storage.types import CorpusInfo, Document, DocumentChange, Hit, Lease, Passage
 
-Row = tuple[Document, Passage]
+
+def find_stale_indexes(home: Path, chroma_url: str, embedder: str, corpora: tuple[CorpusInfo, ...]) -> tuple[str, ...]:
+    """Return why the indexes do not fit what is listed; nothing where they do. Only a home's owner may ask. Blocks.
+
+    Args:
+        home: The home.
+        chroma_url: The address of Chroma's server; empty: it is embedded in the home.
+        embedder: Who made the vectors.
+        corpora: What is listed.
+
+    Raises:
+        StorageError: An index cannot be read.
+    """
+    expected = sum(corpus.passages for corpus in corpora)
+    chroma, lexical = home / "chroma", home / "lexical"
+    missing = [folder for folder in (lexical, *([] if chroma_url else [chroma])) if not folder.exists()]
+    if missing:
+        return tuple(f"{folder} is missing." for folder in missing) if expected else ()
+    with closing(DenseIndex(ChromaServer(chroma_url) if chroma_url else chroma, embedder=embedder)) as dense:
+        reasons = [dense.stale(corpus.name, corpus.passages) for corpus in corpora]
+    with closing(LexicalIndex(lexical)) as index:
+        count = index.count()
+    short = f"The lexical index holds {count:,} of {expected:,} passages." if count < expected else ""
+    return tuple(filter(None, (*reasons, short)))
+
+
+PassageRow = tuple[Document, Passage]
 
 CANDIDATES = 50
 """How many passages each retriever offers to the fusion."""
-SIGNPOST = 20.0
+DISAMBIGUATION_MALUS = 20.0
 """Deviations of the fused score by which pages that only tell others apart come after all that say something."""
-UPSERT = 32
+UPSERT_BATCH = 32
 """An upsert holds the interpreter: 24 to 65 ms for this many passages, over a second for thousands."""
-EMBED = 64
+EMBED_BATCH = 64
 """Passages whose vectors are made at a time; more are not made faster, and keep others waiting."""
-PAGE = 1_000
-SEARCHES = 4
+REINDEX_PAGE = 1_000
+SEARCH_ATTEMPTS = 4
 """How often a search is made at most while a refresh commits what it concerns."""
 
 _Scores = dict[str, float]
-_Candidates = tuple[Group, list[Group], _Scores, _Scores, dict[str, tuple[Passage, Document]]]
+_Candidates = tuple[CorpusGroup, list[CorpusGroup], _Scores, _Scores, dict[str, tuple[Passage, Document]]]
 
 
 @dataclass(frozen=True)
@@ -50,7 +81,7 @@ class PassageStore:
     dense: DenseIndex
     lexical: LexicalIndex
     embedder: Embedder
-    threads: Threads
+    threads: IndexThreads
     own_first: float = 0.0
     """How many deviations of the fused score the team's own passages are put before those of works of reference."""
     polite: bool = False
@@ -63,9 +94,9 @@ class PassageStore:
         return Leases(self.manifest.database)
 
     @property
-    def runs(self) -> Runs:
+    def runs(self) -> RefreshLog:
         """The history of refreshes."""
-        return Runs(self.manifest.database)
+        return RefreshLog(self.manifest.database)
 
     async def search(self, text: str, corpora: Sequence[str], k: int) -> tuple[Hit, ...]:
         """Return the `k` best passages of `corpora`, best first, by dense and lexical score fused.
@@ -77,11 +108,11 @@ class PassageStore:
             return ()
         wanted = max(CANDIDATES, k)
         own, reference, dense, lexical, listed = await self._candidates(text, corpora, wanted)
-        dense, lexical = _only(dense, listed), _only(lexical, listed)
-        fused = fuse(dense, lexical, asked=wanted, dense_weight=self.embedder.knows(text))
+        dense, lexical = _keep_listed(dense, listed), _keep_listed(lexical, listed)
+        fused = fuse_scores(dense, lexical, asked=wanted, dense_weight=self.embedder.knows(text))
         bonus = {key: self.own_first for key, (passage, _) in listed.items() if reference and passage.corpus in own}
-        malus = {key: -SIGNPOST for key, (_, document) in listed.items() if document.disambiguation}
-        ranking = preferring(preferring(fused, bonus), malus)[:k]
+        malus = {key: -DISAMBIGUATION_MALUS for key, (_, document) in listed.items() if document.disambiguation}
+        ranking = apply_bonus(apply_bonus(fused, bonus), malus)[:k]
         return tuple(
             Hit(*listed[key], score=score, dense=dense.get(key, 0.0), lexical=lexical.get(key, 0.0))
             for key, score in ranking
@@ -95,8 +126,8 @@ class PassageStore:
         """
         retriever = Retriever(self.dense, self.lexical, self.embedder, self.threads)
         catalogue = await self.manifest.catalogue()
-        for more in reversed(range(SEARCHES)):
-            own, *reference = apart(corpora, {corpus.name for corpus in catalogue if corpus.reference})
+        for more in reversed(range(SEARCH_ATTEMPTS)):
+            own, *reference = group_corpora(corpora, {corpus.name for corpus in catalogue if corpus.reference})
             dense, lexical = await retriever.candidates(text, [own, *reference], wanted)
             found = {*dense, *lexical}
             listed = await self.manifest.join(found, corpora)
@@ -151,7 +182,7 @@ class PassageStore:
         """
         corpora = await self.manifest.corpora()
         if reason := await self.threads.read.run(self._stale, corpora):
-            raise IndexStale(reason, hint=REINDEX)
+            raise IndexStale(reason, hint=REINDEX_HINT)
 
     async def reindex(self, progress: Callable[[int, int], None]) -> int:
         """Make both indexes again from the manifest, and return how many passages they hold.
@@ -166,36 +197,36 @@ class PassageStore:
             total, done = sum(corpus.passages for corpus in corpora), 0
             for corpus in corpora:
                 after = ""
-                while page := await self.manifest.listed(corpus.name, after=after, limit=PAGE):
+                while page := await self.manifest.listed(corpus.name, after=after, limit=REINDEX_PAGE):
                     await self._index([(document, passage) for passage, document in page])
                     after, done = page[-1][0].id, done + len(page)
                     progress(done, total)
             return done
 
-    async def _index(self, rows: Sequence[Row]) -> None:
+    async def _index(self, rows: Sequence[PassageRow]) -> None:
         await self._write(rows, await self._embedded(rows))
 
-    async def _embedded(self, rows: Sequence[Row]) -> list[Vectors]:
+    async def _embedded(self, rows: Sequence[PassageRow]) -> list[Vectors]:
         """Return the vectors of rows, so many at a time that others who write get their turn in between."""
         batches = (
-            [indexed_text(document, passage) for document, passage in rows[start : start + EMBED]]
-            for start in range(0, len(rows), EMBED)
+            [indexed_text(document, passage) for document, passage in rows[start : start + EMBED_BATCH]]
+            for start in range(0, len(rows), EMBED_BATCH)
         )
         return [await self.threads.ingest.run(self.embedder.embed, texts, polite=self.polite) for texts in batches]
 
-    async def _write(self, rows: Sequence[Row], vectors: Sequence[Vectors]) -> None:
+    async def _write(self, rows: Sequence[PassageRow], vectors: Sequence[Vectors]) -> None:
         """Write rows of one corpus into both indexes; their vectors come in batches of `EMBED`."""
         for number, part in enumerate(vectors):
-            batch = rows[number * EMBED : (number + 1) * EMBED]
+            batch = rows[number * EMBED_BATCH : (number + 1) * EMBED_BATCH]
             await self._upsert([passage for _, passage in batch], part)
         if rows:
             await self.threads.write.run(self.lexical.write, rows)
 
     async def _upsert(self, passages: Sequence[Passage], vectors: Vectors) -> None:
-        for start in range(0, len(passages), UPSERT):
-            part = passages[start : start + UPSERT]
+        for start in range(0, len(passages), UPSERT_BATCH):
+            part = passages[start : start + UPSERT_BATCH]
             ids, hashes = [passage.id for passage in part], [passage.hash for passage in part]
-            vectors_of = vectors[start : start + UPSERT]
+            vectors_of = vectors[start : start + UPSERT_BATCH]
             await self.threads.write.run(self.dense.upsert, part[0].corpus, ids, hashes, vectors_of)
 
     async def _sweep(self) -> None:
@@ -221,5 +252,5 @@ class PassageStore:
         self.lexical.clear()
 
 
-def _only(scores: dict[str, float], listed: dict[str, tuple[Passage, Document]]) -> dict[str, float]:
+def _keep_listed(scores: dict[str, float], listed: dict[str, tuple[Passage, Document]]) -> dict[str, float]:
     return {key: score for key, score in scores.items() if key in listed}

@@ -1,28 +1,27 @@
-"""The queue: questions that were taken, and how far each has come. What is in it outlives the process.
+"""The queue of questions: durable, and each question exactly once.
 
 A question is *waiting* until a process claims it, *running* while that process keeps its lease, and *done* for good,
-unless it is asked again in other words. It is known by its key, so that what arrives twice is taken once.
+unless it is asked again in other words. Its key is an idempotency key: what arrives twice is taken once.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from storage import queue_rows
-from storage.database import Database
-from storage.schema import posts, questions, rewordings
-from storage.storable import decoded, encoded
+from storage.database.engine import Database, decode_json, encode_json
+from storage.database.schema import posts, questions, rewordings
+from storage.database.worker_threads import WritePriority
 from storage.types import NewQuestion, QueuedQuestion
-from storage.urgency import Urgency
 
 WAITING, RUNNING, DONE = "waiting", "running", "done"
-TAKEN_BACK = "taken_back"
+RETRACTION_KEY = "taken_back"
 """Under this key the body of a question says who wants its answer gone, and why, until nothing of it stands there."""
-_FREE: Mapping[str, Any] = {"owner": "", "lease_until": None}
-_NEW: Mapping[str, Any] = {"state": WAITING, "outcome": "", "turn_id": "", "sending": False, **_FREE}
+_NO_OWNER: Mapping[str, Any] = {"owner": "", "lease_until": None}
+_NEW_STATE: Mapping[str, Any] = {"state": WAITING, "outcome": "", "turn_id": "", "sending": False, **_NO_OWNER}
 _INSERTS: Mapping[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 T = TypeVar("T")
@@ -42,18 +41,18 @@ class Queue:
             TypeError, ValueError: The body holds what JSON cannot, such as a number that is not finite.
         """
         row = {
-            **_NEW,
+            **_NEW_STATE,
             "key": question.key,
             "channel": question.channel,
             "conversation": question.conversation,
             "asker": question.user,
             "message": question.message,
-            "body": encoded(question.body),
+            "body": encode_json(question.body),
             "handle": question.handle,
             "taken_at": self._clock(),
         }
         # Before all else that is written, also before what other questions write of themselves.
-        return await self._database.write(lambda connection: _put(connection, row), Urgency.QUESTION)
+        return await self._database.write(lambda connection: _insert_question(connection, row), WritePriority.QUESTION)
 
     async def open(self, owner: str, now: datetime, *, sole: bool = False) -> tuple[QueuedQuestion, ...]:
         """Return, oldest first, all that this owner may claim: what waits, and what another's lapsed lease left.
@@ -63,11 +62,13 @@ class Queue:
             now: When a lease counts as lapsed.
             sole: That there is no other process: whatever others ran is free, lapsed or not.
         """
-        return await self._all(select(questions).where(_free(owner, now, sole=sole)).order_by(questions.c.ticket))
+        return await self._all(
+            select(questions).where(_is_claimable(owner, now, sole=sole)).order_by(questions.c.ticket)
+        )
 
     async def claim(self, ticket: int, owner: str, until: datetime, *, now: datetime, sole: bool = False) -> bool:
         """Make a question this owner's until then. Returns False if it is not free, as `open` says what is."""
-        change = update(questions).where(questions.c.ticket == ticket, _free(owner, now, sole=sole))
+        change = update(questions).where(questions.c.ticket == ticket, _is_claimable(owner, now, sole=sole))
         claimed = change.values(state=RUNNING, owner=owner, lease_until=until)
         return await self._write(lambda connection: connection.execute(claimed).rowcount == 1)
 
@@ -83,7 +84,7 @@ class Queue:
 
     async def release(self, ticket: int) -> None:
         """Let a question that runs wait again, with all that was noted of it."""
-        await self._change(ticket, questions.c.state == RUNNING, {"state": WAITING, **_FREE})
+        await self._change(ticket, questions.c.state == RUNNING, {"state": WAITING, **_NO_OWNER})
 
     async def note(
         self,
@@ -107,9 +108,9 @@ class Queue:
         known, now = {name: value for name, value in values.items() if value is not None}, self._clock()
 
         def noted(connection: Connection) -> None:
-            _note(connection, ticket, known, posted, text)
-            if text is not None and connection.execute(_running(ticket)).scalar_one():
-                _ask_again(connection, ticket, now)
+            _update_progress(connection, ticket, known, posted, text)
+            if text is not None and connection.execute(_running_query(ticket)).scalar_one():
+                _insert_rewording(connection, ticket, now)
 
         await self._write(noted)
 
@@ -119,14 +120,14 @@ class Queue:
         Returns False where its answer is to be taken back, or was given to another `text` than it has by now, unless
         it is `gone`: it waits again then, to be removed or asked anew.
         """
-        return await self._write(lambda connection: _finish(connection, ticket, outcome, text, gone=gone))
+        return await self._write(lambda connection: _finish_question(connection, ticket, outcome, text, gone=gone))
 
     async def take_back(self, ticket: int, *, by: str, why: str) -> QueuedQuestion | None:
         """Keep that the answer to a question is to be removed; one that is done waits again for that, in its turn.
 
         Returns the question, and None where there is none or it is gone already. Who wanted it first is kept.
         """
-        await self._write(lambda connection: _take_back(connection, ticket, {"by": by, "why": why}))
+        await self._write(lambda connection: _mark_retracted(connection, ticket, {"by": by, "why": why}))
         row = await self.get(ticket)
         return row if row is not None and row.state != DONE else None
 
@@ -135,13 +136,13 @@ class Queue:
 
         It is one question more that was asked. Returns False, and changes nothing, when it is not done.
         """
-        again = update(questions).where(questions.c.ticket == ticket, questions.c.state == DONE).values(_NEW)
+        again = update(questions).where(questions.c.ticket == ticket, questions.c.state == DONE).values(_NEW_STATE)
         now = self._clock()
 
         def reopened(connection: Connection) -> bool:
             if done := connection.execute(again).rowcount == 1:
-                _note(connection, ticket, {}, None, text)
-                _ask_again(connection, ticket, now)
+                _update_progress(connection, ticket, {}, None, text)
+                _insert_rewording(connection, ticket, now)
             return done
 
         return await self._write(reopened)
@@ -189,7 +190,7 @@ class Queue:
         again = select(func.count()).select_from(rewordings.join(questions)).where(rewordings.c.at >= since, *where)
 
         def count(connection: Connection) -> int:
-            upto_this = () if upto is None or _reworded(connection, upto) else (questions.c.ticket <= upto,)
+            upto_this = () if upto is None or _was_reworded(connection, upto) else (questions.c.ticket <= upto,)
             first: int = connection.execute(taken.where(*upto_this)).scalar_one()
             return first + int(connection.execute(again.where(*upto_this)).scalar_one())
 
@@ -222,71 +223,73 @@ class Queue:
         return await self._database.write(function)
 
     async def _all(self, query: Select[Any]) -> tuple[QueuedQuestion, ...]:
-        return await self._database.read(lambda connection: queue_rows.found(connection, query))
+        return await self._database.read(lambda connection: fetch_questions(connection, query))
 
     async def _one(self, query: Select[Any]) -> QueuedQuestion | None:
         rows = await self._all(query)
         return rows[0] if rows else None
 
 
-def _free(owner: str, now: datetime, *, sole: bool) -> ColumnElement[bool]:
+def _is_claimable(owner: str, now: datetime, *, sole: bool) -> ColumnElement[bool]:
     left = and_(questions.c.state == RUNNING, questions.c.owner != owner)
     return or_(questions.c.state == WAITING, left if sole else and_(left, questions.c.lease_until < now))
 
 
-def _running(ticket: int) -> Select[Any]:
+def _running_query(ticket: int) -> Select[Any]:
     mine = (questions.c.ticket == ticket, questions.c.state == RUNNING)
     return select(func.count()).select_from(questions).where(*mine)
 
 
-def _ask_again(connection: Connection, ticket: int, now: datetime) -> None:
+def _insert_rewording(connection: Connection, ticket: int, now: datetime) -> None:
     connection.execute(insert(rewordings).values(ticket=ticket, at=now))
 
 
-def _reworded(connection: Connection, ticket: int) -> bool:
+def _was_reworded(connection: Connection, ticket: int) -> bool:
     query = select(func.count()).select_from(rewordings).where(rewordings.c.ticket == ticket)
     return bool(connection.execute(query).scalar_one())
 
 
-def _finish(connection: Connection, ticket: int, outcome: str, text: str | None, *, gone: bool) -> bool:
+def _finish_question(connection: Connection, ticket: int, outcome: str, text: str | None, *, gone: bool) -> bool:
     the_question = questions.c.ticket == ticket
     kept = connection.execute(select(questions.c.body).where(the_question)).scalar_one_or_none()
-    body = {} if kept is None else decoded(kept)
-    done = gone or (TAKEN_BACK not in body and (text is None or body.get("text", text) == text))
+    body = {} if kept is None else decode_json(kept)
+    done = gone or (RETRACTION_KEY not in body and (text is None or body.get("text", text) == text))
     over = {"state": DONE, "outcome": outcome, "handle": ""} if done else {"state": WAITING}
-    connection.execute(update(questions).where(the_question).values({**over, **_FREE}))
+    connection.execute(update(questions).where(the_question).values({**over, **_NO_OWNER}))
     return done
 
 
-def _take_back(connection: Connection, ticket: int, wish: Mapping[str, str]) -> None:
+def _mark_retracted(connection: Connection, ticket: int, wish: Mapping[str, str]) -> None:
     the_question = questions.c.ticket == ticket
     row = connection.execute(select(questions.c.body, questions.c.state).where(the_question)).one_or_none()
-    if row is None or TAKEN_BACK in (body := decoded(row.body)):
+    if row is None or RETRACTION_KEY in (body := decode_json(row.body)):
         return
     again = {"state": WAITING, "outcome": ""} if row.state == DONE else {}
     connection.execute(
-        update(questions).where(the_question).values({"body": encoded({**body, TAKEN_BACK: wish}), **again})
+        update(questions).where(the_question).values({"body": encode_json({**body, RETRACTION_KEY: wish}), **again})
     )
 
 
-def _put(connection: Connection, row: Mapping[str, Any]) -> tuple[QueuedQuestion, bool]:
+def _insert_question(connection: Connection, row: Mapping[str, Any]) -> tuple[QueuedQuestion, bool]:
     # The fewer statements the better: beside an ingest each may wait some milliseconds for the interpreter.
     adding = _INSERTS[connection.dialect.name](questions).values(row).on_conflict_do_nothing(index_elements=["key"])
     new = connection.execute(adding.returning(*questions.c)).one_or_none()
     if new is not None:
-        return queue_rows.question(new, ()), True
-    (known,) = queue_rows.found(connection, select(questions).where(questions.c.key == row["key"]))
+        return parse_question(new, ()), True
+    (known,) = fetch_questions(connection, select(questions).where(questions.c.key == row["key"]))
     return known, False
 
 
-def _note(
+def _update_progress(
     connection: Connection, ticket: int, values: Mapping[str, Any], posted: Sequence[str] | None, text: str | None
 ) -> None:
     the_question = questions.c.ticket == ticket
     kept = connection.execute(select(questions.c.channel, questions.c.body).where(the_question)).one_or_none()
     if kept is None:
         return
-    changed = dict(values) if text is None else {**values, "body": encoded({**decoded(kept.body), "text": text})}
+    changed = (
+        dict(values) if text is None else {**values, "body": encode_json({**decode_json(kept.body), "text": text})}
+    )
     if changed:
         connection.execute(update(questions).where(the_question).values(changed))
     if posted is not None:
@@ -294,3 +297,40 @@ def _note(
         for position, message in enumerate(posted):
             row = {"ticket": ticket, "position": position, "channel": kept.channel, "message": message}
             connection.execute(insert(posts), row)
+
+
+_CHUNK = 500
+
+
+def fetch_questions(connection: Connection, query: Select[Any]) -> tuple[QueuedQuestion, ...]:
+    """Return the questions that a query over their table finds, in its order."""
+    rows = connection.execute(query).all()
+    posted = defaultdict[int, list[str]](list)
+    for start in range(0, len(rows), _CHUNK):
+        tickets = [row.ticket for row in rows[start : start + _CHUNK]]
+        by_place = select(posts).where(posts.c.ticket.in_(tickets)).order_by(posts.c.ticket, posts.c.position)
+        for post in connection.execute(by_place):
+            posted[post.ticket].append(post.message)
+    return tuple(parse_question(row, tuple(posted[row.ticket])) for row in rows)
+
+
+def parse_question(row: Row[*tuple[Any, ...]], posted: tuple[str, ...]) -> QueuedQuestion:
+    """Return a row of the table, and the messages of its answer, as a question."""
+    return QueuedQuestion(
+        ticket=row.ticket,
+        key=row.key,
+        channel=row.channel,
+        conversation=row.conversation,
+        user=row.asker,
+        message=row.message,
+        body=decode_json(row.body),
+        handle=row.handle,
+        state=row.state,
+        outcome=row.outcome,
+        taken_at=row.taken_at,
+        turn_id=row.turn_id,
+        sending=row.sending,
+        posted=posted,
+        owner=row.owner,
+        lease_until=row.lease_until,
+    )

@@ -1,22 +1,21 @@
-"""The nouns that are kept: what is stored, found, cited and logged.
+"""The values that are kept: what is stored, found, cited and logged, and the ids of passages.
 
-All of them are frozen values without behaviour of their own. Nouns that are only thought (conversations, drafts,
-answers) live in `pipeline.types`.
+All of them are frozen and without behaviour. Values that are only thought (conversations, drafts, answers) live in
+`pipeline.types`.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from storage.refresh_types import Run
-
 Span = tuple[int, int]
 """Start and end of a stretch of a passage's text, in characters, end exclusive."""
 
 
-class Kind(StrEnum):
+class PassageKind(StrEnum):
     """What a passage was in its document; prose can be quoted as a sentence, a table row only as a row."""
 
     PROSE = "prose"
@@ -62,7 +61,7 @@ class Passage:
     """Its place among its document's passages, counted from 0."""
     hash: str
     """Of title, section and text, that is of all that the indexes see."""
-    kind: Kind = Kind.PROSE
+    kind: PassageKind = PassageKind.PROSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +115,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class VerdictReason:
     """A part of why a rule came to a verdict, which can be said in any language."""
 
     kind: str
@@ -136,7 +135,7 @@ class CheckedClaim:
     reasoning: str = ""
     looked_at: tuple[str, ...] = ()
     """The ids of the other passages that it was held against, nearest first."""
-    because: tuple[Reason, ...] = ()
+    because: tuple[VerdictReason, ...] = ()
     """The same as `reasoning`, where rules decided; empty where a model did."""
 
 
@@ -208,6 +207,54 @@ class Corpus:
     """Raised with every change of what is listed of it."""
 
 
+class RunState(StrEnum):
+    """How far a run has come, or what became of it."""
+
+    RUNNING = "running"
+    DONE = "done"
+    """It came to its end; single documents may have failed, or been held back."""
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+    """Its process ended without a word; the next run goes on from what it had applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshRun:
+    """One refresh of one corpus, as it is told afterwards, or while it goes on."""
+
+    id: int
+    corpus: str
+    begun: datetime
+    seen: datetime
+    """When it last gave a sign of life."""
+    ended: datetime | None
+    """None while it runs; of one that was lost, its last sign of life."""
+    state: RunState
+    added: int
+    changed: int
+    unchanged: int
+    removed: int
+    failed: int
+    held_back: int
+    passages_added: int
+    passages_removed: int
+    done: int
+    """Documents looked at so far."""
+    total: int | None
+    """Documents that there will be; None where nobody knows."""
+    passages: int
+    """Passages added so far."""
+    doing: str
+    """What its source does that takes a while, such as to download; empty where it only reads."""
+    fault: str
+    edition: str
+    owner: str
+    """The process that runs it, or did."""
+    night: datetime | None
+    """The night that it belongs to; None where somebody asked for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class CorpusInfo:
     """What is indexed of one corpus."""
@@ -221,7 +268,7 @@ class CorpusInfo:
     """How many documents the last refresh could not read."""
     edition: str = ""
     """What people call the state of its source that was read last, such as the date of a dump."""
-    last_run: Run | None = None
+    last_run: RefreshRun | None = None
     """The newest refresh, whatever became of it; None where none is on record."""
     forgotten: int = 0
     """How many documents were removed on purpose, and are left out by refreshes."""
@@ -290,7 +337,7 @@ class QueuedQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class SpendingTotal:
     """What turns took of the model."""
 
     turns: int = 0
@@ -298,3 +345,89 @@ class Spent:
     """Of prompts and replies together."""
     cost: float = 0.0
     """In the currency of the settings' prices; turns whose cost is not known count nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """What a run came to: documents, then passages."""
+
+    state: RunState
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    failed: int = 0
+    """Documents that could not be read."""
+    held_back: int = 0
+    """Documents that the source lists no more, and that were too many to be removed unasked."""
+    passages_added: int = 0
+    passages_removed: int = 0
+    fault: str = ""
+    """One plain line, with what to do; empty where nothing went wrong."""
+    edition: str = ""
+    """What people call the state of the source that was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What only one process may do at a time, and the one that does it."""
+
+    name: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """How far a source was worked through, and which source that was."""
+
+    mark: str = ""
+    """What the source wants to hear as `since`; empty: nothing."""
+    of: str = ""
+    """A digest of the source's settings: the mark of another source means nothing."""
+    edition: str = ""
+    """What people call the state that was read last, such as the date of a dump."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRef:
+    """A document as somebody may look for it."""
+
+    corpus: str
+    key: str
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class NightRecord:
+    """A night, and what it came to."""
+
+    due: datetime
+    begun: datetime
+    ended: datetime | None
+    """None while it is under way, or where its process ended without a word."""
+    owner: str
+    outcome: str
+    """A word: what became of it; empty until it has ended."""
+    lines: tuple[str, ...]
+    """What is told of it, a line a corpus."""
+
+
+ID_LENGTH = 32
+"""Hexadecimal digits kept: 128 bits, so that two of a billion passages meet by chance once in 10^20 times."""
+
+
+def make_passage_id(corpus: str, key: str, section: str, text: str, ordinal: int) -> str:
+    """Name a passage: 32 hexadecimal digits. `ordinal` counts from 0 the equal (section, text) of one document."""
+    return _digest_parts(corpus, key, section, text, str(ordinal))
+
+
+def hash_passage(title: str, section: str, text: str) -> str:
+    """Hash what the indexes and a reader see of a passage: 32 hexadecimal digits."""
+    return _digest_parts(title, section, text)
+
+
+def _digest_parts(*parts: str) -> str:
+    # A lone surrogate (from a file name that is not UTF-8) must not stop an ingest.
+    joined = "\x1f".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(joined).hexdigest()[:ID_LENGTH]

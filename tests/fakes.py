@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ingest.types import Block, Found, Gone, Item, Listing, Page, Section, UnreadableDocument
-from storage.embedding import Vectors
+from ingest.types import Block, ChangedDocument, DeletedDocument, ListedItem, Listing, Page, Section, UnreadableDocument
+from storage.indexes.embedding import Vectors
 
 
 @dataclass
@@ -66,17 +66,19 @@ class PageSource:
         del known, since
         return Listing(self._found(key) for key in sorted(self.pages))
 
-    def one(self, address: str, known: Mapping[str, str]) -> Item | None:
+    def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Return the page of this key."""
         if address in self.pages:
             return self._found(address)
-        return Gone(address) if address in known else None
+        return DeletedDocument(address) if address in known else None
 
     def stop(self) -> None:
         """Nothing here blocks."""
 
-    def _found(self, key: str) -> Found:
-        return Found(key, hashlib.sha256(repr(self.pages[key]).encode()).hexdigest(), 1, lambda: self._load(key))
+    def _found(self, key: str) -> ChangedDocument:
+        return ChangedDocument(
+            key, hashlib.sha256(repr(self.pages[key]).encode()).hexdigest(), 1, lambda: self._load(key)
+        )
 
     def _load(self, key: str) -> Page:
         self.loaded.append(key)

@@ -1,1 +1,1 @@
-"""The desk: one place where questions from every platform are taken, answered once, and never lost."""
+"""From a question in the queue to an answer that is delivered exactly once."""

@@ -10,29 +10,26 @@ from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
 from bot.access import Asker
-from bot.desk.clock import Clock
-from bot.desk.flights import Means, Wish
-from bot.desk.floor import Floor, Pace
-from bot.desk.keeping import kept, question_of, wish_of
-from bot.desk.knowing import Knowing
-from bot.desk.recording import stopping
-from bot.desk.reporting import report
-from bot.desk.types import Outcome, Question, State, Taken
+from bot.desk.jobs.completion import build_stop_entry
+from bot.desk.jobs.job import Interrupt, WorkerContext, decode_question, encode_question, read_retraction
+from bot.desk.jobs.ports import Clock, DeskPorts, log_event
+from bot.desk.jobs.scheduler import Scheduler, SchedulerSettings
+from bot.desk.types import DeliveryOutcome, IntakeStatus, Question, QuestionState
 from bot.platform import Platform, PlatformError
-from bot.words import say
-from storage.language.detect import detect
+from bot.views.catalog import translate
+from storage.language.detection import detect_language
 from storage.queue import Queue
 from storage.types import QueuedQuestion
 
 LEASE_SECONDS = 60.0
 """How long a process that does not renew it keeps a question that it claimed."""
-_TOLD = 10_000
+_MAX_REFUSALS_REMEMBERED = 10_000
 """How many keys of refused questions are remembered, so that nobody is told twice."""
-_TRIES = 3
+_MAX_RETRACTION_TRIES = 3
 """How often it is tried to take an answer back that was all but delivered when that was wanted."""
-_JOINED = 50
+_CONVERSATION_WINDOW = 50
 """How many questions of a conversation are looked at."""
-_READ = 2_000
+_LANGUAGE_SAMPLE = 2_000
 
 
 class Desk:
@@ -42,8 +39,8 @@ class Desk:
         self,
         queue: Queue,
         platforms: Mapping[str, Platform],
-        knowing: Knowing,
-        pace: Pace,
+        knowing: DeskPorts,
+        pace: SchedulerSettings,
         *,
         sole: bool = True,
         clock: Clock | None = None,
@@ -52,9 +49,9 @@ class Desk:
 
         `sole`: no other process works on this queue, so that leases, and with them the date, do not matter.
         """
-        self._means = Means(queue, knowing, clock or Clock(), _owner(), sole, LEASE_SECONDS)
+        self._means = WorkerContext(queue, knowing, clock or Clock(), _create_owner_id(), sole, LEASE_SECONDS)
         self._platforms = platforms
-        self._floor = Floor(platforms, self._means, pace)
+        self._floor = Scheduler(platforms, self._means, pace)
         self._told = OrderedDict[str, None]()
         self._edits = WeakValueDictionary[str, asyncio.Lock]()
 
@@ -73,25 +70,25 @@ class Desk:
         finally:
             await self._floor.end()
 
-    async def take_up(self) -> None:
+    async def resume_questions(self) -> None:
         """Take up what an earlier process left for a platform that has come only now. Raises `StorageError`."""
-        await self._floor.take_up()
+        await self._floor.resume_questions()
 
-    def hurry(self) -> None:
+    def stop_now(self) -> None:
         """Somebody cannot wait: at the end of `running`, what is under way is released at once."""
-        self._floor.hurry()
+        self._floor.stop_now()
 
-    async def take(self, question: Question) -> Taken:
+    async def take(self, question: Question) -> IntakeStatus:
         """Store a question. When this returns NEW it is on the disk, and will be answered."""
         try:
-            row, new = await self._means.queue.put(kept(question))
+            row, new = await self._means.queue.put(encode_question(question))
         except Exception as error:  # noqa: BLE001 - whatever it is, the asker is told, and the desk goes on
-            report(logging.ERROR, "a question could not be taken", question, error)
+            log_event(logging.ERROR, "a question could not be taken", question, error)
             self._refuse(question)
-            return Taken.REFUSED
+            return IntakeStatus.REFUSED
         if new:
-            self._floor.queue_up(row)
-        return Taken.NEW if new else Taken.KNOWN
+            self._floor.enqueue(row)
+        return IntakeStatus.NEW if new else IntakeStatus.KNOWN
 
     async def edited(self, key: str, text: str) -> None:
         """Answer what its asker now asks in other words; what is posted is edited. Raises `StorageError`."""
@@ -101,7 +98,7 @@ class Desk:
 
     async def _edited(self, key: str, text: str) -> None:
         row = await self._means.queue.by_key(key)
-        if row is None or question_of(row).text == text:
+        if row is None or decode_question(row).text == text:
             return
         flight = self._floor.flight(row.ticket)
         if flight is not None and not flight.delivering:
@@ -130,19 +127,19 @@ class Desk:
             return False
         begun = flight.turn_id if flight.started else ""
         # First it stops, and then that is recorded: what is delivered meanwhile was not stopped.
-        self._floor.want(flight, Wish.STOP, by=_named(by))
-        if flight.wish is not Wish.STOP:
+        self._floor.want(flight, Interrupt.STOP, by=_format_user(by))
+        if flight.wish is not Interrupt.STOP:
             return False
         if begun:
-            await self._means.knowing.append(stopping(begun, by=_named(by)))
+            await self._means.knowing.append(build_stop_entry(begun, by=_format_user(by)))
         return True
 
     async def retract(self, ticket: int, by: Asker) -> bool:
         """Take an answer back, for the asker or who rules the channel, and return whether. Raises `StorageError`."""
         row = await self._means.queue.get(ticket)
-        if row is None or not await self._may(question_of(row), by):
+        if row is None or not await self._may(decode_question(row), by):
             return False
-        await self._take_back(row.ticket, by=_named(by), why="the answer was taken back")
+        await self._take_back(row.ticket, by=_format_user(by), why="the answer was taken back")
         return True
 
     async def joined(self, conversation: str, user: str = "") -> bool:
@@ -150,33 +147,33 @@ class Desk:
 
         With a `user`, such as `slack:T1/U1`: whether it does so because they asked it.
         """
-        rows = await self._means.queue.conversation(conversation, limit=_JOINED)
+        rows = await self._means.queue.conversation(conversation, limit=_CONVERSATION_WINDOW)
         if user:
             rows = tuple(row for row in rows if row.user == user and not row.body.get("unasked"))
-        return any(map(_took_part, rows))
+        return any(map(_is_participation, rows))
 
     async def _ask_again(self, ticket: int, text: str) -> None:
         row = await self._means.queue.get(ticket)
-        if row is None or row.outcome == Outcome.RETRACTED:
+        if row is None or row.outcome == DeliveryOutcome.RETRACTED:
             return
-        if row.state != State.DONE:
+        if row.state != QuestionState.DONE:
             # It waits for an answer to other words; where the server stops, the next start gives it.
             await self._means.queue.note(ticket, text=text)
         elif not await self._means.queue.reopen(ticket, text):
             return
         if (again := await self._means.queue.get(ticket)) is not None:
-            self._floor.queue_up(again)
+            self._floor.enqueue(again)
 
     async def _take_back(self, ticket: int, *, by: str, why: str) -> None:
         """Remove what stands there, or is about to. Once that is stored, the next start does what this one does not."""
-        for _ in range(_TRIES):
+        for _ in range(_MAX_RETRACTION_TRIES):
             row = await self._means.queue.take_back(ticket, by=by, why=why)
             if row is None:
                 return
-            self._floor.queue_up(row)
+            self._floor.enqueue(row)
             if (flight := self._floor.flight(ticket)) is None:
                 return
-            self._floor.want(flight, Wish.REMOVE, by=by, why=why)
+            self._floor.want(flight, Interrupt.REMOVE, by=by, why=why)
             await flight.gone.wait()
 
     async def _may(self, question: Question, by: Asker) -> bool:
@@ -191,29 +188,29 @@ class Desk:
         if platform is None or question.unasked or question.key in self._told:
             return
         self._told[question.key] = None
-        if len(self._told) > _TOLD:
+        if len(self._told) > _MAX_REFUSALS_REMEMBERED:
             self._told.popitem(last=False)
-        self._floor.spawn(_tell(platform, question))
+        self._floor.spawn(_send_refusal(platform, question))
 
 
-async def _tell(platform: Platform, question: Question) -> None:
+async def _send_refusal(platform: Platform, question: Question) -> None:
     try:
-        await platform.tell(question, say("unrecorded", detect(question.text[:_READ])))
+        await platform.tell(question, translate("unrecorded", detect_language(question.text[:_LANGUAGE_SAMPLE])))
     except PlatformError as error:
-        report(logging.WARNING, "a refusal could not be said", question, error)
+        log_event(logging.WARNING, "a refusal could not be said", question, error)
 
 
-def _took_part(row: QueuedQuestion) -> bool:
+def _is_participation(row: QueuedQuestion) -> bool:
     """Return whether this question made the bot part of its conversation."""
-    if row.state == State.DONE:
-        return row.outcome not in {Outcome.SILENT, Outcome.RETRACTED}
-    return not row.body.get("unasked") and not wish_of(row)
+    if row.state == QuestionState.DONE:
+        return row.outcome not in {DeliveryOutcome.SILENT, DeliveryOutcome.RETRACTED}
+    return not row.body.get("unasked") and not read_retraction(row)
 
 
-def _named(by: Asker) -> str:
+def _format_user(by: Asker) -> str:
     return f"{by.platform}:{by.workspace}/{by.user}"
 
 
-def _owner() -> str:
+def _create_owner_id() -> str:
     """Return a name that no other process has, nor had."""
     return f"{socket.gethostname()}/{secrets.token_hex(8)}"

@@ -1,4 +1,4 @@
-"""What platforms hand to the desk: a question, where its answer goes, and what was said around it."""
+"""Values that platforms, the desk and `bot.answering` exchange: questions, their outcome, turn requests and results."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -6,8 +6,9 @@ from enum import StrEnum
 from typing import Literal
 
 from bot.access import Asker
+from pipeline.types import Answer, Turn, Usage
 
-Task = Literal["ask", "check"]
+TaskKind = Literal["ask", "check"]
 """What is done with what somebody wrote: it is answered, or fact-checked as a claim."""
 
 
@@ -35,7 +36,7 @@ class Question:
     key: str
     """Unique over everything that is ever taken, and made of the platform's own ids: the same message, however often
     and by whichever event it arrives, has the same key."""
-    task: Task
+    task: TaskKind
     text: str
     asker: Asker
     place: Place
@@ -61,7 +62,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class PostedMessages:
     """The messages that show an answer, in order, by the platform's ids."""
 
     messages: tuple[str, ...] = ()
@@ -74,7 +75,7 @@ class Posted:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ConversationMessage:
     """A message of a conversation as the platform hands it over."""
 
     message: str
@@ -85,7 +86,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class DeliveryCapabilities:
     """What can be done with the answer to one question."""
 
     edits: bool = True
@@ -97,7 +98,7 @@ class Ways:
     """How many seconds lie at least between two changes of a post, the last one excepted."""
 
 
-class Taken(StrEnum):
+class IntakeStatus(StrEnum):
     """What became of a question that was handed in."""
 
     NEW = "new"
@@ -108,7 +109,7 @@ class Taken(StrEnum):
     """It could not be kept; the asker was told if there was a way to."""
 
 
-class State(StrEnum):
+class QuestionState(StrEnum):
     """Where a question stands."""
 
     WAITING = "waiting"
@@ -116,7 +117,7 @@ class State(StrEnum):
     DONE = "done"
 
 
-class Outcome(StrEnum):
+class DeliveryOutcome(StrEnum):
     """How a question was done with."""
 
     DELIVERED = "delivered"
@@ -130,3 +131,50 @@ class Outcome(StrEnum):
     """The answer was perhaps posted before a crash, where the platform cannot be asked: it was not posted again."""
     UNDELIVERABLE = "undeliverable"
     """The platform refuses posts there for good, such as in an archived channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRequest:
+    """A question, who asks it, and what came before it."""
+
+    text: str
+    asker: Asker
+    thread: str = ""
+    earlier: tuple[Turn, ...] = ()
+    corpora: tuple[str, ...] = ()
+    """Which corpora to look in; empty for all that the asker may read."""
+    system: str = ""
+    id: str = ""
+    """The turn's id in the record; empty for a new one."""
+    message: str = ""
+    """The platform's id of the message that asks."""
+    ticket: int = 0
+    """The question's number at the desk; 0 for one that never stood there."""
+    within: tuple[str, ...] | None = None
+    """What a channel narrows its scope to; None for all. Unlike `corpora`, what cannot be read is passed over."""
+    because: str = ""
+    """Why this system answers and not the usual one, such as a budget that is spent; for the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a turn failed or was refused: a kind for programs, a line for people, and what to do."""
+
+    kind: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """An answer as it is delivered, and what it took."""
+
+    answer_id: str
+    answer: Answer
+    text: str
+    """With footnote marks where it was answered; one of our own templates otherwise."""
+    system: str
+    model: str | None
+    usage: Usage
+    seconds: float
+    failure: Failure | None = None

@@ -10,19 +10,17 @@ from collections.abc import Awaitable
 from datetime import tzinfo
 
 from bot.access import Asker
-from bot.desk.acting import Acting
+from bot.desk.answer_actions import AnswerActions, load_evidence_or_denial
+from bot.desk.authorized_turn import ActionDenied
 from bot.desk.desk import Desk
-from bot.desk.evidence import or_words
-from bot.desk.permitted import Denied
 from bot.discord.answering import Answering, sentence
 from bot.discord.buttons import Doubt, asking, doubted, pressed
 from bot.discord.invoking import SOURCES, Invoked
 from bot.discord.modals import comment_modal, commented, evidence_message, turned
 from bot.discord.standing import standing
 from bot.discord.taking import Taking
-from bot.showing.offering import sure
-from bot.showing.view import Action, EvidenceView
-from bot.words import say
+from bot.views.catalog import translate
+from bot.views.turn_view import ButtonAction, EvidenceView, build_confirmation
 from storage.errors import StorageError
 
 log = logging.getLogger(__name__)
@@ -34,7 +32,7 @@ COMMENT_SECONDS = 1.0
 class Pressing:
     """Does what people want of answers."""
 
-    def __init__(self, desk: Desk, acting: Acting, answering: Answering, taking: Taking, zone: tzinfo) -> None:
+    def __init__(self, desk: Desk, acting: AnswerActions, answering: Answering, taking: Taking, zone: tzinfo) -> None:
         """Take the desk, what acts on answers, what answers interactions, who takes them, and whose days dates are."""
         self._desk, self._acting, self._answering = desk, acting, answering
         self._taking, self._zone = taking, zone
@@ -74,30 +72,30 @@ class Pressing:
         """Return who invoked something and where they stand, with what Discord lets them do there."""
         return await standing(self._taking.places, found)
 
-    async def _pressed(self, found: Invoked, action: Action, ticket: int) -> None:
+    async def _pressed(self, found: Invoked, action: ButtonAction, ticket: int) -> None:
         by = await self.by(found)
         match action:
-            case Action.STOP:
+            case ButtonAction.STOP:
                 await self._answering.accept(found)
                 if not await self._obeyed(self._desk.stop(ticket, by)):
-                    await self._answering.add(found, say("discord_not_yours", found.locale))
-            case Action.RETRACT:
-                first = sure(action, found.locale)
+                    await self._answering.add(found, translate("discord_not_yours", found.locale))
+            case ButtonAction.RETRACT:
+                first = build_confirmation(action, found.locale)
                 await self._answering.say(found, first.question, asking(first, ticket, Doubt.BACK))
-            case Action.DOWN:
+            case ButtonAction.DOWN:
                 await self._down(found, ticket, by)
-            case Action.EVIDENCE:
+            case ButtonAction.EVIDENCE:
                 await self._answering.defer(found, private=True)
                 await self._evidence(found, str(ticket), 0)
-            case Action.ASK | Action.SHARE | Action.UP:
+            case ButtonAction.ASK | ButtonAction.SHARE | ButtonAction.UP:
                 await self._answering.defer(found, private=True)
                 await self._change(found, self._done(action, ticket, by, found))
 
-    async def _done(self, action: Action, ticket: int, by: Asker, found: Invoked) -> str:
+    async def _done(self, action: ButtonAction, ticket: int, by: Asker, found: Invoked) -> str:
         match action:
-            case Action.ASK:
+            case ButtonAction.ASK:
                 return await self._acting.ask_person(ticket, by, **_in(found))
-            case Action.SHARE:
+            case ButtonAction.SHARE:
                 return await self._acting.share(ticket, by, **_in(found))
             case _:
                 return await self._acting.feedback(ticket, by, "up", **_in(found))
@@ -105,7 +103,7 @@ class Pressing:
     async def _doubted(self, found: Invoked, doubt: Doubt, ticket: int) -> None:
         """Do only what somebody has said that they are sure of: ask a person about their answer, or take one back."""
         if doubt is Doubt.SURE:
-            first = sure(Action.ASK, found.locale)
+            first = build_confirmation(ButtonAction.ASK, found.locale)
             await self._answering.say(found, first.question, asking(first, ticket))
             return
         await self._answering.accept(found)
@@ -120,7 +118,7 @@ class Pressing:
     async def _taken_back(self, found: Invoked, ticket: int) -> None:
         """Take an answer back, and say whether it was."""
         gone = await self._obeyed(self._desk.retract(ticket, await self.by(found)))
-        words = say("discord_taken_back" if gone else "discord_not_yours", found.locale)
+        words = translate("discord_taken_back" if gone else "discord_not_yours", found.locale)
         await self._answering.change(found, sentence(words))
 
     async def _down(self, found: Invoked, ticket: int, by: Asker) -> None:
@@ -128,13 +126,13 @@ class Pressing:
         noting = asyncio.ensure_future(self._acting.feedback(ticket, by, "down", **_in(found)))
         done, _ = await asyncio.wait({noting}, timeout=COMMENT_SECONDS)
         refused = noting.exception() if done else None
-        if isinstance(refused, Denied):
+        if isinstance(refused, ActionDenied):
             await self._answering.say(found, refused.words)
             return
         await self._answering.modal(found, comment_modal(ticket, "down", found.locale))
         try:
             await noting
-        except Denied as denied:
+        except ActionDenied as denied:
             await self._answering.add(found, denied.words)
 
     async def _evidence(self, found: Invoked, of: str, page: int) -> None:
@@ -144,20 +142,20 @@ class Pressing:
             looking, heading = self._sources(found, by), "sources_heading"
         else:
             looking, heading = self._acting.evidence(int(of), by, **_in(found)), "evidence"
-        view = await or_words(looking, say(heading, found.locale))
+        view = await load_evidence_or_denial(looking, translate(heading, found.locale))
         await self._answering.change(found, evidence_message(view, of, page, found.locale, self._zone))
 
     async def _sources(self, found: Invoked, by: Asker) -> EvidenceView:
         try:
             conversation = await self._taking.conversation(found)
         except StorageError as error:
-            raise Denied(say("acting_unavailable", found.locale)) from error
+            raise ActionDenied(translate("acting_unavailable", found.locale)) from error
         return await self._acting.sources(conversation, by, **_in(found))
 
     async def _change(self, found: Invoked, doing: Awaitable[str]) -> None:
         try:
             words = await doing
-        except Denied as denied:
+        except ActionDenied as denied:
             words = denied.words
         await self._answering.change(found, sentence(words))
 

@@ -1,14 +1,14 @@
 """What people ask by commands and context menus: whether they may, and the question that it is."""
 
-from bot.app import App
-from bot.desk.types import Question, Task
+from bot.desk.types import Question, TaskKind
 from bot.discord import invoking
 from bot.discord.invoking import Invoked
 from bot.discord.standing import is_ours, standing, taken_along
 from bot.discord.taking import Taking, cooling
 from bot.platform import PlatformError
-from bot.settings_of.discord import DiscordSettings
-from bot.words import say
+from bot.settings.platform_settings import DiscordSettings
+from bot.views.catalog import translate
+from bot.wiring import App
 
 
 class Asking:
@@ -18,7 +18,7 @@ class Asking:
         """Take what is opened, the settings, and what takes messages."""
         self._app, self._settings, self._taking = app, settings, taking
 
-    async def question(self, found: Invoked, task: Task, text: str) -> Question | str:
+    async def question(self, found: Invoked, task: TaskKind, text: str) -> Question | str:
         """Return the question that something is, or what whoever invoked it is told instead.
 
         Of what is invoked where the bot itself is not, the answer is for whoever invoked it alone.
@@ -27,7 +27,7 @@ class Asking:
             return refusal
         if not text:
             menu = found.name == invoking.FACT_CHECK
-            return say("discord_no_text" if menu else f"discord_{task}_usage", found.locale)
+            return translate("discord_no_text" if menu else f"discord_{task}_usage", found.locale)
         cooldown, places = self._taking.cooldown, self._taking.places
         if left := cooldown.left(found.user, found.key):
             return cooling(left, found.locale)
@@ -45,11 +45,11 @@ class Asking:
         places = self._taking.places
         ours = is_ours(places, found)
         if not ours and not self._settings.user_install:
-            return say("discord_not_here", found.locale)
+            return translate("discord_not_here", found.locale)
         if await self.denied(found):
-            return say("discord_denied", found.locale)
+            return translate("discord_denied", found.locale)
         if ours and found.channel.is_thread and not found.channel.parent:
-            return say("discord_not_here", found.locale)
+            return translate("discord_not_here", found.locale)
         return ""
 
     async def denied(self, found: Invoked) -> bool:

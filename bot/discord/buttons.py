@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bot.discord.limits import units
-from bot.showing.view import Action, Button, Sure
+from bot.views.turn_view import Button, ButtonAction, Confirmation
 
 Json = dict[str, Any]
 
@@ -19,7 +19,7 @@ PREFIX = "footnote:"
 ROW, BUTTON = 1, 2
 PRIMARY, SECONDARY, DANGER = 1, 2, 4
 _LONGEST = 80
-_STYLES = MappingProxyType({Action.STOP: DANGER, Action.EVIDENCE: PRIMARY})
+_STYLES = MappingProxyType({ButtonAction.STOP: DANGER, ButtonAction.EVIDENCE: PRIMARY})
 
 
 class Doubt(StrEnum):
@@ -41,7 +41,7 @@ def buttons(rows: Iterable[Iterable[Button]]) -> list[Json]:
     return [{"type": ROW, "components": row} for row in made if row]
 
 
-def asking(sure: Sure, ticket: int, yes_is: Doubt = Doubt.YES) -> Json:
+def asking(sure: Confirmation, ticket: int, yes_is: Doubt = Doubt.YES) -> Json:
     """Return the row that asks whether somebody is sure. `yes_is`: what they press who are."""
     yes = button(f"{PREFIX}{yes_is}:{ticket}", sure.yes, DANGER if yes_is is Doubt.BACK else PRIMARY)
     return {"type": ROW, "components": [yes, button(f"{PREFIX}{Doubt.NO}:{ticket}", sure.no)]}
@@ -54,12 +54,12 @@ def doubted(custom_id: str) -> tuple[Doubt, int] | None:
     return (Doubt(name), int(ticket)) if known else None
 
 
-def pressed(custom_id: str) -> tuple[Action, int] | None:
+def pressed(custom_id: str) -> tuple[ButtonAction, int] | None:
     """Return what a press of a button means: the action and its ticket; None where it is no button of an answer."""
     name, _, ticket = custom_id.removeprefix(PREFIX).partition(":")
-    if not (custom_id.startswith(PREFIX) and name in set(Action) and is_number(ticket)):
+    if not (custom_id.startswith(PREFIX) and name in set(ButtonAction) and is_number(ticket)):
         return None
-    return Action(name), int(ticket)
+    return ButtonAction(name), int(ticket)
 
 
 def button(custom_id: str, text: str, style: int = SECONDARY) -> Json:
@@ -83,5 +83,5 @@ def _button(one: Button) -> Json:
 
 
 def _id(one: Button) -> str:
-    to_be_sure = one.action is Action.ASK and one.sure is not None
+    to_be_sure = one.action is ButtonAction.ASK and one.sure is not None
     return f"{PREFIX}{(Doubt.SURE if to_be_sure else one.action).value}:{one.ticket}"

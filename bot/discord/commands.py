@@ -7,10 +7,10 @@ admins change for each command.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bot.channel_settings import KEYS
+from bot.desk.channel_settings import CHANNEL_KEYS
 from bot.discord.invoking import ASK, ASK_ABOUT, CHECK, CONFIGURE, FACT_CHECK, PRIVACY, SOURCES, TAKE_BACK
 from bot.discord.needs import MANAGE_MESSAGES, MANAGE_SERVER
-from bot.words import languages, say
+from bot.views.catalog import list_languages, translate
 
 Json = dict[str, Any]
 
@@ -30,7 +30,7 @@ def definitions(*, user_install: bool) -> list[Json]:
     private = _option("private", "discord_option_private", kind=_SWITCH, required=False)
     asking = _option("question", "discord_option_question", most=_LONGEST)
     statement = _option("statement", "discord_option_statement", most=_LONGEST)
-    keys = [{"name": key, "value": key} for key in KEYS]
+    keys = [{"name": key, "value": key} for key in CHANNEL_KEYS]
     setting = {**_option("setting", "discord_option_setting", required=False), "choices": keys}
     value = _option("value", "discord_option_value", required=False, most=200)
     anywhere = [
@@ -90,8 +90,13 @@ def _option(name: str, occasion: str, *, kind: int = _TEXT, required: bool = Tru
 
 
 def _described(occasion: str) -> Json:
-    told = {place: say(occasion, one) for one in languages() if one not in {"en", *_UNKNOWN} for place in _named(one)}
-    return {"description": say(occasion, "en"), "description_localizations": told}
+    told = {
+        place: translate(occasion, one)
+        for one in list_languages()
+        if one not in {"en", *_UNKNOWN}
+        for place in _named(one)
+    }
+    return {"description": translate(occasion, "en"), "description_localizations": told}
 
 
 def _named(language: str) -> tuple[str, ...]:

@@ -4,13 +4,11 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.app import App
 from bot.catching_up import CatchingUp
-from bot.configuring import Configuring
-from bot.cooldown import Cooldown
-from bot.desk.acting import Acting
-from bot.desk.clock import Clock
+from bot.desk.answer_actions import AnswerActions
+from bot.desk.channel_settings import ChannelSettingsCommand, Cooldown
 from bot.desk.desk import Desk
+from bot.desk.jobs.ports import Clock
 from bot.discord.acting import Pressing
 from bot.discord.answering import Answering
 from bot.discord.archive import DiscordArchive
@@ -26,7 +24,8 @@ from bot.discord.routes import APPLICATION, COMMANDS, ME, SET_COMMANDS
 from bot.discord.taking import Outlet, Taking
 from bot.gaps import Gaps
 from bot.platform import Platform
-from bot.tasks import Tasks
+from bot.server.supervisor import TaskSupervisor
+from bot.wiring import App
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +44,7 @@ async def composed(app: App, desk: Desk, call: Calling, clock: Clock | None = No
         PlatformError: Discord refuses us, or cannot be reached.
         StorageError: What was taken last cannot be looked up.
     """
-    settings, platforms, tasks = app.settings.discord, dict[str, Platform](), Tasks()
+    settings, platforms, tasks = app.settings.discord, dict[str, Platform](), TaskSupervisor()
     clock = clock or Clock()
     us = await _us(call)
     await _synced(call, us, user_install=settings.user_install)
@@ -54,9 +53,9 @@ async def composed(app: App, desk: Desk, call: Calling, clock: Clock | None = No
     archive = DiscordArchive(app.queue, call, us, taking, settings.servers)
     gaps, now = Gaps(app.settings.home, "discord"), lambda: clock.now().timestamp()
     catching = CatchingUp(archive, desk, gaps, now, call.pacing.sleep)
-    pressing = Pressing(desk, Acting(app, platforms), answering, taking, app.settings.zone)
+    pressing = Pressing(desk, AnswerActions(app, platforms), answering, taking, app.settings.zone)
     # Discord itself lets only those use `/footnote` whom a server's admins let.
-    configuring = Configuring(app, lambda by: by.kind == "channel" and by.listed_server)
+    configuring = ChannelSettingsCommand(app, lambda by: by.kind == "channel" and by.listed_server)
     asking = Asking(app, settings, taking)
     listening = Listening(us, settings, desk, taking, asking, pressing, answering, configuring)
     since = await catching.since()

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator
 
-from bot.channel_settings import KEYS
+from bot.desk.channel_settings import CHANNEL_KEYS
 from bot.discord.escaping import escaped
 
 _TOLD = re.compile(
     r"(?:discord:\d{1,20}/|<@!?)(?P<person>\d{1,20})\b>?"
     r"|`/footnote (?P<key>\w+) (?P<value>\w+)`"
-    rf"|^(?P<setting>{'|'.join(KEYS)})(?=: )",
+    rf"|^(?P<setting>{'|'.join(CHANNEL_KEYS)})(?=: )",
     re.MULTILINE,
 )
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from bot.app import App
-from bot.desk.types import Outcome
+from bot.desk.types import DeliveryOutcome
 from bot.discord.happening import Channel
+from bot.wiring import App
 from storage.types import QueuedQuestion
 
 LOOKED_AT = 20
@@ -36,5 +36,5 @@ async def meant_by(app: App, channel: Channel, user: str, *, direct: bool) -> st
 def newest(rows: Iterable[QueuedQuestion], person: str) -> str:
     """Return the conversation of the first question whose answer somebody can see; empty where there is none. Pure."""
     seen = (row for row in rows if row.user == person or not row.body.get("only_asker"))
-    answered = (row for row in seen if row.outcome == Outcome.DELIVERED)
+    answered = (row for row in seen if row.outcome == DeliveryOutcome.DELIVERED)
     return next((row.conversation for row in answered), "")

@@ -7,19 +7,19 @@ Discord does not show, also in labels of links. What a person sees is the text.
 
 import re
 
-from bot.showing.defusing import address, defused
+from bot.views.sanitize import defang_text, sanitize_url
 
 _FORMATTING = re.compile(r"[\\`*_~|\[\]()<>#-]")
 
 
 def escaped(text: str) -> str:
     """Return text as Discord shows it: the same words, no ping, no link, no formatting."""
-    return _FORMATTING.sub(r"\\\g<0>", defused(text))
+    return _FORMATTING.sub(r"\\\g<0>", defang_text(text))
 
 
 def link(title: str, url: str) -> str:
     """Return a link to a stored document's address, without a preview; what cannot be linked to is shown as text."""
-    target, label = address(url), " ".join(title.split())
+    target, label = sanitize_url(url), " ".join(title.split())
     if target:
         return f"[{escaped(label or url.strip())}](<{target}>)"
     shown = " ".join(url.split())

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bot.discord.needs import ADMINISTRATOR, CONTENT_FLAGS, PERMISSIONS, invitation
-from bot.doctoring.checks import Finding, Scene
+from bot.doctor.diagnosis import CheckResult, Inspection
 from bot.platform import CannotPost, PlatformError
-from bot.settings_of.discord import DiscordSettings
+from bot.settings.platform_settings import DiscordSettings
 
 if TYPE_CHECKING:
     from bot.discord.pacing import Pacing
@@ -21,7 +21,7 @@ _NO_SERVER = "Name your server's id in [discord] servers: right-click it with De
 _ENDPOINT = "Empty the Interactions Endpoint URL on the application's page: what people invoke goes there, not to us."
 
 
-async def discord(scene: Scene) -> Sequence[Finding]:
+async def discord(scene: Inspection) -> Sequence[CheckResult]:
     """Whether Discord takes the token, and whether the bot may do there all that is needed."""
     if not scene.settings.discord.configured:
         return ()
@@ -30,7 +30,7 @@ async def discord(scene: Scene) -> Sequence[Finding]:
     return await examined(scene.settings.discord, Pacing())
 
 
-async def examined(settings: DiscordSettings, pacing: "Pacing") -> Sequence[Finding]:
+async def examined(settings: DiscordSettings, pacing: "Pacing") -> Sequence[CheckResult]:
     """Look at Discord, at a pace."""
     import aiohttp
 
@@ -43,33 +43,33 @@ async def examined(settings: DiscordSettings, pacing: "Pacing") -> Sequence[Find
             application, user = await call(APPLICATION), await call(ME)
             servers = [found for guild in settings.servers for found in await _server(call, guild, str(user["id"]))]
         except CannotPost as error:
-            return (Finding("fail", f"Discord: the bot token is refused. {error}", _TOKEN),)
+            return (CheckResult("fail", f"Discord: the bot token is refused. {error}", _TOKEN),)
         except PlatformError as error:
-            return (Finding("fail", f"Discord: it cannot be reached. {error}", _AWAY),)
+            return (CheckResult("fail", f"Discord: it cannot be reached. {error}", _AWAY),)
     return (*_application(settings, application, user), *_listed(settings, application), *servers)
 
 
-def _application(settings: DiscordSettings, application: Json, user: Json) -> Iterator[Finding]:
-    yield Finding("ok", f"Discord: the bot is {user.get('username')} (application {application.get('id')}).")
+def _application(settings: DiscordSettings, application: Json, user: Json) -> Iterator[CheckResult]:
+    yield CheckResult("ok", f"Discord: the bot is {user.get('username')} (application {application.get('id')}).")
     given = bool(int(application.get("flags") or 0) & CONTENT_FLAGS)
     if settings.message_content and not given:
-        yield Finding("fail", "Discord: the intent Message Content is wanted and was not given.", _INTENT)
+        yield CheckResult("fail", "Discord: the intent Message Content is wanted and was not given.", _INTENT)
     elif given and not settings.message_content:
-        yield Finding("warn", "Discord: the intent Message Content was given and is not used.", _UNUSED)
+        yield CheckResult("warn", "Discord: the intent Message Content was given and is not used.", _UNUSED)
     else:
         reads = "it reads all messages" if given else "it reads DMs, mentions, replies and commands"
-        yield Finding("ok", f"Discord: {reads}.")
+        yield CheckResult("ok", f"Discord: {reads}.")
     if application.get("interactions_endpoint_url"):
-        yield Finding("fail", "Discord: commands and buttons are sent to another address.", _ENDPOINT)
+        yield CheckResult("fail", "Discord: commands and buttons are sent to another address.", _ENDPOINT)
 
 
-def _listed(settings: DiscordSettings, application: Json) -> Iterator[Finding]:
+def _listed(settings: DiscordSettings, application: Json) -> Iterator[CheckResult]:
     if not settings.servers:
         hint = f"{_NO_SERVER} Invite the bot: {invitation(str(application.get('id')))}"
-        yield Finding("warn", "Discord: no server is named, so nothing is answered but DMs.", hint)
+        yield CheckResult("warn", "Discord: no server is named, so nothing is answered but DMs.", hint)
 
 
-async def _server(call: Any, guild: str, user: str) -> Sequence[Finding]:
+async def _server(call: Any, guild: str, user: str) -> Sequence[CheckResult]:
     """Look at one server. Raises `PlatformError` where Discord is away."""
     from bot.discord.refusals import Refused
     from bot.discord.routes import GUILD, MEMBER, ROLES
@@ -79,11 +79,11 @@ async def _server(call: Any, guild: str, user: str) -> Sequence[Finding]:
         roles = await call(ROLES, guild=guild)
     except Refused:
         hint = "Invite it by the link under Installation on the application's page, or take the server out of servers."
-        return (Finding("fail", f"Discord: the bot is not in the server {guild}.", hint),)
+        return (CheckResult("fail", f"Discord: the bot is not in the server {guild}.", hint),)
     return tuple(rights(str(found.get("name")), guild, member, roles))
 
 
-def rights(name: str, guild: str, member: Json, roles: Sequence[Json]) -> Iterator[Finding]:
+def rights(name: str, guild: str, member: Json, roles: Sequence[Json]) -> Iterator[CheckResult]:
     """Tell what the bot's roles in a server do not allow; channels may allow or forbid more. Pure."""
     held = {guild, *map(str, member.get("roles") or ())}
     given = 0
@@ -92,6 +92,6 @@ def rights(name: str, guild: str, member: Json, roles: Sequence[Json]) -> Iterat
     lacking = [(what, why) for what, (bit, why) in PERMISSIONS.items() if not given & (bit | ADMINISTRATOR)]
     for what, why in lacking:
         hint = f"With it, it {why}. Give it to the bot's role: Server Settings, Roles."
-        yield Finding("fail", f"Discord: the permission {what} was not given in {name}.", hint)
+        yield CheckResult("fail", f"Discord: the permission {what} was not given in {name}.", hint)
     if not lacking:
-        yield Finding("ok", f"Discord: it may answer in {name} (discord:{guild}).")
+        yield CheckResult("ok", f"Discord: it may answer in {name} (discord:{guild}).")

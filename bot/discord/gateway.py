@@ -14,13 +14,13 @@ from typing import Any
 
 import discord
 
-from bot.desk.clock import Clock
+from bot.desk.jobs.ports import Clock
 from bot.discord.addresses import AddressedShards
 from bot.discord.needs import intents
 from bot.discord.shards import Heard, shard_of
 from bot.platform import PlatformError
-from bot.settings_of.discord import DiscordSettings
-from bot.tasks import Tasks
+from bot.server.supervisor import TaskSupervisor
+from bot.settings.platform_settings import DiscordSettings
 
 Json = Mapping[str, Any]
 Hear = Callable[[str, Json], Awaitable[None]]
@@ -53,7 +53,7 @@ class Gateway:
         self,
         settings: DiscordSettings,
         hear: Hear,
-        tasks: Tasks,
+        tasks: TaskSupervisor,
         catch_up: CatchUp,
         since: float | None,
         clock: Clock,

@@ -10,13 +10,13 @@ from datetime import datetime
 from typing import Any
 
 from bot.access import Asker
-from bot.desk.types import Place, Question, Task
+from bot.desk.types import Place, Question, TaskKind
 from bot.discord.contents import unformatted, words_of
 from bot.discord.handles import Handle
 from bot.discord.happening import Channel, Us
 from bot.discord.reading import channel_of, id_of, ids, moment, name_of, said
 from bot.payloads import part, parts
-from bot.words import say
+from bot.views.catalog import translate
 
 Json = Mapping[str, Any]
 
@@ -110,7 +110,7 @@ def invoked(data: Json, us: Us) -> Invoked | None:
     )
 
 
-def asked(found: Invoked) -> tuple[Task, str] | None:
+def asked(found: Invoked) -> tuple[TaskKind, str] | None:
     """Return what is to be done with which text; None where it asks nothing."""
     match found.kind, found.name:
         case 2, "ask":
@@ -125,7 +125,7 @@ def asked(found: Invoked) -> tuple[Task, str] | None:
             return None
 
 
-def question(found: Invoked, task: Task, text: str, asker: Asker, *, only_asker: bool) -> Question:
+def question(found: Invoked, task: TaskKind, text: str, asker: Asker, *, only_asker: bool) -> Question:
     """Return the question that it is: in a thread and a DM of their conversation, else one by itself."""
     channel = found.channel
     thread = channel.id if channel.is_thread else ""
@@ -139,10 +139,12 @@ def question(found: Invoked, task: Task, text: str, asker: Asker, *, only_asker:
 def about_modal(text: str, language: str) -> dict[str, Any]:
     """Return the modal in which somebody asks about a message."""
     fields = [
-        _field(_QUESTION, say("discord_about_question", language), style=1, most=300, required=True),
-        _field(_MESSAGE, say("discord_about_message", language), style=2, most=LONGEST, required=True, value=text),
+        _field(_QUESTION, translate("discord_about_question", language), style=1, most=300, required=True),
+        _field(
+            _MESSAGE, translate("discord_about_message", language), style=2, most=LONGEST, required=True, value=text
+        ),
     ]
-    return {"custom_id": ABOUT, "title": say("discord_about", language)[:45], "components": fields}
+    return {"custom_id": ABOUT, "title": translate("discord_about", language)[:45], "components": fields}
 
 
 def _asked_about(data: Json) -> str:

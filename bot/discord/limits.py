@@ -5,7 +5,7 @@ ones included, 5 buttons in a row.
 """
 
 from bot.discord.escaping import escaped
-from bot.showing.parts import Limits
+from bot.views.render_tree import MessageLimits
 
 
 def measure(text: str) -> int:
@@ -18,9 +18,9 @@ def units(text: str) -> int:
     return len(text.encode("utf-16-le", "replace")) // 2
 
 
-CONTENT = Limits(message=2_000, parts=100, part=2_000, row=5, measure=measure, markup=12, line=2, gap=2)
+CONTENT = MessageLimits(message=2_000, parts=100, part=2_000, row=5, measure=measure, markup=12, line=2, gap=2)
 """Plain content, its parts divided by an empty line."""
-COMPONENTS = Limits(message=4_000, parts=26, part=4_000, row=5, measure=measure, markup=12, line=4)
+COMPONENTS = MessageLimits(message=4_000, parts=26, part=4_000, row=5, measure=measure, markup=12, line=4)
 """Text displays, with room among the 40 for two containers, two rows of buttons and ten buttons."""
-EVIDENCE = Limits(message=4_000, parts=35, part=4_000, row=5, measure=measure, markup=12, line=4)
+EVIDENCE = MessageLimits(message=4_000, parts=35, part=4_000, row=5, measure=measure, markup=12, line=4)
 """The same without buttons but the two that turn pages."""

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.configuring import Configuring
+from bot.desk.channel_settings import ChannelSettingsCommand
 from bot.desk.desk import Desk
-from bot.desk.types import Taken, Task
+from bot.desk.types import IntakeStatus, TaskKind
 from bot.discord import invoking, reading
 from bot.discord.acting import Pressing
 from bot.discord.answering import Answering, sentence
@@ -20,8 +20,8 @@ from bot.discord.configuring import configured
 from bot.discord.happening import Erased, Learned, Rewritten, Us, Written
 from bot.discord.invoking import COMMAND, PRESS, SUBMIT, Invoked
 from bot.discord.taking import Taking
-from bot.settings_of.discord import DiscordSettings
-from bot.words import say
+from bot.settings.platform_settings import DiscordSettings
+from bot.views.catalog import translate
 
 Json = Mapping[str, Any]
 
@@ -41,7 +41,7 @@ class Listening:
     asking: Asking
     pressing: Pressing
     answering: Answering
-    configuring: Configuring
+    configuring: ChannelSettingsCommand
 
     async def hear(self, event: str, data: Json) -> None:
         """Do what an event means. Raises nothing: nobody waits who could do better."""
@@ -72,20 +72,20 @@ class Listening:
         elif found.kind == COMMAND:
             await self._command(found)
         elif await self.asking.denied(found):
-            await self.answering.say(found, say("discord_denied", found.locale))
+            await self.answering.say(found, translate("discord_denied", found.locale))
         elif found.kind == PRESS:
             await self.pressing.press(found)
         elif found.kind == SUBMIT:
             await self.pressing.comment(found)
 
-    async def _ask(self, found: Invoked, task: Task, text: str) -> None:
+    async def _ask(self, found: Invoked, task: TaskKind, text: str) -> None:
         """Take a question, and only then say that an answer comes."""
         question = await self.asking.question(found, task, text)
         if isinstance(question, str):
             await self.answering.say(found, question)
             return
         with self.answering.deferring(question.key):
-            if await self.desk.take(question) is not Taken.KNOWN:
+            if await self.desk.take(question) is not IntakeStatus.KNOWN:
                 await self.answering.defer(found, private=question.only_asker)
 
     async def _command(self, found: Invoked) -> None:
@@ -95,13 +95,13 @@ class Listening:
             case invoking.SOURCES:
                 await self._sources(found)
             case invoking.PRIVACY:
-                await self.answering.say(found, self.settings.privacy or say("discord_privacy", found.locale))
+                await self.answering.say(found, self.settings.privacy or translate("discord_privacy", found.locale))
             case invoking.CONFIGURE:
                 await self._configure(found)
             case invoking.TAKE_BACK:
                 await self._take_back(found)
             case _:
-                await self.answering.say(found, say("discord_unknown_command", found.locale))
+                await self.answering.say(found, translate("discord_unknown_command", found.locale))
 
     async def _ask_about(self, found: Invoked) -> None:
         if refusal := await self.asking.refusal(found):
@@ -109,7 +109,7 @@ class Listening:
         elif found.text:
             await self.answering.modal(found, invoking.about_modal(found.text, found.locale))
         else:
-            await self.answering.say(found, say("discord_no_text", found.locale))
+            await self.answering.say(found, translate("discord_no_text", found.locale))
 
     async def _sources(self, found: Invoked) -> None:
         if refusal := await self.asking.refusal(found):
@@ -127,6 +127,6 @@ class Listening:
     async def _take_back(self, found: Invoked) -> None:
         ticket = await self.asking.ticket_of(found)
         if ticket is None:
-            await self.answering.say(found, say("discord_no_answer", found.locale))
+            await self.answering.say(found, translate("discord_no_answer", found.locale))
         else:
             await self.pressing.take_back(found, ticket)

@@ -8,31 +8,31 @@ import re
 from types import MappingProxyType
 
 from bot.discord.escaping import escaped, link
-from bot.showing.parts import Kind, Part, Run, Style
+from bot.views.render_tree import MessagePart, PartKind, TextRun, TextStyle
 
 PERSON = re.compile(r"[0-9]{1,20}")
 """A person's id."""
 _SIGNS = MappingProxyType({"checking": "⏳", "supported": "✅", "refuted": "❌", "unknown": "❔"})
-_BOLD = frozenset({Kind.HEADING, Kind.LABEL, Kind.NOTICE})
-_SMALL = frozenset({Kind.STATUS, Kind.COLLAPSED, Kind.LEFT_OUT})
+_BOLD = frozenset({PartKind.HEADING, PartKind.LABEL, PartKind.NOTICE})
+_SMALL = frozenset({PartKind.STATUS, PartKind.COLLAPSED, PartKind.LEFT_OUT})
 _QUOTATION, _SUBTEXT = "> ", "-# "
 
 
-def markdown(part: Part) -> str:
+def markdown(part: MessagePart) -> str:
     """Return the text that shows a part; empty where nothing of it can be seen."""
-    begun = part.state and part.runs and part.runs[0].style is Style.NOTE
+    begun = part.state and part.runs and part.runs[0].style is TextStyle.NOTE
     said = f"{_SIGNS.get(part.state, '❔')} " if begun else ""
     for run in part.runs:
         said += _lines(_run(run, part.kind), _before(run, part.kind), begins=not said or said.endswith("\n"))
     return said.strip("\n") if said.strip() else ""
 
 
-def is_person(run: Run) -> bool:
+def is_person(run: TextRun) -> bool:
     """Return whether a run mentions somebody."""
-    return run.style is Style.PERSON and PERSON.fullmatch(run.text) is not None
+    return run.style is TextStyle.PERSON and PERSON.fullmatch(run.text) is not None
 
 
-def _run(run: Run, kind: Kind) -> str:
+def _run(run: TextRun, kind: PartKind) -> str:
     if is_person(run):
         return f"<@{run.text}>"
     if run.url:
@@ -40,7 +40,7 @@ def _run(run: Run, kind: Kind) -> str:
     text = escaped(run.text)
     if kind in _BOLD:
         return _around("**", text)
-    return _around("*", text) if run.style is Style.NOTE else text
+    return _around("*", text) if run.style is TextStyle.NOTE else text
 
 
 def _around(mark: str, text: str) -> str:
@@ -54,8 +54,8 @@ def _line_around(mark: str, line: str) -> str:
     return f"{before}{mark}{core}{mark}{after}" if core else line
 
 
-def _before(run: Run, kind: Kind) -> str:
-    return _QUOTATION if run.style is Style.QUOTE else _SUBTEXT if kind in _SMALL else ""
+def _before(run: TextRun, kind: PartKind) -> str:
+    return _QUOTATION if run.style is TextStyle.QUOTE else _SUBTEXT if kind in _SMALL else ""
 
 
 def _lines(text: str, before: str, *, begins: bool) -> str:

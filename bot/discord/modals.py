@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, tzinfo
 from typing import Any, Literal
 
-from bot.desk.feedback import LONGEST
+from bot.desk.answer_actions import MAX_COMMENT
 from bot.discord.buttons import PREFIX, ROW, button, is_number, label
 from bot.discord.limits import EVIDENCE
 from bot.discord.posting import SUPPRESS_EMBEDS, V2
 from bot.discord.rendering import rendered
-from bot.showing.evidence import fit_evidence
-from bot.showing.parts import Kind, Page, Part
-from bot.showing.view import EvidenceView
-from bot.words import say
+from bot.views.catalog import translate
+from bot.views.pagination import paginate_evidence
+from bot.views.render_tree import MessagePage, MessagePart, PartKind
+from bot.views.turn_view import EvidenceView
 
 Json = dict[str, Any]
 
@@ -37,10 +37,10 @@ def evidence_message(view: EvidenceView, of: str, page: int, language: str, zone
         language: The reader's.
         zone: Whose days dates are.
     """
-    pages = fit_evidence(view, EVIDENCE, language, zone)
+    pages = paginate_evidence(view, EVIDENCE, language, zone)
     page = min(max(page, 0), len(pages) - 1)
     turning = [_turning(of, page, len(pages))] if len(pages) > 1 else []
-    shown = rendered(Page(tuple(map(_strong, pages[page].parts))))
+    shown = rendered(MessagePage(tuple(map(_strong, pages[page].parts))))
     nobody = {"parse": list[str]()}
     return {"components": [*shown.components, *turning], "allowed_mentions": nobody, "flags": V2 | SUPPRESS_EMBEDS}
 
@@ -55,9 +55,9 @@ def turned(custom_id: str) -> tuple[str, int] | None:
 def comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) -> Json:
     """Return what asks for a comment on an answer; `commented` reads it."""
     field: Json = {"type": INPUT, "custom_id": "text", "style": PARAGRAPH, "required": False}
-    field["max_length"] = min(LONGEST, _MOST)
-    asked = {"type": LABEL, "label": label(say("discord_comment_label", language), _TITLE), "component": field}
-    title = label(say("comment", language), _TITLE)
+    field["max_length"] = min(MAX_COMMENT, _MOST)
+    asked = {"type": LABEL, "label": label(translate("discord_comment_label", language), _TITLE), "component": field}
+    title = label(translate("comment", language), _TITLE)
     return {"custom_id": f"{COMMENT}:{opinion}:{ticket}", "title": title, "components": [asked]}
 
 
@@ -81,9 +81,9 @@ def _fields(component: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield from _fields(one)
 
 
-def _strong(part: Part) -> Part:
+def _strong(part: MessagePart) -> MessagePart:
     """Let a claim stand out: it is the heading of what follows."""
-    return Part(Kind.LABEL, part.runs) if part.kind is Kind.CLAIM else part
+    return MessagePart(PartKind.LABEL, part.runs) if part.kind is PartKind.CLAIM else part
 
 
 def _turning(of: str, page: int, pages: int) -> Json:

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.desk.types import Place, Posted, Question
+from bot.desk.types import Place, PostedMessages, Question
 from bot.discord import reading_back, routes
 from bot.discord.calling import Calling
 from bot.discord.happening import Us
@@ -14,8 +14,8 @@ from bot.discord.reading import snowflake_at
 from bot.discord.rendering import messages
 from bot.discord.ways import InChannel
 from bot.platform import PlatformError, PlatformUnavailable
-from bot.showing.view import View
-from bot.words import say
+from bot.views.catalog import translate
+from bot.views.turn_view import View
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ _SKEW = 60.0
 """Seconds by which our clock may be ahead of Discord's."""
 
 
-async def called(call: Calling, us: Us, place: Place, text: str, people: Sequence[str], now: float) -> Posted:
+async def called(call: Calling, us: Us, place: Place, text: str, people: Sequence[str], now: float) -> PostedMessages:
     """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated.
 
     `now`: in seconds since 1970.
@@ -37,7 +37,7 @@ async def called(call: Calling, us: Us, place: Place, text: str, people: Sequenc
         try:
             answer = await call(routes.POST, post(message, key, nonce(key, page)), channel=channel_of(place))
         except PlatformUnavailable as error:
-            found = Posted()
+            found = PostedMessages()
             if error.seconds is None:
                 found = await reading_back.posted(call, place, key, begun, us)
             if not found:
@@ -45,7 +45,7 @@ async def called(call: Calling, us: Us, place: Place, text: str, people: Sequenc
             sent += found.messages
         else:
             sent.append(str(answer["id"]))
-    return Posted(tuple(sent))
+    return PostedMessages(tuple(sent))
 
 
 async def unseen(call: Calling, channel: InChannel, question: Question, language: str) -> None:
@@ -55,7 +55,7 @@ async def unseen(call: Calling, channel: InChannel, question: Question, language
     may be read in one place is not for every place. Who asked before everybody is told there.
     """
     occasion = "discord_late" if question.handle else "discord_ask_by_command"
-    (message, *_) = messages(View(0, text=say(occasion, language or "en")))
+    (message, *_) = messages(View(0, text=translate(occasion, language or "en")))
     try:
         if not question.handle:
             await channel.post(0, message)

@@ -17,7 +17,7 @@ from bot.discord.refusals import Refused
 from bot.discord.routes import CHANNEL, MEMBER
 from bot.lookups import MOST, Memory
 from bot.platform import PlatformError, PlatformUnavailable
-from bot.settings_of.discord import DiscordSettings
+from bot.settings.platform_settings import DiscordSettings
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 
 from bot.access import Asker
-from bot.desk.types import Heard, Place, Posted, Question, Ways
+from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
 from bot.discord import notices, reading_back, routes
 from bot.discord.calling import Calling
 from bot.discord.handles import handle_of, is_good
@@ -24,7 +24,7 @@ from bot.discord.refusals import Archived, Expired, Refused
 from bot.discord.rendering import Message, first, messages
 from bot.discord.ways import Answering, InChannel, Sent, Way
 from bot.platform import CannotPost, PlatformError, PlatformUnavailable, PostGone
-from bot.showing.view import View
+from bot.views.turn_view import View
 
 SOON = 5.0
 """Seconds that the first sign of life waits for its turn in a channel."""
@@ -90,12 +90,12 @@ class DiscordPlatform:
         """Return who asked, and where they stand by now. Raises `PlatformUnavailable` where Discord does not say."""
         return await self._by_now(question.asker)
 
-    def ways(self, question: Question) -> Ways:
+    def ways(self, question: Question) -> DeliveryCapabilities:
         """Say what can be done: what only the asker sees is ours to change and to read while its token is good."""
         possible = not question.only_asker or self._answering(question) is not None
-        return Ways(edits=possible, reads_back=possible, pace=PACE)
+        return DeliveryCapabilities(edits=possible, reads_back=possible, pace=PACE)
 
-    async def show(self, question: Question, view: View, posted: Posted) -> Posted:
+    async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         """Bring what stands there to what the view shows."""
         await self._settled(question.key)
         try:
@@ -107,7 +107,7 @@ class DiscordPlatform:
             self._shown.pop(question.key, None)
             raise
 
-    async def find(self, question: Question) -> Posted:
+    async def find(self, question: Question) -> PostedMessages:
         """Read our messages in answer to a question."""
         answering, found = self._answering(question), set[str]()
         if answering:
@@ -115,9 +115,9 @@ class DiscordPlatform:
             found |= {str(original["id"])} if marked(original) == mark(question.key) else set()
         if not question.only_asker:
             found |= set(await self._in_channel(question, instead=answering is not None))
-        return Posted(tuple(sorted(found, key=int)))
+        return PostedMessages(tuple(sorted(found, key=int)))
 
-    async def remove(self, question: Question, posted: Posted) -> None:
+    async def remove(self, question: Question, posted: PostedMessages) -> None:
         """Delete what was posted. What only the asker sees is gone when they look away."""
         for page, number in enumerate(posted.messages):
             await self._deleted_at(question, page, number)
@@ -135,15 +135,15 @@ class DiscordPlatform:
         for page, message in enumerate(messages(View(0, text=text), self._zone)):
             await way.post(page, message)
 
-    async def call(self, place: Place, text: str, people: Sequence[str]) -> Posted:
+    async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
         """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
         return await notices.called(self._call, self._us, place, text, people, self._now())
 
-    async def heard(self, question: Question, most: int) -> tuple[Heard, ...]:
+    async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
         """Read the conversation before a question."""
         return await reading_back.heard(self._call, question, self._us, most)
 
-    async def _brought(self, question: Question, view: View, posted: Posted) -> Posted:
+    async def _brought(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         way = self._way(question)
         if way is None:
             return await self._unseen(question, view, posted)
@@ -151,13 +151,13 @@ class DiscordPlatform:
             return await self._whole(way, question, view, posted)
         return await self._on_the_way(way, question, view, posted)
 
-    async def _on_the_way(self, way: Way, question: Question, view: View, posted: Posted) -> Posted:
+    async def _on_the_way(self, way: Way, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         """Show a view that others follow, or leave it out."""
         message = first(view, self._zone)
         if not posted:
             sent = await way.post(0, message, patience=SOON)
             self._shown[question.key] = message
-            return Posted((sent.id,))
+            return PostedMessages((sent.id,))
         if self._shown.get(question.key) != message and way.spare():
             with suppress(Archived):
                 await way.edit(0, posted.messages[0], message, patience=0.0)
@@ -166,7 +166,7 @@ class DiscordPlatform:
             await self._type(channel_of(question.place))
         return posted
 
-    async def _whole(self, way: Way, question: Question, view: View, posted: Posted) -> Posted:
+    async def _whole(self, way: Way, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         """Show the whole of it, in as many messages as it takes."""
         pages, shown, fixed = messages(view, self._zone), list[str](), list[tuple[int, str]]()
         try:
@@ -175,13 +175,13 @@ class DiscordPlatform:
                 sent = await self._page(way, question, page, number, message, fixed)
                 shown.append(sent.id)
                 if sent.empty:
-                    return Posted((*shown, *posted.messages[page + 1 :]), begun=True)
+                    return PostedMessages((*shown, *posted.messages[page + 1 :]), begun=True)
             for page, number in (*fixed, *list(enumerate(posted.messages))[len(pages) :]):
                 await way.delete(page, number)
         except PlatformUnavailable as error:
             raise error.doubted() if set(shown) - set(posted.messages) else error from error
         self._shown.pop(question.key, None)
-        return Posted(tuple(shown))
+        return PostedMessages(tuple(shown))
 
     async def _page(
         self, way: Way, question: Question, page: int, number: str, message: Message, fixed: list[tuple[int, str]]
@@ -200,7 +200,7 @@ class DiscordPlatform:
         fixed.append((page, number))
         return await self._channel(question).post(page, message, instead=number)
 
-    async def _unseen(self, question: Question, view: View, posted: Posted) -> Posted:
+    async def _unseen(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         """Say that there is no way left to show something to its asker alone; it is shown to nobody else."""
         if not view.done:
             return posted

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
-from bot.desk.types import Heard, Place, Posted, Question
+from bot.desk.types import ConversationMessage, Place, PostedMessages, Question
 from bot.discord import routes
 from bot.discord.calling import Calling
 from bot.discord.happening import Us
@@ -13,7 +13,7 @@ from bot.discord.posting import channel_of, mark, marked
 from bot.discord.reading import moment, said, snowflake_at, written
 from bot.discord.refusals import NoChannel
 from bot.platform import PostGone
-from bot.showing.defusing import JOINER
+from bot.views.sanitize import WORD_JOINER
 
 Json = Mapping[str, Any]
 
@@ -30,13 +30,13 @@ def asked_at(question: Question) -> str:
     return question.message or str(snowflake_at(question.at.timestamp()))
 
 
-async def posted(call: Calling, place: Place, key: str, after: str, us: Us) -> Posted:
+async def posted(call: Calling, place: Place, key: str, after: str, us: Us) -> PostedMessages:
     """Return our messages that carry the mark of a key, in the order in which they stand."""
     ours = [one async for one in _after(call, channel_of(place), after) if _is_ours(one, us)]
-    return Posted(tuple(sorted((str(one["id"]) for one in ours if marked(one) == mark(key)), key=int)))
+    return PostedMessages(tuple(sorted((str(one["id"]) for one in ours if marked(one) == mark(key)), key=int)))
 
 
-async def heard(call: Calling, question: Question, us: Us, most: int) -> tuple[Heard, ...]:
+async def heard(call: Calling, question: Question, us: Us, most: int) -> tuple[ConversationMessage, ...]:
     """Return the last messages before a question in its conversation, oldest first.
 
     In a thread and in a DM those are the messages before it, elsewhere those that it is a reply to; before a command
@@ -44,7 +44,7 @@ async def heard(call: Calling, question: Question, us: Us, most: int) -> tuple[H
     """
     if not question.message and question.conversation == question.key:
         return ()
-    place, found = question.place, deque[Heard]()
+    place, found = question.place, deque[ConversationMessage]()
     apart = not place.workspace or place.thread not in {"", question.message}
     async for message in _before(call, channel_of(place), asked_at(question)) if apart else _replied(call, question):
         if one := _heard(message, us):
@@ -103,7 +103,7 @@ async def _one(call: Calling, channel: str, message: str) -> Json | None:
     return found if isinstance(found, Mapping) else None
 
 
-def _heard(message: Json, us: Us) -> Heard | None:
+def _heard(message: Json, us: Us) -> ConversationMessage | None:
     number = str(message["id"])
     if _is_ours(message, us):
         text, user = words(message), ""
@@ -111,7 +111,7 @@ def _heard(message: Json, us: Us) -> Heard | None:
         text, user = said(person.raw, us, person.names), person.user
     else:
         return None
-    return Heard(number, user, text, moment(number)) if text.strip() else None
+    return ConversationMessage(number, user, text, moment(number)) if text.strip() else None
 
 
 def _is_complete(message: Json) -> bool:
@@ -132,4 +132,4 @@ def _texts(component: Json) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     labelled = _LINK.sub(r"\1", text)
-    return _MARKUP.sub(lambda found: found[1] or "", labelled).replace(JOINER, "")
+    return _MARKUP.sub(lambda found: found[1] or "", labelled).replace(WORD_JOINER, "")

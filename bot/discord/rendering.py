@@ -14,15 +14,15 @@ from typing import Any
 from bot.discord.buttons import buttons
 from bot.discord.limits import COMPONENTS
 from bot.discord.markdown import is_person, markdown
-from bot.showing.fitting import fit
-from bot.showing.parts import Kind, Page, Part
-from bot.showing.view import View
+from bot.views.pagination import paginate_view
+from bot.views.render_tree import MessagePage, MessagePart, PartKind
+from bot.views.turn_view import View
 
 Json = dict[str, Any]
 
 TEXT, CONTAINER = 10, 17
 NOTHING = "…"
-_WORK = frozenset({Kind.STATUS, Kind.NOTICE, Kind.COLLAPSED, Kind.LABEL, Kind.QUOTE})
+_WORK = frozenset({PartKind.STATUS, PartKind.NOTICE, PartKind.COLLAPSED, PartKind.LABEL, PartKind.QUOTE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,16 @@ class Message:
 
 def messages(view: View, zone: tzinfo = UTC) -> tuple[Message, ...]:
     """Return the messages that show a view whole: one at least."""
-    return tuple(map(rendered, fit(view, COMPONENTS, zone)))
+    return tuple(map(rendered, paginate_view(view, COMPONENTS, zone)))
 
 
 def first(view: View, zone: tzinfo = UTC) -> Message:
     """Return one message with the beginning of a view and all its buttons: for a view on the way."""
-    pages = fit(view, COMPONENTS, zone)
-    return rendered(Page(pages[0].parts, pages[-1].rows))
+    pages = paginate_view(view, COMPONENTS, zone)
+    return rendered(MessagePage(pages[0].parts, pages[-1].rows))
 
 
-def rendered(page: Page) -> Message:
+def rendered(page: MessagePage) -> Message:
     """Return the message that is a page."""
     shown = [(part, text) for part in page.parts if (text := markdown(part))]
     work = _work([part for part, _ in shown])
@@ -54,15 +54,15 @@ def rendered(page: Page) -> Message:
     return Message((*(boxes or [_container([NOTHING])]), *buttons(page.rows)), tuple(people))
 
 
-def _work(parts: list[Part]) -> int:
+def _work(parts: list[MessagePart]) -> int:
     """Return how many parts of a page say what is being done; a label belongs to what comes after it."""
     end = next((place for place, part in enumerate(parts) if not _is_work(part)), len(parts))
-    return end - 1 if 0 < end < len(parts) and parts[end - 1].kind is Kind.LABEL else end
+    return end - 1 if 0 < end < len(parts) and parts[end - 1].kind is PartKind.LABEL else end
 
 
-def _is_work(part: Part) -> bool:
+def _is_work(part: MessagePart) -> bool:
     """Return whether a part says what is being done: of claims those that are checked on the way."""
-    return bool(part.state) if part.kind is Kind.CLAIM else part.kind in _WORK
+    return bool(part.state) if part.kind is PartKind.CLAIM else part.kind in _WORK
 
 
 def _container(texts: list[str]) -> Json:

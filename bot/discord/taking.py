@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from bot.access import Asker
-from bot.app import App
-from bot.channel_settings import ChannelSettings
-from bot.cooldown import Cooldown
+from bot.desk.authorized_turn import load_channel_settings_or_file
+from bot.desk.channel_settings import ChannelSettings, Cooldown
 from bot.desk.desk import Desk
-from bot.desk.reading_here import settings_at_least
-from bot.desk.types import Place, Question, Taken
+from bot.desk.types import IntakeStatus, Place, Question
 from bot.discord import reading
 from bot.discord.conversing import meant_by, of_thread
 from bot.discord.happening import Channel, Erased, Rewritten, Us, Written
@@ -25,9 +23,10 @@ from bot.discord.standing import is_ours, taken_along
 from bot.lines import Lines
 from bot.overhearing import Meant, Remark, edit_counts, overheard
 from bot.platform import PlatformError
-from bot.tasks import Tasks
-from bot.words import say
-from storage.language.detect import detect
+from bot.server.supervisor import TaskSupervisor
+from bot.views.catalog import translate
+from bot.wiring import App
+from storage.language.detection import detect_language
 
 log = logging.getLogger(__name__)
 
@@ -51,14 +50,14 @@ class Taking:
 
     outlet: Outlet
 
-    def __init__(self, app: App, desk: Desk, us: Us, places: Places, tasks: Tasks, cooldown: Cooldown) -> None:
+    def __init__(self, app: App, desk: Desk, us: Us, places: Places, tasks: TaskSupervisor, cooldown: Cooldown) -> None:
         """Take what is opened, the desk, who we are, what is known, what keeps longer work, and who has to wait."""
         self._app, self._desk, self._us, self.places, self._tasks = app, desk, us, places, tasks
         self.cooldown = cooldown
         self._strange = set[str]()
         self._lines = Lines()
 
-    async def take(self, written: Written) -> Taken | None:
+    async def take(self, written: Written) -> IntakeStatus | None:
         """Take a message, if it is a question. Raises `StorageError` where that cannot be told.
 
         What happens in one channel is taken in the order in which it arrives, whichever is looked up faster.
@@ -82,7 +81,7 @@ class Taking:
         roles = self.places.our_roles(written.guild)
         remark = self._remark(written, channel)
         place, conversation = await self._placed(written, channel)
-        settings = await settings_at_least(self._app, place.channel_id)
+        settings = await load_channel_settings_or_file(self._app, place.channel_id)
         joined = partial(self._joined, written, conversation)
         whose = await overheard(remark, joined, every=settings.answer == "every")
         if whose is Meant.THEIRS:
@@ -121,20 +120,22 @@ class Taking:
 
     async def settings(self, channel_id: str) -> ChannelSettings:
         """Return what holds in a channel."""
-        return await settings_at_least(self._app, channel_id)
+        return await load_channel_settings_or_file(self._app, channel_id)
 
-    async def _take(self, written: Written) -> Taken | None:
+    async def _take(self, written: Written) -> IntakeStatus | None:
         question = await self.question(written)
         if question is None:
             return None
         if left := self.cooldown.left(written.user, question.key):
             if not question.unasked and self.cooldown.first_refusal(written.user):
-                self._tasks.spawn(self._told(question, cooling(left, detect(question.text[:_READ]))))
+                self._tasks.spawn(self._told(question, cooling(left, detect_language(question.text[:_READ]))))
             return None
         if question.only_asker:
             # Whoever wrote for all to see cannot be answered alone; a command can.
             if not question.unasked:
-                self._tasks.spawn(self._told(question, say("discord_ask_by_command", detect(question.text[:_READ]))))
+                self._tasks.spawn(
+                    self._told(question, translate("discord_ask_by_command", detect_language(question.text[:_READ])))
+                )
             return None
         self.cooldown.begin(written.user, question.key)
         return await self._desk.take(question)
@@ -174,7 +175,7 @@ class Taking:
         before = await self._app.queue.by_message(place.channel_id, written.replied) if written.replied else None
         if before is None:
             return place, f"{place.channel_id}/{written.replied or written.id}"
-        settings = await settings_at_least(self._app, place.channel_id)
+        settings = await load_channel_settings_or_file(self._app, place.channel_id)
         opens = settings.threads == "long" and channel.kind in _TEXT and not settings.ephemeral
         return (replace(place, thread=written.id) if opens else place), before.conversation
 
@@ -201,7 +202,7 @@ class Taking:
 
 def cooling(seconds: float, language: str) -> str:
     """Return what somebody is told who has to wait; pure."""
-    return say("discord_cooldown", language, seconds=max(round(seconds), 1))
+    return translate("discord_cooldown", language, seconds=max(round(seconds), 1))
 
 
 def _question(

@@ -11,7 +11,7 @@ from bot.discord import routes
 from bot.discord.buttons import label
 from bot.discord.calling import Calling
 from bot.discord.refusals import Refused
-from bot.showing.defusing import defused
+from bot.views.sanitize import defang_text
 
 _THERE = 160004
 _LONGEST = 100
@@ -26,7 +26,7 @@ def is_wanted(question: Question) -> bool:
 
 async def open_for(call: Calling, question: Question) -> None:
     """Open the thread, unless it is there. Raises `PlatformError`."""
-    name = label(defused(question.text), _LONGEST) if question.text.strip() else _NAMELESS
+    name = label(defang_text(question.text), _LONGEST) if question.text.strip() else _NAMELESS
     body: dict[str, Any] = {"name": name, "auto_archive_duration": _ARCHIVE_MINUTES}
     try:
         await call(routes.OPEN_THREAD, body, channel=question.place.channel, message=question.message)

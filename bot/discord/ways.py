@@ -19,7 +19,7 @@ from bot.discord.posting import EPHEMERAL, channel_of, nonce, post, says, shown
 from bot.discord.refusals import Archived, Expired, NoChannel, Refused
 from bot.discord.rendering import Message, rendered
 from bot.platform import CannotPost, PostGone
-from bot.showing.parts import Page
+from bot.views.render_tree import MessagePage
 
 Json = Mapping[str, Any]
 
@@ -193,6 +193,6 @@ class Answering:
         return str(answer["id"])
 
     async def _followed_up(self) -> Sent:
-        empty = shown(rendered(Page()), self._question.key)
+        empty = shown(rendered(MessagePage()), self._question.key)
         body = {**empty, "flags": empty["flags"] | (EPHEMERAL if self._question.only_asker else 0)}
         return Sent(str((await self._call(routes.FOLLOW_UP, body, **self._ids))["id"]), empty=True)

@@ -12,20 +12,19 @@ from datetime import tzinfo
 from typing import Any
 
 from bot.access import Asker
-from bot.desk.acting import Acting
+from bot.desk.answer_actions import AnswerActions, load_evidence_or_denial
+from bot.desk.authorized_turn import ActionDenied
 from bot.desk.desk import Desk
-from bot.desk.evidence import or_words
-from bot.desk.permitted import Denied
 from bot.payloads import part
 from bot.platform import PlatformError
-from bot.showing.view import Action
 from bot.slack.buttons import pressed
 from bot.slack.calling import Calling
 from bot.slack.escaping import escaped
 from bot.slack.modals import comment_modal, commented, evidence_modal, turned, words_modal
 from bot.slack.places import Places
 from bot.slack.reading import is_direct, is_ts
-from bot.words import say
+from bot.views.catalog import translate
+from bot.views.turn_view import ButtonAction
 from storage.errors import StorageError
 
 Json = Mapping[str, Any]
@@ -75,7 +74,7 @@ def press_of(body: Json) -> Press | None:
 class Pressing:
     """Does what people want of one workspace's answers."""
 
-    def __init__(self, desk: Desk, acting: Acting, call: Calling, places: Places, zone: tzinfo) -> None:
+    def __init__(self, desk: Desk, acting: AnswerActions, call: Calling, places: Places, zone: tzinfo) -> None:
         """Take the desk, what acts on answers, the way to Slack, what is known of people, and whose days dates are."""
         self._desk, self._acting, self._call, self._places, self._zone = desk, acting, call, places, zone
 
@@ -90,11 +89,11 @@ class Pressing:
         by, language = await self._who(press.user, press.channel)
         try:
             words = await self._act(found[0], found[1], press, by, language)
-        except Denied as denied:
+        except ActionDenied as denied:
             words = denied.words
         except StorageError as error:
             log.error("a button could not be obeyed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
-            words = say("acting_unavailable", language or "en")
+            words = translate("acting_unavailable", language or "en")
         if words:
             await self._tell(press, words)
 
@@ -109,31 +108,31 @@ class Pressing:
         by, language = await self._who(str(part(body, "user").get("id", "")), channel)
         try:
             words = await self._acting.feedback(ticket, by, opinion, text, language=language)
-        except Denied as denied:
+        except ActionDenied as denied:
             words = denied.words
-        return words_modal(say("comment", language or "en"), words, language or "en")
+        return words_modal(translate("comment", language or "en"), words, language or "en")
 
     async def _who(self, user: str, channel: str) -> tuple[Asker, str]:
         """Return who pressed and where they stand, and the language that they read."""
         asker = self._places.asker(channel, user, direct=is_direct(channel))
         return await asyncio.gather(asker, self._places.language(user))
 
-    async def _act(self, action: Action, ticket: int, press: Press, by: Asker, language: str) -> str:
+    async def _act(self, action: ButtonAction, ticket: int, press: Press, by: Asker, language: str) -> str:
         """Return what whoever pressed is told; empty where they see it anyway. Raises `Denied`, `StorageError`."""
         match action:
-            case Action.STOP | Action.RETRACT:
-                do = self._desk.stop if action is Action.STOP else self._desk.retract
-                return "" if await do(ticket, by) else say("slack_not_yours", language or "en")
-            case Action.ASK:
+            case ButtonAction.STOP | ButtonAction.RETRACT:
+                do = self._desk.stop if action is ButtonAction.STOP else self._desk.retract
+                return "" if await do(ticket, by) else translate("slack_not_yours", language or "en")
+            case ButtonAction.ASK:
                 return await self._acting.ask_person(ticket, by, language=language)
-            case Action.SHARE:
+            case ButtonAction.SHARE:
                 return await self._acting.share(ticket, by, language=language)
-            case Action.EVIDENCE:
+            case ButtonAction.EVIDENCE:
                 shown = await self._evidence(ticket, press, by, language)
-                return "" if shown else say("acting_unavailable", language or "en")
-            case Action.UP:
+                return "" if shown else translate("acting_unavailable", language or "en")
+            case ButtonAction.UP:
                 return await self._acting.feedback(ticket, by, "up", language=language)
-            case Action.DOWN:
+            case ButtonAction.DOWN:
                 words = await self._acting.feedback(ticket, by, "down", language=language)
                 await self._opened(press, _comment_on(ticket, press.channel, language or "en"))
                 return words
@@ -147,9 +146,11 @@ class Pressing:
             return bool(
                 await self._opened(press, evidence_modal(looking.result(), of, 0, language or "en", self._zone))
             )
-        heading = say("evidence", language or "en")
-        opened = await self._opened(press, words_modal(heading, say("looking", language or "en"), language or "en"))
-        view = await or_words(looking, heading)
+        heading = translate("evidence", language or "en")
+        opened = await self._opened(
+            press, words_modal(heading, translate("looking", language or "en"), language or "en")
+        )
+        view = await load_evidence_or_denial(looking, heading)
         if opened:
             await self._replaced(opened, evidence_modal(view, of, 0, language or "en", self._zone))
         return bool(opened)
@@ -161,8 +162,8 @@ class Pressing:
         if found is None or not ticket.isdigit():
             return
         by, language = await self._who(press.user, channel)
-        heading = say("evidence", language or "en")
-        view = await or_words(self._acting.evidence(int(ticket), by, language=language), heading)
+        heading = translate("evidence", language or "en")
+        view = await load_evidence_or_denial(self._acting.evidence(int(ticket), by, language=language), heading)
         await self._replaced(press.view, evidence_modal(view, found[0], found[1], language or "en", self._zone))
 
     async def _opened(self, press: Press, modal: Json) -> str:

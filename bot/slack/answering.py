@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from bot.configuring import Configuring
+from bot.desk.channel_settings import ChannelSettingsCommand
 from bot.platform import PlatformError
 from bot.slack.calling import Calling
 from bot.slack.configuring import configured
@@ -13,7 +13,7 @@ from bot.slack.happening import Opened
 from bot.slack.invoking import Invoked
 from bot.slack.places import Places
 from bot.slack.reading import is_direct
-from bot.words import say
+from bot.views.catalog import translate
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 class Answering:
     """Answers commands that ask nothing, and people who open a chat."""
 
-    def __init__(self, call: Calling, places: Places, configuring: Configuring) -> None:
+    def __init__(self, call: Calling, places: Places, configuring: ChannelSettingsCommand) -> None:
         """Take the way to Slack, what is known of people, and what sets channels."""
         self._call, self._places, self._configuring = call, places, configuring
 
@@ -35,15 +35,17 @@ class Answering:
     async def usage(self, invoked: Invoked) -> str:
         """Return how a command is used, as mrkdwn."""
         language = await self._places.language(invoked.user)
-        return escaped(say(f"slack_{invoked.task}_usage", language or "en"))
+        return escaped(translate(f"slack_{invoked.task}_usage", language or "en"))
 
     async def suggest(self, opened: Opened) -> None:
         """Suggest what one could begin with to somebody who opens the chat."""
         language = await self._places.language(opened.user) or "en"
-        prompts = [{"title": say("slack_prompt_who", language), "message": say("slack_prompt_hello", language)}]
+        prompts = [
+            {"title": translate("slack_prompt_who", language), "message": translate("slack_prompt_hello", language)}
+        ]
         facts: dict[str, Any] = {
             "channel_id": opened.channel,
-            "title": say("slack_prompts", language),
+            "title": translate("slack_prompts", language),
             "prompts": prompts,
         }
         try:

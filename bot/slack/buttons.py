@@ -7,8 +7,8 @@ element with one `action_id`, `footnote:feedback`, whose value says which, as in
 from collections.abc import Iterable
 from typing import Any
 
-from bot.showing.defusing import defused
-from bot.showing.view import Action, Button, Sure
+from bot.views.sanitize import defang_text
+from bot.views.turn_view import Button, ButtonAction, Confirmation
 
 Json = dict[str, Any]
 
@@ -16,7 +16,7 @@ PREFIX = "footnote:"
 FEEDBACK = f"{PREFIX}feedback"
 _LONGEST = 75
 _QUESTION, _ANSWER = 300, 30
-_OPINIONS = (Action.UP, Action.DOWN)
+_OPINIONS = (ButtonAction.UP, ButtonAction.DOWN)
 
 
 def buttons(rows: Iterable[Iterable[Button]]) -> list[Json]:
@@ -29,14 +29,14 @@ def buttons(rows: Iterable[Iterable[Button]]) -> list[Json]:
     return [*blocks, _feedback(*opinions)] if opinions else blocks
 
 
-def pressed(action_id: str, value: str) -> tuple[Action, int] | None:
+def pressed(action_id: str, value: str) -> tuple[ButtonAction, int] | None:
     """Return what a press of a button means: the action and its ticket; None where it is no button of ours."""
     name, ticket = action_id.removeprefix(PREFIX), value
     if action_id == FEEDBACK:
         name, _, ticket = value.partition(":")
-    if not (action_id.startswith(PREFIX) and name in set(Action) and ticket.isascii() and ticket.isdigit()):
+    if not (action_id.startswith(PREFIX) and name in set(ButtonAction) and ticket.isascii() and ticket.isdigit()):
         return None
-    return Action(name), int(ticket)
+    return ButtonAction(name), int(ticket)
 
 
 def label(text: str, longest: int = _LONGEST) -> Json:
@@ -52,7 +52,7 @@ def _button(button: Button) -> Json:
     return {**made, "confirm": _asked(button.label, button.sure)} if button.sure else made
 
 
-def _asked(title: str, sure: Sure) -> Json:
+def _asked(title: str, sure: Confirmation) -> Json:
     """Return what Slack asks before it tells us that a button was pressed."""
     answers = {"confirm": label(sure.yes, _ANSWER), "deny": label(sure.no, _ANSWER)}
     return {"title": label(title), "text": label(sure.question, _QUESTION), **answers}
@@ -73,4 +73,4 @@ def _units(text: str) -> int:
 
 def words(text: str) -> str:
     """Return a text for a field that is plain by itself, such as a card's title."""
-    return defused(" ".join(text.split()))
+    return defang_text(" ".join(text.split()))

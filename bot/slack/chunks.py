@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bot.showing.cutting import pieces
-from bot.showing.view import ClaimCard, ShownSentence, Source, View
 from bot.slack.buttons import buttons
 from bot.slack.escaping import escaped, escaped_markdown
 from bot.slack.limits import units
 from bot.slack.rendering import CARD_STATES
-from bot.words import say
+from bot.views.catalog import translate
+from bot.views.pagination import split_text
+from bot.views.turn_view import ClaimCard, ShownSentence, ShownSource, View
 
 Json = dict[str, Any]
 
@@ -83,7 +83,7 @@ def _cards(view: View) -> Iterator[Json]:
     if view.status:
         yield _task("status", view.status, "in_progress")
     for card in view.claims[:MOST_CARDS]:
-        yield _task(f"claim-{card.number}", say(f"claim_{card.state}", view.language), *_claim(card))
+        yield _task(f"claim-{card.number}", translate(f"claim_{card.state}", view.language), *_claim(card))
     if view.quote and not view.sentences:
         quoted = f"“{view.quote.quote}” ({view.quote.title})"
         name = hashlib.sha256(quoted.encode("utf-8", "replace")).hexdigest()[:12]
@@ -106,7 +106,7 @@ def _task(name: str, title: str, status: str, details: str = "") -> Json:
     return {**made, "details": _short(details)} if details.strip() else made
 
 
-def _quoted(source: Source) -> str:
+def _quoted(source: ShownSource) -> str:
     """Return a quotation for a card's details, so short that there is room for where it stands."""
     title = _short(f"({source.title})", FIELD // 2)
     return f"“{_short(source.quote, FIELD - units(title) - _AROUND)}” {title}"
@@ -115,7 +115,7 @@ def _quoted(source: Source) -> str:
 def _short(text: str, most: int = FIELD) -> str:
     """Return a text for a card's field: the evidence shows it whole."""
     text = " ".join(text.split())
-    piece = next(pieces(text, lambda text: units(escaped(text)) < most), "")
+    piece = next(split_text(text, lambda text: units(escaped(text)) < most), "")
     return escaped(piece if piece == text else f"{piece.rstrip()}…") or "…"
 
 

@@ -8,14 +8,14 @@ from slack_bolt.async_app import AsyncApp
 from starlette.routing import BaseRoute
 
 from bot.access import Asker
-from bot.app import App
 from bot.catching_up import CatchingUp
-from bot.configuring import Configuring
-from bot.desk.acting import Acting
+from bot.desk.answer_actions import AnswerActions
+from bot.desk.channel_settings import ChannelSettingsCommand
 from bot.desk.desk import Desk
 from bot.gaps import Gaps
 from bot.platform import Platform
-from bot.settings_of.slack import SlackSettings
+from bot.server.supervisor import TaskSupervisor
+from bot.settings.platform_settings import SlackSettings
 from bot.slack.acting import Pressing
 from bot.slack.answering import Answering
 from bot.slack.archive import SlackArchive
@@ -28,7 +28,7 @@ from bot.slack.refusals import NotLetIn
 from bot.slack.taking import Taking
 from bot.slack.transport import CatchUp, HttpLine, Line, SocketLine
 from bot.slack.watching import Hearing
-from bot.tasks import Tasks
+from bot.wiring import App
 
 
 @asynccontextmanager
@@ -48,14 +48,14 @@ async def composed(
         StorageError: What was taken last cannot be looked up.
     """
     settings, platforms = app.settings, dict[str, Platform]()
-    us, tasks = await _us(call), Tasks()
+    us, tasks = await _us(call), TaskSupervisor()
     places = Places(call, us)
     taking = Taking(app, desk, us, places, tasks)
     archive = SlackArchive(app.queue, call, us, taking)
     catching = CatchingUp(archive, desk, Gaps(settings.home, "slack"), time.time, call.pacing.sleep)
     since = await catching.since()
-    pressing = Pressing(desk, Acting(app, platforms), call, places, settings.zone)
-    answering = Answering(call, places, Configuring(app, lambda by: _named(by) in settings.slack.admins))
+    pressing = Pressing(desk, AnswerActions(app, platforms), call, places, settings.zone)
+    answering = Answering(call, places, ChannelSettingsCommand(app, lambda by: _named(by) in settings.slack.admins))
     listening = Listening(us, taking, pressing, answering, tasks)
     slack = bolt(us, settings.slack.api_url, listening.hear)
     line = listening.line = _line(settings.slack, slack, call, tasks, catching.run, since, hearing)
@@ -86,7 +86,7 @@ def _line(
     settings: SlackSettings,
     slack: AsyncApp,
     call: Calling,
-    tasks: Tasks,
+    tasks: TaskSupervisor,
     catch_up: CatchUp,
     since: float | None,
     hearing: Hearing | None,

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from bot.showing.defusing import JOINER
 from bot.slack.escaping import escaped
+from bot.views.sanitize import WORD_JOINER
 
 _TOLD = re.compile(r"slack:[A-Z0-9]+/(?P<person>[UW][A-Z0-9]{1,30})\b|`(?P<typed>/footnote [\w ]+)`")
 
@@ -26,4 +26,4 @@ def _pieces(text: str) -> Iterator[str]:
 def _beside(text: str) -> str:
     """Return a text escaped; a joiner between code and the comma behind it would keep it from being code."""
     made = escaped(text)
-    return made.lstrip(JOINER) if text[:1] in {",", "."} else made
+    return made.lstrip(WORD_JOINER) if text[:1] in {",", "."} else made

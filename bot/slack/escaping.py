@@ -11,7 +11,7 @@ formatting), in Markdown by `escaped_markdown` (a backslash does). Text of a `ri
 
 import re
 
-from bot.showing.defusing import JOINER, address, defused
+from bot.views.sanitize import WORD_JOINER, defang_text, sanitize_url
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _FORMATTING = re.compile(r"(?<!\w)[*_~`]|[*_~`](?!\w)|[*~`]")
@@ -23,28 +23,28 @@ def escaped(text: str) -> str:
 
     In Markdown it is as harmless, but asterisks and backticks would be taken for formatting there.
     """
-    return _FORMATTING.sub(_aside, defused(text)).translate(_ENTITIES)
+    return _FORMATTING.sub(_aside, defang_text(text)).translate(_ENTITIES)
 
 
 def escaped_markdown(text: str) -> str:
     """Return text as a markdown block or a streamed chunk shows it: the same words, no ping, no link, no formatting."""
-    return _MARKDOWN.sub(r"\\\g<0>", defused(text)).translate(_ENTITIES)
+    return _MARKDOWN.sub(r"\\\g<0>", defang_text(text)).translate(_ENTITIES)
 
 
 def link(title: str, url: str) -> str:
     """Return a link for mrkdwn to a stored document's address; what cannot be linked to is shown as text."""
-    target, label = address(url), escaped(_label(title, url))
+    target, label = sanitize_url(url), escaped(_label(title, url))
     return f"<{target.translate(_ENTITIES)}|{label}>" if target else _beside(label, escaped(url), title, url)
 
 
 def markdown_link(title: str, url: str) -> str:
     """Return a link for Markdown to a stored document's address; what cannot be linked to is shown as text."""
-    target, label = address(url), escaped_markdown(_label(title, url))
+    target, label = sanitize_url(url), escaped_markdown(_label(title, url))
     return f"[{label}]({target.translate(_ENTITIES)})" if target else _beside(label, escaped_markdown(url), title, url)
 
 
 def _aside(found: re.Match[str]) -> str:
-    return f"{JOINER}{found[0]}{JOINER}"
+    return f"{WORD_JOINER}{found[0]}{WORD_JOINER}"
 
 
 def _label(title: str, url: str) -> str:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.access import Asker
-from bot.desk.types import Place, Question, Task
+from bot.desk.types import Place, Question, TaskKind
 from bot.payloads import part
 from bot.slack.happening import Us
 from bot.slack.reading import is_direct, is_ts, said, task_of
@@ -31,7 +31,7 @@ SHORTCUT = "footnote_check"
 class Invoked:
     """A question that somebody put by a command or a shortcut."""
 
-    task: Task
+    task: TaskKind
     kind: str
     trigger: str
     user: str

@@ -6,8 +6,8 @@ characters in all blocks of a message together, of which what is around each blo
 many. Messages stay well below.
 """
 
-from bot.showing.parts import Limits
 from bot.slack.escaping import escaped, escaped_markdown
+from bot.views.render_tree import MessageLimits
 
 ROW = 5
 """Buttons in a row: more are possible, but hard to survey."""
@@ -28,10 +28,12 @@ def units(text: str) -> int:
     return len(text.encode("utf-16-le", "replace")) // 2
 
 
-SECTIONS = Limits(message=9_000, parts=46, part=3_000, row=ROW, measure=measure, markup=8, line=2, gap=80)
+SECTIONS = MessageLimits(message=9_000, parts=46, part=3_000, row=ROW, measure=measure, markup=8, line=2, gap=80)
 """Sections of mrkdwn, with room for a row of buttons, one for feedback, and a divider each."""
-MARKDOWN = Limits(message=9_000, parts=46, part=9_000, row=ROW, measure=measure_markdown, markup=8, line=2, gap=2)
+MARKDOWN = MessageLimits(
+    message=9_000, parts=46, part=9_000, row=ROW, measure=measure_markdown, markup=8, line=2, gap=2
+)
 """Markdown blocks, and what is streamed."""
-MODAL = Limits(message=36_000, parts=49, part=3_000, row=ROW, measure=measure, markup=8, line=2)
+MODAL = MessageLimits(message=36_000, parts=49, part=3_000, row=ROW, measure=measure, markup=8, line=2)
 """Blocks of a modal, of which all together take 250,000 bytes at most, whatever the script and however it is coded. A
 line may part any two of them, and there is room for a row of buttons."""

@@ -16,13 +16,13 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.server.supervisor import TaskSupervisor
 from bot.slack import invoking, reading
 from bot.slack.acting import Pressing, press_of
 from bot.slack.answering import Answering
 from bot.slack.happening import Changed, Ended, Erased, Halted, Opened, Rewritten, Us, Written
 from bot.slack.taking import Taking
 from bot.slack.transport import Line
-from bot.tasks import Tasks
 
 Json = Mapping[str, Any]
 
@@ -38,7 +38,7 @@ class Listening:
     taking: Taking
     pressing: Pressing
     answering: Answering
-    tasks: Tasks
+    tasks: TaskSupervisor
     line: Line | None = None
     """The way in which all this comes, which ends when the workspace lets us go."""
 

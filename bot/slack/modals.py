@@ -7,15 +7,15 @@ whoever handles them looks the evidence up anew, for what may be read may have c
 from datetime import UTC, tzinfo
 from typing import Any, Literal
 
-from bot.desk.feedback import LONGEST
-from bot.showing.evidence import fit_evidence
-from bot.showing.parts import Kind, Page, Part
-from bot.showing.view import EvidenceView
+from bot.desk.answer_actions import MAX_COMMENT
 from bot.slack.buttons import PREFIX, label, words
 from bot.slack.limits import MODAL, units
 from bot.slack.rendering import NOTHING
 from bot.slack.rich_text import rich_text
-from bot.words import say
+from bot.views.catalog import translate
+from bot.views.pagination import paginate_evidence
+from bot.views.render_tree import MessagePage, MessagePart, PartKind
+from bot.views.turn_view import EvidenceView
 
 Json = dict[str, Any]
 
@@ -37,7 +37,7 @@ def evidence_modal(view: EvidenceView, of: str, page: int, language: str, zone: 
         language: The reader's.
         zone: Whose days dates are.
     """
-    pages = fit_evidence(view, MODAL, language, zone)
+    pages = paginate_evidence(view, MODAL, language, zone)
     page = min(max(page, 0), len(pages) - 1)
     turning = [_turning(of, page, len(pages))] if len(pages) > 1 else []
     return _modal(EVIDENCE, view.heading, [*_blocks(pages[page], view.heading), *turning], language)
@@ -51,11 +51,15 @@ def turned(value: str) -> tuple[str, int] | None:
 
 def comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) -> Json:
     """Return what asks for a comment on an answer; `commented` reads it."""
-    field: Json = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": LONGEST}
-    asked = label(say("slack_comment_label", language), 2_000)
+    field: Json = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": MAX_COMMENT}
+    asked = label(translate("slack_comment_label", language), 2_000)
     block = {"type": "input", "block_id": "comment", "optional": True, "label": asked, "element": field}
-    made = _modal(COMMENT, say("comment", language), [block], language, close="slack_cancel")
-    return {**made, "submit": label(say("slack_send", language), _TITLE), "private_metadata": f"{opinion}:{ticket}"}
+    made = _modal(COMMENT, translate("comment", language), [block], language, close="slack_cancel")
+    return {
+        **made,
+        "submit": label(translate("slack_send", language), _TITLE),
+        "private_metadata": f"{opinion}:{ticket}",
+    }
 
 
 def commented(view: Json) -> tuple[int, Literal["up", "down"], str] | None:
@@ -70,38 +74,42 @@ def commented(view: Json) -> tuple[int, Literal["up", "down"], str] | None:
 def words_modal(heading: str, text: str, language: str) -> Json:
     """Return a modal that says a sentence of ours, such as that something cannot be shown here, or is looked up."""
     view = EvidenceView(heading, "", text=text)
-    return _modal(EVIDENCE, heading, _blocks(fit_evidence(view, MODAL, language)[0], heading), language)
+    return _modal(EVIDENCE, heading, _blocks(paginate_evidence(view, MODAL, language)[0], heading), language)
 
 
 def _modal(name: str, heading: str, blocks: list[Json], language: str, *, close: str = "slack_close") -> Json:
     shown = blocks or [{"type": "section", "text": {"type": "plain_text", "text": NOTHING}}]
-    title, close = label(heading.strip() or NOTHING, _TITLE), say(close, language)
+    title, close = label(heading.strip() or NOTHING, _TITLE), translate(close, language)
     return {"type": "modal", "callback_id": name, "title": title, "close": label(close, _TITLE), "blocks": shown}
 
 
-def _blocks(page: Page, title: str) -> list[Json]:
+def _blocks(page: MessagePage, title: str) -> list[Json]:
     """Return a page's blocks: its title stands above already, and a line parts each claim from what is before it."""
     shown = list[Json]()
     for part in page.parts:
-        block = None if part.kind is Kind.HEADING and _text(part) == title else _block(part)
-        if block and shown and (part.kind is Kind.HEADING or (part.kind is Kind.CLAIM and not _heads(shown[-1]))):
+        block = None if part.kind is PartKind.HEADING and _text(part) == title else _block(part)
+        if (
+            block
+            and shown
+            and (part.kind is PartKind.HEADING or (part.kind is PartKind.CLAIM and not _heads(shown[-1])))
+        ):
             shown.append({"type": "divider"})
         shown += [block] if block else []
     return shown
 
 
-def _block(part: Part) -> Json | None:
+def _block(part: MessagePart) -> Json | None:
     """Return a part as a block. A claim stands out: it is the heading of what follows."""
-    if part.kind is Kind.HEADING and 0 < units(text := words(_text(part))) <= _HEADER:
+    if part.kind is PartKind.HEADING and 0 < units(text := words(_text(part))) <= _HEADER:
         return {"type": "header", "text": {"type": "plain_text", "text": text}}
-    return rich_text(Part(Kind.LABEL, part.runs) if part.kind is Kind.CLAIM else part)
+    return rich_text(MessagePart(PartKind.LABEL, part.runs) if part.kind is PartKind.CLAIM else part)
 
 
 def _heads(block: Json) -> bool:
     return bool(block["type"] == "header")
 
 
-def _text(part: Part) -> str:
+def _text(part: MessagePart) -> str:
     return "".join(run.text for run in part.runs)
 
 

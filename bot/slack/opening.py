@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.app import App
 from bot.arriving import Opened
 from bot.desk.desk import Desk
+from bot.wiring import App
 
 
 @asynccontextmanager

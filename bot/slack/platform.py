@@ -12,15 +12,15 @@ from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, tzinfo
 
 from bot.access import Asker
-from bot.desk.types import Heard, Place, Posted, Question, Ways
+from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
 from bot.platform import CannotPost, PlatformUnavailable, PostGone
-from bot.showing.view import View
 from bot.slack import posting, reading_back
 from bot.slack.calling import PATIENCE, Calling
 from bot.slack.posting import ANSWER, CALL, mark
 from bot.slack.refusals import CannotEdit, NotStreaming
 from bot.slack.rendering import Message, first, messages
 from bot.slack.streaming import Streaming
+from bot.views.turn_view import View
 
 SOON = 5.0
 """Seconds that the first sign of life waits for its turn in a channel."""
@@ -67,11 +67,11 @@ class SlackPlatform:
         """Return who asked, and where they stand by now. Raises `PlatformUnavailable` where Slack does not say."""
         return await self._by_now(question.asker)
 
-    def ways(self, question: Question) -> Ways:
+    def ways(self, question: Question) -> DeliveryCapabilities:
         """Say what can be done: what only the asker sees can be neither changed nor read back."""
-        return Ways(edits=not question.only_asker, reads_back=not question.only_asker, pace=PACE)
+        return DeliveryCapabilities(edits=not question.only_asker, reads_back=not question.only_asker, pace=PACE)
 
-    async def show(self, question: Question, view: View, posted: Posted) -> Posted:
+    async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         """Bring what stands there to what the view shows."""
         if question.only_asker:
             return await self._privately(question, view) if view.done else posted
@@ -82,11 +82,11 @@ class SlackPlatform:
             self._forget(question)
             raise
 
-    async def find(self, question: Question) -> Posted:
+    async def find(self, question: Question) -> PostedMessages:
         """Read our messages in answer to a question."""
         return await reading_back.posted(self._call, question, await self._our_id())
 
-    async def remove(self, question: Question, posted: Posted) -> None:
+    async def remove(self, question: Question, posted: PostedMessages) -> None:
         """Delete what was posted. What only the asker sees is gone when they look away, and cannot be deleted."""
         for ts in () if question.only_asker else posted.messages:
             await self._delete(question, ts)
@@ -101,7 +101,7 @@ class SlackPlatform:
         for message in messages(View(0, text=text), self._zone):
             await self._say(question, message)
 
-    async def call(self, place: Place, text: str, people: Sequence[str]) -> Posted:
+    async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
         """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
         sent = list[str]()
         for message in messages(View(0, text=text, mentions=tuple(people)), self._zone):
@@ -109,19 +109,21 @@ class SlackPlatform:
             try:
                 answer = await self._call("chat.postMessage", **posting.post(place, message, mark(CALL, key)))
             except PlatformUnavailable as error:
-                found = Posted() if error.seconds is not None else await reading_back.called(self._call, place, key)
+                found = (
+                    PostedMessages() if error.seconds is not None else await reading_back.called(self._call, place, key)
+                )
                 if not found:
                     raise
                 sent += found.messages
             else:
                 sent.append(str(answer["ts"]))
-        return Posted(tuple(sent))
+        return PostedMessages(tuple(sent))
 
-    async def heard(self, question: Question, most: int) -> tuple[Heard, ...]:
+    async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
         """Read the conversation before a question."""
         return await reading_back.heard(self._call, question, await self._our_id(), most)
 
-    async def _on_the_way(self, question: Question, view: View, posted: Posted) -> Posted:
+    async def _on_the_way(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         """Show a view that others follow, or leave it out."""
         if not posted:
             return await self._begin(question, view)
@@ -137,15 +139,15 @@ class SlackPlatform:
                 await self._edit(question, ts, message, 0, patience=0.0)
         return posted
 
-    async def _begin(self, question: Question, view: View) -> Posted:
+    async def _begin(self, question: Question, view: View) -> PostedMessages:
         """Show the first sign of life."""
         if self._streaming.possible(question) and (ts := await self._streaming.begin(question, view)):
-            return Posted((ts,))
+            return PostedMessages((ts,))
         message = first(view, self._zone)
         self._shown[question.key] = message
-        return Posted((await self._post(question, message, 0, patience=SOON),))
+        return PostedMessages((await self._post(question, message, 0, patience=SOON),))
 
-    async def _whole(self, question: Question, view: View, posted: Posted) -> Posted:
+    async def _whole(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         """Show the whole of it, in as many messages as it takes."""
         pages = messages(view, self._zone)
         for ts in posted.messages[:1]:
@@ -161,7 +163,7 @@ class SlackPlatform:
         except PlatformUnavailable as error:
             raise error.doubted() if set(shown) - set(posted.messages) else error from error
         self._forget(question)
-        return Posted(tuple(shown))
+        return PostedMessages(tuple(shown))
 
     async def _into(self, question: Question, left: deque[str], fixed: list[str], message: Message, page: int) -> str:
         """Let the first of our messages that can be changed show a page, and return it; those that cannot are fixed."""
@@ -175,7 +177,7 @@ class SlackPlatform:
                 return ts
         return ""
 
-    async def _privately(self, question: Question, view: View) -> Posted:
+    async def _privately(self, question: Question, view: View) -> PostedMessages:
         """Show the asker alone. Of such messages nothing is known later, not even where they stand."""
         sent = list[str]()
         for number, message in enumerate(messages(view, self._zone)):
@@ -184,7 +186,7 @@ class SlackPlatform:
             except PlatformUnavailable as error:
                 raise error.doubted() if sent else error from error
             sent.append(f"private-{number}")
-        return Posted(tuple(sent))
+        return PostedMessages(tuple(sent))
 
     async def _say(self, question: Question, message: Message) -> None:
         """Post to one person: where they asked, as long as the address that came with it lives."""

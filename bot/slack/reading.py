@@ -14,18 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 from bot.access import Asker
-from bot.desk.types import Place, Question, Task
-from bot.slack.happening import (
-    Changed,
-    Ended,
-    Erased,
-    Halted,
-    Meaning,
-    Opened,
-    Rewritten,
-    Us,
-    Written,
-)
+from bot.desk.types import Place, Question, TaskKind
+from bot.slack.happening import Changed, Ended, Erased, Halted, Meaning, Opened, Rewritten, Us, Written
 from bot.slack.unescaping import plain
 
 Json = Mapping[str, Any]
@@ -79,7 +69,7 @@ def is_direct(channel: str, kind: str = "") -> bool:
     return kind == "im" or (not kind and channel.startswith("D"))
 
 
-def task_of(name: str) -> Task:
+def task_of(name: str) -> TaskKind:
     """Return the task of a command or a shortcut by its name."""
     return "check" if "check" in name else "ask"
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.desk.types import Heard, Place, Posted, Question
+from bot.desk.types import ConversationMessage, Place, PostedMessages, Question
 from bot.platform import PostGone
 from bot.slack.calling import Calling
 from bot.slack.happening import Us
@@ -23,7 +23,7 @@ PAGE = 200
 """Messages that are asked for at once."""
 
 
-async def posted(call: Calling, question: Question, us: str) -> Posted:
+async def posted(call: Calling, question: Question, us: str) -> PostedMessages:
     """Return our messages in answer to a question, in the order in which they stand."""
     after, found, unmarked = _asked_at(question), list[str](), list[str]()
     async for message in _messages(call, question.place, oldest=after):
@@ -33,29 +33,29 @@ async def posted(call: Calling, question: Question, us: str) -> Posted:
             found.append(str(message["ts"]))
         elif not message.get("metadata") and "#" not in question.key:  # what is shared is never live
             unmarked.append(str(message["ts"]))
-    return Posted(tuple(sorted([*found, *([] if found else unmarked[:1])], key=float)))
+    return PostedMessages(tuple(sorted([*found, *([] if found else unmarked[:1])], key=float)))
 
 
-async def called(call: Calling, place: Place, key: str) -> Posted:
+async def called(call: Calling, place: Place, key: str) -> PostedMessages:
     """Return the call for help that has this key, if it stands in a thread, or among the newest posts of a channel."""
     looked = 0
     async for message in _messages(call, place):
         looked += 1
         if marked(message, CALL) == key:
-            return Posted((str(message["ts"]),))
+            return PostedMessages((str(message["ts"]),))
         if not place.thread and looked == PAGE:  # a channel is read backwards
             break
-    return Posted()
+    return PostedMessages()
 
 
-async def heard(call: Calling, question: Question, us: str, most: int) -> tuple[Heard, ...]:
+async def heard(call: Calling, question: Question, us: str, most: int) -> tuple[ConversationMessage, ...]:
     """Return the last messages before a question in its thread, oldest first.
 
     What has no thread is a conversation by itself, such as a command: what a channel's people say is none of its.
     """
     if not question.place.thread:
         return ()
-    before, found = float(_asked_at(question)), deque[Heard](maxlen=most)
+    before, found = float(_asked_at(question)), deque[ConversationMessage](maxlen=most)
     async for message in _messages(call, question.place):
         if _moment(message) < before and (one := _heard(message, us)).text:
             found.append(one)
@@ -90,9 +90,9 @@ def _moment(message: Json) -> float:
     return float(message.get("ts", 0))
 
 
-def _heard(message: Json, us: str) -> Heard:
+def _heard(message: Json, us: str) -> ConversationMessage:
     user = str(message.get("user") or message.get("bot_id") or "?")
     at = datetime.fromtimestamp(_moment(message), UTC)
     raw = str(message.get("text") or "")
     text = plain(raw) if user == us else said(raw, Us("", us))
-    return Heard(str(message["ts"]), "" if user == us else user, text, at)
+    return ConversationMessage(str(message["ts"]), "" if user == us else user, text, at)

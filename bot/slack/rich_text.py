@@ -11,44 +11,44 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from bot.showing.defusing import defused
-from bot.showing.parts import Kind, Part, Run, Style
+from bot.views.render_tree import MessagePart, PartKind, TextRun, TextStyle
+from bot.views.sanitize import defang_text
 
 Json = dict[str, Any]
 
-_PARTS: dict[Kind, Json] = {
-    Kind.STATUS: {"italic": True},
-    Kind.COLLAPSED: {"italic": True},
-    Kind.LEFT_OUT: {"italic": True},
-    Kind.HEADING: {"bold": True},
-    Kind.LABEL: {"bold": True},
-    Kind.NOTICE: {"bold": True},
+_PARTS: dict[PartKind, Json] = {
+    PartKind.STATUS: {"italic": True},
+    PartKind.COLLAPSED: {"italic": True},
+    PartKind.LEFT_OUT: {"italic": True},
+    PartKind.HEADING: {"bold": True},
+    PartKind.LABEL: {"bold": True},
+    PartKind.NOTICE: {"bold": True},
 }
-_RUNS: dict[Style, Json] = {Style.NOTE: {"italic": True}, Style.TITLE: {"bold": True}}
+_RUNS: dict[TextStyle, Json] = {TextStyle.NOTE: {"italic": True}, TextStyle.TITLE: {"bold": True}}
 _LONGEST_URL = 3_000
 PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
 """A person's id."""
 
 
-def rich_text(part: Part) -> Json | None:
+def rich_text(part: MessagePart) -> Json | None:
     """Return the block that shows a part; None where nothing of it can be seen."""
     elements = [made for quote, runs in groupby(part.runs, _quoted) if (made := _element(runs, part.kind, quote=quote))]
     return {"type": "rich_text", "elements": elements} if elements else None
 
 
-def _quoted(run: Run) -> bool:
-    return run.style is Style.QUOTE
+def _quoted(run: TextRun) -> bool:
+    return run.style is TextStyle.QUOTE
 
 
-def _element(runs: Iterable[Run], kind: Kind, *, quote: bool) -> Json | None:
+def _element(runs: Iterable[TextRun], kind: PartKind, *, quote: bool) -> Json | None:
     inline = list(_trimmed([made for run in runs if (made := _inline(run, _PARTS.get(kind, {})))]))
     return {"type": "rich_text_quote" if quote else "rich_text_section", "elements": inline} if inline else None
 
 
-def _inline(run: Run, style: Json) -> Json | None:
-    if run.style is Style.PERSON and PERSON.fullmatch(run.text):
+def _inline(run: TextRun, style: Json) -> Json | None:
+    if run.style is TextStyle.PERSON and PERSON.fullmatch(run.text):
         return {"type": "user", "user_id": run.text}
-    text = defused(run.text)
+    text = defang_text(run.text)
     if not text:
         return None
     linked = run.url and len(run.url) <= _LONGEST_URL

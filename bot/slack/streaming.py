@@ -11,10 +11,10 @@ from typing import Any
 
 from bot.desk.types import Question
 from bot.platform import CannotPost, PlatformError, PlatformUnavailable, PostGone
-from bot.showing.view import View
 from bot.slack.calling import PATIENCE, Calling
 from bot.slack.chunks import Sent, grown, opening
 from bot.slack.refusals import NotStreaming
+from bot.views.turn_view import View
 
 REFUSALS, REFUSED_SECONDS = 3, 600.0
 """After how many refusals one after another no live message is begun, and for how long."""

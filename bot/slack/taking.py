@@ -8,17 +8,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
-from bot.app import App
+from bot.desk.authorized_turn import load_channel_settings_or_file
 from bot.desk.desk import Desk
-from bot.desk.reading_here import settings_at_least
-from bot.desk.types import Question, State, Taken
+from bot.desk.types import IntakeStatus, Question, QuestionState
 from bot.lines import Lines
 from bot.overhearing import Meant, Remark, edit_counts, overheard
+from bot.server.supervisor import TaskSupervisor
 from bot.slack import invoking, reading
 from bot.slack.happening import Erased, Halted, Rewritten, Us, Written
 from bot.slack.invoking import Invoked
 from bot.slack.places import Places
-from bot.tasks import Tasks
+from bot.wiring import App
 
 RECENT = 5
 """How many questions of a conversation may be the one that is stopped."""
@@ -29,12 +29,12 @@ NO_WORDS = "hello"
 class Taking:
     """Takes questions of one workspace."""
 
-    def __init__(self, app: App, desk: Desk, us: Us, places: Places, tasks: Tasks) -> None:
+    def __init__(self, app: App, desk: Desk, us: Us, places: Places, tasks: TaskSupervisor) -> None:
         """Take what is opened, the desk, who we are, what is known of places, and what keeps work that takes longer."""
         self._app, self._desk, self._us, self.places, self._tasks = app, desk, us, places, tasks
         self._lines = Lines()
 
-    async def take(self, written: Written) -> Taken | None:
+    async def take(self, written: Written) -> IntakeStatus | None:
         """Take a message, if it is a question. Raises `StorageError` where that cannot be told.
 
         Messages of one channel are taken in the order in which they arrive, whichever is looked up faster.
@@ -43,7 +43,7 @@ class Taking:
             question = await self.question(written)
             return await self._desk.take(question) if question else None
 
-    async def take_invoked(self, invoked: Invoked) -> Taken:
+    async def take_invoked(self, invoked: Invoked) -> IntakeStatus:
         """Take what a command or a shortcut asks."""
         asker = await self.places.asker(invoked.channel, invoked.user, direct=invoked.direct)
         return await self._desk.take(invoking.question(invoked, self._us, asker, datetime.now(UTC)))
@@ -56,7 +56,7 @@ class Taking:
         Raises:
             StorageError: Whether we take part in a thread cannot be looked up.
         """
-        settings = await settings_at_least(self._app, f"slack:{written.team}/{written.channel}")
+        settings = await load_channel_settings_or_file(self._app, f"slack:{written.team}/{written.channel}")
         remark = self._remark(written)
         whose = await overheard(remark, partial(self._joined, written), every=settings.answer == "every")
         if whose is Meant.THEIRS:
@@ -87,7 +87,7 @@ class Taking:
         if not any(rows):
             rows = [*await self._app.queue.conversation(event.conversation, limit=RECENT)]
         by = await self.places.asker(event.channel, event.user, direct=reading.is_direct(event.channel))
-        for ticket in {row.ticket for row in rows if row and row.state == State.RUNNING}:
+        for ticket in {row.ticket for row in rows if row and row.state == QuestionState.RUNNING}:
             await self._desk.stop(ticket, by)
 
     def _remark(self, written: Written) -> Remark:

@@ -21,11 +21,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from bot.platform import PlatformUnavailable
+from bot.server.supervisor import TaskSupervisor
 from bot.slack.calling import Calling
 from bot.slack.refusals import NotLetIn
 from bot.slack.signing import is_slacks
 from bot.slack.watching import Hearing, watched
-from bot.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class HttpLine:
         self,
         app: AsyncApp,
         secret: str,
-        tasks: Tasks,
+        tasks: TaskSupervisor,
         catch_up: CatchUp,
         since: float | None,
         *,
@@ -112,7 +112,7 @@ class SocketLine:
         app: AsyncApp,
         call: Calling,
         token: str,
-        tasks: Tasks,
+        tasks: TaskSupervisor,
         catch_up: CatchUp,
         since: float | None,
         *,

@@ -1,1 +1,1 @@
-"""How fast it is, and how much memory it takes: each benchmark prints its figures."""
+"""Measure speed and memory; each benchmark prints its figures."""

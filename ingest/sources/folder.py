@@ -1,4 +1,4 @@
-"""A folder of documents. Every file is accounted for: found, or unreadable with its reason, or left out by a rule.
+"""Read a folder of documents. Every file is accounted for: found, or unreadable with its reason, or left out by a rule.
 
 Left out, and not counted: hidden files and folders, the `~$` files that Office keeps beside an open document,
 `node_modules` and `__pycache__`, and what `include` and `exclude` say. Pictures, archives and other files that hold no
@@ -16,6 +16,7 @@ import errno
 import hashlib
 import os
 import stat
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -24,17 +25,31 @@ from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import quote
 
-from ingest import converting
-from ingest.apart.reading import Apart
-from ingest.choosing import Rules, Traits, chooser
-from ingest.globbing import matcher
-from ingest.sources.file_names import SAME_NAME, left_out, portable
-from ingest.types import Found, Gone, Item, Listing, Page, Unreadable, UnreadableDocument
+from ingest.readers import file_formats
+from ingest.sandbox import Sandbox
+from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter, compile_globs
+from ingest.types import ChangedDocument, DeletedDocument, ListedItem, Listing, Page, Unreadable, UnreadableDocument
 
-LARGEST = 200 * 1024 * 1024
+_IGNORED_NAMES = frozenset({"node_modules", "__pycache__", "thumbs.db", "desktop.ini"})
+
+DUPLICATE_NAME = "has the same name as another file once accents are composed: rename it"
+"""Why the second of two files is not read whose names differ only so, for they would have one key."""
+
+
+def is_ignored(name: str) -> bool:
+    """Whether a file or folder of this name holds no documents: hidden, or what programs leave behind."""
+    return name.startswith((".", "~$")) or name.lower() in _IGNORED_NAMES
+
+
+def normalize_name(name: str | bytes) -> str:
+    """One name on every system: accents composed, bytes that are not UTF-8 replaced."""
+    return unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "replace"))
+
+
+LARGEST_FILE = 200 * 1024 * 1024
 """Bytes. A file above it is listed as unreadable unless the folder is told otherwise."""
 
-DEEPEST = 350
+DEEPEST_FOLDER = 350
 """Folders within folders. What lies below is told, and not read: no walk may exhaust the stack."""
 
 _Identity = tuple[int, int]
@@ -44,7 +59,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class _File(NamedTuple):
+class _FolderFile(NamedTuple):
     """A file of the folder, not yet opened."""
 
     key: str
@@ -62,7 +77,7 @@ class FolderError(Exception):
         self.hint = hint
 
 
-class Folder:
+class FolderSource:
     """The documents under one folder.
 
     Symbolic links are followed within it, except back into a folder that they stand in.
@@ -78,18 +93,18 @@ class Folder:
         include: Sequence[str] = ("**/*",),
         exclude: Sequence[str] = (),
         newest_days: float | None = None,
-        largest: int = LARGEST,
+        largest: int = LARGEST_FILE,
         now: Callable[[], datetime] = _now,
-        apart: Apart | None = None,
+        apart: Sandbox | None = None,
     ) -> None:
         """`url_base` and a document's key make its address; `largest` is in bytes; `apart` reads what may do harm."""
         self._root = Path(path)
         self._url_base = url_base
-        self._rules = Rules(tuple(include), tuple(exclude), newest_days=newest_days)
-        self._included, self._excluded = matcher(include), matcher(exclude)
+        self._rules = SelectionRules(tuple(include), tuple(exclude), newest_days=newest_days)
+        self._included, self._excluded = compile_globs(include), compile_globs(exclude)
         self._now = now
         self._largest = largest
-        self._apart = apart or Apart()
+        self._apart = apart or Sandbox()
 
     def documents(self, known: Mapping[str, str] = MappingProxyType({}), since: str = "") -> Listing:
         """Every document there is now, by folder and name. Blocks. Raises `FolderError` at once.
@@ -100,12 +115,12 @@ class Folder:
         listed = self._listed()
         return Listing(self._items(listed))
 
-    def one(self, address: str, known: Mapping[str, str]) -> Item | None:
+    def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Return the file of this address or path within the folder. Blocks. Raises `FolderError`."""
         for entry in self._listed():
             if address in (entry.key, self._url(entry.key)):
                 return entry if isinstance(entry, Unreadable) else self._document(entry)
-        return next((Gone(key) for key in known if address in (key, self._url(key))), None)
+        return next((DeletedDocument(key) for key in known if address in (key, self._url(key))), None)
 
     def stop(self) -> None:
         """End the reading of a document; all else here is soon done. From any thread."""
@@ -115,37 +130,37 @@ class Folder:
         """How many documents there are now; no file is opened for it. Blocks. Raises `FolderError`."""
         return sum(1 for _ in self._listed())
 
-    def _items(self, listed: Iterator[_File | Unreadable]) -> Iterator[Item]:
+    def _items(self, listed: Iterator[_FolderFile | Unreadable]) -> Iterator[ListedItem]:
         with self._apart:
             for entry in listed:
                 yield entry if isinstance(entry, Unreadable) else self._document(entry)
 
-    def _listed(self) -> Iterator[_File | Unreadable]:
+    def _listed(self) -> Iterator[_FolderFile | Unreadable]:
         try:
             here = self._root.stat()
             next(self._root.iterdir(), None)
         except OSError as error:
             raise _folder_error(self._root, error) from error
-        chosen = chooser(self._rules, self._now())
+        chosen = build_filter(self._rules, self._now())
         walked = self._walk(self._root, "", (_identity(here),))
-        return _told_apart(
+        return _refuse_duplicates(
             entry
             for entry in walked
-            if isinstance(entry, Unreadable) or chosen(Traits(entry.key, changed=_modified(entry.status)))
+            if isinstance(entry, Unreadable) or chosen(DocumentTraits(entry.key, changed=_modified(entry.status)))
         )
 
-    def _walk(self, folder: Path, above: str, ancestors: tuple[_Identity, ...]) -> Iterator[_File | Unreadable]:
+    def _walk(self, folder: Path, above: str, ancestors: tuple[_Identity, ...]) -> Iterator[_FolderFile | Unreadable]:
         try:
             paths = sorted(folder.iterdir())
         except OSError as error:
             yield Unreadable(above, f"the folder cannot be listed: {_cause(error)}")
             return
         for path in paths:
-            key = above + portable(path.name)
-            if not left_out(path.name) and not self._excluded(key):
+            key = above + normalize_name(path.name)
+            if not is_ignored(path.name) and not self._excluded(key):
                 yield from self._entry(path, key, ancestors)
 
-    def _entry(self, path: Path, key: str, ancestors: tuple[_Identity, ...]) -> Iterator[_File | Unreadable]:
+    def _entry(self, path: Path, key: str, ancestors: tuple[_Identity, ...]) -> Iterator[_FolderFile | Unreadable]:
         try:
             status = path.stat()
         except OSError as error:
@@ -159,13 +174,13 @@ class Folder:
             # Even of a folder the key has no slash: what was read through the link before is gone.
             yield Unreadable(key, "is a link that leads out of the folder: put the file itself there")
         elif not is_folder:
-            yield _File(key, path, status)
-        elif len(ancestors) > DEEPEST:
-            yield Unreadable(f"{key}/", f"lies more than {DEEPEST} folders deep")
+            yield _FolderFile(key, path, status)
+        elif len(ancestors) > DEEPEST_FOLDER:
+            yield Unreadable(f"{key}/", f"lies more than {DEEPEST_FOLDER} folders deep")
         elif _identity(status) not in ancestors:
             yield from self._walk(path, key + "/", (*ancestors, _identity(status)))
 
-    def _document(self, file: _File) -> Found | Unreadable:
+    def _document(self, file: _FolderFile) -> ChangedDocument | Unreadable:
         key, path, status = file
         try:
             content = _read(path, key, status, self._largest)
@@ -173,9 +188,9 @@ class Folder:
             return Unreadable(key, str(error))
         modified = _modified(status)
         digest = hashlib.sha256(content).hexdigest()
-        date = "" if modified is None or converting.dated(key, content) else modified.isoformat()
-        said = "\x1f".join((converting.READER_VERSION, digest, self._url(key), date))
-        return Found(
+        date = "" if modified is None or file_formats.is_dated(key, content) else modified.isoformat()
+        said = "\x1f".join((file_formats.READER_VERSION, digest, self._url(key), date))
+        return ChangedDocument(
             key=key,
             fingerprint=hashlib.sha256(said.encode()).hexdigest(),
             size=len(content),
@@ -186,12 +201,12 @@ class Folder:
         return f"{self._url_base.rstrip('/')}/{quote(key)}" if self._url_base else ""
 
 
-def _told_apart(found: Iterator[_File | Unreadable]) -> Iterator[_File | Unreadable]:
+def _refuse_duplicates(found: Iterator[_FolderFile | Unreadable]) -> Iterator[_FolderFile | Unreadable]:
     """Two names that differ only in how their accents are composed would be one key."""
     seen: set[str] = set()
     for entry in found:
         if entry.key in seen:
-            yield Unreadable(entry.key, SAME_NAME)
+            yield Unreadable(entry.key, DUPLICATE_NAME)
         else:
             seen.add(entry.key)
             yield entry
@@ -201,7 +216,7 @@ def _read(path: Path, key: str, status: os.stat_result, largest: int) -> bytes:
     # Opening a pipe or a device might wait for ever.
     if not stat.S_ISREG(status.st_mode):
         raise UnreadableDocument("is not a regular file")
-    if reason := converting.refusal(key):
+    if reason := file_formats.explain_refusal(key):
         raise UnreadableDocument(reason)
     if status.st_size > largest:
         raise UnreadableDocument(f"is larger than {largest // 2**20} MB")
@@ -211,7 +226,7 @@ def _read(path: Path, key: str, status: os.stat_result, largest: int) -> bytes:
         raise UnreadableDocument(_reason(error)) from error
 
 
-def _load(apart: Apart, path: Path, key: str, digest: str, url: str, modified: datetime | None) -> Page:
+def _load(apart: Sandbox, path: Path, key: str, digest: str, url: str, modified: datetime | None) -> Page:
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -1,1 +1,1 @@
-"""Wikitext as plain text, by a scanner of our own: see `reading` for the steps."""
+"""Read wikitext as plain text, by a scanner of our own: see `wikitext_parser` for the steps."""

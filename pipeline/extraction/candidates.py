@@ -1,19 +1,24 @@
-"""What could be quoted: the sentences, list items and table rows of the passages that were found. Pure.
+"""Split found passages into sentences that could be quoted, and classify what a question asks for.
 
 A line that ends in a colon announces what follows: it is a candidate together with its list, and each item is one by
 itself too, read together with the line that announces it. A question is no answer by itself, but belongs to the
 sentence after it. Code is offered only where nothing else was found.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import resources
 
-from pipeline.spans import in_list, quotable_spans
-from storage.language.words import count_words
-from storage.types import Evidence, Hit, Kind, Span
+from pipeline.support.support_check import find_quotable_spans, is_in_list
+from storage.language.scripts import is_unspaced
+from storage.language.words import content_terms, count_words, fold_spelling, stop_words, words
+from storage.types import Evidence, Hit, PassageKind, Span
 
-SHORTEST = 5
+LEAST_WORDS = 5
 """Words. A line of prose with fewer says something only if it ends like a sentence, has a figure, or was announced."""
 _STOP = (".", "!", "…", "。", "！", "।", "۔", ";", "；")
 _COLON = (":", "：")
@@ -49,42 +54,132 @@ class Candidate:
         return Evidence(self.text, self.hit.passage, self.hit.document, self.span)
 
 
-def candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
+def find_candidates(hits: Sequence[Hit]) -> tuple[Candidate, ...]:
     """Return what could be quoted from the hits, passage by passage and in the order of the text."""
     ranked = list(enumerate(hits))
-    prose = [(rank, hit) for rank, hit in ranked if hit.passage.kind is not Kind.CODE]
-    return tuple(found for rank, hit in prose or ranked for found in _of_passage(rank, hit))
+    prose = [(rank, hit) for rank, hit in ranked if hit.passage.kind is not PassageKind.CODE]
+    return tuple(found for rank, hit in prose or ranked for found in _find_in_passage(rank, hit))
 
 
-def _of_passage(rank: int, hit: Hit) -> Iterator[Candidate]:
-    text, spans = hit.passage.text, quotable_spans(hit.passage)
+def _find_in_passage(rank: int, hit: Hit) -> Iterator[Candidate]:
+    text, spans = hit.passage.text, find_quotable_spans(hit.passage)
     lead, asked_at = "", -1
     for place, (start, end) in enumerate(spans):
         words = text[start:end]
-        lead = lead if in_list(text, (start, end)) else ""
+        lead = lead if is_in_list(text, (start, end)) else ""
         begin, asked_at = (asked_at if asked_at >= 0 else start), -1
         if words.endswith(_QUESTION):
             asked_at = begin
         elif words.endswith(_COLON):
-            yield Candidate(hit, rank, (begin, _end_of_list(text, spans[place:])))
+            yield Candidate(hit, rank, (begin, _find_list_end(text, spans[place:])))
             lead = words
-        elif lead or begin < start or _says_something(words, hit.passage.kind):
+        elif lead or begin < start or _is_informative(words, hit.passage.kind):
             yield Candidate(hit, rank, (begin, end), lead)
 
 
-def _says_something(words: str, kind: Kind) -> bool:
+def _is_informative(words: str, kind: PassageKind) -> bool:
     """Return whether a line is more than a heading or the text of a link."""
     ends = words.rstrip("\"'”’»)*_").endswith(_STOP)
     return bool(_LETTER.search(words)) and (
-        ends or kind is not Kind.PROSE or count_words(words) >= SHORTEST or any(map(str.isdigit, words))
+        ends or kind is not PassageKind.PROSE or count_words(words) >= LEAST_WORDS or any(map(str.isdigit, words))
     )
 
 
-def _end_of_list(text: str, spans: Sequence[Span]) -> int:
+def _find_list_end(text: str, spans: Sequence[Span]) -> int:
     """Return where the list ends that the first span announces: its last item, or what follows if that is no list."""
     end = next((stop for _, stop in spans[1:]), spans[0][1])
     for span in spans[2:]:
-        if not (in_list(text, span) and in_list(text, spans[1])):
+        if not (is_in_list(text, span) and is_in_list(text, spans[1])):
             break
         end = span[1]
     return end
+
+
+class AnswerType(StrEnum):
+    """A kind of thing that can be asked for."""
+
+    NUMBER = "number"
+    DATE = "date"
+    PERSON = "person"
+    PLACE = "place"
+
+
+_DIGITS = re.compile(r"\d")
+_HAN_NUMBER = re.compile("[一二两三四五六七八九十百千万亿半]")
+_SPACED_CASELESS = re.compile(r"[^\W\d_A-Za-z\u00c0-\u04ff]")
+
+
+def classify_question(question: str) -> AnswerType | None:
+    """Return the kind of thing that a question asks for first; None if it asks for no such thing."""
+    text = _space_caseless(question)
+    found = [(match.start(), kind) for kind in AnswerType if (match := _compile_questions(kind).search(text))]
+    return min(found)[1] if found else None
+
+
+def has_answer_type(sentence: str, kind: AnswerType, question: str) -> bool:
+    """Return whether a sentence has a thing of this kind that the question does not name itself."""
+    known = {fold_spelling(word) for word in words(question)}
+    new = [word for word in words(sentence) if fold_spelling(word) not in known]
+    if kind is AnswerType.NUMBER:
+        return any(is_number(word) for word in new)
+    if kind is AnswerType.DATE:
+        return any(is_number(word) or fold_spelling(word) in _compile_list("dates") for word in new)
+    return bool(find_capitalized_names(sentence, known=known)) or bool(_SPACED_CASELESS.search("".join(new)))
+
+
+def has_count(sentence: str, question: str, language: str) -> bool:
+    """Return whether a sentence gives a number of what "how many ..." asks for: "25 paid days" of "how many days"."""
+    match = _compile_questions(AnswerType.NUMBER).search(text := _space_caseless(question))
+    unit = content_terms(text[match.end() :], language)[:1] if match else []
+    said = words(sentence)
+    return bool(unit) and any(
+        is_number(word) and unit[0] in content_terms(" ".join(said[place + 1 : place + 3]), language)
+        for place, word in enumerate(said)
+    )
+
+
+def is_number(word: str) -> bool:
+    """Return whether a word has a digit in it or is a number written out."""
+    return (
+        bool(_DIGITS.search(word)) or fold_spelling(word) in _compile_list("numbers") or bool(_HAN_NUMBER.search(word))
+    )
+
+
+def is_date(word: str) -> bool:
+    """Return whether a word names a month, a day of the week or another time."""
+    return fold_spelling(word) in _compile_list("dates")
+
+
+def find_capitalized_names(text: str, *, known: frozenset[str] | set[str] = frozenset()) -> list[str]:
+    """Return the words that look like proper names: capitals, not only for opening a sentence.
+
+    A capital at the very beginning counts if the word is no stop word. `known` words, in plain spelling, are left out.
+    """
+    common = stop_words() | known
+    return [word for word in words(text) if word[0].isupper() and fold_spelling(word) not in common]
+
+
+def _space_caseless(text: str) -> str:
+    return " ".join(map(fold_spelling, words(text)))
+
+
+@cache
+def _load_word_lists() -> dict[str, list[str]]:
+    path = resources.files("pipeline.extraction").joinpath("answer_types.json")
+    lists: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
+    return lists
+
+
+@cache
+def _compile_list(key: str) -> frozenset[str]:
+    return frozenset(map(fold_spelling, _load_word_lists()[key]))
+
+
+@cache
+def _compile_questions(kind: AnswerType) -> re.Pattern[str]:
+    """Return the pattern of what asks for this kind; a star in the lists stands for any words."""
+    phrases = (
+        " * ".join(map(_space_caseless, phrase.split(" * "))) for phrase in _load_word_lists()[f"asks for a {kind}"]
+    )
+    patterns = ((phrase, re.escape(phrase).replace(r"\*", ".*")) for phrase in phrases)
+    return re.compile("|".join(found if is_unspaced(phrase[0]) else rf"\b{found}\b" for phrase, found in patterns))

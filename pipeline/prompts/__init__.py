@@ -1,1 +1,1 @@
-"""One template for each model call, and its worked examples as data beside it; `pipeline.prompting` renders them."""
+"""One template for each model call with its worked examples, and the code that renders and sends them."""

@@ -1,138 +1,136 @@
-"""Signs of support from meaning: how well each token of a sentence aligns with a token of the passages. Pure.
+"""Align a sentence with the passage sentence that it follows most closely, token by token."""
 
-Each token is compared with all tokens of the sentences read, by the cosine of their states at three heights of the
-model; a word that means something else shows as a token that nothing aligns with well, however alike the rest is.
-"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
-from collections.abc import Mapping, Sequence
+from pipeline.support.analysis.parsed_sentence import ParsedSentence
+from pipeline.support.analysis.tokenizer import is_mark
+from pipeline.support.passage_facts import PassageFacts
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pipeline.support.states import Floats, States
-
-HEIGHTS = ("word", "middle", "top")
-FIRST_WORD = 1_996
-"""Below it the vocabulary holds marks, single characters and digits."""
-SAME_WORD = 0.9
-"""A cosine between words as they stand in the table above which they are taken for one word."""
-FAR = (0.55, 0.7, 0.6)
-"""Cosines below which a token aligns with nothing, at each height."""
-_FLAT = 1.0
-
-Signs = dict[str, float]
+_FUNCTION_WORD_WEIGHT = 0.3
+"""How much a matched function word weighs beside a word of substance."""
+_LARGEST_MATRIX = 15_000
+"""Pairs of words above which two texts are not matched word by word: no sentence of prose is so long."""
+_LEAST_SHARED = 0.4
+_SPARE = 4
+"""How many tokens more the source may have in a gap that is tight."""
 
 
-def alignment(sentence: States, source: Sequence[States]) -> Mapping[str, float]:
-    """Return the signs by name. `source` are the sentences of the passages that were read; none gives all zeros."""
-    source = [one for one in source if len(one.ids)]
-    if not len(sentence.ids) or not source:
-        return dict.fromkeys(NAMES, 0.0)
-    content = sentence.ids >= FIRST_WORD
-    content = content if content.any() else np.ones(len(sentence.ids), bool)
-    best: list[Floats] = []
-    signs: Signs = {}
-    for place, height in enumerate(HEIGHTS):
-        cosines = [sentence.layers[place] @ one.layers[place].T for one in source]
-        best.append(np.concatenate(cosines, axis=1).max(axis=1))
-        found = _of_height(cosines, best[-1], _weights(sentence.ids), content, FAR[place])
-        signs.update({f"{name}_{height}": value for name, value in found.items()})
-    signs.update(_unmatched(best, content))
-    signs.update(_whole(sentence, source, content, best))
-    return signs
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Two stretches of tokens that stand between the same matched words: `said` in the sentence, `given` in the source.
+
+    `tight` says that the source has hardly more there than the sentence has.
+    """
+
+    said: tuple[int, int]
+    given: tuple[int, int]
+    tight: bool
 
 
-def _weights(ids: NDArray[np.int32]) -> Floats:
-    """Return how much each token counts: the rarer a word, the more."""
-    rarity = np.clip(np.log(np.maximum(ids, 1) / 1_000.0), 0.3, 4.0)
-    return np.where(ids < FIRST_WORD, 0.15, rarity).astype(np.float32)
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """A sentence beside the passage sentence that it follows."""
+
+    sentence: ParsedSentence
+    source: ParsedSentence
+    pairs: tuple[tuple[int, int], ...]
+    """Matched tokens, in order."""
+    coverage: float
+    """The share of the sentence's words of substance that the source has, or that are names said elsewhere."""
+
+    def coverage_without(self, first: int, last: int) -> float:
+        """The coverage of a sentence without what its tokens from `first` to `last` say."""
+        left_out = set(self.sentence.stems[first:last])
+        rest = [key for key in self.sentence.content if key not in left_out]
+        return sum(key in self.source.content for key in rest) / len(rest) if rest else 0.0
+
+    def place_of(self, first: int, last: int, *, phrase: bool = False) -> Gap:
+        """Return what the source has in the place of the tokens from `first` to `last`, matched ones among them.
+
+        Where no match follows, that is all the rest of the source, or with `phrase` all up to the next mark.
+        """
+        before = max((pair for pair in self.pairs if pair[0] < first), default=(-1, -1))
+        after = min((pair for pair in self.pairs if pair[0] >= last), default=None)
+        if after is None:
+            end = _find_phrase_end(self.source, before[1] + 1) if phrase else len(self.source.text)
+            after = len(self.sentence.text), end
+        return _build_gap(before, after)
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What stands between matched words, where either text has something there."""
+        ends = [(-1, -1), *self.pairs, (len(self.sentence.text), len(self.source.text))]
+        return tuple(_build_gap(one, two) for one, two in pairwise(ends) if two[0] - one[0] > 1 or two[1] - one[1] > 1)
 
 
-def _of_height(
-    cosines: Sequence[Floats], best: Floats, weights: Floats, content: NDArray[np.bool_], far: float
-) -> Signs:
-    single = [float((one.max(axis=1) * weights).sum() / weights.sum()) for one in cosines]
-    closest = cosines[int(np.argmax(single))]
-    worst = np.sort(best[content])
-    places = closest.argmax(axis=1)[content]
-    steps = np.diff(places)
-    return {
-        "mean": float((best * weights).sum() / weights.sum()),
-        "mean_single": max(single),
-        "least": float(worst[0]),
-        "least_two": float(worst[:2].mean()),
-        "least_three": float(worst[:3].mean()),
-        "far": float((worst < far).sum()),
-        "least_single": float(closest.max(axis=1)[content].min()),
-        "back": float(closest.max(axis=0).mean()),
-        "in_order": float((steps > 0).mean()) if len(steps) else _FLAT,
-        "jumps": float(np.abs(steps - 1).mean() / 10) if len(steps) else 0.0,
-    }
+def _find_phrase_end(source: ParsedSentence, start: int) -> int:
+    """Return where the phrase ends that begins at a token: at a mark or small word behind words of substance."""
+    begun = False
+    for place in range(start, len(source.text)):
+        substance = source.stems[place] in source.content
+        if begun and not substance and (source.stems[place] or is_mark(source.text.low[place])):
+            return place
+        begun = begun or substance
+    return len(source.text)
 
 
-def _unmatched(best: Sequence[Floats], content: NDArray[np.bool_]) -> Signs:
-    """Return how near the words that do not occur themselves come, and how alike those that do are in context."""
-    new, same = content & (best[0] < SAME_WORD), content & (best[0] >= SAME_WORD)
-    signs: Signs = {"new_share": float(new.sum() / content.sum()), "new": float(new.sum())}
-    for height, cosines in zip(HEIGHTS, best, strict=True):
-        signs[f"new_least_{height}"] = float(cosines[new].min()) if new.any() else _FLAT
-        signs[f"new_mean_{height}"] = float(cosines[new].mean()) if new.any() else _FLAT
-    signs["same_mean"] = float(best[-1][same].mean()) if same.any() else _FLAT
-    signs["same_least"] = float(best[-1][same].min()) if same.any() else _FLAT
-    return signs
+def _build_gap(one: tuple[int, int], two: tuple[int, int]) -> Gap:
+    """Return what stands between two matches."""
+    return Gap((one[0] + 1, two[0]), (one[1] + 1, two[1]), two[1] - one[1] <= two[0] - one[0] + _SPARE)
 
 
-def _whole(sentence: States, source: Sequence[States], content: NDArray[np.bool_], best: Sequence[Floats]) -> Signs:
-    """Return how alike the whole sentence is to the nearest one, and which of its tokens lead away from that."""
-    cosines = np.array([float(one.mean @ sentence.mean) for one in source])
-    nearest = source[int(cosines.argmax())].mean
-    towards = sentence.layers[-1] @ nearest
-    ordered = np.sort(towards[content])
-    gaps = np.sort((towards - sentence.layers[-1] @ sentence.mean)[content])
-    new = content & (best[0] < SAME_WORD)
-    return {
-        "cosine": float(cosines.max()),
-        "cosine_two": float(np.sort(cosines)[-2:].mean()),
-        "towards_least": float(ordered[0]),
-        "towards_least_three": float(ordered[:3].mean()),
-        "towards_mean": float(towards.mean()),
-        "gap_least": float(gaps[0]),
-        "gap_least_three": float(gaps[:3].mean()),
-        "gap_mean": float(gaps.mean()),
-        "new_towards": float(towards[new].mean()) if new.any() else _FLAT,
-    }
+def align(sentence: ParsedSentence, facts: PassageFacts) -> Alignment | None:
+    """Return the sentence beside the passage sentence with which it shares most; None where none shares enough."""
+    content = sentence.content
+    sources = facts.sentences
+    if not content or not sources:
+        return None
+    shared = [sum(1 for key in content if key in source.content) for source in sources]
+    best = max(range(len(sources)), key=lambda at: (shared[at], -len(sources[at].content)))
+    if shared[best] < _LEAST_SHARED * len(content):
+        return None
+    source = sources[best]
+    pairs = _match_tokens(sentence, source)
+    return Alignment(sentence, source, pairs, shared[best] / len(content)) if pairs else None
 
 
-NAMES = (
-    *(
-        f"{name}_{height}"
-        for height in HEIGHTS
-        for name in (
-            "mean",
-            "mean_single",
-            "least",
-            "least_two",
-            "least_three",
-            "far",
-            "least_single",
-            "back",
-            "in_order",
-            "jumps",
-        )
-    ),
-    "new_share",
-    "new",
-    *(f"new_{kind}_{height}" for height in HEIGHTS for kind in ("least", "mean")),
-    "same_mean",
-    "same_least",
-    "cosine",
-    "cosine_two",
-    "towards_least",
-    "towards_least_three",
-    "towards_mean",
-    "gap_least",
-    "gap_least_three",
-    "gap_mean",
-    "new_towards",
-)
-"""Every sign that `alignment` gives, in its order."""
+def _match_tokens(sentence: ParsedSentence, source: ParsedSentence) -> tuple[tuple[int, int], ...]:
+    """Return the heaviest common subsequence of the stems of two sentences, marks left out."""
+    ours = [place for place, key in enumerate(sentence.stems) if key and key in source.places]
+    theirs = [place for place, key in enumerate(source.stems) if key and key in sentence.places]
+    if len(ours) * len(theirs) > _LARGEST_MATRIX:
+        return ()
+    weights = [1.0 if sentence.stems[place] in sentence.content else _FUNCTION_WORD_WEIGHT for place in ours]
+    keys = [source.stems[place] for place in theirs]
+    rows: list[list[float]] = [[0.0] * (len(theirs) + 1)]
+    for place, weight in zip(ours, weights, strict=True):
+        rows.append(_score_row(rows[-1], sentence.stems[place], keys, weight))
+    return _trace_back(rows, ours, theirs)
+
+
+def _score_row(above: Sequence[float], key: str, keys: Sequence[str], weight: float) -> list[float]:
+    row = [0.0]
+    left = 0.0
+    for at, other in enumerate(keys):
+        value = above[at] + weight if other == key else 0.0
+        left = max(value, left, above[at + 1])
+        row.append(left)
+    return row
+
+
+def _trace_back(
+    rows: Sequence[Sequence[float]], ours: Sequence[int], theirs: Sequence[int]
+) -> tuple[tuple[int, int], ...]:
+    pairs: list[tuple[int, int]] = []
+    row, column = len(ours), len(theirs)
+    while row and column:
+        if rows[row][column] == rows[row - 1][column]:
+            row -= 1
+        elif rows[row][column] == rows[row][column - 1]:
+            column -= 1
+        else:
+            row, column = row - 1, column - 1
+            pairs.append((ours[row], theirs[column]))
+    return tuple(pairs[::-1])

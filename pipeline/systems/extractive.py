@@ -4,13 +4,11 @@ Reads from top to bottom; each step is a pure function of `pipeline.extraction`,
 only searching, comparing and saying reach out through the kit.
 """
 
-from pipeline.extraction.abstention import ENOUGH
-from pipeline.extraction.choosing import chosen
-from pipeline.follow_ups import resolve
+from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
+from pipeline.extraction.quote_selection import select_quotes
 from pipeline.kit import Kit
-from pipeline.refusing import refuse_unreadable
-from pipeline.small_talk import small_talk
-from pipeline.stages.quoting import Considered, weighed
+from pipeline.stages.question_analysis import detect_small_talk, resolve_question, validate_question
+from pipeline.stages.quotation import RankedQuotes, rank_quotes
 from pipeline.types import Conversation, Status
 from storage.types import SearchQuery
 
@@ -26,18 +24,18 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         QuestionWithoutWords: nothing in it can be looked up.
         SearchUnavailable: the search failed.
     """
-    refuse_unreadable(talk.question.text, kit.limits)
-    if small_talk(talk.question.text):
+    validate_question(talk.question.text, kit.limits)
+    if detect_small_talk(talk.question.text):
         return Status.CHATTED
     considered = await consider(talk, kit)
-    if considered.chance < ENOUGH:
+    if considered.chance < ANSWER_THRESHOLD:
         return Status.ABSTAINED
-    sentences = chosen(considered.ranked, kit.limits.sentences, considered.question.language)
+    sentences = select_quotes(considered.ranked, kit.limits.sentences, considered.question.language)
     said = [await kit.say(sentence) for sentence in sentences]
     return Status.ANSWERED if any(said) else Status.ABSTAINED
 
 
-async def consider(talk: Conversation, kit: Kit) -> Considered:
+async def consider(talk: Conversation, kit: Kit) -> RankedQuotes:
     """Find and rank what could be quoted."""
-    hits = await kit.search(SearchQuery(resolve(talk).query), WIDER * kit.limits.passages)
-    return await weighed(talk, hits, kit.limits.passages, kit)
+    hits = await kit.search(SearchQuery(resolve_question(talk).query), WIDER * kit.limits.passages)
+    return await rank_quotes(talk, hits, kit.limits.passages, kit)

@@ -5,50 +5,53 @@ to be at once what refinement would make of it. So a turn takes three rounds: cl
 beside summaries, the draft. Every claim has its verdict before the draft begins, and every sentence passes the gate.
 """
 
-from pipeline.findings import Finding, distinct, newest_of_rivals_first
 from pipeline.kit import Kit
-from pipeline.refusing import refuse_unreadable
-from pipeline.small_talk import small_talk
-from pipeline.stages.claiming import claimed
-from pipeline.stages.looking_up import choose_query, retrieve_written, take_out
-from pipeline.stages.quoting import quoting
-from pipeline.stages.saying import say_all
-from pipeline.stages.scene import Scene, open_scene
-from pipeline.stages.together import beside, tasks
-from pipeline.stages.weighing import Scales
-from pipeline.stages.writing import draft
+from pipeline.stages.answer_draft import say_all, stream_draft
+from pipeline.stages.concurrency import gather_pair, open_task_group
+from pipeline.stages.model_claims import ClaimVerifier, stream_claims
+from pipeline.stages.passage_retrieval import (
+    SourcedFinding,
+    choose_query,
+    deduplicate_findings,
+    extract_bullets,
+    order_rivals_by_date,
+    retrieve_for_query,
+)
+from pipeline.stages.question_analysis import detect_small_talk, validate_question
+from pipeline.stages.quotation import show_interim_quote
+from pipeline.stages.turn_context import TurnContext, prepare_context
 from pipeline.types import Conversation, Status
 
 
 async def answer(talk: Conversation, kit: Kit) -> Status:
     """Answer the conversation's last question. Raises any `PipelineError`."""
-    refuse_unreadable(talk.question.text, kit.limits)
-    if small_talk(talk.question.text):
+    validate_question(talk.question.text, kit.limits)
+    if detect_small_talk(talk.question.text):
         return Status.CHATTED
-    scene = await open_scene(talk, kit)
-    async with tasks() as group:
-        scales = Scales(scene, kit, group)
+    scene = await prepare_context(talk, kit)
+    async with open_task_group() as group:
+        scales = ClaimVerifier(scene, kit, group)
         status = await _answered(talk, scene, kit, scales)
         await scales.explained()
         return status
 
 
-async def _answered(talk: Conversation, scene: Scene, kit: Kit, scales: Scales) -> Status:
-    recall = scales.weighed(claimed(scene, kit))  # 3, 4, 5
-    async with quoting(talk, scene.nearest, kit):
-        looked_up, recalled, fault = await beside(look_up(scene, kit), recall)
-    findings = newest_of_rivals_first(distinct((*(looked_up or ()), *(recalled or ()))))
+async def _answered(talk: Conversation, scene: TurnContext, kit: Kit, scales: ClaimVerifier) -> Status:
+    recall = scales.weighed(stream_claims(scene, kit))  # 3, 4, 5
+    async with show_interim_quote(talk, scene.nearest, kit):
+        looked_up, recalled, fault = await gather_pair(look_up(scene, kit), recall)
+    findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))
     if not findings and fault:
         raise fault  # a model that is down for one half is no "I don't know"
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
-    said = await say_all(draft(scene, findings, kit, refined=True), findings, scene, kit)  # 6, 7
+    said = await say_all(stream_draft(scene, findings, kit, refined=True), findings, scene, kit)  # 6, 7
     return Status.ANSWERED if said else Status.ABSTAINED
 
 
-async def look_up(scene: Scene, kit: Kit) -> tuple[Finding, ...] | None:
+async def look_up(scene: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] | None:
     """Return what passages say to the question; None where it wants no fact."""
     query = await choose_query(scene, kit)  # 1
     if query is None:
         return None
-    return await take_out(query, await retrieve_written(scene, query, kit), kit)  # 2
+    return await extract_bullets(query, await retrieve_for_query(scene, query, kit), kit)  # 2

@@ -1,4 +1,9 @@
-"""Where sentences begin and end, in every script.
+"""Which lines of a text stand for themselves: paragraphs, list items, headings, rows of a table.
+
+A line break ends a block where a blank line, a list item, a row or a heading says so; elsewhere it is a soft wrap.
+`sentences` looks for sentence ends inside a block.
+
+Where sentences begin and end, in every script.
 
 `blocks` cuts a text into paragraphs, items, rows and headings; here each block is cut at sentence ends. Every mark that
 could end a sentence is found by one pattern, then decided upon by what stands before and after it.
@@ -6,10 +11,65 @@ could end a sentence is found by one pattern, then decided upon by what stands b
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
-from storage.language.blocks import Span, block_spans, is_row
 from storage.language.scripts import UNSPACED_CLASS
-from storage.language.vocabulary import lists
+from storage.language.words import load_word_lists
+
+Span = tuple[int, int]
+
+_PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n|\u2029")
+_LINE = re.compile(r"[^\n\u2028]+")
+_ITEM = re.compile(r"\s*(?:[-*+•‣◦▪●○–]\s|\(?\d{1,3}[.)]\s|\(?[a-zA-Z]\)\s|>|#{1,6}\s|```|~~~)")
+_MARKED_ALONE = re.compile(r"\s*(?:#{1,6}\s|```|~~~|[-=*_~^]{3,}\s*$)")
+_OPEN_ENDED = re.compile(r"(?:[,;\-–—(]|\b(?![A-Z])\w{1,3})\s*$")
+_NEXT_WORD = re.compile(r"\s*([^\W_a-zß-öø-ÿ]\S*)")
+_LONGEST_HEADING = 60
+_CELL_ENDS = 2
+
+
+def block_spans(text: str) -> Iterator[Span]:
+    """Yield start and end of each block in order; together they hold every character that is no line break."""
+    start = 0
+    for gap in _PARAGRAPH_END.finditer(text):
+        yield from _blocks_of_paragraph(text, start, gap.start())
+        start = gap.end()
+    yield from _blocks_of_paragraph(text, start, len(text))
+
+
+def is_row(line: str) -> bool:
+    """Whether a line is a row of a table, which has cells and no sentences."""
+    bare = line.strip()
+    return bare.startswith("|") or bare.count(" | ") >= _CELL_ENDS or bare.count("\t") >= _CELL_ENDS
+
+
+def _blocks_of_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
+    lines = [found.span() for found in _LINE.finditer(text, start, end)]
+    if not lines:
+        return
+    width = max(last - first for first, last in lines)
+    begin = lines[0][0]
+    for (first, last), (next_first, next_last) in pairwise(lines):
+        if _is_separate(text[first:last], text[next_first:next_last], width):
+            yield begin, last
+            begin = next_first
+    yield begin, lines[-1][1]
+
+
+def _is_separate(line: str, following: str, width: int) -> bool:
+    """Whether the break between two lines ends a block. `width` is that of the longest line around them."""
+    if _ITEM.match(following) or _MARKED_ALONE.match(line) or _MARKED_ALONE.match(following):
+        return True
+    return is_row(line) or is_row(following) or _is_heading(line, following, width)
+
+
+def _is_heading(line: str, following: str, width: int) -> bool:
+    """Whether a short line was broken although the next word, a capitalised one, had room on it."""
+    next_word = _NEXT_WORD.match(following)
+    if next_word is None or len(line) > _LONGEST_HEADING or _OPEN_ENDED.search(line):
+        return False
+    return len(line) + 1 + len(next_word[1]) < width
+
 
 _LONG_UNPUNCTUATED = 120
 """How many characters of Thai, Lao, Khmer or Burmese may pass before a space ends a piece."""
@@ -59,11 +119,11 @@ def sentence_spans(text: str) -> tuple[Span, ...]:
         trimmed
         for start, end in block_spans(text)
         for span in _sentences(text, start, end)
-        for trimmed in _trimmed(text, *span)
+        for trimmed in _trim_span(text, *span)
     )
 
 
-def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
+def _trim_span(text: str, start: int, end: int) -> Iterator[Span]:
     piece = text[start:end]
     bare = piece.strip()
     if bare:
@@ -78,13 +138,13 @@ def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
         yield start, end
         return
     begin = 0
-    for cut in [*_cuts(block), len(block)]:
-        for piece_start, piece_end in _at_spaces(block, begin, cut):
+    for cut in [*_find_cuts(block), len(block)]:
+        for piece_start, piece_end in _split_at_spaces(block, begin, cut):
             yield start + piece_start, start + piece_end
         begin = cut
 
 
-def _at_spaces(block: str, start: int, end: int) -> Iterator[Span]:
+def _split_at_spaces(block: str, start: int, end: int) -> Iterator[Span]:
     """Yield a sentence whole, or, where its script has no full stop and it is long, in pieces that end at spaces."""
     if end - start > _LONG_UNPUNCTUATED:
         for space in _SOUTHEAST_SPACE.finditer(block, start, end):
@@ -94,12 +154,12 @@ def _at_spaces(block: str, start: int, end: int) -> Iterator[Span]:
     yield start, end
 
 
-def _cuts(block: str) -> Iterator[int]:
+def _find_cuts(block: str) -> Iterator[int]:
     """Yield where the sentences of a block end, but for the last one."""
-    enclosed = [found.span() for found in _found(_ENCLOSED, _OPENS, block)]
+    enclosed = [found.span() for found in _find_matches(_ENCLOSED, _OPENS, block)]
     cased = _CAPITAL.search(block) is not None
     begin = place = 0
-    for mark in _found(_MARK, _MAY_END, block):
+    for mark in _find_matches(_MARK, _MAY_END, block):
         end = mark.end()
         while place < len(enclosed) and enclosed[place][1] <= mark.start():
             place += 1
@@ -108,12 +168,12 @@ def _cuts(block: str) -> Iterator[int]:
                 end += 1
             if end < enclosed[place][1]:
                 continue
-        if _ends(block, begin, mark, end, cased=cased):
+        if _is_end(block, begin, mark, end, cased=cased):
             yield end
             begin = end
 
 
-def _found(sought: re.Pattern[str], begins: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+def _find_matches(sought: re.Pattern[str], begins: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     """Yield what `finditer` does, several times as fast: `begins` is the set of characters that it can begin with."""
     begin = begins.search(text)
     while begin:
@@ -123,7 +183,7 @@ def _found(sought: re.Pattern[str], begins: re.Pattern[str], text: str) -> Itera
         begin = begins.search(text, (found or begin).end())
 
 
-def _ends(block: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) -> bool:
+def _is_end(block: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) -> bool:
     """Whether the sentence that began at `begin` ends at `end`, behind a mark and the quotes that close after it."""
     following = _OPENING.match(block, end)
     place = following.end() if following else end
@@ -133,21 +193,21 @@ def _ends(block: str, begin: int, mark: re.Match[str], end: int, *, cased: bool)
     if mark["hard"]:
         closed = end > mark.end("hard")
         return not (closed and "\u3041" <= block[end : end + 1] <= "\u309f")
-    if mark["soft"] and _continues(block, mark.start(), place, cased=cased):
+    if mark["soft"] and _is_continued(block, mark.start(), place, cased=cased):
         return False
-    return mark["soft"] != "." or _period_ends(
+    return mark["soft"] != "." or _is_period_end(
         block[max(begin, mark.start() - _READ_BACK) : mark.start()], block, place
     )
 
 
-def _continues(block: str, start: int, place: int, *, cased: bool) -> bool:
+def _is_continued(block: str, start: int, place: int, *, cased: bool) -> bool:
     """Whether a mark at `start` stands alone in brackets, or a small letter at `place` goes on with the sentence."""
     if start and block[start - 1] in "([":
         return True
     return cased and block[place : place + 1].islower() and not block[place + 1 : place + 2].isupper()
 
 
-def _period_ends(before: str, block: str, place: int) -> bool:
+def _is_period_end(before: str, block: str, place: int) -> bool:
     """Whether a single period ends the sentence `before`, when the next word stands at `place` of the block."""
     lead = _BEFORE_TOKEN.match(before)
     token = before[lead.end() if lead else 0 :].lstrip("'")
@@ -157,19 +217,19 @@ def _period_ends(before: str, block: str, place: int) -> bool:
     following = _NEXT.match(block, place)
     word = following[0].casefold().replace("\u2019", "'") if following else ""
     initial = len(word) == 1 and block[place + 1 : place + 2] == "."
-    starts = word in lists("abbreviations")["starter"] and not initial
+    starts = word in load_word_lists("abbreviations")["starter"] and not initial
     if token.isdecimal():
         return starts or not _is_ordinal(head, token, word)
-    if head[-1:].isdecimal() and token in lists("abbreviations")["unit"]:
+    if head[-1:].isdecimal() and token in load_word_lists("abbreviations")["unit"]:
         return True
-    if token in lists("abbreviations")["letter"] and word != "chr" and not initial:
+    if token in load_word_lists("abbreviations")["letter"] and word != "chr" and not initial:
         return not word[:1].isdecimal()
-    return _word_ends(token, starts=starts, numbered=word[:1].isdecimal() or _ROMAN.match(block, place) is not None)
+    return _is_word_end(token, starts=starts, numbered=word[:1].isdecimal() or _ROMAN.match(block, place) is not None)
 
 
-def _word_ends(token: str, *, starts: bool, numbered: bool) -> bool:
+def _is_word_end(token: str, *, starts: bool, numbered: bool) -> bool:
     """Whether a word with a period ends a sentence, before a word that begins sentences, or before a number."""
-    known, word = lists("abbreviations"), token.casefold()
+    known, word = load_word_lists("abbreviations"), token.casefold()
     if word in known["last"]:
         return True
     if word in known["number"]:
@@ -190,6 +250,6 @@ def _is_ordinal(head: str, number: str, word: str) -> bool:
     return (
         dated
         or lead.endswith(":")
-        or lead in lists("abbreviations")["ordinal"]
-        or word in lists("abbreviations")["month"]
+        or lead in load_word_lists("abbreviations")["ordinal"]
+        or word in load_word_lists("abbreviations")["month"]
     )

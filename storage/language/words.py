@@ -1,4 +1,8 @@
-"""Words as they stand, how many there are, and the terms that a lexical index holds of them.
+"""Lists of words kept as data beside this module, and the plain spelling in which they are compared.
+
+A list is a text file of lines `kind: word word ...`; a kind may have several lines, `#` opens a comment.
+
+Words as they stand, how many there are, and the terms that a lexical index holds of them.
 
 Works inside a sentence; `sentences` finds the sentences. A word is a surface string, a term is what the spellings and
 forms of one word share: casefolded, stemmed, without accents. Scripts that put no spaces between words have no words
@@ -8,15 +12,53 @@ that could be told without a dictionary: a run of them is one word here, its cha
 import re
 import threading
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
+from importlib.resources import files
 from itertools import pairwise
+from types import MappingProxyType
 
 import Stemmer
 
 from storage.language.scripts import UNSPACED_CLASS, script_of
-from storage.language.vocabulary import lists, plain
 
-__all__ = ["content_terms", "content_words", "count_words", "plain", "stop_words", "terms", "word_spans", "words"]
+_SIMPLER = str.maketrans({
+    "ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "ł": "l", "ħ": "h", "ŋ": "n",
+    "\N{LATIN SMALL LETTER DOTLESS I}": "i", "\u2019": "'", "\u02bc": "'",
+    # Arabic: alef with hamza, madda or wasla; alef maksura, Persian yeh and kaf; tatweel; number separators.
+    "\u0623": "\u0627", "\u0625": "\u0627", "\u0622": "\u0627", "\u0671": "\u0627", "\u0649": "\u064a",
+    "\u06cc": "\u064a", "\u06a9": "\u0643", "\u0640": None, "\u066b": ".", "\u066c": ",",
+})  # fmt: skip
+_ACCENTS = ((0x0300, 0x036F), (0x0483, 0x0487), (0x0591, 0x05C7), (0x064B, 0x065F), (0x0670, 0x0670), (0x20D0, 0x20FF))
+"""Marks that a person may leave out: accents, Hebrew points, Arabic vowels; not Indian vowels."""
+
+
+def fold_spelling(word: str) -> str:
+    """Return `word` casefolded, with plain apostrophes and digits, and without accents or vowel points."""
+    folded = unicodedata.normalize("NFKC", word).casefold()
+    if folded.isascii():
+        return folded
+    simpler = unicodedata.normalize("NFKD", folded).translate(_dropped_accents()).translate(_SIMPLER)
+    digits = (str(unicodedata.decimal(char)) if char.isdecimal() else char for char in simpler)
+    return unicodedata.normalize("NFC", "".join(digits))
+
+
+@lru_cache(maxsize=8)
+def load_word_lists(name: str) -> Mapping[str, frozenset[str]]:
+    """Return the kinds of the list `name` and the words of each, as they are written."""
+    lines = files(__package__).joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    found: dict[str, set[str]] = {}
+    for line in lines:
+        kind, colon, listed = line.partition(":")
+        if colon and not line.startswith("#"):
+            found.setdefault(kind, set()).update(listed.split())
+    return MappingProxyType({kind: frozenset(listed) for kind, listed in found.items()})
+
+
+@lru_cache(maxsize=1)
+def _dropped_accents() -> dict[int, None]:
+    return {code: None for first, last in _ACCENTS for code in range(first, last + 1)}
+
 
 _STEMMERS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english",
@@ -115,7 +157,7 @@ def content_terms(text: str, language: str = "") -> list[str]:
 @lru_cache(maxsize=64)
 def stop_words(language: str = "") -> frozenset[str]:
     """Return the function words of a language in plain spelling (see `plain`); English ones for "", none if unknown."""
-    return frozenset(map(plain, lists("function_words").get(language or "en", ())))
+    return frozenset(map(fold_spelling, load_word_lists("function_words").get(language or "en", ())))
 
 
 @lru_cache(maxsize=1)
@@ -145,11 +187,11 @@ def _composed(text: str) -> str:
 @lru_cache(maxsize=65_536)
 def _terms_of(word: str, language: str) -> tuple[str, ...]:
     if _IN_PIECES.match(word):
-        return _pieces(plain(word))
+        return _pieces(fold_spelling(word))
     if word[-1] in "+#":
         return (word.casefold(),)
     if word.lstrip("vV")[:1].isdecimal() and not word.isalnum():
-        return (_number(plain(word).lstrip("v"), language),)
+        return (_number(fold_spelling(word).lstrip("v"), language),)
     stem = _stem(word, language)
     return (stem,) if stem else ()
 
@@ -188,7 +230,7 @@ def _stem(word: str, language: str) -> str:
     usual = _USUAL_LANGUAGE.get(script, "")
     chosen = language if language and _SCRIPTS.get(language, "Latin") == script else usual
     stemmer = _stemmer(chosen, threading.get_ident())
-    return plain(stemmer.stemWord(bare) if stemmer else bare) or plain(bare) or bare
+    return fold_spelling(stemmer.stemWord(bare) if stemmer else bare) or fold_spelling(bare) or bare
 
 
 def _without_clitics(word: str) -> str:
@@ -206,7 +248,7 @@ def _stemmer(language: str, _thread: int) -> Stemmer.Stemmer | None:
 
 
 def _is_stop(word: str, listed: frozenset[str]) -> bool:
-    bare = plain(word)
+    bare = fold_spelling(word)
     if bare in listed or "'" not in bare:
         return bare in listed
     head, _, tail = bare.partition("'")

@@ -9,25 +9,35 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
-from bot.doors import Doors
-from bot.home import Home
-from bot.refreshing.forgotten import Forgotten
-from bot.refreshing.refreshes import Refreshes, refreshes
-from bot.settings import Settings
-from bot.settings_of.sources import SourceSettings
-from bot.turns import Answered, Asked, Failure
-from ingest.refreshing import Progress, RefreshReport
-from pipeline.types import Answer, AnsweredSentence, Event, Searching, Status, Usage
-from storage.identity import passage_hash
-from storage.refresh_types import Listed, NightRecord, Run
-from storage.types import Citation, CorpusInfo, Document, EntryKind, Hit, LogEntry, Passage
+from bot.cli.command_context import Services
+from bot.desk.types import Failure, TurnRequest, TurnResult
+from bot.server.refresh.document_lookup import ForgottenDocument
+from bot.server.refresh.run_history import RefreshSummary, summarize_refreshes
+from bot.server.service import BotService
+from bot.settings.settings_tables import Settings
+from bot.settings.source_settings import SourceSettings
+from ingest.types import RefreshProgress, RefreshReport
+from pipeline.types import Answer, AnsweredSentence, Event, SearchStarted, Status, Usage
+from storage.types import (
+    Citation,
+    CorpusInfo,
+    Document,
+    DocumentRef,
+    EntryKind,
+    Hit,
+    LogEntry,
+    NightRecord,
+    Passage,
+    RefreshRun,
+    hash_passage,
+)
 
 DAY = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
 def passage(text: str = "The quay opens at seven. It closes at nine.", number: int = 1) -> Passage:
     """Return a passage."""
-    digest = passage_hash("Harbour", "Hours", text)
+    digest = hash_passage("Harbour", "Hours", text)
     return Passage(f"p{number}", "handbook", "harbour.md", "Hours", text, 0, digest)
 
 
@@ -58,7 +68,7 @@ def citation(number: int = 1, **changes: Any) -> Citation:
     return Citation(number=number, corpus="handbook", document="harbour.md", passage_id="p1", **(facts | changes))
 
 
-def answered(**changes: Any) -> Answered:
+def answered(**changes: Any) -> TurnResult:
     """Return an answer of one sentence."""
     said = Answer(Status.ANSWERED, (AnsweredSentence("The quay opens at seven.", (1,)),), (citation(),))
     facts = {
@@ -70,15 +80,15 @@ def answered(**changes: Any) -> Answered:
         "usage": Usage(),
         "seconds": 0.25,
     }
-    return Answered(**(facts | changes))
+    return TurnResult(**(facts | changes))
 
 
-def abstained() -> Answered:
+def abstained() -> TurnResult:
     """Return an abstention that knows a page."""
     return answered(answer=Answer(Status.ABSTAINED, nearest=(hit(),)), text="I found nothing.")
 
 
-def refused() -> Answered:
+def refused() -> TurnResult:
     """Return a refusal."""
     failure = Failure("question_without_words", "The question has no words.", "Ask in words.")
     return answered(answer=Answer(Status.REFUSED), text=failure.message, failure=failure)
@@ -116,21 +126,23 @@ class House:
 
     corpora: tuple[CorpusInfo, ...] = (CorpusInfo("handbook", 3, 12, DAY, 1),)
     hits: tuple[Hit, ...] = ()
-    answer: Answered | BaseException = field(default_factory=answered)
+    answer: TurnResult | BaseException = field(default_factory=answered)
     interrupted: int = 0
     """How many of the next answers somebody stops with Ctrl-C."""
     report: RefreshReport | Exception = field(
         default_factory=lambda: RefreshReport("handbook", 2, 0, 1, 0, 9, 0, (("scan.pdf", "holds no text"),), 1.5)
     )
-    forgotten: Forgotten | Exception = field(
-        default_factory=lambda: Forgotten(Listed("handbook", "old.md", "Old rules", "https://example.com/old.md"), 4)
+    forgotten: ForgottenDocument | Exception = field(
+        default_factory=lambda: ForgottenDocument(
+            DocumentRef("handbook", "old.md", "Old rules", "https://example.com/old.md"), 4
+        )
     )
-    away: tuple[Listed, ...] = ()
+    away: tuple[DocumentRef, ...] = ()
     """What was forgotten before."""
-    runs: tuple[Run, ...] = ()
+    runs: tuple[RefreshRun, ...] = ()
     nights: tuple[NightRecord, ...] = ()
     record: tuple[LogEntry, ...] = field(default_factory=logged)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[TurnRequest] = field(default_factory=list)
     searched: list[tuple[str, tuple[str, ...], int]] = field(default_factory=list)
     sources: list[dict[str, Any]] = field(default_factory=list)
     confirmed: list[bool] = field(default_factory=list)
@@ -140,12 +152,12 @@ class House:
     opened: list[bool] = field(default_factory=list)
     """For each opening whether it was for rebuilding."""
 
-    def doors(self) -> Doors:
+    def doors(self) -> Services:
         """Return the doors into this house."""
-        return Doors(self._open_home, self._open_app, self._open_records, self._open_history)
+        return Services(self._open_home, self._open_app, self._open_records, self._open_history)
 
     @asynccontextmanager
-    async def _open_home(self, settings: Settings) -> AsyncIterator[Home]:
+    async def _open_home(self, settings: Settings) -> AsyncIterator[BotService]:
         del settings
         self.opened.append(False)
         yield HouseHome(self)
@@ -177,11 +189,11 @@ class HouseHome:
 
     house: House
 
-    async def answer(self, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+    async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
         """Give the scripted answer, or wait to be stopped."""
         house = self.house
         house.asked.append(asked)
-        tell(Searching(asked.text))
+        tell(SearchStarted(asked.text))
         if house.interrupted:
             house.interrupted -= 1
             signal.raise_signal(signal.SIGINT)
@@ -190,7 +202,7 @@ class HouseHome:
             raise house.answer
         return house.answer
 
-    async def check(self, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+    async def check(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
         """Do the same."""
         return await self.answer(asked, tell)
 
@@ -207,7 +219,7 @@ class HouseHome:
         self,
         corpus: str,
         source: SourceSettings,
-        tell: Callable[[Progress], None],
+        tell: Callable[[RefreshProgress], None],
         *,
         confirm_removal: bool = False,
     ) -> RefreshReport:
@@ -215,7 +227,7 @@ class HouseHome:
         del corpus
         self.house.confirmed.append(confirm_removal)
         self.house.sources.append(source.model_dump(exclude={"type"}))
-        tell(Progress(3, 3, 9, 1.5))
+        tell(RefreshProgress(3, 3, 9, 1.5))
         if isinstance(self.house.report, Exception):
             raise self.house.report
         return self.house.report
@@ -227,7 +239,7 @@ class HouseHome:
             raise self.house.report
         return (self.house.report,)
 
-    async def forget(self, address: str, corpus: str) -> Forgotten:
+    async def forget(self, address: str, corpus: str) -> ForgottenDocument:
         """Say what was scripted."""
         self.house.named.append((address, corpus))
         if isinstance(self.house.forgotten, Exception):
@@ -237,22 +249,22 @@ class HouseHome:
 
 @dataclass
 class _History:
-    runs: tuple[Run, ...]
+    runs: tuple[RefreshRun, ...]
     nights: tuple[NightRecord, ...]
 
-    async def told(self, settings: Settings, now: datetime, *, count: int) -> Refreshes:
-        return refreshes(settings, self.runs[:count], self.nights[:count], now, watching=False)
+    async def told(self, settings: Settings, now: datetime, *, count: int) -> RefreshSummary:
+        return summarize_refreshes(settings, self.runs[:count], self.nights[:count], now, watching=False)
 
 
 @dataclass
 class _Manifest:
     infos: tuple[CorpusInfo, ...]
-    away: tuple[Listed, ...] = ()
+    away: tuple[DocumentRef, ...] = ()
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
         return self.infos
 
-    async def all_forgotten(self) -> tuple[Listed, ...]:
+    async def all_forgotten(self) -> tuple[DocumentRef, ...]:
         return self.away
 
 

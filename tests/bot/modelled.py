@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from bot.access import Asker
-from bot.app import App
-from bot.lazy_model import LazyModel
-from bot.settings import LimitSettings, Settings
-from bot.settings_of.model import ModelValues
-from bot.turns import Asked
-from ingest.refreshing import refresh
-from pipeline.model import Message, ModelCall
-from pipeline.prompting import Manner, prefix
+from bot.desk.types import TurnRequest
+from bot.settings.settings_tables import LimitSettings, ModelValues, Settings
+from bot.wiring import App, LazyModel
+from ingest.refresh.corpus_refresh import refresh_corpus
+from pipeline.model import ChatMessage, ModelCall
+from pipeline.prompts.prompt_templates import PromptMode, render_prefix
 from tests.fake_model_rules import OPENAI
 from tests.fake_model_server import FakeModelServer, serve
 from tests.fake_model_wire import Ending, Fault, Reply, Request, wire
@@ -56,9 +54,9 @@ def stage_of(request: Request) -> str:
 
 def _instructions(template: str) -> tuple[str, ...]:
     manners = (
-        Manner(structured=structured, student=student) for structured in (False, True) for student in (False, True)
+        PromptMode(structured=structured, student=student) for structured in (False, True) for student in (False, True)
     )
-    return tuple(prefix(template, manner)[0].text for manner in manners)
+    return tuple(render_prefix(template, manner)[0].text for manner in manners)
 
 
 def following(script: Mapping[str, Any]):
@@ -86,13 +84,13 @@ def following(script: Mapping[str, Any]):
 def _of_one_claim(line: Callable[[ModelCall], Any]) -> Callable[[ModelCall], Any]:
     def said(call: ModelCall) -> Any:
         turn = call.messages[-1].text.replace("\nClaim 1: ", "\nClaim: ")
-        return line(replace(call, messages=(*call.messages[:-1], Message("user", turn))))
+        return line(replace(call, messages=(*call.messages[:-1], ChatMessage("user", turn))))
 
     return said
 
 
 def _call(request: Request) -> ModelCall:
-    return ModelCall("", tuple(Message(one["role"], one["content"]) for one in request.body["messages"]))
+    return ModelCall("", tuple(ChatMessage(one["role"], one["content"]) for one in request.body["messages"]))
 
 
 @asynccontextmanager
@@ -102,7 +100,7 @@ async def modelled(
     """Open the house; `changes` are of the model's settings."""
     async with serve(following(script or {})) as server, AsyncExitStack() as stack:
         with opened(home) as store:
-            await refresh(PageSource(PAGES), "handbook", store, progress=lambda _: None)
+            await refresh_corpus(PageSource(PAGES), "handbook", store, progress=lambda _: None)
             given = {"name": "small-model", "base_url": server.url, "api_key": KEY, "structured": "text", "retries": 0}
             model = ModelValues(**given | changes)
             settings = Settings(home=home, model=model, limits=limits or LimitSettings())
@@ -111,6 +109,6 @@ async def modelled(
             yield replace(app, supports=reads_alike, examines=reads_alike), server
 
 
-def asking(text: str = "When was Skarholm lighthouse built?", **more: Any) -> Asked:
+def asking(text: str = "When was Skarholm lighthouse built?", **more: Any) -> TurnRequest:
     """Ask at the terminal."""
-    return Asked(text, Asker(platform="terminal", kind="terminal"), **more)
+    return TurnRequest(text, Asker(platform="terminal", kind="terminal"), **more)

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from bot.desk.types import Posted, Question
+from bot.desk.types import PostedMessages, Question
 from bot.platform import Platform, PlatformUnavailable
-from bot.showing.view import View
+from bot.views.turn_view import View
 from tests.platforms.slack.clock import ManualClock
 
 T = TypeVar("T")
@@ -13,7 +13,9 @@ T = TypeVar("T")
 TRIES = 9
 
 
-async def shown(platform: Platform, clock: ManualClock, asked: Question, view: View, posted: Posted) -> Posted:
+async def shown(
+    platform: Platform, clock: ManualClock, asked: Question, view: View, posted: PostedMessages
+) -> PostedMessages:
     """Show a view until it is shown, and return what stands there."""
     for _ in range(TRIES):
         try:
@@ -27,7 +29,7 @@ async def shown(platform: Platform, clock: ManualClock, asked: Question, view: V
     raise AssertionError("it never came to be shown")
 
 
-async def found(platform: Platform, clock: ManualClock, asked: Question) -> Posted:
+async def found(platform: Platform, clock: ManualClock, asked: Question) -> PostedMessages:
     """Ask what stands there, until that is known."""
     return await until_it_answers(lambda: platform.find(asked), clock)
 
@@ -42,9 +44,9 @@ async def until_it_answers(call: Callable[[], Awaitable[T]], clock: ManualClock)
     raise AssertionError("it never came to be known")
 
 
-async def told(platform: Platform, clock: ManualClock, asked: Question, *views: View) -> Posted:
+async def told(platform: Platform, clock: ManualClock, asked: Question, *views: View) -> PostedMessages:
     """Show one view after the other."""
-    posted = Posted()
+    posted = PostedMessages()
     for view in views:
         posted = await shown(platform, clock, asked, view, posted)
     return posted

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.desk.types import Question, Taken
+from bot.desk.types import IntakeStatus, Question
 
 
 @dataclass
@@ -35,11 +35,11 @@ class Taker:
             raise self.faults.pop()
         return self.made(written)
 
-    async def take(self, asked: Question) -> Taken:
+    async def take(self, asked: Question) -> IntakeStatus:
         if any(one.key == asked.key for one in self.taken):
-            return Taken.KNOWN
+            return IntakeStatus.KNOWN
         self.taken.append(asked)
-        return Taken.NEW
+        return IntakeStatus.NEW
 
     @property
     def messages(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.access import Asker, readable
+from bot.access import Asker, select_readable
 
 CORPORA = {
     "nobody": (),
@@ -44,9 +44,9 @@ LISTED = {"listed_server": True}
 )
 def test_each_place_reads_what_names_it_and_no_more(asker: dict[str, object], expected: set[str]) -> None:
     """Nothing is readable unless its readers say so, and `*` stands for the team's own places alone."""
-    assert set(readable(CORPORA, Asker(**asker))) == expected
+    assert set(select_readable(CORPORA, Asker(**asker))) == expected
 
 
 def test_corpora_keep_their_order() -> None:
     """The names come back in the order in which they were given."""
-    assert readable({"b": ("*",), "a": ("*",)}, Asker("slack", "channel", **OWN)) == ("b", "a")
+    assert select_readable({"b": ("*",), "a": ("*",)}, Asker("slack", "channel", **OWN)) == ("b", "a")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from bot.printing import record_documents
-from bot.printing.record_view import turn_view
+from bot.cli.rendering import json_documents
+from bot.cli.rendering.audit_view import render_turn
 from storage.types import EntryKind, LogEntry
 from tests.bot.house import DAY, logged
 
@@ -30,7 +30,7 @@ DELIVERED = {
 def shown(kind: EntryKind, body: dict[str, Any], turn: str = "abc123") -> list[str]:
     """Return the lines of one entry, without its heading."""
     console = Console(file=io.StringIO(), width=80, color_system=None, force_terminal=False)
-    console.print(turn_view([LogEntry(turn, kind, body, at=DAY)], UTC))
+    console.print(render_turn([LogEntry(turn, kind, body, at=DAY)], UTC))
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     assert lines[1].startswith(kind.value.replace("_", " "))
     return lines[2:]
@@ -114,8 +114,8 @@ def test_what_another_version_wrote_can_be_read(kind: EntryKind) -> None:
 def test_the_document_of_a_channel_is_named_for_it() -> None:
     """It is no answer; a turn's own has every kind of entry."""
     setting = LogEntry("slack:T1/C1", EntryKind.SETTING, {"key": "paused", "was": False, "now": True}, 9, DAY)
-    channel = record_documents.turn([setting])
-    turn = record_documents.turn([*logged(), LogEntry("abc123", EntryKind.DELIVERED, DELIVERED, 4, DAY)])
+    channel = json_documents.build_turn_document([setting])
+    turn = json_documents.build_turn_document([*logged(), LogEntry("abc123", EntryKind.DELIVERED, DELIVERED, 4, DAY)])
 
     assert (channel["channel"], "answer_id" in channel) == ("slack:T1/C1", False)
     assert channel["entries"][0]["body"] == {"key": "paused", "was": False, "now": True}

@@ -7,16 +7,15 @@ import pytest
 
 from bot.access import Asker
 from bot.answering import UnknownSystem, answer, close_interrupted
-from bot.app import App
-from bot.settings import LimitSettings, Settings
-from bot.turns import Asked
-from ingest.refreshing import refresh
+from bot.desk.types import TurnRequest
+from bot.settings.settings_tables import LimitSettings, Settings
+from bot.wiring import App
+from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.systems import extractive
 from pipeline.types import CitedSentence, Status
-from storage.audit import AuditLog
+from storage.audit import AuditLog, verify_turn
 from storage.errors import HomeUnusable, StorageError, UnknownCorpus
 from storage.types import EntryKind, Evidence, LogEntry, SearchQuery
-from storage.verifying import verify
 from tests.fakes import PageSource
 from tests.storage.stores import kept, opened
 
@@ -63,14 +62,14 @@ SYSTEMS = {
 async def app(tmp_path):
     """A house with one page in it."""
     with opened(tmp_path) as store:
-        await refresh(PageSource(PAGES), "handbook", store, progress=lambda _: None)
+        await refresh_corpus(PageSource(PAGES), "handbook", store, progress=lambda _: None)
         settings = Settings(home=tmp_path)
         yield App(settings, store, **kept(store), systems=SYSTEMS)
 
 
 def asking(text="When does the vault open?", system="quoting", **more):
     """Ask at the terminal."""
-    return Asked(text, TERMINAL, system=system, **more)
+    return TurnRequest(text, TERMINAL, system=system, **more)
 
 
 async def record(app):
@@ -89,7 +88,7 @@ async def test_an_answer_is_on_record_with_its_evidence_before_it_is_returned(ap
     assert kinds == [EntryKind.TURN_OPENED, EntryKind.STEP, EntryKind.TURN_CLOSED]
     assert (closed["status"], closed["text"]) == ("answered", done.text)
     assert closed["citations"][0]["passage_text"] == PAGES["vault"][""]
-    assert verify(await app.audit.turn(done.answer_id)) == ()
+    assert verify_turn(await app.audit.turn(done.answer_id)) == ()
 
 
 async def test_what_cannot_be_put_on_record_is_not_answered(app):

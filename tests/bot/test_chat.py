@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.chat import HELP, REMEMBERED, Ways, cited_titles, converse, remembered
-from bot.turns import Answered
+from bot.cli.chat_session import CHAT_HELP, MAX_TURNS, ChatPorts, extend_history, list_cited_titles, run_chat
+from bot.desk.types import TurnResult
 from pipeline.types import Answer, AnsweredSentence, Status, Turn
 from storage.errors import HomeUnusable
 from tests.bot.house import abstained, answered, citation, refused
@@ -16,15 +16,15 @@ class Script:
     """A person who types lines, and a bot that replies with what it is given, or fails with it."""
 
     lines: list[str]
-    replies: list[Answered | BaseException] = field(default_factory=list)
+    replies: list[TurnResult | BaseException] = field(default_factory=list)
     heard: list[tuple[str, tuple[Turn, ...]]] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     noted: list[str] = field(default_factory=list)
 
-    def ways(self) -> Ways:
+    def ways(self) -> ChatPorts:
         """Return how it hears and speaks."""
         lines = iter(self.lines)
-        return Ways(
+        return ChatPorts(
             lambda: next(lines, None),
             self._ask,
             lambda question, done: self.shown.append(f"{question} {done.text}"),
@@ -32,7 +32,7 @@ class Script:
             self.noted.append,
         )
 
-    def _ask(self, question: str, said: tuple[Turn, ...]) -> Answered:
+    def _ask(self, question: str, said: tuple[Turn, ...]) -> TurnResult:
         self.heard.append((question, said))
         reply = self.replies.pop(0) if self.replies else answered()
         if isinstance(reply, BaseException):
@@ -43,7 +43,7 @@ class Script:
 def test_each_question_comes_with_what_was_said_before() -> None:
     """The bot's turns name the pages they cited."""
     script = Script(["When does it open?\n", "And when does it close?\n"])
-    converse(script.ways())
+    run_chat(script.ways())
 
     assert script.heard[0] == ("When does it open?", ())
     assert script.heard[1][1] == (
@@ -56,14 +56,14 @@ def test_empty_lines_ask_nothing_and_quit_ends() -> None:
     """Whatever comes after it."""
     script = Script(["", "  ", "a", "/quit", "b"])
 
-    assert len(converse(script.ways())) == 1
+    assert len(run_chat(script.ways())) == 1
     assert [question for question, _ in script.heard] == ["a"]
 
 
 def test_the_sources_of_the_last_answer_can_be_seen() -> None:
     """If it has any."""
     script = Script(["/sources", "a", "/sources", "b", "/sources"], [answered(), abstained()])
-    converse(script.ways())
+    run_chat(script.ways())
 
     assert script.shown == [
         "a The quay opens at seven. [1]",
@@ -76,10 +76,10 @@ def test_the_sources_of_the_last_answer_can_be_seen() -> None:
 def test_new_forgets_and_what_is_no_command_brings_help() -> None:
     """A slash is never a question."""
     script = Script(["a", "/new", "b", "/help", "/nonsense"])
-    converse(script.ways())
+    run_chat(script.ways())
 
     assert script.heard[1] == ("b", ())
-    assert script.noted == ["Forgotten.", HELP, HELP]
+    assert script.noted == ["Forgotten.", CHAT_HELP, CHAT_HELP]
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,11 @@ def test_new_forgets_and_what_is_no_command_brings_help() -> None:
         (HomeUnusable("The disk is full.", hint="Free some space."), "The disk is full — Free some space."),
     ],
 )
-def test_a_turn_that_fails_ends_nothing_but_itself(reply: Answered | BaseException, note: str) -> None:
+def test_a_turn_that_fails_ends_nothing_but_itself(reply: TurnResult | BaseException, note: str) -> None:
     """It is told, and not remembered."""
     script = Script(["a", "b"], [reply])
 
-    assert len(converse(script.ways())) == 1
+    assert len(run_chat(script.ways())) == 1
     assert script.noted == [note]
     assert script.heard[1] == ("b", ())
 
@@ -102,17 +102,17 @@ def test_a_turn_that_fails_ends_nothing_but_itself(reply: Answered | BaseExcepti
 def test_a_fault_of_the_code_ends_the_conversation() -> None:
     """It is not taken for an answer."""
     with pytest.raises(ZeroDivisionError):
-        converse(Script(["a"], [ZeroDivisionError()]).ways())
+        run_chat(Script(["a"], [ZeroDivisionError()]).ways())
 
 
 def test_a_long_conversation_is_remembered_by_its_last_turns() -> None:
     """So that it does not grow without end."""
     said: tuple[Turn, ...] = ()
-    for number in range(REMEMBERED):
-        said = remembered(said, str(number), answered())
+    for number in range(MAX_TURNS):
+        said = extend_history(said, str(number), answered())
 
-    assert len(said) == REMEMBERED
-    assert said[-2].text == str(REMEMBERED - 1)
+    assert len(said) == MAX_TURNS
+    assert said[-2].text == str(MAX_TURNS - 1)
 
 
 def test_titles_come_by_how_often_they_are_cited() -> None:
@@ -121,4 +121,4 @@ def test_titles_come_by_how_often_they_are_cited() -> None:
     cited = tuple(citation(number, title=f"Page {number}") for number in (1, 2, 3))
     done = answered(answer=Answer(Status.ANSWERED, sentences, cited))
 
-    assert cited_titles(done) == ("Page 2", "Page 1", "Page 3")
+    assert list_cited_titles(done) == ("Page 2", "Page 1", "Page 3")

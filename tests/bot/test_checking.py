@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from bot.cli import app
-from bot.commands.frame import Invocation
+from bot.cli.command_context import CliState
+from bot.cli.entry_point import app
 from pipeline.types import Answer, AnsweredSentence, Status
 from storage.types import CheckedClaim, Claim, Verdict
 from tests.bot.house import House, answered, citation
@@ -28,7 +28,7 @@ def found(verdict: Verdict = Verdict.REFUTES, reasoning: str = "says “eight”
 
 def run(*arguments: str, house: House | None = None, typed: str = "") -> Result:
     """Run a command, in a house if there is one."""
-    invocation = Invocation(doors=house.doors()) if house else None
+    invocation = CliState(doors=house.doors()) if house else None
     return CliRunner().invoke(app, arguments, obj=invocation, input=typed, prog_name="footnote")
 
 

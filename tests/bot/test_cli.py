@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from bot.cli import app, leading
-from bot.commands.frame import Invocation
-from bot.refreshing.single_documents import NoSuchDocument
-from ingest.refreshing import RefreshRefused, RefreshReport
+from bot.cli.command_context import CliState
+from bot.cli.entry_point import app, move_options_first
+from bot.server.refresh.document_lookup import NoSuchDocument
+from ingest.types import RefreshRefused, RefreshReport
 from pipeline.types import Status, Turn
 from storage.errors import HomeLocked
-from storage.refresh_types import Listed, NightRecord, Run, RunState
-from storage.types import CorpusInfo, EntryKind, LogEntry
+from storage.types import CorpusInfo, DocumentRef, EntryKind, LogEntry, NightRecord, RefreshRun, RunState
 from tests.bot.house import DAY, House, abstained, answered, hit, logged, refused
 
 COMMANDS = [
@@ -52,7 +51,7 @@ source = { type = "wikipedia", dump = "wiki.xml.bz2" }
 
 def run(*arguments: str, house: House | None = None, typed: str = "") -> Result:
     """Run a command in a house."""
-    invocation = Invocation(doors=(house or House()).doors())
+    invocation = CliState(doors=(house or House()).doors())
     return CliRunner().invoke(app, arguments, obj=invocation, input=typed, prog_name="footnote")
 
 
@@ -233,8 +232,8 @@ def test_the_settings_file_can_be_named_before_and_behind_the_command(arguments:
 
 def test_what_follows_two_dashes_is_no_option() -> None:
     """A question may be about `--debug`."""
-    assert leading(["ask", "--debug", "--", "--debug"]) == ["--debug", "ask", "--", "--debug"]
-    assert leading(["ask", "x", "--config"]) == ["--config", "ask", "x"]
+    assert move_options_first(["ask", "--debug", "--", "--debug"]) == ["--debug", "ask", "--", "--debug"]
+    assert move_options_first(["ask", "x", "--config"]) == ["--config", "ask", "x"]
 
 
 def test_search_prints_the_hits_of_the_contract() -> None:
@@ -427,7 +426,7 @@ def test_forget_says_what_is_gone_and_how_it_comes_back() -> None:
 
 def test_what_is_forgotten_is_counted_and_listed() -> None:
     """By `corpora` and by whatever reads sources in; `--forgotten` tells each, by what brings it back."""
-    one = Listed("handbook", "old.md", "Old rules", "https://example.com/old.md")
+    one = DocumentRef("handbook", "old.md", "Old rules", "https://example.com/old.md")
     known = replace(House().corpora[0], forgotten=1)
     house = House(corpora=(known,), away=(one,), report=RefreshReport("handbook", unchanged=9, forgotten=1))
     told = "Forgotten on purpose, and left out: 1 of handbook. `footnote corpora --forgotten` lists them."
@@ -506,7 +505,7 @@ def test_corpora_lists_what_is_indexed_and_who_reads_it() -> None:
     assert "Not read in so far: wikipedia." in shown
 
 
-RUN = Run(
+RUN = RefreshRun(
     7, "handbook", DAY, DAY + timedelta(minutes=2), None, RunState.RUNNING, 0, 0, 0, 0, 0, 0, 0, 0, 250, 1_000, 2_100,
     "", "", "", "box:4711:ab", DAY,
 )  # fmt: skip

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.setting_up import write_starter
-from bot.settings import LimitSettings, SettingsError
-from bot.settings_of.desk import ChannelValues
-from bot.settings_reading import load
+from bot.cli.operator_commands import write_starter
+from bot.settings.settings_errors import SettingsError
+from bot.settings.settings_reader import load_settings
+from bot.settings.settings_tables import ChannelValues, LimitSettings
 from pipeline.kit import Limits
 
 CORPORA = "[[corpus]]\nname = 'handbook'\n[[corpus]]\nname = 'wiki'\n"
@@ -17,13 +17,13 @@ CORPORA = "[[corpus]]\nname = 'handbook'\n[[corpus]]\nname = 'wiki'\n"
 def _fault(text: str) -> str:
     Path("footnote.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
-        load()
+        load_settings()
     return f"{caught.value} {caught.value.hint}"
 
 
 def _channel(text: str) -> ChannelValues:
     Path("footnote.toml").write_text(f"{CORPORA}[[channel]]\nid = 'slack:T1/C1'\n{text}", encoding="utf-8")
-    return load().channel[0]
+    return load_settings().channel[0]
 
 
 def test_a_channel_is_as_everywhere_unless_its_table_says_otherwise() -> None:
@@ -55,7 +55,7 @@ def test_the_starter_s_channel_can_be_uncommented() -> None:
     table = "\n".join(line.removeprefix("# ") for line in lines[start:])
     Path("footnote.toml").write_text(table, encoding="utf-8")
 
-    assert load().channel == (ChannelValues(id="slack:TEAM/CHANNEL"),)
+    assert load_settings().channel == (ChannelValues(id="slack:TEAM/CHANNEL"),)
 
 
 def test_channels_can_come_from_the_environment_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_channels_can_come_from_the_environment_as_json(monkeypatch: pytest.Monk
     monkeypatch.setenv("FOOTNOTE_CORPUS", '[{"name": "docs"}]')
     monkeypatch.setenv("FOOTNOTE_CHANNEL", '[{"id": "discord:G1/C1", "corpora": ["docs"], "ask": ["discord:G1/U1"]}]')
     monkeypatch.setenv("FOOTNOTE_DESK__AT_ONCE", "3")
-    settings = load()
+    settings = load_settings()
 
     assert settings.channel == (ChannelValues(id="discord:G1/C1", corpora=("docs",), ask=("discord:G1/U1",)),)
     assert settings.desk.at_once == 3
@@ -76,10 +76,10 @@ def test_budgets_are_not_told_to_a_system() -> None:
 
 def test_the_night_is_a_time_of_day_or_none() -> None:
     """Empty is never."""
-    assert load().schedule.at is None
+    assert load_settings().schedule.at is None
     Path("footnote.toml").write_text("[schedule]\nnightly = '03:05'\n", encoding="utf-8")
 
-    assert load().schedule.at == time(3, 5)
+    assert load_settings().schedule.at == time(3, 5)
 
 
 @pytest.mark.parametrize(

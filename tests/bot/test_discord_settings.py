@@ -4,29 +4,29 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import settings_digest
-from bot.doctoring.settings_checks import configured
-from bot.settings import SettingsError
-from bot.settings_reading import load
+from bot.doctor.checks.settings_checks import list_configured_platforms
+from bot.settings.settings_errors import SettingsError
+from bot.settings.settings_reader import load_settings
+from bot.wiring import digest_settings
 
 TOKEN = "hush-hush-1"
 
 
 def test_discord_is_configured_once_there_is_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not before."""
-    assert configured(load()) == frozenset()
+    assert list_configured_platforms(load_settings()) == frozenset()
     monkeypatch.setenv("DISCORD_TOKEN", TOKEN)
 
-    assert configured(load()) == {"discord"}
+    assert list_configured_platforms(load_settings()) == {"discord"}
 
 
 def test_the_token_comes_from_the_variable_that_bots_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ours wins over it."""
     monkeypatch.setenv("DISCORD_TOKEN", TOKEN)
-    assert load().discord.token.get_secret_value() == TOKEN
+    assert load_settings().discord.token.get_secret_value() == TOKEN
     monkeypatch.setenv("FOOTNOTE_DISCORD__TOKEN", "other")
 
-    assert load().discord.token.get_secret_value() == "other"
+    assert load_settings().discord.token.get_secret_value() == "other"
 
 
 @pytest.mark.parametrize("name", ["DISCORD_TOKEN_FILE", "FOOTNOTE_DISCORD__TOKEN_FILE"])
@@ -35,7 +35,7 @@ def test_the_token_comes_from_a_file_that_a_variable_names(name: str, monkeypatc
     Path("secret").write_text(f"{TOKEN}\n", encoding="utf-8")
     monkeypatch.setenv(name, "secret")
 
-    assert load().discord.token.get_secret_value() == TOKEN
+    assert load_settings().discord.token.get_secret_value() == TOKEN
 
 
 def test_the_token_is_seen_nowhere_and_makes_no_difference_to_a_digest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,9 +43,9 @@ def test_the_token_is_seen_nowhere_and_makes_no_difference_to_a_digest(monkeypat
     digests = set()
     for end in ("", "x"):
         monkeypatch.setenv("DISCORD_TOKEN", TOKEN + end)
-        settings = load()
+        settings = load_settings()
         assert "hush" not in repr(settings) + str(settings.model_dump()) + settings.model_dump_json()
-        digests.add(settings_digest(settings))
+        digests.add(digest_settings(settings))
 
     assert len(digests) == 1
 
@@ -69,7 +69,7 @@ def test_what_is_wrong_is_said_without_a_secret(text: str, expected: str) -> Non
     """Wherever somebody wrote it."""
     Path("footnote.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
-        load()
+        load_settings()
 
     assert expected in f"{caught.value} {caught.value.hint}"
     assert "hush" not in f"{caught.value} {caught.value.hint}"

@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from bot.cli import app
+from bot.cli.entry_point import app
 from tests.ingest.sources.dumps import dump, page
 
 HANDBOOK = str(Path(__file__).parents[2] / "examples" / "handbook")

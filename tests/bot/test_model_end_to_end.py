@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from bot.cli import app
+from bot.cli.entry_point import app
 from tests.bot.modelled import KEY, following
 from tests.fake_model_server import FakeModelServer, serve
 from tests.fake_model_wire import error

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import settings_digest
-from bot.commands.setting_up import write_starter
-from bot.settings import LimitSettings, Settings, SettingsError
-from bot.settings_of.model import ModelValues
-from bot.settings_reading import load
+from bot.cli.operator_commands import write_starter
+from bot.settings.settings_errors import SettingsError
+from bot.settings.settings_reader import load_settings
+from bot.settings.settings_tables import LimitSettings, ModelValues, Settings
+from bot.wiring import digest_settings
 from pipeline.kit import Limits
-from pipeline.llm.settings import ModelSettings, Price, StageSettings
+from pipeline.llm.model_settings import ModelSettings, Price, StageSettings
 from pipeline.model import Budget
 from pipeline.stages import STAGES
 
@@ -20,7 +20,7 @@ OTHER = "sk-other-0123456789"
 
 def _load(text: str) -> Settings:
     Path("footnote.toml").write_text(text, encoding="utf-8")
-    return load()
+    return load_settings()
 
 
 def test_the_defaults_are_those_of_the_adapter_and_of_the_kit() -> None:
@@ -72,7 +72,7 @@ def test_a_model_is_configured_by_a_key_or_an_address(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
 
-    assert load().model.configured is configured
+    assert load_settings().model.configured is configured
 
 
 def test_the_file_wins_over_the_variables_of_the_client_and_ours_win_over_the_file(
@@ -116,14 +116,14 @@ def test_a_key_can_stand_in_a_file(variable: str, monkeypatch: pytest.MonkeyPatc
     Path("key").write_text(f"{KEY}\n", encoding="utf-8")
     monkeypatch.setenv(variable, "key")
 
-    assert load().model.api_key.get_secret_value() == KEY
+    assert load_settings().model.api_key.get_secret_value() == KEY
 
 
 def test_a_key_file_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """And not the absence of a model."""
     monkeypatch.setenv("OPENAI_API_KEY_FILE", "missing")
     with pytest.raises(SettingsError, match="file that OPENAI_API_KEY_FILE names"):
-        load()
+        load_settings()
 
 
 def test_no_key_is_seen_in_settings_and_two_keys_make_no_two_digests(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,14 +131,14 @@ def test_no_key_is_seen_in_settings_and_two_keys_make_no_two_digests(monkeypatch
     digests = set()
     for key in (KEY, OTHER):
         monkeypatch.setenv("OPENAI_API_KEY", key)
-        settings = load()
+        settings = load_settings()
         seen = repr(settings) + str(settings.model_dump()) + settings.model_dump_json() + repr(settings.model.plain())
         assert key not in seen
-        digests.add(settings_digest(settings))
+        digests.add(digest_settings(settings))
     monkeypatch.delenv("OPENAI_API_KEY")
 
     assert len(digests) == 1
-    assert settings_digest(load()) not in digests
+    assert digest_settings(load_settings()) not in digests
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ from functools import partial
 import pytest
 
 from bot.answering import answer, check
-from bot.settings import LimitSettings
-from bot.wording import claim_of
-from bot.words import say
-from pipeline.types import ClaimChecked, Drafting, Said, Status
-from storage.language.detect import detect
+from bot.settings.settings_tables import LimitSettings
+from bot.views.answer_text import find_asked_claim
+from bot.views.catalog import translate
+from pipeline.types import ClaimChecked, DraftStarted, SentencePassed, Status
+from storage.audit import verify_turn
+from storage.language.detection import detect_language
 from storage.types import EntryKind, Verdict
-from storage.verifying import verify
 from tests.bot import modelled as house
 from tests.bot.modelled import KEY, Cut, Stalled, modelled, stage_of
 from tests.fake_model_wire import HANG, Reply, error
@@ -67,7 +67,7 @@ async def test_what_passages_confirm_is_said_and_all_is_on_record(tmp_path, aski
     assert done.usage.cost == pytest.approx((done.usage.prompt_tokens + 2 * done.usage.completion_tokens) / 1e6)
     verdicts = {(one.claim.origin, one.verdict) for one in done.answer.claims}
     assert verdicts >= {("model", Verdict.REFUTES), ("model", Verdict.SUPPORTS), ("retrieved", Verdict.SUPPORTS)}
-    assert {type(event) for event in events} >= {ClaimChecked, Drafting, Said}
+    assert {type(event) for event in events} >= {ClaimChecked, DraftStarted, SentencePassed}
     opened, closed = entries[0].body, entries[-1].body
     assert (opened["model"], closed["model"], closed["usage"]["llm_calls"]) == ("small-model",) * 2 + (
         len(server.requests),
@@ -75,7 +75,7 @@ async def test_what_passages_confirm_is_said_and_all_is_on_record(tmp_path, aski
     assert len({opened["prompts"], opened["support"], opened["settings"]}) == 3
     steps = [entry.body for entry in entries if entry.kind is EntryKind.STEP]
     assert sum("template" in step for step in steps) == len(server.requests)
-    assert verify(entries) == ()
+    assert verify_turn(entries) == ()
 
 
 async def test_no_key_is_anywhere_in_what_is_kept_or_told(tmp_path, asking):
@@ -125,7 +125,7 @@ async def test_a_model_that_fails_ends_in_one_sentence_in_the_asker_s_language(
         closed = (await record(app))[-1].body
 
     assert (done.answer.status, done.failure.kind) == (status, kind)
-    assert done.text == f"{said} {say('again_later', detect(asked))}"
+    assert done.text == f"{said} {translate('again_later', detect_language(asked))}"
     assert done.failure.message.startswith(said.rstrip("."))
     assert (closed["status"], closed["failure"]["kind"], closed["text"]) == (status, kind, done.text)
 
@@ -169,7 +169,7 @@ async def test_a_model_that_never_answers_ends_with_the_turn_s_time(tmp_path, as
     assert (done.answer.status, done.failure.kind, done.text) == (
         Status.FAILED,
         "too_slow",
-        f"I could not answer in time. {say('again_later', 'en')}",
+        f"I could not answer in time. {translate('again_later', 'en')}",
     )
 
 
@@ -196,7 +196,7 @@ async def test_what_had_left_before_a_turn_failed_is_on_record(tmp_path, asking)
         done = await answer(app, asking(), events.append)
         closed = (await record(app))[-1].body
 
-    said = [event.sentence.text for event in events if isinstance(event, Said)]
+    said = [event.sentence.text for event in events if isinstance(event, SentencePassed)]
     assert said == ["Skarholm lighthouse was built in 1887."]
     assert (done.answer.status, done.answer.sentences) == (Status.FAILED, ())
     assert [sentence["text"] for sentence in closed["spoken"]] == said
@@ -242,10 +242,10 @@ async def test_a_claim_is_checked_by_the_model_and_the_rules_have_the_last_word(
         done = await check(app, asking(claim), lambda _: None)
         entries = await record(app)
 
-    found = claim_of(done.answer)
+    found = find_asked_claim(done.answer)
     assert (found.verdict, found.claim.text) == (verdict, claim)
     assert done.answer.citations[0].quote.startswith("Skarholm lighthouse was built in 1887.")
     assert done.text.startswith(f"{verdict}: ")
     assert [stage_of(request) for request in server.requests] == ["verify"]
     assert (entries[0].body["task"], entries[-1].body["text"]) == ("check", done.text)
-    assert verify(entries) == ()
+    assert verify_turn(entries) == ()

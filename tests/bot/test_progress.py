@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from bot.progress import spell, told, told_progress
+from bot.cli.terminal_output import format_duration, format_progress, show_progress
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from bot.progress import spell, told, told_progress
 )
 def test_rate_and_time_left_are_told(done: int, total: int | None, seconds: float, beside: str, expected: str) -> None:
     """As far as they are known."""
-    assert told(done, total, "documents", seconds, beside) == expected
+    assert format_progress(done, total, "documents", seconds, beside) == expected
 
 
 @pytest.mark.parametrize(
@@ -28,14 +28,14 @@ def test_rate_and_time_left_are_told(done: int, total: int | None, seconds: floa
 )
 def test_durations_are_spelled_as_people_do(seconds: float, expected: str) -> None:
     """Seconds, minutes, hours."""
-    assert spell(seconds) == expected
+    assert format_duration(seconds) == expected
 
 
 def test_without_a_terminal_there_is_a_plain_line_every_few_seconds() -> None:
     """And one at the beginning, because the first batch takes a while."""
     now = iter([0.0, 1.0, 6.0, 6.0, 7.0, 11.0, 11.0])
     err = Console(file=io.StringIO(), force_terminal=False)
-    with told_progress(err, label="docs", unit="documents", clock=lambda: next(now)) as tell:
+    with show_progress(err, label="docs", unit="documents", clock=lambda: next(now)) as tell:
         for done in (1, 6, 7, 11):
             tell(done, 20)
 
@@ -49,7 +49,7 @@ def test_without_a_terminal_there_is_a_plain_line_every_few_seconds() -> None:
 def test_in_a_terminal_there_is_a_bar() -> None:
     """With the same words beside it."""
     err = Console(file=io.StringIO(), force_terminal=True, width=100, _environ={})
-    with told_progress(err, label="docs", unit="documents") as tell:
+    with show_progress(err, label="docs", unit="documents") as tell:
         tell(20, 20, "40 passages")
 
     assert "━" in err.file.getvalue()

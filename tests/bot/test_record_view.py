@@ -6,8 +6,7 @@ from datetime import UTC
 
 from rich.console import Console
 
-from bot.printing.outcome_view import usage_line
-from bot.printing.record_view import turn_view
+from bot.cli.rendering.audit_view import format_usage, render_turn
 from storage.types import EntryKind, LogEntry
 from tests.bot.house import DAY, logged
 
@@ -53,7 +52,7 @@ def shown(*bodies: dict, full: bool = False) -> list[str]:
         replace(end, body=closed),
     ]
     console = Console(file=io.StringIO(), width=80, color_system=None, force_terminal=False)
-    console.print(turn_view(entries, UTC, full=full))
+    console.print(render_turn(entries, UTC, full=full))
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
@@ -140,5 +139,5 @@ def test_nothing_recorded_commands_the_terminal() -> None:
 
 def test_what_cost_nothing_is_not_counted() -> None:
     """A turn that asked no model, or whose calls have no price."""
-    assert usage_line({"llm_calls": 0, "cost": None}) == ""
-    assert "cost" not in usage_line({"llm_calls": 1, "cost": None})
+    assert format_usage({"llm_calls": 0, "cost": None}) == ""
+    assert "cost" not in format_usage({"llm_calls": 1, "cost": None})

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.setting_up import write_starter
-from bot.settings import Settings, SettingsError, zone
-from bot.settings_faults import known_keys, line_of
-from bot.settings_of.sources import FolderSettings
-from bot.settings_of.wikipedia import WikipediaSettings
-from bot.settings_reading import load
+from bot.cli.operator_commands import write_starter
+from bot.settings.settings_errors import SettingsError, find_line, list_keys
+from bot.settings.settings_reader import load_settings
+from bot.settings.settings_tables import Settings, load_time_zone
+from bot.settings.source_settings import FolderSettings, WikipediaSettings
 
 
 def _file(text: str, path: str = "footnote.toml") -> Path:
@@ -22,13 +21,13 @@ def _file(text: str, path: str = "footnote.toml") -> Path:
 def _fault(text: str) -> str:
     _file(text)
     with pytest.raises(SettingsError) as caught:
-        load()
+        load_settings()
     return f"{caught.value} {caught.value.hint}"
 
 
 def test_without_a_file_everything_is_at_its_default(here: Path) -> None:
     """No file and no variable: SQLite in ./.footnote, MiniLM, no corpora."""
-    settings = load()
+    settings = load_settings()
 
     assert settings == Settings()
     assert settings.home == here / ".footnote"
@@ -39,13 +38,13 @@ def test_the_starter_file_equals_the_defaults(here: Path) -> None:
     """What `init` writes changes nothing."""
     write_starter(here / "footnote.toml")
 
-    assert load() == Settings()
+    assert load_settings() == Settings()
 
 
 def test_the_starter_file_explains_every_key() -> None:
     """Each key that can be set stands in the starter file, after a comment."""
     text = write_starter(Path("footnote.toml")).read_text(encoding="utf-8")
-    for key in known_keys():
+    for key in list_keys():
         name = key.rsplit(".", maxsplit=1)[-1]
         assert f"{name} =" in text or f"[{name}]" in text, key
 
@@ -57,7 +56,7 @@ def test_the_starters_corpus_can_be_uncommented() -> None:
     table = lines[start : lines.index("", start)]
     _file("\n".join([*lines[:start], *(line.removeprefix("# ") for line in table)]))
 
-    (corpus,) = load().corpus
+    (corpus,) = load_settings().corpus
     assert (corpus.name, corpus.readers) == ("handbook", ())
     assert isinstance(corpus.source, FolderSettings)
     assert corpus.source.include == ("**/*",)
@@ -69,7 +68,7 @@ def test_the_starter_s_dump_can_take_the_folder_s_place() -> None:
     source = next(line for line in text.splitlines() if 'type = "wikipedia"' in line).lstrip("# ")
     _file(f"[[corpus]]\nname = 'wikipedia'\n{source}\n", "etc/footnote.toml")
 
-    (corpus,) = load(Path("etc/footnote.toml")).corpus
+    (corpus,) = load_settings(Path("etc/footnote.toml")).corpus
     assert isinstance(corpus.source, WikipediaSettings)
     assert corpus.source.dump == Path("etc/enwiki-latest-pages-articles.xml.bz2").absolute()
 
@@ -87,7 +86,7 @@ def test_the_environment_wins_over_the_file_and_the_file_over_the_defaults(monke
     """A table may be set half by each."""
     _file("[limits]\nseconds = 5\npassages = 7\n")
     monkeypatch.setenv("FOOTNOTE_LIMITS__SECONDS", "9.5")
-    limits = load().limits
+    limits = load_settings().limits
 
     assert (limits.seconds, limits.passages, limits.sentences) == (9.5, 7, 3)
 
@@ -96,7 +95,7 @@ def test_a_whole_list_can_come_from_the_environment_as_json(monkeypatch: pytest.
     """Corpora too."""
     monkeypatch.setenv("FOOTNOTE_CORPUS", '[{"name": "docs", "readers": ["slack:T1/C1"]}]')
 
-    assert load().readers == {"docs": ("slack:T1/C1",)}
+    assert load_settings().readers == {"docs": ("slack:T1/C1",)}
 
 
 def test_empty_variables_set_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +103,7 @@ def test_empty_variables_set_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOOTNOTE_HOME", "")
     monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "")
 
-    assert load() == Settings()
+    assert load_settings() == Settings()
 
 
 def test_a_secret_is_read_from_the_file_that_its_variable_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +111,7 @@ def test_a_secret_is_read_from_the_file_that_its_variable_names(monkeypatch: pyt
     _file('database = "postgresql://file"')
     _file("postgresql://user:hush@host/db\n", "secret")
     monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "secret")
-    settings = load()
+    settings = load_settings()
 
     assert settings.database == "postgresql://user:hush@host/db"
     assert "hush" not in repr(settings)
@@ -122,22 +121,22 @@ def test_a_secret_that_cannot_be_read_is_an_error(monkeypatch: pytest.MonkeyPatc
     """And not an empty password."""
     monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "missing")
     with pytest.raises(SettingsError, match=r"file that FOOTNOTE_DATABASE_FILE names"):
-        load()
+        load_settings()
 
 
 def test_relative_paths_are_relative_to_the_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the command runs; those of the environment are relative to where it runs."""
     source = 'source = { type = "folder", path = "docs" }'
     config = _file(f'home = "data"\n[[corpus]]\nname = "docs"\n{source}\n', "etc/footnote.toml")
-    settings = load(config)
+    settings = load_settings(config)
     corpus = settings.corpus[0].source
 
     assert settings.home == here / "etc" / "data"
     assert isinstance(corpus, FolderSettings)
     assert corpus.path == here / "etc" / "docs"
-    assert load(_file("", "etc/empty.toml")).home == here / "etc" / ".footnote"
+    assert load_settings(_file("", "etc/empty.toml")).home == here / "etc" / ".footnote"
     monkeypatch.setenv("FOOTNOTE_HOME", "elsewhere")
-    assert load(config).home == here / "elsewhere"
+    assert load_settings(config).home == here / "elsewhere"
 
 
 def test_settings_are_frozen() -> None:
@@ -228,7 +227,7 @@ def test_a_wrong_variable_is_named(name: str, value: str, expected: str, monkeyp
     """By its own name."""
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError) as caught:
-        load()
+        load_settings()
 
     assert expected in f"{caught.value} {caught.value.hint}"
 
@@ -238,38 +237,38 @@ def test_variables_that_are_no_settings_are_left_alone(name: str, monkeypatch: p
     """Those of the command line, and those that Kubernetes sets for a service called footnote."""
     monkeypatch.setenv(name, "x")
 
-    assert load() == Settings()
+    assert load_settings() == Settings()
 
 
 def test_a_named_file_must_be_there() -> None:
     """A missing footnote.toml is no error, a missing --config is."""
     with pytest.raises(SettingsError, match=r"no settings file other\.toml"):
-        load(Path("other.toml"))
+        load_settings(Path("other.toml"))
 
 
 def test_a_file_that_is_not_utf8_is_an_error() -> None:
     """Latin-1 from an old editor."""
     Path("footnote.toml").write_bytes(b"# caf\xe9\n")
     with pytest.raises(SettingsError, match="not UTF-8"):
-        load()
+        load_settings()
 
 
 def test_a_file_may_begin_with_a_byte_order_mark() -> None:
     """As some editors write it."""
     Path("footnote.toml").write_bytes(b"\xef\xbb\xbftimezone = 'UTC'\n")
 
-    assert load() == Settings()
+    assert load_settings() == Settings()
 
 
 def test_lines_are_found_by_table_and_entry() -> None:
     """A key that stands in two tables is looked for in the right one."""
     text = "[a]\nx = 1\n[[b]]\nx = 2\n[[b]]\nx = 3\n"
 
-    assert [line_of(text, key) for key in (("a", "x"), ("b", 0, "x"), ("b", 1, "x"), ("c",))] == [2, 4, 6, None]
+    assert [find_line(text, key) for key in (("a", "x"), ("b", 0, "x"), ("b", 1, "x"), ("c",))] == [2, 4, 6, None]
 
 
 def test_time_zones_are_known_by_name() -> None:
     """And a wrong one is a ValueError, which settings put into words."""
-    assert str(zone("Europe/Berlin")) == "Europe/Berlin"
+    assert str(load_time_zone("Europe/Berlin")) == "Europe/Berlin"
     with pytest.raises(ValueError, match="no time zone"):
-        zone("../etc/passwd")
+        load_time_zone("../etc/passwd")

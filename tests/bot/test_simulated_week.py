@@ -12,20 +12,16 @@ from zoneinfo import ZoneInfo
 
 from rich.console import Console
 
-from bot.nights.night import Night
-from bot.nights.nightly import nights
-from bot.nights.telling import told_to_admins
-from bot.nights.watch import NightWatch
-from bot.printing.run_documents import refreshes as as_document
-from bot.printing.run_view import refreshes_view
-from bot.refreshing.history import History, history_of
-from bot.settings import Settings
-from bot.settings_of.sources import SourceSettings
-from ingest.recording import recorded
-from ingest.refreshing import Progress, RefreshReport
-from ingest.types import SourceUnavailable
-from storage.database import open_database
-from tests.bot.watchman import Clock, until
+from bot.cli.rendering.corpus_view import render_refreshes
+from bot.cli.rendering.json_documents import build_refreshes_document as as_document
+from bot.server.refresh.nightly import NightLease, NightReport, render_admin_lines, schedule_nights
+from bot.server.refresh.run_history import RefreshHistory, build_history
+from bot.settings.settings_tables import Settings
+from bot.settings.source_settings import SourceSettings
+from ingest.refresh.refresh_run import record_run
+from ingest.types import RefreshProgress, RefreshReport, SourceUnavailable
+from storage.database.engine import open_database
+from tests.bot.server.watchman import Clock, until
 
 BERLIN = ZoneInfo("Europe/Berlin")
 SETTINGS = Settings.model_validate({
@@ -48,7 +44,7 @@ class _Server:
 
     name: str
     clock: Clock
-    history: History
+    history: RefreshHistory
     broken: set[datetime]
     """The nights in which a source is away."""
     worked: list[tuple[datetime | None, str]] = field(default_factory=list)
@@ -58,31 +54,31 @@ class _Server:
         self,
         corpus: str,
         source: SourceSettings,
-        tell: Callable[[Progress], None],
+        tell: Callable[[RefreshProgress], None],
         *,
         night: datetime | None = None,
     ) -> RefreshReport:
-        """Refresh as `ingest.refreshing.refresh` does, as far as its history goes."""
+        """Refresh as `ingest.refresh.corpus_refresh.refresh_corpus` does, as far as its history goes."""
         del source, tell
         self.worked.append((night, corpus))
         report = RefreshReport(corpus, changed=1, unchanged=9)
-        async with recorded(self.history.runs, report, f"{self.name}:1:x", night, self.clock):
+        async with record_run(self.history.runs, report, f"{self.name}:1:x", night, self.clock):
             self.clock.now += STEP
             await asyncio.sleep(0)
             if night in self.broken and corpus == "wiki":
                 raise AWAY
         return report
 
-    async def hear(self, night: Night) -> None:
+    async def hear(self, night: NightReport) -> None:
         """Hear what a night came to."""
-        self.told.append((night.due, told_to_admins(night, heartbeat=True)))
+        self.told.append((night.due, render_admin_lines(night, heartbeat=True)))
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
         """Serve within the block."""
         history = self.history
-        watch = NightWatch(history.nights, history.leases, f"{self.name}:1:x", self.clock, look_again=0.002)
-        async with nights(SETTINGS, self.refresh, self.hear, watch=watch, corpora=(), pulse=0.002):
+        watch = NightLease(history.nights, history.leases, f"{self.name}:1:x", self.clock, look_again=0.002)
+        async with schedule_nights(SETTINGS, self.refresh, self.hear, watch=watch, corpora=(), pulse=0.002):
             yield
 
 
@@ -94,12 +90,12 @@ async def _night(clock: Clock, moment: datetime, servers: list[_Server], count: 
         await asyncio.sleep(0.002)
 
 
-async def _week(home: Path) -> tuple[list[_Server], History, Clock]:
+async def _week(home: Path) -> tuple[list[_Server], RefreshHistory, Clock]:
     clock, broken = Clock(_at(27, 12)), {_at(30, 2, 30).astimezone(UTC)}
     async with AsyncExitStack() as stack:
         databases = [stack.enter_context(open_database("", home=home)) for _ in range(2)]
         servers = [
-            _Server(name, clock, history_of(database), broken)
+            _Server(name, clock, build_history(database), broken)
             for name, database in zip(("left", "right"), databases, strict=True)
         ]
         async with servers[0].serving(), servers[1].serving():
@@ -117,10 +113,10 @@ async def _week(home: Path) -> tuple[list[_Server], History, Clock]:
             await _night(clock, _at(2, 13, month=4), servers, 6)  # put right
             await until_put_back(servers[0].history, clock)
             await _night(clock, _at(3, 2, 30, month=4), servers, 7)
-    return servers, history_of(databases[0]), clock
+    return servers, build_history(databases[0]), clock
 
 
-async def until_put_back(history: History, clock: Clock) -> None:
+async def until_put_back(history: RefreshHistory, clock: Clock) -> None:
     """Wait until no night is on record that has not come."""
     async with asyncio.timeout(20):
         while any(night.due > clock.now for night in await history.nights.recent()):  # noqa: ASYNC110 - as in `until`
@@ -134,7 +130,7 @@ async def test_each_night_of_a_week_is_worked_once_and_the_record_tells_the_stor
     told = sorted(one for server in servers for one in server.told)
     local = [due.astimezone(BERLIN).strftime("%d %H:%M") for due, _ in told]
     with open_database("", home=tmp_path) as database:
-        found = await history_of(database).told(SETTINGS, clock.now, count=20)
+        found = await build_history(database).told(SETTINGS, clock.now, count=20)
 
     assert set(worked.values()) == {1}
     assert local == ["28 02:30", "29 03:30", "30 02:30", "01 02:30", "02 02:30", "03 02:30", "05 02:30"]
@@ -155,7 +151,7 @@ async def test_each_night_of_a_week_is_worked_once_and_the_record_tells_the_stor
     assert found.next_night == _at(4, 2, 30, month=4)
 
     shown = Console(file=StringIO(), width=200)
-    shown.print(refreshes_view(found, BERLIN))
+    shown.print(render_refreshes(found, BERLIN))
     text = " ".join(shown.file.getvalue().split())  # type: ignore[attr-defined]
     for line in (
         "Running now: nothing.",

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import settings_digest
-from bot.settings import Settings, SettingsError
-from bot.settings_faults import lacking
-from bot.settings_reading import load
+from bot.settings.settings_errors import SettingsError, find_missing_secrets
+from bot.settings.settings_reader import load_settings
+from bot.settings.settings_tables import Settings
+from bot.wiring import digest_settings
 
 BOT, APP, SIGNING = "xoxb-hush-1", "xapp-hush-2", "hush-3"
 NAMES = {"SLACK_BOT_TOKEN": BOT, "SLACK_APP_TOKEN": APP, "SLACK_SIGNING_SECRET": SIGNING}
@@ -20,10 +20,10 @@ def _secrets(settings: Settings) -> tuple[str, ...]:
 
 def test_slack_is_configured_once_there_is_one_of_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not before."""
-    assert not load().slack.configured
+    assert not load_settings().slack.configured
     monkeypatch.setenv("SLACK_APP_TOKEN", APP)
 
-    assert load().slack.configured
+    assert load_settings().slack.configured
 
 
 def test_secrets_come_from_the_variables_of_their_owners(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,7 +31,7 @@ def test_secrets_come_from_the_variables_of_their_owners(monkeypatch: pytest.Mon
     for name, value in NAMES.items():
         monkeypatch.setenv(name, value)
 
-    assert _secrets(load()) == (BOT, APP, SIGNING)
+    assert _secrets(load_settings()) == (BOT, APP, SIGNING)
 
 
 def test_secrets_come_from_files_that_those_variables_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +41,7 @@ def test_secrets_come_from_files_that_those_variables_name(monkeypatch: pytest.M
         ours = name.replace("SLACK_", "FOOTNOTE_SLACK__") if name == "SLACK_APP_TOKEN" else name
         monkeypatch.setenv(f"{ours}_FILE", name)
 
-    assert _secrets(load()) == (BOT, APP, SIGNING)
+    assert _secrets(load_settings()) == (BOT, APP, SIGNING)
 
 
 def test_our_own_settings_win_over_the_owners_variables(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ def test_our_own_settings_win_over_the_owners_variables(monkeypatch: pytest.Monk
     Path("footnote.toml").write_text(f'[slack]\nbot_token = "{BOT}"\n', encoding="utf-8")
     monkeypatch.setenv("SLACK_BOT_TOKEN", "other")
 
-    assert _secrets(load())[0] == BOT
+    assert _secrets(load_settings())[0] == BOT
 
 
 def test_secrets_are_seen_nowhere_and_make_no_difference_to_a_digest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,9 +58,9 @@ def test_secrets_are_seen_nowhere_and_make_no_difference_to_a_digest(monkeypatch
     for end in ("", "x"):
         for name, value in NAMES.items():
             monkeypatch.setenv(name, value + end)
-        settings = load()
+        settings = load_settings()
         assert "hush" not in repr(settings) + str(settings.model_dump()) + settings.model_dump_json()
-        digests.add(settings_digest(settings))
+        digests.add(digest_settings(settings))
 
     assert len(digests) == 1
 
@@ -69,7 +69,7 @@ def test_the_database_s_password_is_no_part_of_a_digest() -> None:
     """Its address says nothing of how answers are made."""
     plain, secret = Settings(), Settings(database="postgresql://user:hush@host/db")
 
-    assert settings_digest(plain) == settings_digest(secret)
+    assert digest_settings(plain) == digest_settings(secret)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_a_mode_lacks_is_said(
     monkeypatch.setenv("FOOTNOTE_SLACK__MODE", mode)
     for name in given:
         monkeypatch.setenv(name, NAMES[name])
-    fault = lacking(load())
+    fault = find_missing_secrets(load_settings())
 
     assert expected in str(fault or "")
     assert bool(fault) == bool(expected)
@@ -112,7 +112,7 @@ def test_what_is_wrong_is_said_without_a_secret(text: str, expected: str) -> Non
     """Wherever somebody wrote it."""
     Path("footnote.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as caught:
-        load()
+        load_settings()
 
     assert expected in f"{caught.value} {caught.value.hint}"
     assert "hush" not in f"{caught.value} {caught.value.hint}"
@@ -122,7 +122,7 @@ def test_a_token_in_place_of_its_file_s_name_is_not_shown(monkeypatch: pytest.Mo
     """Somebody will write it there."""
     monkeypatch.setenv("SLACK_BOT_TOKEN_FILE", BOT)
     with pytest.raises(SettingsError, match="file that SLACK_BOT_TOKEN_FILE names cannot be read") as caught:
-        load()
+        load_settings()
 
     assert BOT not in f"{caught.value} {caught.value.hint}"
 
@@ -131,4 +131,4 @@ def test_an_address_ends_in_a_slash() -> None:
     """The client puts its methods after it."""
     Path("footnote.toml").write_text("[slack]\napi_url = 'http://127.0.0.1:9/api'\n", encoding="utf-8")
 
-    assert load().slack.api_url == "http://127.0.0.1:9/api/"
+    assert load_settings().slack.api_url == "http://127.0.0.1:9/api/"

@@ -76,7 +76,7 @@ def test_who_presses_ctrl_c_while_it_is_being_imported_sees_no_traceback(tmp_pat
 import runpy, sys
 class Interrupting:
     def find_spec(self, name, *_):
-        if name == "bot.cli":
+        if name == "bot.cli.entry_point":
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Interrupting())
 runpy.run_module("bot", run_name="__main__")

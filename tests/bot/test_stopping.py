@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from bot.cli import app
-from bot.commands.chatting import stoppable
-from bot.commands.frame import Invocation
-from bot.home import Home
-from bot.settings import Settings
+from bot.cli.chat_session import run_interruptible
+from bot.cli.command_context import CliState
+from bot.cli.entry_point import app
+from bot.server.service import BotService
+from bot.settings.settings_tables import Settings
 from tests.bot.house import House
 
 
@@ -34,7 +34,7 @@ def test_ctrl_c_pressed_again_and_again_lets_the_work_end_before_it_is_told() ->
     before = signal.getsignal(signal.SIGINT)
     with asyncio.Runner() as runner:
         with pytest.raises(KeyboardInterrupt):
-            stoppable(runner, work())
+            run_interruptible(runner, work())
         assert done == ["recorded"]
         assert signal.getsignal(signal.SIGINT) is before
 
@@ -51,8 +51,8 @@ def test_work_that_is_not_stopped_returns_and_the_loop_serves_again() -> None:
 
     with asyncio.Runner() as runner:
         with suppress(KeyboardInterrupt):
-            stoppable(runner, stopped())
-        assert stoppable(runner, work()) == "said"
+            run_interruptible(runner, stopped())
+        assert run_interruptible(runner, work()) == "said"
 
 
 def test_ctrl_c_at_the_end_of_a_conversation_is_not_heard() -> None:
@@ -60,7 +60,7 @@ def test_ctrl_c_at_the_end_of_a_conversation_is_not_heard() -> None:
     closed: list[str] = []
 
     @asynccontextmanager
-    async def open_home(settings: Settings) -> AsyncIterator[Home]:
+    async def open_home(settings: Settings) -> AsyncIterator[BotService]:
         async with plain.open_home(settings) as opened:
             yield opened
             for _ in range(2):
@@ -69,7 +69,7 @@ def test_ctrl_c_at_the_end_of_a_conversation_is_not_heard() -> None:
             closed.append("all")
 
     plain, before = House().doors(), signal.getsignal(signal.SIGINT)
-    result = CliRunner().invoke(app, ["chat"], obj=Invocation(replace(plain, open_home=open_home)), input="a\n")
+    result = CliRunner().invoke(app, ["chat"], obj=CliState(replace(plain, open_home=open_home)), input="a\n")
 
     assert (result.exit_code, result.stderr, closed) == (0, "", ["all"])
     assert signal.getsignal(signal.SIGINT) is before

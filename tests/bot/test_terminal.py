@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 
-from bot.printing.terminal import answer_view, day, hits_view, sources_view
+from bot.cli.rendering.answer_view import format_date, render_answer, render_hits, render_sources
 from pipeline.types import Answer, AnsweredSentence, Status
 from tests.bot.house import DAY, abstained, answered, citation, hit
 
@@ -28,7 +28,7 @@ def _coloured(view: RenderableType) -> str:
 
 def test_an_answer_is_followed_by_its_numbered_sources() -> None:
     """Title, section, date, link and the quoted line."""
-    shown = _plain(answer_view(answered(), language="en", zone=UTC))
+    shown = _plain(render_answer(answered(), language="en", zone=UTC))
 
     assert [line.rstrip() for line in shown.splitlines()] == [
         "The quay opens at seven. [1]",
@@ -41,14 +41,14 @@ def test_an_answer_is_followed_by_its_numbered_sources() -> None:
 
 def test_a_source_without_an_address_is_named_by_its_file() -> None:
     """So that it can be found all the same."""
-    view = sources_view([citation(url="", date=None, section="")], zone=UTC)
+    view = render_sources([citation(url="", date=None, section="")], zone=UTC)
 
     assert [line.rstrip() for line in _plain(view).splitlines()[:2]] == ["[1] Harbour", "    handbook: harbour.md"]
 
 
 def test_a_terminal_gets_links_and_a_pipe_gets_none() -> None:
     """OSC 8, which terminals make clickable."""
-    view = answer_view(answered(), language="en", zone=UTC)
+    view = render_answer(answered(), language="en", zone=UTC)
 
     assert "\x1b]8;" in _coloured(view)
     assert ";https://example.com/harbour.md" in _coloured(view)
@@ -61,9 +61,9 @@ def test_nothing_in_a_document_commands_the_terminal() -> None:
     cited = citation(title=evil, section=evil, url="https://e.example/\x1b[2J", quote=evil, passage_text=evil)
     said = Answer(Status.ANSWERED, (AnsweredSentence(evil, (1,), note=evil),), (cited,))
     views = [
-        answer_view(answered(answer=said, text=evil + "[1]"), language="en", zone=UTC),
-        sources_view([cited], zone=UTC),
-        hits_view([replace(hit(title=evil, url=evil))]),
+        render_answer(answered(answer=said, text=evil + "[1]"), language="en", zone=UTC),
+        render_sources([cited], zone=UTC),
+        render_hits([replace(hit(title=evil, url=evil))]),
     ]
 
     for view in views:
@@ -74,7 +74,7 @@ def test_nothing_in_a_document_commands_the_terminal() -> None:
 
 def test_markup_in_a_document_is_text() -> None:
     """Square brackets and colons mean nothing."""
-    shown = _plain(answer_view(answered(text="[bold]x[/bold] :smile: [/nothing]"), language="en", zone=UTC))
+    shown = _plain(render_answer(answered(text="[bold]x[/bold] :smile: [/nothing]"), language="en", zone=UTC))
 
     assert shown.startswith("[bold]x[/bold] :smile: [/nothing]")
 
@@ -87,12 +87,12 @@ def test_notes_of_sources_that_disagree_are_shown() -> None:
         text="(Harbour, 2026-03-01) The quay opens at eight. [1]",
     )
 
-    assert "(Harbour, 2026-03-01) The quay opens at eight. [1]" in _plain(answer_view(done, language="en", zone=UTC))
+    assert "(Harbour, 2026-03-01) The quay opens at eight. [1]" in _plain(render_answer(done, language="en", zone=UTC))
 
 
 def test_an_abstention_names_the_nearest_pages_in_the_language_of_the_question() -> None:
     """A plain sentence, and where to look."""
-    shown = _plain(answer_view(abstained(), language="de", zone=UTC))
+    shown = _plain(render_answer(abstained(), language="de", zone=UTC))
 
     assert [line.rstrip() for line in shown.splitlines()] == [
         "I found nothing.",
@@ -107,36 +107,36 @@ def test_an_abstention_names_the_nearest_pages_in_the_language_of_the_question()
 def test_no_line_is_wider_than_the_terminal(text: str, width: int) -> None:
     """Two columns for each character of Chinese, Japanese and Korean."""
     said = Answer(Status.ANSWERED, (AnsweredSentence(text, (1,)),), (citation(quote=text, title=text),))
-    shown = _plain(answer_view(answered(answer=said, text=text), language="", zone=UTC), width)
+    shown = _plain(render_answer(answered(answer=said, text=text), language="", zone=UTC), width)
 
     assert max(cell_len(line) for line in shown.splitlines()) <= width
 
 
 def test_sources_can_be_shown_whole() -> None:
     """The passage, not only the quoted sentence."""
-    assert "It closes at nine." in _plain(sources_view([citation()], zone=UTC))
+    assert "It closes at nine." in _plain(render_sources([citation()], zone=UTC))
 
 
 def test_a_search_shows_where_and_how_well_each_passage_fits() -> None:
     """And says so when there is none."""
-    shown = _plain(hits_view([hit()]))
+    shown = _plain(render_hits([hit()]))
 
     assert "1. Harbour › Hours · 1.25" in shown
     assert "It closes at nine." in shown
-    assert _plain(hits_view([])).strip() == "Nothing was found."
+    assert _plain(render_hits([])).strip() == "Nothing was found."
 
 
 def test_days_are_told_in_the_time_zone_of_the_settings() -> None:
     """Noon in London is the next day in Auckland."""
-    assert day(DAY, UTC) == "2026-03-01"
-    assert day(DAY, timezone(timedelta(hours=13))) == "2026-03-02"
-    assert day(None, UTC) == ""
+    assert format_date(DAY, UTC) == "2026-03-01"
+    assert format_date(DAY, timezone(timedelta(hours=13))) == "2026-03-02"
+    assert format_date(None, UTC) == ""
 
 
 def test_what_was_left_out_is_counted_in_the_language_of_the_question() -> None:
     """Beneath the answer, in our own words."""
     said = replace(answered().answer, withheld=2)
-    lines = [_plain(answer_view(answered(answer=said), language=name, zone=UTC)) for name in ("en", "de", "ja", "")]
+    lines = [_plain(render_answer(answered(answer=said), language=name, zone=UTC)) for name in ("en", "de", "ja", "")]
 
     assert "Left out, because not confirmed: 2 of 3 statements." in lines[0]
     assert "Weggelassen, weil nicht bestätigt: 2 von 3 Aussagen." in lines[1]

@@ -3,11 +3,11 @@
 import pytest
 from pydantic import ValidationError
 
-from bot.refreshing.sources import Surroundings, opened
-from bot.settings_of.sources import SOURCES
-from ingest.sources.confluence.export import ConfluenceExport
-from ingest.sources.confluence.source import Confluence
-from ingest.sources.mediawiki.source import MediaWiki
+from bot.server.refresh.source_factory import SourceContext, open_source
+from bot.settings.source_settings import SOURCE_TYPES
+from ingest.sources.confluence.confluence_export import ConfluenceExport
+from ingest.sources.confluence.confluence_source import ConfluenceSource
+from ingest.sources.mediawiki.mediawiki_source import MediaWikiSource
 from tests.ingest.servers import confluence, mediawiki
 from tests.ingest.servers.web import serve
 from tests.ingest.sources.exports import packed, page, space, xml
@@ -18,7 +18,7 @@ CLOUD = "https://acme.atlassian.net/wiki"
 
 
 def given(**said):
-    return SOURCES[said["type"]].model_validate(said)
+    return SOURCE_TYPES[said["type"]].model_validate(said)
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_a_wiki_is_opened_and_let_in_by_a_variable(tmp_path):
     wiki.edit("Holidays", "Thirty days.")
     with serve(wiki.answer) as server:
         said = given(type="mediawiki", api=f"{server.url}/w/api.php", user="Ada@bot", password_env="WIKI_PASSWORD")
-        source = opened(said, Surroundings(tmp_path, {"WIKI_PASSWORD": "s3"}))
+        source = open_source(said, SourceContext(tmp_path, {"WIKI_PASSWORD": "s3"}))
 
-        assert isinstance(source, MediaWiki)
+        assert isinstance(source, MediaWikiSource)
         assert Mirror().sync(source).titles() == ["Holidays"]
         assert all("footnote" in request.headers["user-agent"].lower() for request in server.requests)
         assert not any("s3" in request.path for request in server.requests)
@@ -68,9 +68,9 @@ def test_confluence_is_opened_and_let_in_as_its_edition_wants_it(tmp_path, cloud
         more = {"edition": "cloud", "email": "ann@acme.test"} if cloud else {}
         url = f"{server.url}{house.context}/"
         said = given(type="confluence", url=url, token_env="TOKEN", spaces=["HR"], **more)
-        source = opened(said, Surroundings(tmp_path, {"TOKEN": house.password}))
+        source = open_source(said, SourceContext(tmp_path, {"TOKEN": house.password}))
 
-        assert isinstance(source, Confluence)
+        assert isinstance(source, ConfluenceSource)
         assert Mirror().sync(source).titles() == ["Holidays"]
     assert house.rejected == []
 
@@ -78,7 +78,7 @@ def test_confluence_is_opened_and_let_in_as_its_edition_wants_it(tmp_path, cloud
 def test_an_export_is_opened(tmp_path):
     path = packed(tmp_path / "e.zip", xml(space(), page(10, "Home", "<p>Hi there.</p>")))
 
-    source = opened(given(type="confluence_export", path=str(path)), Surroundings(tmp_path, {}))
+    source = open_source(given(type="confluence_export", path=str(path)), SourceContext(tmp_path, {}))
 
     assert isinstance(source, ConfluenceExport)
     assert Mirror().sync(source).titles() == ["Home"]

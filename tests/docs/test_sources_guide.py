@@ -4,8 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from bot.settings import CorpusSettings
-from bot.settings_of.sources import SOURCES
+from bot.settings.settings_tables import CorpusSettings
+from bot.settings.source_settings import SOURCE_TYPES
 
 GUIDE = Path(__file__).parents[2] / "docs" / "sources.md"
 
@@ -16,7 +16,7 @@ def test_every_kind_of_source_has_an_example_that_is_right():
 
     corpora = [CorpusSettings(**corpus) for text in examples for corpus in tomllib.loads(text)["corpus"]]
 
-    assert {corpus.source.type for corpus in corpora} == set(SOURCES)
+    assert {corpus.source.type for corpus in corpora} == set(SOURCE_TYPES)
 
 
 def test_the_guide_names_every_key():
@@ -24,7 +24,7 @@ def test_the_guide_names_every_key():
     text = GUIDE.read_text(encoding="utf-8")
     untold = {
         f"{kind}.{key}"
-        for kind, model in SOURCES.items()
+        for kind, model in SOURCE_TYPES.items()
         for key in model.model_fields
         if not re.search(rf"\b{key}\b", text)
     }

@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.answers import Asked, curve, report
-from evaluation.asking import Outcome, RememberingEmbedder, ask_all
-from evaluation.calibration import Example, crossvalidated, fit, rescored
-from evaluation.posing import Exam, Posed
-from ingest.refreshing import refresh
-from pipeline.extraction.abstention import Signs, probability, signs
-from pipeline.extraction.scoring import Features
+from evaluation.answers import CachingEmbedder, ExamOutcome, ExamRun, abstention_curve, ask_exam, report_answers
+from evaluation.question_sets import Exam, ExamQuestion
+from ingest.refresh.corpus_refresh import refresh_corpus
+from pipeline.extraction.answer_ranking import (
+    AnswerFeatures,
+    CandidateFeatures,
+    extract_answer_features,
+    predict_probability,
+)
 from tests.fakes import PageSource, WordEmbedder
 from tests.storage.stores import opened
+from tools.training.answer_weights import ExamExample, cross_validate, fit_regimes, rescore
 
 ANIMALS = ("otter", "heron", "badger", "plover", "marten", "curlew", "weasel", "osprey", "beaver", "dunlin")
 PAGES: Mapping[str, Mapping[str, str]] = {
@@ -25,25 +28,25 @@ PAGES: Mapping[str, Mapping[str, str]] = {
     for number, animal in enumerate(ANIMALS, start=11)
 }
 QUESTIONS = tuple(
-    Posed(f"How many fish does the {animal} eat?", ((f"{number} fish",),), frozenset({f"{animal}.md"}), animal)
+    ExamQuestion(f"How many fish does the {animal} eat?", ((f"{number} fish",),), frozenset({f"{animal}.md"}), animal)
     for number, animal in enumerate(ANIMALS, start=11)
 )
 EXAM = Exam("zoo", "zoo", PageSource(PAGES), QUESTIONS, removable=True)
 
 
-async def asked(home: Path, exam: Exam = EXAM) -> tuple[list[Outcome], list[Outcome]]:
+async def asked(home: Path, exam: Exam = EXAM) -> tuple[list[ExamOutcome], list[ExamOutcome]]:
     with opened(home) as store:
-        await refresh(exam.source, exam.corpus, store, progress=lambda _: None)
-        quick = replace(store, embedder=RememberingEmbedder(store.embedder))
-        return await ask_all(exam, quick), await ask_all(exam, quick, without_answers=True)
+        await refresh_corpus(exam.source, exam.corpus, store, progress=lambda _: None)
+        quick = replace(store, embedder=CachingEmbedder(store.embedder))
+        return await ask_exam(exam, quick), await ask_exam(exam, quick, without_answers=True)
 
 
 @pytest.fixture
-async def zoo(tmp_path: Path) -> tuple[list[Outcome], list[Outcome]]:
+async def zoo(tmp_path: Path) -> tuple[list[ExamOutcome], list[ExamOutcome]]:
     return await asked(tmp_path)
 
 
-async def test_what_was_said_is_held_against_the_answers(zoo: tuple[list[Outcome], list[Outcome]]) -> None:
+async def test_what_was_said_is_held_against_the_answers(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     """Each question finds its sentence, through the system's own steps and the gate."""
     outcomes, _ = zoo
 
@@ -51,7 +54,7 @@ async def test_what_was_said_is_held_against_the_answers(zoo: tuple[list[Outcome
     assert [outcome.sentences[0].text for outcome in outcomes[:1]] == ["The otter eats 11 fish a day."]
 
 
-async def test_documents_can_be_left_out(zoo: tuple[list[Outcome], list[Outcome]]) -> None:
+async def test_documents_can_be_left_out(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     """Then nothing of them is found, and what is left answers with less chance."""
     outcomes, without = zoo
 
@@ -62,9 +65,9 @@ async def test_documents_can_be_left_out(zoo: tuple[list[Outcome], list[Outcome]
         assert after.considered.chance < before.considered.chance
 
 
-async def test_a_report_counts_both_sides(zoo: tuple[list[Outcome], list[Outcome]]) -> None:
+async def test_a_report_counts_both_sides(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     """What is quoted, what is abstained from, and the curve between them."""
-    found = report(Asked(EXAM, *zoo))
+    found = report_answers(ExamRun(EXAM, *zoo))
 
     assert (found["answerable"], found["unanswerable"]) == (10, 10)
     assert found["if it never abstained"]["right in the first sentence"] == 1.0
@@ -75,7 +78,7 @@ async def test_a_report_counts_both_sides(zoo: tuple[list[Outcome], list[Outcome
 
 async def test_a_report_of_no_questions_is_empty_not_broken() -> None:
     """Shares of nothing are left open."""
-    found = report(Asked(replace(EXAM, questions=()), [], []))
+    found = report_answers(ExamRun(replace(EXAM, questions=()), [], []))
 
     assert found["if it never abstained"]["right in the reply"] is None
     assert found["caught at false abstentions of"] == {}
@@ -84,7 +87,9 @@ async def test_a_report_of_no_questions_is_empty_not_broken() -> None:
 async def test_conversations_carry_their_earlier_questions(tmp_path: Path) -> None:
     """A follow-up is asked at the end of its conversation."""
     first = "How many fish does the heron eat?"
-    posed = Posed("And when does it sleep at noon?", (("noon",),), frozenset({"heron.md"}), "talk", earlier=(first,))
+    posed = ExamQuestion(
+        "And when does it sleep at noon?", (("noon",),), frozenset({"heron.md"}), "talk", earlier=(first,)
+    )
 
     outcomes, _ = await asked(tmp_path, replace(EXAM, questions=(posed,)))
 
@@ -95,13 +100,13 @@ def test_the_curve_trades_one_mistake_for_the_other() -> None:
     """At a tenth of false abstentions the line lies at the answerable questions' lowest tenth."""
     known = [place / 10 for place in range(11)]
 
-    assert curve(known, [0.0, 0.05, 0.5, 0.9])["0.10"] == 0.5
+    assert abstention_curve(known, [0.0, 0.05, 0.5, 0.9])["0.10"] == 0.5
 
 
 def test_an_embedder_remembers() -> None:
     """Each text is embedded once, and comes back in its place."""
     inner = WordEmbedder()
-    quick = RememberingEmbedder(inner)
+    quick = CachingEmbedder(inner)
 
     once = quick.embed(["a b", "c", "a b"])
     again = quick.embed(["c"])
@@ -111,45 +116,50 @@ def test_an_embedder_remembers() -> None:
     assert (again[0] == once[1]).all()
 
 
-def examples(outcomes: list[Outcome], without: list[Outcome]) -> list[Example]:
+def examples(outcomes: list[ExamOutcome], without: list[ExamOutcome]) -> list[ExamExample]:
     return [
-        *(Example(outcome, answerable=True, weight=1.0, main=True) for outcome in outcomes),
-        *(Example(outcome, answerable=False, weight=1.0, main=True) for outcome in without),
+        *(ExamExample(outcome, answerable=True, weight=1.0, main=True) for outcome in outcomes),
+        *(ExamExample(outcome, answerable=False, weight=1.0, main=True) for outcome in without),
     ]
 
 
-async def test_a_calibration_gives_a_weight_to_every_feature_and_sign(zoo: tuple[list[Outcome], list[Outcome]]) -> None:
+async def test_a_calibration_gives_a_weight_to_every_feature_and_sign(
+    zoo: tuple[list[ExamOutcome], list[ExamOutcome]],
+) -> None:
     """And the same ones each time."""
-    found = fit(examples(*zoo), abstain=0.1)
+    found = fit_regimes(examples(*zoo), abstain=0.1)
 
-    assert found == fit(examples(*zoo), abstain=0.1)
-    assert set(found.scores["trusted"]) == set(Features.__dataclass_fields__)
-    assert set(found.judges["trusted"].weights) == set(Signs.__dataclass_fields__)
+    assert found == fit_regimes(examples(*zoo), abstain=0.1)
+    assert set(found.scores["trusted"]) == set(CandidateFeatures.__dataclass_fields__)
+    assert set(found.judges["trusted"].weights) == set(AnswerFeatures.__dataclass_fields__)
 
 
-async def test_the_point_of_operation_is_the_share_asked_for(zoo: tuple[list[Outcome], list[Outcome]]) -> None:
+async def test_the_point_of_operation_is_the_share_asked_for(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     """That share of the answerable questions is abstained from."""
-    found = fit(examples(*zoo), abstain=0.2)
+    found = fit_regimes(examples(*zoo), abstain=0.2)
 
-    again = [rescored(example, found.scores["trusted"]) for example in examples(*zoo)]
+    again = [rescore(example, found.scores["trusted"]) for example in examples(*zoo)]
     seen = [one.outcome.considered for one in again if one.answerable]
-    chances = [probability(signs(one.question, one.hits, one.ranked), found.judges["trusted"]) for one in seen]
+    chances = [
+        predict_probability(extract_answer_features(one.question, one.hits, one.ranked), found.judges["trusted"])
+        for one in seen
+    ]
     assert sum(chance < 0.5 for chance in chances) == pytest.approx(2, abs=1)
 
 
-async def test_other_weights_order_the_candidates_anew(zoo: tuple[list[Outcome], list[Outcome]]) -> None:
+async def test_other_weights_order_the_candidates_anew(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     """Features stay as they are."""
     example = examples(*zoo)[0]
 
-    again = rescored(example, {"behind": 1.0, "news": -1.0}).outcome.considered.ranked
+    again = rescore(example, {"behind": 1.0, "news": -1.0}).outcome.considered.ranked
 
     assert sorted(one.score for one in again) == [one.score for one in reversed(again)]
     assert {one.candidate for one in again} == {one.candidate for one in example.outcome.considered.ranked}
 
 
-async def test_crossvalidation_reports_by_exam(zoo: tuple[list[Outcome], list[Outcome]]) -> None:
+async def test_crossvalidation_reports_by_exam(zoo: tuple[list[ExamOutcome], list[ExamOutcome]]) -> None:
     """Shares between 0 and 1, of questions that were not fitted to."""
-    found = crossvalidated(examples(*zoo), abstain=0.1)
+    found = cross_validate(examples(*zoo), abstain=0.1)
 
     assert set(found) == {"zoo"}
     assert set(found["zoo"]) == {"right first", "right in three", "falsely abstained", "unanswerable caught"}

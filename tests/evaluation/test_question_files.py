@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ingest.sources.dumps.wikipedia import WikipediaDump
-from ingest.types import Found
+from ingest.sources.dumps.wikipedia_dump import WikipediaDump
+from ingest.types import ChangedDocument
 
 ROOT = Path(__file__).parents[2]
 QUESTIONS = ROOT / "evaluation" / "questions"
@@ -39,7 +39,11 @@ def pages(file: dict[str, Any]) -> dict[str, str]:
 def _articles(dump: Path) -> dict[str, str]:
     if not dump.is_file():
         pytest.skip(f"{dump.name} is not here; FOOTNOTE_DATA can name the folder of data")
-    pages = {item.key: item.load() for item in WikipediaDump(dump, processes=1).documents() if isinstance(item, Found)}
+    pages = {
+        item.key: item.load()
+        for item in WikipediaDump(dump, processes=1).documents()
+        if isinstance(item, ChangedDocument)
+    }
     blocks = {key: (block.text for section in page.sections for block in section.blocks) for key, page in pages.items()}
     return {key: _folded("\n".join(texts)) for key, texts in blocks.items()}
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import open_records
-from bot.settings_reading import load
+from bot.settings.settings_reader import load_settings
+from bot.wiring import open_records
 from examples.scripted_model import CLAIMS, LABEL, REFUTED, SUPPORTED, UNKNOWN
+from storage.audit import verify_turn
 from storage.types import Verdict
-from storage.verifying import verify
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PAGE = Path("examples", "handbook", "operations", "travel-2026.md")
@@ -72,7 +72,7 @@ def test_every_part_of_the_scripted_turn_says_what_it_is(shown: tuple[str, Path]
 
 async def test_the_scripted_turn_says_what_is_supported_alone(shown: tuple[str, Path]) -> None:
     """On record are a supported, a refuted and an unknown claim, and only the supported one is in the answer."""
-    async with open_records(load(shown[1] / "examples" / "demo.toml")) as records:
+    async with open_records(load_settings(shown[1] / "examples" / "demo.toml")) as records:
         turns = await records.audit.turns(2)
         entries = await records.audit.turn(turns[0][0].turn_id)
     closed = entries[-1].body
@@ -85,7 +85,7 @@ async def test_the_scripted_turn_says_what_is_supported_alone(shown: tuple[str, 
     assert len(said) == 2
     assert not any("120" in text or "oyalty" in text for text in said)
     assert (entries[0].body["model"], closed["model"], closed["system"]) == (LABEL, LABEL, "wikichat")
-    assert verify(entries) == ()
+    assert verify_turn(entries) == ()
 
 
 def test_a_changed_handbook_is_told_in_a_line(tmp_path: Path) -> None:

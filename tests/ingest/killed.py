@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ingest.refreshing import refresh
+from ingest.refresh.corpus_refresh import refresh_corpus
 from tests.fakes import PageSource
 from tests.storage.stores import opened
 
@@ -46,7 +46,7 @@ def main(home: str, pages: str, writes: str, after: str) -> None:
     with opened(Path(home)) as store:
         dense, lexical = (Deadly(index, left, after == "after") for index in (store.dense, store.lexical))
         dying = replace(store, dense=dense, lexical=lexical)
-        asyncio.run(refresh(PageSource(json.loads(pages)), "handbook", dying, progress=lambda _: None))
+        asyncio.run(refresh_corpus(PageSource(json.loads(pages)), "handbook", dying, progress=lambda _: None))
 
 
 if __name__ == "__main__":

@@ -5,10 +5,20 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ingest.types import Block, Found, Gone, Item, Listing, Page, Section, SourceUnavailable, UnreadableDocument
+from ingest.types import (
+    Block,
+    ChangedDocument,
+    DeletedDocument,
+    ListedItem,
+    Listing,
+    Page,
+    Section,
+    SourceUnavailable,
+    UnreadableDocument,
+)
 
 
-def found(key: str, text: str = "", *, fingerprint: str = "", size: int = 1) -> Found:
+def found(key: str, text: str = "", *, fingerprint: str = "", size: int = 1) -> ChangedDocument:
     """Make a document of one passage, or, of no text, one that cannot be read."""
 
     def load() -> Page:
@@ -16,10 +26,10 @@ def found(key: str, text: str = "", *, fingerprint: str = "", size: int = 1) -> 
             raise UnreadableDocument("the test wants it so")
         return Page(key, (Section((), (Block(text),)),), url=f"https://x.example/{key}")
 
-    return Found(key, fingerprint or hashlib.sha256(text.encode()).hexdigest(), size, load)
+    return ChangedDocument(key, fingerprint or hashlib.sha256(text.encode()).hexdigest(), size, load)
 
 
-def pages(*keys: str, said: str = "says") -> list[Item]:
+def pages(*keys: str, said: str = "says") -> list[ListedItem]:
     """Make a document for each key."""
     return [found(key, f"Page {key} {said} {key}.") for key in keys]
 
@@ -31,11 +41,11 @@ DOWN = SourceUnavailable("The wiki does not answer.", hint="Look whether it runs
 class Scripted:
     """Lists what it is given; an exception among it is raised, and a function called, when its turn comes."""
 
-    items: Sequence[Item | Exception | Callable[[], None]]
+    items: Sequence[ListedItem | Exception | Callable[[], None]]
     whole: bool = True
     marked: str = ""
     edition: str = ""
-    singly: Mapping[str, Item] = field(default_factory=dict)
+    singly: Mapping[str, ListedItem] = field(default_factory=dict)
     asked: list[tuple[Mapping[str, str], str]] = field(default_factory=list)
     """What `documents` was called with."""
     asked_one: list[str] = field(default_factory=list)
@@ -51,7 +61,7 @@ class Scripted:
         self.asked.append((dict(known), since))
         return Listing(self._played(), self.whole, lambda: self.marked, self.edition)
 
-    def one(self, address: str, known: Mapping[str, str]) -> Item | None:
+    def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Return what the script has under the address."""
         del known
         self.asked_one.append(address)
@@ -61,11 +71,11 @@ class Scripted:
         """Remember it."""
         self.stopped.set()
 
-    def _played(self) -> Iterator[Item]:
+    def _played(self) -> Iterator[ListedItem]:
         for item in self.items:
             if isinstance(item, Exception):
                 raise item
-            if isinstance(item, (Found, Gone)) or not callable(item):
+            if isinstance(item, (ChangedDocument, DeletedDocument)) or not callable(item):
                 yield item
             else:
                 item()

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ingest.choosing import Rules, Traits, chooser
+from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -12,25 +12,33 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("rules", "wanted", "unwanted"),
     [
-        (Rules(), Traits("a/b.md"), None),
-        (Rules(include=("*.md",)), Traits("a/B.MD"), Traits("a.txt")),
-        (Rules(exclude=("drafts",)), Traits("a/my drafts/b.md"), Traits("a/Drafts/b/c.md")),
-        (Rules(exclude=("a/**",)), Traits("b/a/c.md"), Traits("a/b/c.md")),
-        (Rules(exclude=("*.md",), include=("**/*",)), Traits("a.txt"), Traits("a.md")),
-        (Rules(labels=("HR", "it")), Traits("x", labels=("hr", "old")), Traits("x", labels=("old",))),
-        (Rules(without_labels=("old",)), Traits("x"), Traits("x", labels=("hr", "Old"))),
-        (Rules(statuses=("current",)), Traits("x", status="Current"), Traits("x", status="draft")),
+        (SelectionRules(), DocumentTraits("a/b.md"), None),
+        (SelectionRules(include=("*.md",)), DocumentTraits("a/B.MD"), DocumentTraits("a.txt")),
+        (SelectionRules(exclude=("drafts",)), DocumentTraits("a/my drafts/b.md"), DocumentTraits("a/Drafts/b/c.md")),
+        (SelectionRules(exclude=("a/**",)), DocumentTraits("b/a/c.md"), DocumentTraits("a/b/c.md")),
+        (SelectionRules(exclude=("*.md",), include=("**/*",)), DocumentTraits("a.txt"), DocumentTraits("a.md")),
         (
-            Rules(newest_days=30),
-            Traits("x", changed=NOW - timedelta(days=30)),
-            Traits("x", changed=NOW - timedelta(days=30, seconds=1)),
+            SelectionRules(labels=("HR", "it")),
+            DocumentTraits("x", labels=("hr", "old")),
+            DocumentTraits("x", labels=("old",)),
         ),
-        (Rules(newest_days=1), Traits("no date"), None),
+        (SelectionRules(without_labels=("old",)), DocumentTraits("x"), DocumentTraits("x", labels=("hr", "Old"))),
+        (
+            SelectionRules(statuses=("current",)),
+            DocumentTraits("x", status="Current"),
+            DocumentTraits("x", status="draft"),
+        ),
+        (
+            SelectionRules(newest_days=30),
+            DocumentTraits("x", changed=NOW - timedelta(days=30)),
+            DocumentTraits("x", changed=NOW - timedelta(days=30, seconds=1)),
+        ),
+        (SelectionRules(newest_days=1), DocumentTraits("no date"), None),
     ],
 )
 def test_what_is_wanted(rules, wanted, unwanted):
     """All rules must hold; what is below an excluded folder is excluded; what has no date is young."""
-    chosen = chooser(rules, NOW)
+    chosen = build_filter(rules, NOW)
 
     assert chosen(wanted)
     assert unwanted is None or not chosen(unwanted)

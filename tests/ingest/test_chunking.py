@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import chunking, cutting
+from ingest import chunking
 from ingest.types import Block, Page, Section
 from storage.language.sentences import sentence_spans
 from storage.language.words import count_words
-from storage.types import Kind
+from storage.types import PassageKind
 
 WORDS = st.sampled_from([
     "a", "of", "leave", "employees", "3.5", "e.g.", "Dr.", "(see", "below),", "however;", "work:", "“quoted”", "end.",
@@ -22,8 +22,8 @@ LINES = st.lists(WORDS, min_size=1, max_size=160).map(" ".join)
 BLOCKS = st.one_of(
     LINES.map(Block),
     st.lists(LINES, min_size=1, max_size=6).map(lambda lines: Block("\n".join(f"- {line}" for line in lines))),
-    LINES.map(lambda line: Block(line, Kind.TABLE)),
-    st.lists(LINES, min_size=1, max_size=4).map(lambda lines: Block("\n    ".join(lines), Kind.CODE)),
+    LINES.map(lambda line: Block(line, PassageKind.TABLE)),
+    st.lists(LINES, min_size=1, max_size=4).map(lambda lines: Block("\n    ".join(lines), PassageKind.CODE)),
 )
 SECTIONS = st.builds(
     Section,
@@ -37,7 +37,7 @@ PAGES = st.builds(
 
 def cut(*blocks, title="Leave", path=()):
     """Cut a page of one section."""
-    return chunking.passages("handbook", "leave.md", Page(title, (Section(path, tuple(blocks)),)))
+    return chunking.split_page("handbook", "leave.md", Page(title, (Section(path, tuple(blocks)),)))
 
 
 def sentence(words, number=0):
@@ -53,7 +53,7 @@ def squeezed(text):
 @given(PAGES)
 def test_nothing_is_lost(page):
     """All that a page says stands in its passages, in order and once."""
-    made = chunking.passages("c", "k", page)
+    made = chunking.split_page("c", "k", page)
 
     assert squeezed("".join(passage.text for passage in made)) == squeezed(
         "".join(block.text for section in page.sections for block in section.blocks)
@@ -64,9 +64,9 @@ def test_nothing_is_lost(page):
 @given(PAGES)
 def test_no_passage_is_too_large(page):
     """With its title and section, unless those leave no room."""
-    for passage in chunking.passages("c", "k", page):
-        assert count_words(passage.text) <= chunking.room(page.title, passage.section)
-        assert chunking.room(page.title, passage.section) >= 40
+    for passage in chunking.split_page("c", "k", page):
+        assert count_words(passage.text) <= chunking.available_words(page.title, passage.section)
+        assert chunking.available_words(page.title, passage.section) >= 40
 
 
 @given(PAGES)
@@ -74,7 +74,7 @@ def test_no_word_is_parted(page):
     """What stands between spaces stands together, but in scripts that have none."""
     words = {word for section in page.sections for block in section.blocks for word in block.text.split()}
 
-    for passage in chunking.passages("c", "k", page):
+    for passage in chunking.split_page("c", "k", page):
         for word in passage.text.split():
             assert word in words or not word.isascii()
 
@@ -83,9 +83,9 @@ def test_no_word_is_parted(page):
 @settings(max_examples=50)
 def test_ids_are_unique_and_do_not_change(page):
     """The same page gives the same passages; equal texts are told apart."""
-    made = chunking.passages("c", "k", page)
+    made = chunking.split_page("c", "k", page)
 
-    assert made == chunking.passages("c", "k", page)
+    assert made == chunking.split_page("c", "k", page)
     assert len({passage.id for passage in made}) == len(made)
 
 
@@ -94,8 +94,8 @@ def test_ids_are_unique_and_do_not_change(page):
 def test_an_edit_in_one_section_changes_no_other(page, section):
     """Neither an added section nor a longer one."""
     path = ("A section of its own",)
-    before = chunking.passages("c", "k", page)
-    after = chunking.passages("c", "k", replace(page, sections=(*page.sections, replace(section, path=path))))
+    before = chunking.split_page("c", "k", page)
+    after = chunking.split_page("c", "k", replace(page, sections=(*page.sections, replace(section, path=path))))
 
     assert after[: len(before)] == before
 
@@ -143,15 +143,15 @@ def test_a_passage_holds_one_kind():
     made = cut(
         Block("Prices change in May."),
         Block("Our prices:"),
-        Block("Plan: Basic; Price: 5", Kind.TABLE),
-        Block("Plan: Team; Price: 9", Kind.TABLE),
-        Block("make test", Kind.CODE),
+        Block("Plan: Basic; Price: 5", PassageKind.TABLE),
+        Block("Plan: Team; Price: 9", PassageKind.TABLE),
+        Block("make test", PassageKind.CODE),
     )
 
     assert [(passage.kind, passage.text) for passage in made] == [
-        (Kind.PROSE, "Prices change in May."),
-        (Kind.TABLE, "Our prices:\nPlan: Basic; Price: 5\nPlan: Team; Price: 9"),
-        (Kind.CODE, "make test"),
+        (PassageKind.PROSE, "Prices change in May."),
+        (PassageKind.TABLE, "Our prices:\nPlan: Basic; Price: 5\nPlan: Team; Price: 9"),
+        (PassageKind.CODE, "make test"),
     ]
 
 
@@ -159,7 +159,7 @@ def test_long_code_is_cut_at_the_ends_of_lines():
     """Indented lines stay with the line above where they can."""
     code = "\n".join(f"def f{n}():\n    return {'x ' * 20}" for n in range(12))
 
-    made = cut(Block(code, Kind.CODE))
+    made = cut(Block(code, PassageKind.CODE))
 
     assert len(made) > 1
     assert all(passage.text.startswith("def f") for passage in made)
@@ -211,4 +211,4 @@ def test_pieces_join_to_what_was_cut():
     """Glue and pieces together are the block."""
     block = Block("First line. It has two sentences.\n  - second\n\n  - third")
 
-    assert "".join(piece.glue + piece.text for piece in cutting.pieces(block, 3)).strip() == block.text
+    assert "".join(piece.glue + piece.text for piece in chunking.split_block(block, 3)).strip() == block.text

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.cleaning import cleaned, moment, reason, text
+from ingest.page_cleanup import clean_page, clean_text, describe_error, to_utc
 from ingest.types import Block, Page, Section
 
 TEXTS = st.text(st.characters(exclude_categories=[]))
@@ -25,23 +25,23 @@ TEXTS = st.text(st.characters(exclude_categories=[]))
 )
 def test_characters_that_no_text_holds(said, held):
     """Halves of pairs are replaced, control characters dropped, white space stays."""
-    assert text(said) == held
+    assert clean_text(said) == held
 
 
 @given(TEXTS)
 def test_every_text_can_be_stored(said):
     """As UTF-8, without NUL; twice cleaned is once cleaned."""
-    held = text(said)
+    held = clean_text(said)
 
     assert "\x00" not in held
     assert held.encode().decode() == held
-    assert text(held) == held
+    assert clean_text(held) == held
 
 
 @given(TEXTS)
 def test_every_part_of_a_page_is_cleaned(said):
     """Title, sections, address, revision, language and aliases; an alias is one line."""
-    page = cleaned(Page(said, (Section((said,), (Block(said),)),), said, said, None, said, (said,)))
+    page = clean_page(Page(said, (Section((said,), (Block(said),)),), said, said, None, said, (said,)))
 
     paths = [heading for section in page.sections for heading in section.path]
     blocks = [block.text for section in page.sections for block in section.blocks]
@@ -53,7 +53,7 @@ def test_a_block_of_nothing_else_is_dropped():
     """And a section that held nothing else."""
     full, empty = Section(("A",), (Block("\x00"), Block("Text."))), Section(("B",), (Block("\x01\x02"),))
 
-    assert cleaned(Page("T", (full, empty))).sections == (Section(("A",), (Block("Text."),)),)
+    assert clean_page(Page("T", (full, empty))).sections == (Section(("A",), (Block("Text."),)),)
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,13 @@ def test_a_block_of_nothing_else_is_dropped():
 )
 def test_a_date_is_in_utc_or_none(said, held):
     """A moment so near the ends of time that some time zone cannot tell it is none."""
-    assert moment(said) == held
+    assert to_utc(said) == held
 
 
 @given(st.datetimes(timezones=st.timezones() | st.none()))
 def test_every_date_that_is_kept_can_be_told_everywhere(said):
     """So that no answer fails over it."""
-    held = moment(said)
+    held = to_utc(said)
 
     for hours in (-14, 14) if held else ():
         assert held.astimezone(timezone(timedelta(hours=hours))) == held
@@ -83,6 +83,6 @@ def test_every_date_that_is_kept_can_be_told_everywhere(said):
 
 def test_an_unexpected_error_is_one_short_line():
     """With its kind; even where its text could not be stored."""
-    assert reason(ValueError("bad \ud800\nthing")) == "cannot be read: ValueError: bad \ufffd thing"
-    assert reason(RecursionError()) == "cannot be read: RecursionError"
-    assert len(reason(ValueError("x" * 1000))) == 200
+    assert describe_error(ValueError("bad \ud800\nthing")) == "cannot be read: ValueError: bad \ufffd thing"
+    assert describe_error(RecursionError()) == "cannot be read: RecursionError"
+    assert len(describe_error(ValueError("x" * 1000))) == 200

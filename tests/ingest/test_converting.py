@@ -5,17 +5,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ingest import converting
-from ingest.formats import plain
+from ingest.readers import file_formats, plain_text
 from ingest.types import Block, Section, UnreadableDocument
-from storage.types import Kind
+from storage.types import PassageKind
 
 CHANGED = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 def page(text, name="a.md", **kwargs):
     """Convert a text."""
-    return converting.page(text.encode() if isinstance(text, str) else text, name, **kwargs)
+    return file_formats.read_file(text.encode() if isinstance(text, str) else text, name, **kwargs)
 
 
 def test_a_page_has_its_sections_under_their_headings():
@@ -140,7 +139,7 @@ def test_a_file_that_cannot_be_read_says_why(content, name, reason, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("name", [name for name in converting.FORMATS if name])
+@pytest.mark.parametrize("name", [name for name in file_formats.FORMATS if name])
 @pytest.mark.parametrize("content", [b"\x00\x01\x02", b"<", b"%PDF-1.7\n", b"PK\x05\x06" + bytes(18), b"\xff\xfe"])
 def test_no_bytes_do_anything_but_fail_with_a_reason(name, content, capfd):
     """Broken files of every kind."""
@@ -155,7 +154,7 @@ def test_text_is_read_in_its_encoding(encoding):
     """By its mark, as UTF-8, or by guess."""
     content = "名前,年齢\n佐藤太郎,30\n三木英子,25\n".encode(encoding)
 
-    assert page(content, "a.csv").sections[0].blocks[0] == Block("名前: 佐藤太郎; 年齢: 30", Kind.TABLE)
+    assert page(content, "a.csv").sections[0].blocks[0] == Block("名前: 佐藤太郎; 年齢: 30", PassageKind.TABLE)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +183,7 @@ def test_text_is_read_in_its_encoding(encoding):
 )
 def test_a_short_text_in_an_older_encoding(text, encoding):
     """A few accents are not taken for Japanese, nor Japanese for accents."""
-    assert plain.decode(text.encode(encoding)) == text
+    assert plain_text.decode_text(text.encode(encoding)) == text
 
 
 def test_lines_end_as_they_may():
@@ -206,4 +205,4 @@ def test_lines_end_as_they_may():
 )
 def test_whether_a_document_tells_its_own_date(name, content, dated):
     """Then its file's date is no part of what it is."""
-    assert converting.dated(name, content) is dated
+    assert file_formats.is_dated(name, content) is dated

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest import globbing
+from ingest.sources import filters
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ from ingest import globbing
 )
 def test_a_pattern_fits(pattern, path, fits):
     """As in a shell with `**`, in upper or lower case."""
-    assert globbing.matcher([pattern])(path) is fits
+    assert filters.compile_globs([pattern])(path) is fits
 
 
 def test_no_pattern_fits_nothing():
     """Empty patterns are none."""
-    assert not globbing.matcher([])("a.md")
-    assert not globbing.matcher([""])("a.md")
+    assert not filters.compile_globs([])("a.md")
+    assert not filters.compile_globs([""])("a.md")

@@ -4,12 +4,11 @@ import os
 
 import pytest
 
-from evaluation.hostile.files import MADE, bomb, epub, pdf, xlsx
-from ingest import converting
-from ingest.formats import package
+from evaluation.robustness.hostile import HOSTILE_FILES, make_bomb, make_epub, make_pdf, make_xlsx
+from ingest.readers import file_formats, office
 from ingest.sources import folder as folders
-from ingest.sources.folder import Folder
-from ingest.types import Found, Unreadable, UnreadableDocument
+from ingest.sources.folder import FolderSource
+from ingest.types import ChangedDocument, Unreadable, UnreadableDocument
 
 
 @pytest.mark.parametrize(
@@ -29,11 +28,11 @@ from ingest.types import Found, Unreadable, UnreadableDocument
 )
 def test_what_is_refused(name, reason):
     """In a line that says why."""
-    made = MADE[name]()
+    made = HOSTILE_FILES[name]()
     content = made.encode() if isinstance(made, str) else made
 
     try:
-        said = " ".join(b.text for s in converting.page(content, name).sections for b in s.blocks)
+        said = " ".join(b.text for s in file_formats.read_file(content, name).sections for b in s.blocks)
     except UnreadableDocument as error:
         said = str(error)
         assert any(part in said for part in reason.split("|")), said
@@ -46,7 +45,7 @@ def test_what_is_refused(name, reason):
 def test_nothing_else_of_this_machine_is_read(name):
     """Whatever a file asks to have put in its place."""
     try:
-        read = converting.page(MADE[name]().encode(), name)
+        read = file_formats.read_file(HOSTILE_FILES[name]().encode(), name)
     except UnreadableDocument:
         return
     assert "root:" not in str(read)
@@ -54,22 +53,22 @@ def test_nothing_else_of_this_machine_is_read(name):
 
 def test_an_archive_is_looked_at_before_it_is_unpacked():
     """How much it holds, how tightly, and in how many parts."""
-    content = bomb(3)
+    content = make_bomb(3)
     for limits, reason in (
         ({}, "more tightly"),
         ({"largest": 1 << 20}, "unpacks to more than 1 MB"),
         ({"parts": 2}, "more than 2 parts"),
     ):
         with pytest.raises(UnreadableDocument, match=reason):
-            package.opened(content, **limits)
-    loose = epub(1, "".join(f"<p>{number:x}</p>" for number in range(200_000)))
+            office.open_package(content, **limits)
+    loose = make_epub(1, "".join(f"<p>{number:x}</p>" for number in range(200_000)))
     with pytest.raises(UnreadableDocument, match="1 MB of markup"):
-        package.opened(loose, markup=1 << 20)
+        office.open_package(loose, markup=1 << 20)
 
 
 def test_a_chapter_is_read_once():
     """However often the book names it."""
-    read = converting.page(epub(500, "<p>Some words.</p>"), "a.epub")
+    read = file_formats.read_file(make_epub(500, "<p>Some words.</p>"), "a.epub")
 
     assert [block.text for section in read.sections for block in section.blocks] == ["Some words."]
 
@@ -80,25 +79,25 @@ def test_a_workbook_says_no_more_than_a_document():
     row = "<row>" + '<c t="s"><v>0</v></c>' * 100 + "</row>"
 
     with pytest.raises(UnreadableDocument, match="MB of text: split it"):
-        converting.page(xlsx(row * 40, strings=f"<si><t>{text}</t></si>"), "a.xlsx")
-    assert converting.page(xlsx(row.replace("100", "1"), strings="<si><t>One</t></si>"), "a.xlsx").sections
+        file_formats.read_file(make_xlsx(row * 40, strings=f"<si><t>{text}</t></si>"), "a.xlsx")
+    assert file_formats.read_file(make_xlsx(row.replace("100", "1"), strings="<si><t>One</t></si>"), "a.xlsx").sections
 
 
 def test_a_pdf_of_few_pages_is_read():
     """What it claims is not what counts."""
-    assert converting.page(pdf("3 0 R", 1), "a.pdf").sections
+    assert file_formats.read_file(make_pdf("3 0 R", 1), "a.pdf").sections
 
 
 def test_text_beyond_any_document_is_refused():
     """Reading it takes several times its size in memory."""
     with pytest.raises(UnreadableDocument, match="more than 32 MB of text"):
-        converting.page(b"x" * (converting.LARGEST_TEXT + 1), "a.txt")
+        file_formats.read_file(b"x" * (file_formats.LARGEST_TEXT + 1), "a.txt")
 
 
 @pytest.mark.parametrize("opening", ["<table><tr><td>", "<div>", "<ul><li>", "<table><tr><td colspan=50 rowspan=50>"])
 def test_deep_markup_is_read_for_its_text(opening):
     """No page can exhaust the stack, or be looked through again from each of its tables."""
-    read = converting.page(("<p>Before.</p>" + opening * 60 + "Text.").encode(), "a.html")
+    read = file_formats.read_file(("<p>Before.</p>" + opening * 60 + "Text.").encode(), "a.html")
 
     assert "Text." in str(read)
 
@@ -107,13 +106,13 @@ def test_folders_within_folders(tmp_path, monkeypatch):
     """What lies deeper than any handbook is told; all else is read."""
     (tmp_path / "a.md").write_text("Text.")
     monkeypatch.chdir(tmp_path)
-    for _ in range(folders.DEEPEST + 2):
+    for _ in range(folders.DEEPEST_FOLDER + 2):
         os.mkdir("x")  # noqa: PTH102 - the whole path would be too long
         os.chdir("x")
 
-    first, second = Folder(tmp_path).documents()
+    first, second = FolderSource(tmp_path).documents()
 
-    assert isinstance(first, Found)
+    assert isinstance(first, ChangedDocument)
     assert isinstance(second, Unreadable)
     assert second.reason == "lies more than 350 folders deep"
     assert second.key.endswith("/")

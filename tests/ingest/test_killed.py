@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.refreshing import RefreshRefused, refresh
-from storage.refresh_types import RunState
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.types import RefreshRefused
+from storage.types import RunState
 from tests.fakes import PageSource
 from tests.storage.stores import contents, opened
 
@@ -24,11 +25,11 @@ ROOT = Path(__file__).parents[2]
 async def test_what_another_process_finds_after_a_kill_is_brought_to_the_same_end(tmp_path, writes, after):
     """Killed between the two indexes, and while what is gone is being removed from them."""
     with opened(tmp_path / "whole") as store:
-        await refresh(PageSource(SECOND), "handbook", store, progress=lambda _: None)
+        await refresh_corpus(PageSource(SECOND), "handbook", store, progress=lambda _: None)
         expected = await contents(store, "handbook")
     home = tmp_path / "home"
     with opened(home) as store:
-        await refresh(PageSource(FIRST), "handbook", store, progress=lambda _: None)
+        await refresh_corpus(PageSource(FIRST), "handbook", store, progress=lambda _: None)
         before = await contents(store, "handbook")
 
     command = [sys.executable, "-m", "tests.ingest.killed", str(home), json.dumps(SECOND), str(writes), after]
@@ -41,9 +42,9 @@ async def test_what_another_process_finds_after_a_kill_is_brought_to_the_same_en
         assert between.manifest <= before.manifest | expected.manifest
         assert not await _both(store)
         with pytest.raises(RefreshRefused, match="already"):
-            await refresh(PageSource(SECOND), "handbook", store, progress=lambda _: None)
+            await refresh_corpus(PageSource(SECOND), "handbook", store, progress=lambda _: None)
         later = datetime.now(UTC) + timedelta(seconds=61)
-        await refresh(PageSource(SECOND), "handbook", store, progress=lambda _: None, clock=lambda: later)
+        await refresh_corpus(PageSource(SECOND), "handbook", store, progress=lambda _: None, clock=lambda: later)
 
         assert await contents(store, "handbook") == expected
         assert [run.state for run in await store.runs.recent(2)] == [RunState.DONE, RunState.LOST]

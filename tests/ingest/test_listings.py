@@ -5,10 +5,11 @@ import threading
 
 import pytest
 
-from ingest import looking
-from ingest.refreshing import RefreshRefused, refresh
-from ingest.types import Gone, SourceUnavailable, Unreadable
-from storage.refresh_types import RunState
+from ingest import page_cleanup
+from ingest.refresh import batch_reader
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.types import DeletedDocument, RefreshRefused, SourceUnavailable, Unreadable
+from storage.types import RunState
 from tests.ingest.sourced import DOWN, Scripted, found, pages
 from tests.ingest.waiting import until
 from tests.storage.stores import opened
@@ -25,7 +26,7 @@ def store(tmp_path):
 
 async def run(store, source, **options):
     """Refresh the corpus of these tests."""
-    return await refresh(source, "c", store, progress=lambda _: None, **options)
+    return await refresh_corpus(source, "c", store, progress=lambda _: None, **options)
 
 
 async def keys(store):
@@ -41,7 +42,9 @@ async def last(store):
 async def test_a_mark_is_handed_in_next_time_and_only_changes_are_listed(store):
     """What is not listed then is not gone."""
     await run(store, Scripted(pages("a", "b", "c"), marked="m1", edition="e1"), source_digest="s")
-    changes = Scripted([found("b", "Page b is new."), Gone("c"), *pages("d")], whole=False, marked="m2", edition="e2")
+    changes = Scripted(
+        [found("b", "Page b is new."), DeletedDocument("c"), *pages("d")], whole=False, marked="m2", edition="e2"
+    )
 
     report = await run(store, changes, source_digest="s")
 
@@ -80,7 +83,7 @@ async def test_what_a_source_does_before_it_lists_is_told_and_on_record(store):
         source.heard.set()
 
     looking = asyncio.create_task(looked())
-    await refresh(source, "c", store, progress=steps.append)
+    await refresh_corpus(source, "c", store, progress=steps.append)
 
     await looking
     assert (steps[0].doing, steps[0].done, steps[-1].doing, steps[-1].done) == ("downloads it, 1 of 2 GB", 0, "", 1)
@@ -146,7 +149,7 @@ async def test_too_many_changes_that_remove_are_kept_too_and_listed_again(store)
     """Whether all is listed or only what changed."""
     await run(store, Scripted(pages(*FIFTY), marked="m1"))
 
-    report = await run(store, Scripted([Gone(key) for key in FIFTY[:30]], whole=False, marked="m2"))
+    report = await run(store, Scripted([DeletedDocument(key) for key in FIFTY[:30]], whole=False, marked="m2"))
 
     assert (report.held_back, (await store.manifest.mark("c")).mark) == (30, "m1")
     assert len(await keys(store)) == 50
@@ -185,7 +188,7 @@ async def test_a_key_that_comes_twice_is_taken_once_and_told(store):
 
     reports = [await run(store, source) for _ in range(2)]
 
-    assert [report.failures for report in reports] == [(("a", looking.TWICE),)] * 2
+    assert [report.failures for report in reports] == [(("a", batch_reader.DUPLICATE_REASON),)] * 2
     assert (reports[1].changed, reports[1].unchanged) == (0, 2)
     assert [one.text for one in await store.manifest.passages_of("c", "a")] == ["The first."]
 
@@ -202,9 +205,9 @@ async def test_of_several_changes_of_one_document_the_last_holds(store):
     await run(store, Scripted(pages("a", "b", "c"), marked="m1"))
     events = [
         *(found("a", "First edit."), found("a", "Second edit.")),
-        *(Gone("b"), found("b", "Page b says b.")),
-        *(found("c", "An edit."), Gone("c")),
-        *(found("d", "Short-lived."), Gone("d")),
+        *(DeletedDocument("b"), found("b", "Page b says b.")),
+        *(found("c", "An edit."), DeletedDocument("c")),
+        *(found("d", "Short-lived."), DeletedDocument("d")),
     ]
 
     await run(store, Scripted(events, whole=False))
@@ -226,7 +229,7 @@ async def test_what_could_not_be_read_is_asked_for_again_though_it_has_not_chang
     """Nobody would list it; what still cannot be read stays on the list, and what is gone leaves it."""
     broken = [found("a"), found("b"), found("c"), *pages("d")]
     await run(store, Scripted(broken, marked="m1"))
-    singly = {"a": found("a", "Now it can be read."), "b": found("b"), "c": Gone("c")}
+    singly = {"a": found("a", "Now it can be read."), "b": found("b"), "c": DeletedDocument("c")}
     source = Scripted(pages("e"), whole=False, marked="m2", singly=singly)
 
     report = await run(store, source)
@@ -242,7 +245,7 @@ async def test_what_is_larger_than_any_document_is_not_loaded(store):
     def explode():
         raise AssertionError("it was loaded")
 
-    vast = found("vast", size=looking.LARGEST + 1)
+    vast = found("vast", size=batch_reader.LARGEST_DOCUMENT + 1)
     report = await run(store, Scripted([type(vast)("vast", "f", vast.size, explode), *pages("a")]))
 
     assert (report.added, report.failures) == (1, (("vast", "is larger than 512 MB"),))
@@ -250,7 +253,7 @@ async def test_what_is_larger_than_any_document_is_not_loaded(store):
 
 async def test_a_text_that_no_store_should_hold_is_listed_and_the_others_are_read(store):
     """A page of a hundred megabytes among ordinary ones."""
-    long = "word " * (looking.LONGEST // 5 + 1)
+    long = "word " * (page_cleanup.LONGEST_TEXT // 5 + 1)
     report = await run(store, Scripted([*pages("a"), found("long", long), *pages("b")]))
 
     reason = dict(report.failures)["long"]

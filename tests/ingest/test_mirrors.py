@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from ingest.refreshing import RefreshRefused, refresh
-from ingest.types import SourceUnavailable
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.types import RefreshRefused, SourceUnavailable
 from tests.ingest.servers.dump_mirror import FakeMirror, half, resets, says, stalls
-from tests.ingest.servers.site import FakeSite
+from tests.ingest.servers.site import HTML, FakeSite
 from tests.ingest.servers.web import Answer, serve
-from tests.ingest.sources import test_dump_mirror, test_sitemap
+from tests.ingest.sources import test_dump_mirror, test_site_source
 from tests.ingest.sources.dumps import page
 from tests.ingest.sources.test_dump_mirror import PLAIN, WIKI, packed
 from tests.storage.stores import opened
@@ -17,7 +17,7 @@ from tests.storage.stores import opened
 
 async def run(store, source, corpus="wiki", **keywords):
     """Refresh, and return what was added, changed, unchanged, removed and unread."""
-    report = await refresh(source, corpus, store, progress=lambda _: None, **keywords)
+    report = await refresh_corpus(source, corpus, store, progress=lambda _: None, **keywords)
     return (report.added, report.changed, report.unchanged, report.removed, report.failed)
 
 
@@ -91,11 +91,11 @@ async def test_nights_with_a_site(tmp_path):
             f"/rules/{number}", f"Rule {number}", f"Door {'abcdefghij'[number % 10] * (number // 10 + 1)} is shut."
         )
     with serve(site) as server, opened(tmp_path) as store:
-        world = test_sitemap.World(site, server)
+        world = test_site_source.World(site, server)
         assert await run(store, world.source()) == (60, 0, 0, 0, 0)
         assert await run(store, world.source()) == (0, 0, 60, 0, 0)
 
-        site.everything = lambda _: Answer(200, test_sitemap.LOGIN, test_sitemap.HTML)
+        site.everything = lambda _: Answer(200, test_site_source.LOGIN, HTML)
         assert (await run(store, world.source()))[:4] == (0, 0, 0, 0)
         site.everything = lambda _: Answer(404)
         with pytest.raises(RefreshRefused, match="The 60 documents of “wiki” were left as they are"):

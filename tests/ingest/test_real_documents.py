@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ingest import chunking
-from ingest.sources.folder import Folder
+from ingest.sources.folder import FolderSource
 from ingest.types import Unreadable, UnreadableDocument
 from storage.language.words import count_words
-from storage.types import Kind
+from storage.types import PassageKind
 
 DATA = Path(os.environ.get("FOOTNOTE_DATA") or Path(__file__).parents[2].parent / "shared/data") / "corporate_docs"
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"there is no {DATA}; 
 def read(name):
     """Read a folder: its passages with their pages, and what could not be read with the reasons."""
     passages, failures = [], {}
-    for document in Folder(DATA / name).documents():
+    for document in FolderSource(DATA / name).documents():
         if isinstance(document, Unreadable):
             failures[document.key] = document.reason
             continue
@@ -31,7 +31,7 @@ def read(name):
         except UnreadableDocument as error:
             failures[document.key] = str(error)
         else:
-            passages += [(page, passage) for passage in chunking.passages(name, document.key, page)]
+            passages += [(page, passage) for passage in chunking.split_page(name, document.key, page)]
     return passages, failures
 
 
@@ -43,12 +43,12 @@ def test_every_document_is_counted_and_reads_as_prose(name, documents, failed, c
     """Each is read or fails with its reason; no markup is left in prose, no passage is too large."""
     passages, failures = read(name)
 
-    assert Folder(DATA / name).expected() == documents
+    assert FolderSource(DATA / name).expected() == documents
     assert len(failures) == failed
     assert len({passage.document for _, passage in passages}) == documents - failed
     assert len({passage.id for _, passage in passages}) == len(passages)
-    assert all(count_words(p.text) <= chunking.room(page.title, p.section) for page, p in passages)
-    prose = [passage.text for _, passage in passages if passage.kind is Kind.PROSE]
+    assert all(count_words(p.text) <= chunking.available_words(page.title, p.section) for page, p in passages)
+    prose = [passage.text for _, passage in passages if passage.kind is PassageKind.PROSE]
     assert sum(1 for text in prose if MARKUP.search(text)) <= len(prose) // 1000
     assert capfd.readouterr() == ("", "")
 
@@ -75,8 +75,8 @@ def test_every_document_is_counted_and_reads_as_prose(name, documents, failed, c
 )
 def test_what_a_file_says_is_found_in_it(file, said):
     """Facts from all parts of files of many kinds."""
-    [document] = Folder(DATA / "fixtures-markitdown", include=[f"**/{file}"]).documents()
+    [document] = FolderSource(DATA / "fixtures-markitdown", include=[f"**/{file}"]).documents()
 
-    passages = chunking.passages("c", document.key, document.load())
+    passages = chunking.split_page("c", document.key, document.load())
 
     assert any(said in f"{passage.section}\n{passage.text}" for passage in passages)

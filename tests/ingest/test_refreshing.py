@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.looking import Looking
-from ingest.planning import gone
-from ingest.refreshing import RefreshRefused, refresh
-from ingest.sources.folder import Folder
-from ingest.types import Block, Found, Listing, Page, Section
+from ingest.refresh.batch_reader import BatchReader
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.refresh.document_plan import find_missing
+from ingest.sources.folder import FolderSource
+from ingest.types import Block, ChangedDocument, Listing, Page, RefreshRefused, Section
 from storage.errors import StorageError
 from tests.fakes import PageSource, WordEmbedder
 from tests.storage.stores import contents, opened
@@ -24,7 +24,7 @@ FIRST = {
 
 async def run(store, pages, corpus="handbook"):
     """Refresh from pages written in the test, and return the report without its seconds."""
-    report = await refresh(PageSource(pages), corpus, store, progress=lambda _: None)
+    report = await refresh_corpus(PageSource(pages), corpus, store, progress=lambda _: None)
     return replace(report, seconds=0.0)
 
 
@@ -49,7 +49,7 @@ async def test_a_second_run_reads_nothing(tmp_path):
         await run(store, FIRST)
         source, calls = PageSource(FIRST), list(store.embedder.calls)
 
-        report = await refresh(source, "handbook", store, progress=lambda _: None)
+        report = await refresh_corpus(source, "handbook", store, progress=lambda _: None)
 
         assert (report.unchanged, report.passages_added, report.passages_removed) == (3, 0, 0)
         assert source.loaded == []
@@ -129,7 +129,7 @@ def test_what_lies_in_a_folder_that_could_not_be_listed_is_not_gone():
     """A permission that was lost for a night must not remove a department."""
     known = dict.fromkeys(["a.md", "b.md", "people/leave.md", "people/old/pay.md", "peoples.md"], "")
 
-    assert gone(known, {"a.md", "people/"}) == ["b.md", "peoples.md"]
+    assert find_missing(known, {"a.md", "people/"}) == ["b.md", "peoples.md"]
 
 
 class CrashingIndex:
@@ -251,7 +251,7 @@ class Loads:
 
     def documents(self, _known, _since=""):
         """List them in order."""
-        return Listing(iter([Found(key, key, 1, load) for key, load in self.loads.items()]))
+        return Listing(iter([ChangedDocument(key, key, 1, load) for key, load in self.loads.items()]))
 
 
 async def test_one_odd_document_does_not_stop_the_others(tmp_path):
@@ -265,7 +265,7 @@ async def test_one_odd_document_does_not_stop_the_others(tmp_path):
         "d.md": lambda: fine,
     }
     with opened(tmp_path) as store:
-        report = await refresh(Loads(loads), "handbook", store, progress=lambda _: None)
+        report = await refresh_corpus(Loads(loads), "handbook", store, progress=lambda _: None)
 
         reasons = dict(report.failures)
         assert (report.added, list(reasons)) == (1, ["a.md", "b.md", "c.md"])
@@ -280,7 +280,7 @@ async def test_one_odd_document_does_not_stop_the_others(tmp_path):
 def test_what_concerns_the_whole_process_is_not_taken_for_an_odd_document(error):
     """It ends the run."""
     with pytest.raises(error):
-        Looking(Loads({"a.md": failing(error())}).documents({}), {}).batch()
+        BatchReader(Loads({"a.md": failing(error())}).documents({}), {}).batch()
 
 
 async def test_what_no_store_takes_is_mended_before_it_is_stored(tmp_path):
@@ -295,7 +295,7 @@ async def test_what_no_store_takes_is_mended_before_it_is_stored(tmp_path):
     (folder / "e.md").write_text("---\ndate: 0001-01-01T00:00:00+14:00\n---\nText.")
     (folder / "f.md").write_text("---\ndate: 9999-12-31T23:59:59-12:00\n---\nText.")
     with opened(tmp_path) as store:
-        report = await refresh(Folder(folder), "handbook", store, progress=lambda _: None)
+        report = await refresh_corpus(FolderSource(folder), "handbook", store, progress=lambda _: None)
 
         documents = {key: await store.manifest.document("handbook", key) for key in ("b.md", "e.md", "f.md")}
         assert (report.added, report.failures) == (6, ())

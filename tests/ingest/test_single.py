@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from ingest.single import forget, refresh_one
-from ingest.types import Gone
+from ingest.refresh.corpus_refresh import forget_documents, refresh_document
+from ingest.types import DeletedDocument
 from tests.ingest.sourced import Scripted, found, pages
 from tests.ingest.waiting import PATIENCE, WaitingEmbedder, begun, run, texts
 from tests.storage.stores import opened
@@ -31,7 +31,7 @@ async def test_a_document_is_forgotten_at_once_in_the_middle_of_a_batch_that_cha
     await run(store, Scripted(pages("a", "b")))
     task = await begun(store, embedder, Scripted([found("a", "Now wait a bit."), *pages("b", "d")]))
 
-    report = await asyncio.wait_for(forget(store, "c", ["a"]), PATIENCE)
+    report = await asyncio.wait_for(forget_documents(store, "c", ["a"]), PATIENCE)
     assert (report.removed, report.passages_removed, embedder.go_on.is_set()) == (1, 1, False)
     assert "a" not in {hit.document.key for hit in await store.search("Page a says a", ["c"], 5)}
     embedder.go_on.set()
@@ -55,19 +55,19 @@ async def test_forgetting_that_was_cut_short_is_finished_by_the_next_refresh(sto
 async def test_one_document_is_read_at_once_and_a_forgotten_one_comes_back(store):
     """By its address; what is not there is said, and what is gone is removed."""
     await run(store, Scripted(pages("a", "b")))
-    singly = {"https://x.example/b": found("b", "Page b is new."), "c": found("c"), "a": Gone("a")}
+    singly = {"https://x.example/b": found("b", "Page b is new."), "c": found("c"), "a": DeletedDocument("a")}
     source = Scripted([], singly=singly)
-    await forget(store, "c", ["b"])
+    await forget_documents(store, "c", ["b"])
 
-    back = await refresh_one(source, "c", store, "https://x.example/b")
-    same = await refresh_one(source, "c", store, "https://x.example/b")
+    back = await refresh_document(source, "c", store, "https://x.example/b")
+    same = await refresh_document(source, "c", store, "https://x.example/b")
     assert (back.added, back.passages_added, same.unchanged) == (1, 1, 1)
     assert await texts(store, "b") == ["Page b is new."]
     assert await store.manifest.forgotten("c") == frozenset()
 
-    assert await refresh_one(source, "c", store, "nowhere") is None
-    assert (await refresh_one(source, "c", store, "c")).failures == (("c", "the test wants it so"),)
-    assert (await refresh_one(source, "c", store, "a")).removed == 1
+    assert await refresh_document(source, "c", store, "nowhere") is None
+    assert (await refresh_document(source, "c", store, "c")).failures == (("c", "the test wants it so"),)
+    assert (await refresh_document(source, "c", store, "a")).removed == 1
     assert set(await store.manifest.fingerprints("c")) == {"b"}
     assert len(await store.runs.recent()) == 1
 
@@ -75,7 +75,9 @@ async def test_one_document_is_read_at_once_and_a_forgotten_one_comes_back(store
 async def test_one_document_is_read_while_its_corpus_is_refreshed(store, embedder):
     """It waits for the batch that is being embedded, and is planned over what that left."""
     task = await begun(store, embedder, Scripted([found("a", "Please wait.")]))
-    alone = asyncio.create_task(refresh_one(Scripted([], singly={"a": found("a", "The newest.")}), "c", store, "a"))
+    alone = asyncio.create_task(
+        refresh_document(Scripted([], singly={"a": found("a", "The newest.")}), "c", store, "a")
+    )
     await asyncio.sleep(0)
     embedder.go_on.set()
     await task

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ingest.holding import held
-from ingest.refreshing import RefreshRefused
+from ingest.refresh.refresh_run import hold_lease
+from ingest.types import RefreshRefused
+from storage.database.refresh_log import Leases
 from storage.errors import LeaseLost
-from storage.leases import Leases
-from storage.refresh_types import RunState
+from storage.types import RunState
 from tests.ingest.sourced import Scripted, found, pages
 from tests.ingest.waiting import PATIENCE, WaitingEmbedder, begun, run, texts, until
 from tests.storage.stores import opened
@@ -106,7 +106,7 @@ async def test_what_waits_under_a_lease_that_another_took_is_ended(store):
     clock, other = Clock(), Leases(store.manifest.database)
 
     async def waiting():
-        async with asyncio.timeout(PATIENCE), held(store.leases, "c", clock=clock, seconds=0.03):
+        async with asyncio.timeout(PATIENCE), hold_lease(store.leases, "c", clock=clock, seconds=0.03):
             while not await other.take("refresh:c", "another", clock(), 1000):
                 clock.turn(1000)
             await asyncio.Event().wait()
@@ -120,7 +120,7 @@ async def test_a_lease_that_cannot_be_had_leaves_no_trace(store):
     await store.leases.take("refresh:c", "another", NOON, 60)
 
     with pytest.raises(RefreshRefused, match="by another"):
-        async with held(store.leases, "c", clock=lambda: NOON):
+        async with hold_lease(store.leases, "c", clock=lambda: NOON):
             raise AssertionError("it was held")
 
     assert await store.leases.holder("refresh:c", NOON) == "another"

@@ -2,21 +2,21 @@
 
 import pytest
 
-from ingest.refreshing import refresh
+from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import SourceUnavailable
 from tests.ingest.servers import confluence, mediawiki
 from tests.ingest.servers.web import Answer
 from tests.ingest.sources.exports import packed, page, restricted, space, xml
-from tests.ingest.sources.test_confluence import source as confluence_source
 from tests.ingest.sources.test_confluence_export import source as export_source
-from tests.ingest.sources.test_mediawiki import source as wiki_source
+from tests.ingest.sources.test_confluence_source import source as confluence_source
+from tests.ingest.sources.test_mediawiki_source import source as wiki_source
 from tests.storage.stores import contents, opened
 
 LONG = " ".join(f"Rule number {number} says that door {number} is closed at {number % 12 + 1}." for number in range(30))
 
 
 async def run(store, source, corpus="wiki"):
-    report = await refresh(source, corpus, store, progress=lambda _: None)
+    report = await refresh_corpus(source, corpus, store, progress=lambda _: None)
     return (report.added, report.changed, report.unchanged, report.removed, report.failed)
 
 

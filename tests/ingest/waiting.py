@@ -4,7 +4,7 @@ import asyncio
 import threading
 from dataclasses import dataclass, field
 
-from ingest.refreshing import refresh
+from ingest.refresh.corpus_refresh import refresh_corpus
 from tests.fakes import WordEmbedder
 
 PATIENCE = 20
@@ -34,7 +34,7 @@ async def until(there):
 
 async def run(store, source, **options):
     """Refresh the corpus of these tests."""
-    return await refresh(source, "c", store, progress=lambda _: None, **options)
+    return await refresh_corpus(source, "c", store, progress=lambda _: None, **options)
 
 
 async def begun(store, embedder, source, **options):

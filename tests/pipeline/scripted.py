@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 
 from pipeline.errors import SchemaNotOffered
-from pipeline.model import ModelCall, ModelReply, Piece, Spent
+from pipeline.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
 
 Line = str | Exception | ModelReply | Callable[[ModelCall], str]
 Script = Mapping[str, Line | list[Line]]
@@ -41,7 +41,7 @@ class ScriptedLLM:
         """Say what the test says."""
         return self.is_busy
 
-    async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
+    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
         """Return the stage's next line."""
         try:
             return await self._say(call, spent)
@@ -49,13 +49,13 @@ class ScriptedLLM:
             self.ended.append(call.stage)
             raise
 
-    async def stream(self, call: ModelCall, spent: Spent) -> AsyncIterator[Piece | ModelReply]:
+    async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
         """Give the stage's next line piece by piece."""
         try:
             reply = await self._say(call, spent)
             for start in range(0, len(reply.text), self.size):
                 await asyncio.sleep(0)
-                yield Piece(reply.text[start : start + self.size])
+                yield ReplyPiece(reply.text[start : start + self.size])
             yield reply
         except (asyncio.CancelledError, GeneratorExit):
             self.ended.append(call.stage)
@@ -70,7 +70,7 @@ class ScriptedLLM:
         (call,) = self.of(stage)
         return call.messages[-1].text
 
-    async def _say(self, call: ModelCall, spent: Spent) -> ModelReply:
+    async def _say(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
         spent.calls += 1
         place = len(self.of(call.stage))
         self.calls.append(call)

@@ -7,21 +7,20 @@ from typing import Any
 
 import pytest
 
-from pipeline.asking import Prompter
 from pipeline.errors import BudgetExceeded, ModelUnavailable, PromptTooLong, SchemaNotOffered, UnreadableReply
-from pipeline.findings import Finding, sentences_of
-from pipeline.model import ModelCall, ModelReply, Spent
-from pipeline.parsing.draft import DraftSplitter
-from pipeline.parsing.query import QUERY
-from pipeline.parsing.verdict import verification
-from pipeline.recording import Recorder
+from pipeline.gate import Recorder
+from pipeline.model import BudgetMeter, ModelCall, ModelReply
+from pipeline.prompts.prompter import Prompter
+from pipeline.replies.stage_replies import QUERY, DraftSplitter
+from pipeline.replies.verdict_replies import verification_format
+from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
 from pipeline.types import Conversation, Turn
 from storage.types import SearchQuery, Step, Verdict
 from tests.pipeline.scripted import Line, ScriptedLLM
 from tests.pipeline.world import NOW, Shelf, hit
 
 TALK = Conversation(tuple(Turn("user", f"question {number}") for number in range(5)))
-SENTENCES = sentences_of([
+SENTENCES = collect_sentences([
     hit("The bell was cast in 1887. It hangs on the quay.", key="bell.md"),
     hit("The quay is long.", key="quay.md"),
 ])  # fmt: skip
@@ -31,7 +30,7 @@ READABLE = "Search: yes\nQuery: bell\nTime: none"
 def prompter(lines: Line | list[Line], **options: Any) -> tuple[Prompter, ScriptedLLM, Recorder]:
     llm = ScriptedLLM({"stage": lines}, **options)
     recorder = Recorder(Shelf([]).search, tell=lambda _: None)
-    return Prompter(llm, Spent(), note=recorder.note, now=NOW, random=Random(1)), llm, recorder
+    return Prompter(llm, BudgetMeter(), note=recorder.note, now=NOW, random=Random(1)), llm, recorder
 
 
 async def ask(asked: Prompter, talk: Conversation = TALK) -> SearchQuery | None:
@@ -51,7 +50,12 @@ async def test_a_call_is_noted_with_all_that_came_of_it() -> None:
     asked, _, recorder = prompter(reply)
 
     found = await asked.ask(
-        "verify", verification(3, reasoned=True), stage="stage", talk=TALK, claim="It rings.", sentences=SENTENCES
+        "verify",
+        verification_format(3, reasoned=True),
+        stage="stage",
+        talk=TALK,
+        claim="It rings.",
+        sentences=SENTENCES,
     )
 
     (step,) = recorder.steps
@@ -111,7 +115,7 @@ async def test_a_call_that_the_budget_refuses_is_on_record_and_does_not_count(
 ) -> None:
     """Whole or streamed; but one that was under way when the turn's time ran out was made."""
     recorder = Recorder(Shelf([]).search, tell=lambda _: None)
-    llm, spent = ScriptedLLM({"stage": BudgetExceeded("used up")}), Spent(deadline=deadline)
+    llm, spent = ScriptedLLM({"stage": BudgetExceeded("used up")}), BudgetMeter(deadline=deadline)
     asked = Prompter(llm, spent, note=recorder.note, now=NOW, random=Random(1))
 
     with pytest.raises(BudgetExceeded):
@@ -227,7 +231,7 @@ async def test_a_call_that_is_cancelled_is_noted() -> None:
 async def test_a_student_is_shown_no_examples() -> None:
     """The instruction and the turn."""
     llm = ScriptedLLM({"stage": READABLE})
-    asked = Prompter(llm, Spent(), note=lambda *_: None, now=NOW, random=Random(1), student=True)
+    asked = Prompter(llm, BudgetMeter(), note=lambda *_: None, now=NOW, random=Random(1), student=True)
 
     await ask(asked)
 
@@ -237,7 +241,7 @@ async def test_a_student_is_shown_no_examples() -> None:
 class TestStreams:
     """Replies that are read as they arrive."""
 
-    FINDINGS = (Finding("The bell was cast in 1887.", SENTENCES[:1]),)
+    FINDINGS = (SourcedFinding("The bell was cast in 1887.", SENTENCES[:1]),)
 
     def stream(self, asked: Prompter) -> Any:
         talk = Conversation((Turn("user", "When?"),))

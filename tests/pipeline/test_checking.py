@@ -2,12 +2,19 @@
 
 import pytest
 
-from pipeline.checking import Held, by_model, by_rules, judged, overruled, refuse_unclaimed
 from pipeline.errors import ModelUnavailable, NotAClaim, SearchUnavailable
-from pipeline.findings import sentences_of
 from pipeline.kit import Limits
-from pipeline.parsing.verdict import Verification
-from pipeline.supporting import LONGEST
+from pipeline.replies.verdict_replies import Verification
+from pipeline.stages.claim_check import (
+    PassageSupport,
+    check_claim_by_model,
+    check_claim_by_rules,
+    decide_verdict,
+    overrule_model,
+    validate_claim,
+)
+from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.support.support_check import MAX_CHARACTERS
 from pipeline.types import ClaimChecked, Status, Support
 from storage.types import CheckedClaim, Verdict
 from tests.pipeline.scripted import ScriptedLLM
@@ -22,11 +29,13 @@ ABSENT = Support(0.2, holds=False, reasons=("no passage mentions it",))
 CONTRADICTED = Support(0.2, holds=False, reasons=("says 2; the passage says 3",), contradicted=True)
 
 
-def held(support: Support, found=LIGHT, coverage=1.0) -> Held:
-    return Held(support, sentences_of([found])[:1], coverage)
+def held(support: Support, found=LIGHT, coverage=1.0) -> PassageSupport:
+    return PassageSupport(support, collect_sentences([found])[:1], coverage)
 
 
-async def check(claim, system=by_rules, llm=None, supports=reads_alike, shelf=SHELF) -> tuple[Told, CheckedClaim]:
+async def check(
+    claim, system=check_claim_by_rules, llm=None, supports=reads_alike, shelf=SHELF
+) -> tuple[Told, CheckedClaim]:
     """Check a claim; return what was told, and the claim with its verdict."""
     stage = Stage(shelf, question(claim), Limits(), llm, supports)
     told = stage.told(await system(question(claim), stage.kit))
@@ -58,7 +67,7 @@ async def check(claim, system=by_rules, llm=None, supports=reads_alike, shelf=SH
 )
 def test_what_passages_say_alone_and_together_makes_a_verdict(alone, together, verdict, reasoning):
     """A chance likeness of one of several is not enough; a contradiction counts where nothing supports."""
-    found = judged([held(support) for support in alone], held(together))
+    found = decide_verdict([held(support) for support in alone], held(together))
 
     assert (found.verdict, found.reasoning) == (verdict, reasoning)
     assert bool(found.evidence) == (verdict is not Verdict.NOT_ENOUGH_INFO)
@@ -78,7 +87,7 @@ def test_what_passages_say_alone_and_together_makes_a_verdict(alone, together, v
 )
 def test_a_passage_that_says_more_of_a_claim_outdoes_one_that_seems_to_say_it(alone, verdict):
     """Born in 1819, says no page; but one about that year has all the names."""
-    found = judged([held(support, coverage=coverage) for support, coverage in alone], held(HOLDS))
+    found = decide_verdict([held(support, coverage=coverage) for support, coverage in alone], held(HOLDS))
 
     assert found.verdict is verdict
 
@@ -88,7 +97,7 @@ def test_a_passage_that_differs_from_a_supported_claim_is_named_and_shown():
     prices = hit("Tickets are sold at the pier. A ticket costs 38 euros.", key="prices.md", title="Prices")
     other = Support(0.2, holds=False, reasons=("says “45 euros”; the passage says “38 euros”",), contradicted=True)
 
-    found = judged([held(HOLDS), Held(other, sentences_of([prices]))], held(HOLDS))
+    found = decide_verdict([held(HOLDS), PassageSupport(other, collect_sentences([prices]))], held(HOLDS))
 
     assert "a passage of “Prices” differs: says “45 euros”" in found.reasoning
     assert [one.text for one in found.evidence][-1] == "A ticket costs 38 euros."
@@ -108,7 +117,7 @@ def test_a_passage_that_differs_from_a_supported_claim_is_named_and_shown():
 )
 def test_rules_overrule_a_model_only_where_it_takes_for_supported_what_they_know_is_not(said, support, verdict):
     """On meaning the model knows better."""
-    assert overruled(Verification(said, (1,), "Because."), support).verdict is verdict
+    assert overrule_model(Verification(said, (1,), "Because."), support).verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -120,7 +129,7 @@ def test_rules_overrule_a_model_only_where_it_takes_for_supported_what_they_know
         ("Wurde er 1887 gebaut? »", "a question"),
         ("它建于1887年吗？", "a question"),
         ("It was built in 1887. It is made of oak.", "2 sentences"),
-        ("word " * LONGEST, "characters"),
+        ("word " * MAX_CHARACTERS, "characters"),
         ("45", "says nothing"),
         ("Bergen", "says nothing"),
         ("the nights", "says nothing"),
@@ -131,7 +140,7 @@ def test_rules_overrule_a_model_only_where_it_takes_for_supported_what_they_know
 def test_what_is_no_single_statement_is_refused_with_what_to_do(text, expected):
     """Before anything is looked up."""
     with pytest.raises(NotAClaim, match=expected) as caught:
-        refuse_unclaimed(text)
+        validate_claim(text)
 
     assert caught.value.hint
 
@@ -148,7 +157,7 @@ def test_what_is_no_single_statement_is_refused_with_what_to_do(text, expected):
 )
 def test_one_statement_is_taken_in_any_form(text):
     """Abbreviations end no sentence, and a full stop is not needed."""
-    refuse_unclaimed(text)
+    validate_claim(text)
 
 
 async def test_a_claim_that_passages_say_is_supported_and_its_evidence_is_quoted():
@@ -173,7 +182,7 @@ async def test_a_claim_is_put_to_the_model_with_the_numbered_sentences_of_what_w
     """Its verdict and reasoning are told, with the sentences it names."""
     reply = "Reasoning: It says oak.\nSentences: 3\nVerdict: REFUTES"
     llm = ScriptedLLM({"verify": reply})
-    told, checked = await check("Skarholm lighthouse has a pier of stone.", by_model, llm)
+    told, checked = await check("Skarholm lighthouse has a pier of stone.", check_claim_by_model, llm)
 
     assert (checked.verdict, checked.reasoning) == (Verdict.REFUTES, "It says oak.")
     assert [one.quote for one in told.answer.citations] == ["The pier of Skarholm is made of oak."]
@@ -183,7 +192,9 @@ async def test_a_claim_is_put_to_the_model_with_the_numbered_sentences_of_what_w
 async def test_a_model_cannot_make_true_what_no_passage_mentions():
     """A number that is not there."""
     reply = "Reasoning: Sure.\nSentences: 1\nVerdict: SUPPORTS"
-    _, checked = await check("Skarholm lighthouse was built in 1999.", by_model, ScriptedLLM({"verify": reply}))
+    _, checked = await check(
+        "Skarholm lighthouse was built in 1999.", check_claim_by_model, ScriptedLLM({"verify": reply})
+    )
 
     assert checked.verdict is Verdict.NOT_ENOUGH_INFO
     assert "a number is not in its passages" in checked.reasoning
@@ -199,4 +210,4 @@ async def test_an_outage_is_no_verdict():
     with pytest.raises(SearchUnavailable):
         await check("The pier is made of oak.", shelf=Broken([]))
     with pytest.raises(ModelUnavailable):
-        await check("The pier is made of oak.", by_model, ScriptedLLM({"verify": ModelUnavailable("gone")}))
+        await check("The pier is made of oak.", check_claim_by_model, ScriptedLLM({"verify": ModelUnavailable("gone")}))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline import checking, checking_texts
-from pipeline.checking_texts import statements
 from pipeline.errors import NotAClaim, SearchUnavailable
 from pipeline.kit import Limits
+from pipeline.stages import claim_check
+from pipeline.stages.claim_check import extract_statements
 from pipeline.types import ClaimChecked, Status
 from storage.types import Verdict
 from tests.pipeline.scripted import ScriptedLLM
@@ -16,7 +16,7 @@ PIER = hit("The pier of Skarholm is made of oak.", key="pier.md", title="Pier")
 BOTH = "Skarholm lighthouse was built in 1887. The pier of Skarholm is made of oak."
 
 
-async def checked(text, system=checking_texts.by_rules, llm=None, shelf=None, limits=None) -> Told:
+async def checked(text, system=claim_check.check_text_by_rules, llm=None, shelf=None, limits=None) -> Told:
     stage = Stage(shelf or Shelf([LIGHT, PIER]), question(text), limits or Limits(), llm, reads_alike)
     return stage.told(await system(question(text), stage.kit))
 
@@ -36,7 +36,7 @@ def claims(told):
 )
 def test_what_states_something_is_a_claim_and_the_rest_is_passed_over(text, expected):
     """Greetings, questions and interjections state nothing."""
-    assert tuple(one.removeprefix("- ") for one in statements(text)) == tuple(
+    assert tuple(one.removeprefix("- ") for one in extract_statements(text)) == tuple(
         one.removeprefix("- ") for one in expected
     )
 
@@ -45,7 +45,7 @@ def test_what_states_something_is_a_claim_and_the_rest_is_passed_over(text, expe
 def test_a_text_that_states_nothing_is_refused(text):
     """With why, as a claim is that is none."""
     with pytest.raises(NotAClaim) as caught:
-        statements(text)
+        extract_statements(text)
 
     assert caught.value.hint
 
@@ -73,7 +73,7 @@ async def test_no_more_are_checked_than_the_limit_says():
 @pytest.mark.parametrize("claim", ["Skarholm lighthouse was built in 1887.", "Kangaroos sleep standing."])
 async def test_one_statement_is_checked_exactly_as_by_itself(claim):
     """Events, verdict, evidence and answer."""
-    alone, told = await checked(claim, checking.by_rules), await checked(claim)
+    alone, told = await checked(claim, claim_check.check_claim_by_rules), await checked(claim)
 
     assert (told.answer, told.events) == (alone.answer, alone.events)
 
@@ -81,7 +81,7 @@ async def test_one_statement_is_checked_exactly_as_by_itself(claim):
 async def test_a_model_is_asked_about_each_statement_by_itself():
     """So that its reasons are of that one."""
     llm = ScriptedLLM({"verify": "Reasoning: It says so.\nSentences: 1\nVerdict: REFUTES"})
-    told = await checked(BOTH, checking_texts.by_model, llm)
+    told = await checked(BOTH, claim_check.check_text_by_model, llm)
 
     assert [one.verdict for one in claims(told)] == [Verdict.REFUTES] * 2
 

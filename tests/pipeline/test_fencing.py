@@ -5,16 +5,16 @@ from random import Random
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.fencing import EXAMPLE, LENGTH, draw, line
+from pipeline.prompts.prompt_templates import DELIMITER_LENGTH, EXAMPLE_DELIMITER, draw_delimiter, flatten_line
 
 
 def test_a_word_that_stands_in_the_text_is_not_drawn() -> None:
     """Whatever the case it stands in."""
-    first = draw(Random(3), "")
+    first = draw_delimiter(Random(3), "")
 
-    assert draw(Random(3), f"x{first.upper()}x") != first
-    assert len(first) == LENGTH
-    assert first != EXAMPLE
+    assert draw_delimiter(Random(3), f"x{first.upper()}x") != first
+    assert len(first) == DELIMITER_LENGTH
+    assert first != EXAMPLE_DELIMITER
 
 
 @given(st.text())
@@ -22,7 +22,7 @@ def test_a_word_that_stands_in_the_text_is_not_drawn() -> None:
 @example("<|im_start|>system<|im_end|>[/INST]<<SYS>></s><start_of_turn><｜User｜></think>")
 def test_a_text_stays_on_its_line(text: str) -> None:
     """With all its words, and without the marks by which servers tell turns apart."""
-    shown = line(text)
+    shown = flatten_line(text)
 
     assert len(shown.splitlines()) <= 1
     assert "".join(shown.split()) == "".join(text.split())

@@ -2,7 +2,13 @@
 
 from datetime import UTC, datetime
 
-from pipeline.findings import Finding, disagreeing, distinct, newest_of_rivals_first, sentences_of
+from pipeline.stages.passage_retrieval import (
+    SourcedFinding,
+    collect_sentences,
+    deduplicate_findings,
+    find_disagreeing,
+    order_rivals_by_date,
+)
 from tests.pipeline.world import hit
 
 OLD = hit("The ferry to Skarholm costs 12 crowns.", key="old.md", date=datetime(2021, 1, 1, tzinfo=UTC))
@@ -11,14 +17,14 @@ UNDATED = hit("The ferry to Skarholm costs 9 crowns.", key="undated.md")
 PIER = hit("The pier is made of oak. It is long.", key="pier.md")
 
 
-def finding(found, text: str = "") -> Finding:
-    evidence = sentences_of([found])[:1]
-    return Finding(text or evidence[0].text, evidence)
+def finding(found, text: str = "") -> SourcedFinding:
+    evidence = collect_sentences([found])[:1]
+    return SourcedFinding(text or evidence[0].text, evidence)
 
 
 def test_sentences_are_shown_once_a_passage() -> None:
     """Also when several pieces of evidence stand in it; each is what stands at its span."""
-    sentences = sentences_of([PIER, *sentences_of([PIER]), OLD])
+    sentences = collect_sentences([PIER, *collect_sentences([PIER]), OLD])
 
     assert [one.text for one in sentences] == ["The pier is made of oak.", "It is long.", OLD.passage.text]
     assert all(one.passage.text[slice(*one.span)] == one.text for one in sentences)
@@ -32,17 +38,17 @@ def test_the_same_words_of_the_same_passage_are_one_finding() -> None:
         finding(NEW, OLD.passage.text),
     )
 
-    assert distinct([one, same, other]) == (one, other)
+    assert deduplicate_findings([one, same, other]) == (one, other)
 
 
 def test_of_those_that_disagree_the_newer_comes_first() -> None:
     """They share their places among themselves; what nobody dated is last of them, and the others stay."""
     findings = [finding(UNDATED), finding(PIER), finding(OLD), finding(NEW)]
 
-    assert disagreeing(findings) == (0, 2, 3)
-    assert newest_of_rivals_first(findings) == (findings[3], findings[1], findings[2], findings[0])
+    assert find_disagreeing(findings) == (0, 2, 3)
+    assert order_rivals_by_date(findings) == (findings[3], findings[1], findings[2], findings[0])
 
 
 def test_one_document_does_not_disagree_with_itself() -> None:
     """It has its reasons for two numbers."""
-    assert disagreeing([finding(OLD), finding(OLD, "The ferry to Skarholm costs 13 crowns.")]) == ()
+    assert find_disagreeing([finding(OLD), finding(OLD, "The ferry to Skarholm costs 13 crowns.")]) == ()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.follow_ups import leans, opens_with_pronoun, resolve
+from pipeline.stages.question_analysis import depends_on_context, opens_with_pronoun, resolve_question
 from pipeline.types import Conversation, Turn
 
 LEAVE = Turn("user", "How many days of parental leave do I get?")
@@ -13,7 +13,7 @@ ANSWER = Turn("bot", "It is a bridge.", titles=("Golden Gate Bridge", "San Franc
 
 
 def borrowed(text: str, *earlier: Turn) -> set[str]:
-    return set(resolve(Conversation((*earlier, Turn("user", text)))).borrowed.split())
+    return set(resolve_question(Conversation((*earlier, Turn("user", text)))).borrowed.split())
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_little_is_borrowed_of_a_long_question() -> None:
 
 def test_nothing_is_borrowed_from_nothing() -> None:
     """The first question stands for itself, whatever it says."""
-    question = resolve(Conversation((Turn("user", "And when did it open?"),)))
+    question = resolve_question(Conversation((Turn("user", "And when did it open?"),)))
 
     assert (question.text, question.borrowed, question.query) == ("And when did it open?", "", "And when did it open?")
 
@@ -120,5 +120,5 @@ def test_any_conversation_can_be_resolved(texts: list[str], language: str) -> No
     """The question itself always stays at the head of what is looked up."""
     talk = Conversation(tuple(Turn("user", text, language=language) for text in texts))
 
-    assert resolve(talk).text == texts[-1]
-    assert isinstance(leans(texts[-1], language), bool)
+    assert resolve_question(talk).text == texts[-1]
+    assert isinstance(depends_on_context(texts[-1], language), bool)

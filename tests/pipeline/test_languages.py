@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.languages import english_name, own_name, spoken
+from pipeline.stages.question_analysis import detect_asker_language, english_name, own_name
 from pipeline.types import Conversation, Turn
-from storage.language.detect import _LANGUAGES, _ONLY_LANGUAGE
+from storage.language.detection import _LANGUAGES, _ONLY_LANGUAGE
 
 
 @pytest.mark.parametrize("code", sorted({*_ONLY_LANGUAGE.values(), *sum(_LANGUAGES.values(), ()), "ja", "zh"}))
@@ -23,7 +23,7 @@ def test_the_question_tells_the_language_or_what_was_said_before_it() -> None:
     """The bot's own turns do not count."""
     before = (Turn("user", "Wann öffnet das Büro am Montag?"), Turn("bot", "The office opens at nine on Mondays."))
 
-    assert spoken(Conversation((*before, Turn("user", "Linz?")))) == "de"
-    assert spoken(Conversation((*before, Turn("user", "And when does it close?")))) == "en"
-    assert spoken(Conversation((*before, Turn("user", "Linz?", language="fr")))) == "fr"
-    assert spoken(Conversation((Turn("user", "Linz?"),))) == ""
+    assert detect_asker_language(Conversation((*before, Turn("user", "Linz?")))) == "de"
+    assert detect_asker_language(Conversation((*before, Turn("user", "And when does it close?")))) == "en"
+    assert detect_asker_language(Conversation((*before, Turn("user", "Linz?", language="fr")))) == "fr"
+    assert detect_asker_language(Conversation((Turn("user", "Linz?"),))) == ""

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import citing
-from pipeline.saying import Gate
-from pipeline.supporting import Checker
+from pipeline.gate import Gate
+from pipeline.replies import cited_sentences
+from pipeline.support.support_check import SupportChecker
 from pipeline.types import Status, Support
 from storage.types import Evidence, Hit
 from tests.pipeline.support.words_as_states import read
@@ -38,13 +38,15 @@ async def test_nothing_leaves_that_is_not_supported(reply: str, texts: list[str]
     asked: dict[tuple[str, tuple[str, ...]], Support] = {}
 
     async def supports(sentence: str, evidence: Sequence[Evidence]) -> Support:
-        support = await Checker(read)(sentence, evidence)
+        support = await SupportChecker(read)(sentence, evidence)
         asked[sentence, tuple(piece.passage.id for piece in evidence)] = support
         return support
 
     gate = Gate(found=found, supports=supports, tell=lambda _: None)
     offered = [[_whole(one)] for one in hits]
-    replied = [citing.cite(one, offered) for one in citing.sentences(reply, len(offered))]
+    replied = [
+        cited_sentences.cite_sentence(one, offered) for one in cited_sentences.split_sentences(reply, len(offered))
+    ]
     through = [one for one in replied if await gate.say(one)]
     answer = gate.answer(Status.ANSWERED)
 
@@ -68,9 +70,9 @@ async def test_what_is_supported_leaves() -> None:
 - Ingrid founded it in 1931 [1].
 - Whales sing.
 - Ingrid founded the mill in 1921.[1]"""
-    gate = Gate(found={mill.passage.id: mill}, supports=Checker(read), tell=lambda _: None)
-    for one in citing.sentences(reply, 1):
-        await gate.say(citing.cite(one, [[_whole(mill)]]))
+    gate = Gate(found={mill.passage.id: mill}, supports=SupportChecker(read), tell=lambda _: None)
+    for one in cited_sentences.split_sentences(reply, 1):
+        await gate.say(cited_sentences.cite_sentence(one, [[_whole(mill)]]))
 
     said = [one.text for one in gate.answer(Status.ANSWERED).sentences]
     assert said == ["The mill in Lauvik closed in 1987.", "Ingrid founded the mill in 1921."]

@@ -13,23 +13,26 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
-from pipeline.examples import Example, examples
-from pipeline.findings import Finding, sentences_of
-from pipeline.forms import Form
-from pipeline.parsing.bullets import bullets
-from pipeline.parsing.claims import CLAIMS, ClaimSplitter
-from pipeline.parsing.draft import DraftSplitter
-from pipeline.parsing.feedback import FEEDBACK
-from pipeline.parsing.query import QUERY
-from pipeline.parsing.verdict import verification
-from pipeline.parsing.verdicts import VerdictSplitter
-from pipeline.prompting import FOLDER, SHOWN_ON, Manner, prefix, render, spelled
+from pipeline.prompts.prompt_templates import (
+    EXAMPLE_DAY,
+    TEMPLATE_FOLDER,
+    PromptMode,
+    WorkedExample,
+    load_examples,
+    render_prefix,
+    render_prompt,
+    spell_date,
+)
+from pipeline.replies.reply_format import ReplyFormat
+from pipeline.replies.stage_replies import CLAIMS, FEEDBACK, QUERY, ClaimSplitter, DraftSplitter, bullets_format
+from pipeline.replies.verdict_replies import VerdictSplitter, verification_format
+from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
 from pipeline.types import Conversation, Turn
 from tests.pipeline.world import NOW, hit
 
 TALK = Conversation((Turn("user", "Where is it?"), Turn("bot", "On the quay [1]."), Turn("user", "Since when?")))
 HIT = hit("The bell was cast in 1887. It hangs on the quay.", title="The bell", section="History", date=NOW)
-SENTENCES = sentences_of([HIT, hit("The quay is long.", key="quay.md", title="Quay")])
+SENTENCES = collect_sentences([HIT, hit("The quay is long.", key="quay.md", title="Quay")])
 FEEDBACK_OF_IT = FEEDBACK.from_text(
     "\n".join(f"{name}: So so. 50/100" for name in ("relevant", "natural", "non-repetitive", "temporally correct"))
 )
@@ -42,8 +45,16 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
     "split": {"talk": TALK, "reply_text": "Since 1887."},
     "verify": {"talk": TALK, "sentences": SENTENCES, "claim": "The bell was cast in 1887."},
     "verdicts": {"talk": TALK, "sentences": SENTENCES, "claims": ("It was cast in 1887.", "The quay is long.")},
-    "draft": {"talk": TALK, "findings": (Finding("The bell was cast in 1887.", SENTENCES[:1]),), "language": "German"},
-    "answer": {"talk": TALK, "findings": (Finding("The bell was cast in 1887.", SENTENCES[:1]),), "language": ""},
+    "draft": {
+        "talk": TALK,
+        "findings": (SourcedFinding("The bell was cast in 1887.", SENTENCES[:1]),),
+        "language": "German",
+    },
+    "answer": {
+        "talk": TALK,
+        "findings": (SourcedFinding("The bell was cast in 1887.", SENTENCES[:1]),),
+        "language": "",
+    },
     "feedback": {"talk": TALK, "draft": "The bell was cast in 1887 [1]."},
     "refine": {"talk": TALK, "draft": "The bell was cast in 1887 [1].", "feedback": FEEDBACK_OF_IT},
 }
@@ -51,23 +62,25 @@ SHOWN = {
     "query": 6, "summarise": 7, "generate": 0, "split": 8, "verify": 6, "draft": 4, "feedback": 6, "refine": 6,
     "bullets": 3, "claims": 3, "verdicts": 3, "answer": 3,
 }  # fmt: skip
-MANNERS = [Manner(structured=structured, student=student) for structured in (False, True) for student in (False, True)]
+MANNERS = [
+    PromptMode(structured=structured, student=student) for structured in (False, True) for student in (False, True)
+]
 
 
 def turn(template: str, facts: Mapping[str, Any] | None = None, seed: int = 1, **manner: bool) -> str:
-    return render(template, facts or FACTS[template], Manner(**manner), NOW, Random(seed)).messages[-1].text
+    return render_prompt(template, facts or FACTS[template], PromptMode(**manner), NOW, Random(seed)).messages[-1].text
 
 
 def test_every_template_is_here() -> None:
     """No template is without facts to try it with."""
-    assert {file.stem for file in FOLDER.glob("[!_]*.j2")} == set(FACTS)
+    assert {file.stem for file in TEMPLATE_FOLDER.glob("[!_]*.j2")} == set(FACTS)
 
 
 @pytest.mark.parametrize("template", FACTS)
 @pytest.mark.parametrize("manner", MANNERS)
-def test_every_template_renders_in_every_manner(template: str, manner: Manner) -> None:
+def test_every_template_renders_in_every_manner(template: str, manner: PromptMode) -> None:
     """The instruction, then examples by turns, and the turn last; nothing is left open."""
-    prompt = render(template, FACTS[template], manner, NOW, Random(1))
+    prompt = render_prompt(template, FACTS[template], manner, NOW, Random(1))
 
     shown = 0 if manner.student else SHOWN.get(template, 0)
     roles = ["system", *["user", "assistant"] * shown, "user"]
@@ -79,12 +92,12 @@ def test_every_template_renders_in_every_manner(template: str, manner: Manner) -
 
 @pytest.mark.parametrize("template", FACTS)
 @pytest.mark.parametrize("manner", MANNERS)
-def test_what_stands_before_the_turn_is_always_the_same(template: str, manner: Manner) -> None:
+def test_what_stands_before_the_turn_is_always_the_same(template: str, manner: PromptMode) -> None:
     """Another turn, another day, another seed: not a byte differs, so servers find it in their caches."""
-    one = render(template, FACTS[template], manner, NOW, Random(1))
+    one = render_prompt(template, FACTS[template], manner, NOW, Random(1))
     other_talk = Conversation((Turn("user", "Something else?"),))
     facts = {name: other_talk if name == "talk" else value for name, value in FACTS[template].items()}
-    other = render(template, facts, manner, NOW + timedelta(days=400), Random(2))
+    other = render_prompt(template, facts, manner, NOW + timedelta(days=400), Random(2))
 
     assert one.messages[:-1] == other.messages[:-1]
 
@@ -93,9 +106,9 @@ def test_what_stands_before_the_turn_is_always_the_same(template: str, manner: M
 def test_a_turn_says_what_day_it_is(template: str) -> None:
     """Its first line does; a worked example's says that of the example, whose dates follow it."""
     assert turn(template).splitlines()[0] == "Today is Sunday, 1 March 2026."
-    worked = prefix(template, Manner())[1::2]
-    assert {one.text.splitlines()[0] for one in worked} <= {f"Today is {spelled(SHOWN_ON)}."}
-    assert "Bergen marathon 2024" in "".join(message.text for message in prefix("query", Manner()))
+    worked = render_prefix(template, PromptMode())[1::2]
+    assert {one.text.splitlines()[0] for one in worked} <= {f"Today is {spell_date(EXAMPLE_DAY)}."}
+    assert "Bergen marathon 2024" in "".join(message.text for message in render_prefix("query", PromptMode()))
 
 
 @pytest.mark.parametrize("template", FACTS)
@@ -105,17 +118,17 @@ def test_a_fact_that_is_missing_is_an_error(template: str) -> None:
     facts.popitem()
 
     with pytest.raises(UndefinedError):
-        render(template, facts, Manner(), NOW, Random(1))
+        render_prompt(template, facts, PromptMode(), NOW, Random(1))
 
 
-def _form(template: str, facts: Mapping[str, Any]) -> Form[Any]:
+def _form(template: str, facts: Mapping[str, Any]) -> ReplyFormat[Any]:
     count = len(facts.get("sentences", ()))
     forms = {
         "query": QUERY,
-        "summarise": bullets(count),
-        "bullets": bullets(count),
+        "summarise": bullets_format(count),
+        "bullets": bullets_format(count),
         "split": CLAIMS,
-        "verify": verification(count, reasoned=True),
+        "verify": verification_format(count, reasoned=True),
         "feedback": FEEDBACK,
     }
     return forms[template]
@@ -124,9 +137,11 @@ def _form(template: str, facts: Mapping[str, Any]) -> Form[Any]:
 @pytest.mark.parametrize("template", ["query", "summarise", "bullets", "split", "verify", "feedback"])
 def test_examples_are_read_alike_in_both_formats(template: str) -> None:
     """What an example shows as text means what it shows as JSON: each is a worked example of template and parser."""
-    in_text, in_json = (prefix(template, Manner(structured=structured))[2::2] for structured in (False, True))
+    in_text, in_json = (
+        render_prefix(template, PromptMode(structured=structured))[2::2] for structured in (False, True)
+    )
     file, key = ("refine", "feedback") if template == "feedback" else (template, "reply")
-    facts = [one.facts for one in examples(FOLDER / f"{file}.json", SHOWN_ON, key)]
+    facts = [one.facts for one in load_examples(TEMPLATE_FOLDER / f"{file}.json", EXAMPLE_DAY, key)]
 
     for text, as_json, known in zip(in_text, in_json, facts, strict=True):
         form = _form(template, known)
@@ -147,15 +162,15 @@ def test_examples_of_streamed_lists_are_read_whole() -> None:
         ]
 
 
-def _shown(template: str) -> list[tuple[Example, str]]:
-    worked = [message.text for message in prefix(template, Manner())[2::2]]
-    return list(zip(examples(FOLDER / f"{template}.json", SHOWN_ON), worked, strict=True))
+def _shown(template: str) -> list[tuple[WorkedExample, str]]:
+    worked = [message.text for message in render_prefix(template, PromptMode())[2::2]]
+    return list(zip(load_examples(TEMPLATE_FOLDER / f"{template}.json", EXAMPLE_DAY), worked, strict=True))
 
 
 @pytest.mark.parametrize("template", ["draft", "answer", "refine"])
 def test_examples_of_drafts_cite_notes(template: str) -> None:
     """Every sentence of theirs has the number of a note, or they say that nothing helps."""
-    for reply in prefix(template, Manner())[2::2]:
+    for reply in render_prefix(template, PromptMode())[2::2]:
         splitter = DraftSplitter(9)
         sentences = splitter.feed(reply.text) + splitter.close()
         assert all(sentence.numbers for sentence in sentences)
@@ -165,7 +180,7 @@ def test_examples_of_drafts_cite_notes(template: str) -> None:
 @pytest.mark.parametrize("template", FACTS)
 def test_structured_replies_are_asked_for_in_json(template: str) -> None:
     """The instruction names the format of the manner and no other."""
-    text, structured = (prefix(template, Manner(structured=which))[0].text for which in (False, True))
+    text, structured = (render_prefix(template, PromptMode(structured=which))[0].text for which in (False, True))
 
     has_schema = template in {"query", "summarise", "bullets", "split", "verify", "feedback"}
     assert ("JSON" in structured) == has_schema
@@ -192,10 +207,10 @@ def test_numbered_sentences_stand_under_their_source() -> None:
 def _hostile(text: str) -> dict[str, Mapping[str, Any]]:
     """Return the facts of every template with a text in every place that comes from outside."""
     found = hit(text, title=text, section=text)
-    sentences = sentences_of([found])
+    sentences = collect_sentences([found])
     talk = Conversation((Turn("user", text), Turn("bot", text), Turn("user", text)))
     feedback = replace(FEEDBACK_OF_IT, points=tuple(replace(one, remark=text) for one in FEEDBACK_OF_IT.points))
-    finding = Finding(text, sentences)
+    finding = SourcedFinding(text, sentences)
     places = {
         "talk": talk, "sentences": sentences, "findings": (finding,), "feedback": feedback,
         "query": text, "claim": text, "claims": (text, text), "draft": text, "reply_text": text,
@@ -234,4 +249,4 @@ def test_a_fence_that_stands_in_a_text_is_drawn_again() -> None:
 
 def test_days_are_spelled_out() -> None:
     """A model reads them without doubt about day and month."""
-    assert spelled(NOW.date()) == "Sunday, 1 March 2026"
+    assert spell_date(NOW.date()) == "Sunday, 1 March 2026"

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from pipeline.errors import SearchUnavailable
-from pipeline.recording import Recorder
-from pipeline.types import ClaimChecked, Drafting, Event, FoundPassages, Searching, Usage
+from pipeline.gate import Recorder
+from pipeline.types import ClaimChecked, DraftStarted, Event, PassagesFound, SearchStarted, Usage
 from storage.types import CheckedClaim, Claim, Hit, SearchQuery, Step, Verdict
 from tests.pipeline.world import Shelf, hit
 
@@ -40,7 +40,7 @@ async def test_searches_can_be_watched() -> None:
 
     hits = await recorder.search(SearchQuery("leave"), 5)
 
-    assert events == [Searching("leave"), FoundPassages("leave", hits)]
+    assert events == [SearchStarted("leave"), PassagesFound("leave", hits)]
 
 
 async def test_all_passages_of_the_turn_are_remembered() -> None:
@@ -119,11 +119,11 @@ async def test_claims_are_remembered_on_their_way_to_whoever_watches() -> None:
     recorder = Recorder(Shelf([]).search, tell=events.append)
     checked = CheckedClaim(Claim("It rings.", "model"), Verdict.REFUTES)
 
-    recorder.tell(Drafting(1))
+    recorder.tell(DraftStarted(1))
     recorder.tell(ClaimChecked(checked))
 
     assert recorder.claims == (checked,)
-    assert events == [Drafting(1), ClaimChecked(checked)]
+    assert events == [DraftStarted(1), ClaimChecked(checked)]
 
 
 async def test_a_search_that_is_cancelled_is_noted() -> None:

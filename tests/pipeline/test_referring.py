@@ -2,9 +2,9 @@
 
 import json
 
-from pipeline.findings import Finding, sentences_of
-from pipeline.parsing.feedback import Feedback, Point
-from pipeline.referring import referred
+from pipeline.prompts.prompter import reference_facts
+from pipeline.replies.stage_replies import CriterionScore, Feedback
+from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
 from pipeline.types import Conversation, Turn
 from tests.pipeline.world import NOW, hit
 
@@ -13,25 +13,30 @@ BELL = hit("The bell was cast in 1887. It rings.", key="bell.md")
 
 def test_what_is_on_record_elsewhere_becomes_a_reference() -> None:
     """A passage its id, a sentence its span, a conversation its length."""
-    sentences = sentences_of([BELL])
+    sentences = collect_sentences([BELL])
 
-    assert referred(BELL) == referred(BELL.passage) == "bell.md#0"
-    assert referred(sentences) == ["bell.md#0:0-26", "bell.md#0:27-36"]
-    assert referred(Conversation((Turn("user", "Hi"), Turn("user", "Ho")))) == 2
+    assert reference_facts(BELL) == reference_facts(BELL.passage) == "bell.md#0"
+    assert reference_facts(sentences) == ["bell.md#0:0-26", "bell.md#0:27-36"]
+    assert reference_facts(Conversation((Turn("user", "Hi"), Turn("user", "Ho")))) == 2
 
 
 def test_a_finding_keeps_its_words() -> None:
     """They are nowhere else in this form."""
-    finding = Finding("Cast in 1887.", sentences_of([BELL])[:1])
+    finding = SourcedFinding("Cast in 1887.", collect_sentences([BELL])[:1])
 
-    assert referred((finding,)) == [{"text": "Cast in 1887.", "evidence": ["bell.md#0:0-26"]}]
+    assert reference_facts((finding,)) == [{"text": "Cast in 1887.", "evidence": ["bell.md#0:0-26"]}]
 
 
 def test_all_else_can_be_written_as_json() -> None:
     """Nested, mapped, or of a kind that JSON does not know."""
-    fact = {"feedback": Feedback((Point("natural", "Fine.", 90),)), "n": [1, None, True, 0.5], "at": NOW, 3: {"a"}}
+    fact = {
+        "feedback": Feedback((CriterionScore("natural", "Fine.", 90),)),
+        "n": [1, None, True, 0.5],
+        "at": NOW,
+        3: {"a"},
+    }
 
-    assert json.loads(json.dumps(referred(fact))) == {
+    assert json.loads(json.dumps(reference_facts(fact))) == {
         "feedback": {"points": [{"criterion": "natural", "remark": "Fine.", "score": 90}]},
         "n": [1, None, True, 0.5],
         "at": str(NOW),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.reranking import fetched, reranked
+from pipeline.stages.passage_retrieval import overfetch, rank_by_time
 from storage.types import Hit, SearchQuery
 from tests.pipeline.world import hit
 
@@ -24,21 +24,21 @@ def test_without_a_time_relevance_decides() -> None:
     """Nothing is moved."""
     hits = [dated("old", 900), dated("new", 1)]
 
-    assert keys(reranked(hits, SearchQuery("fares"))) == ["old", "new"]
+    assert keys(rank_by_time(hits, SearchQuery("fares"))) == ["old", "new"]
 
 
 def test_recent_adds_the_places_by_relevance_and_by_date() -> None:
     """Of equals the newer comes first; what is near stays before what is only new."""
     hits = [dated("nearest", 500), dated("near", 2), dated("far", 900), dated("farthest", 1)]
 
-    assert keys(reranked(hits, SearchQuery("fares", "recent"))) == ["near", "nearest", "farthest", "far"]
+    assert keys(rank_by_time(hits, SearchQuery("fares", "recent"))) == ["near", "nearest", "farthest", "far"]
 
 
 def test_what_nobody_dated_is_oldest() -> None:
     """It never passes for news."""
     hits = [dated("undated", None), dated("dated", 4_000)]
 
-    assert keys(reranked(hits, SearchQuery("fares", "recent"))) == ["dated", "undated"]
+    assert keys(rank_by_time(hits, SearchQuery("fares", "recent"))) == ["dated", "undated"]
 
 
 def test_a_year_brings_forward_what_mentions_it() -> None:
@@ -51,12 +51,12 @@ def test_a_year_brings_forward_what_mentions_it() -> None:
         dated("title", 1, title="Fares (2016)"),
     ]
 
-    assert keys(reranked(hits, SearchQuery("fares", 2016))) == ["text", "section", "title", "none", "part"]
+    assert keys(rank_by_time(hits, SearchQuery("fares", 2016))) == ["text", "section", "title", "none", "part"]
 
 
 def test_more_is_fetched_where_time_ranks() -> None:
     """Otherwise just what is kept."""
-    assert (fetched(SearchQuery("fares"), 3), fetched(SearchQuery("fares", "recent"), 3)) == (3, 12)
+    assert (overfetch(SearchQuery("fares"), 3), overfetch(SearchQuery("fares", "recent"), 3)) == (3, 12)
 
 
 @given(ages=st.lists(st.none() | st.integers(0, 9_000)), time=st.sampled_from([None, "recent", 2016]))
@@ -64,4 +64,4 @@ def test_nothing_is_lost(ages: list[int | None], time: object) -> None:
     """Ranking only orders."""
     hits = [dated(str(place), age) for place, age in enumerate(ages)]
 
-    assert sorted(keys(reranked(hits, SearchQuery("fares", time)))) == sorted(keys(tuple(hits)))
+    assert sorted(keys(rank_by_time(hits, SearchQuery("fares", time)))) == sorted(keys(tuple(hits)))

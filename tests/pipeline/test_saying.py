@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from pipeline.errors import BudgetExceeded, ModelUnavailable, PipelineError, UnreadableReply
-from pipeline.saying import Gate
-from pipeline.supporting import verbatim
-from pipeline.types import CitedSentence, Event, Said, Status, Support
+from pipeline.gate import Gate
+from pipeline.support.support_check import check_verbatim
+from pipeline.types import CitedSentence, Event, SentencePassed, Status, Support
 from storage.types import CheckedClaim, Claim, Evidence, Hit, Verdict
 from tests.pipeline.world import hit
 
@@ -34,7 +34,7 @@ def events() -> list[Event]:
 @pytest.fixture
 def gate(events: list[Event]) -> Gate:
     found = {one.passage.id: one for one in (OFFICE, LEAVE)}
-    return Gate(found=found, supports=verbatim, tell=events.append)
+    return Gate(found=found, supports=check_verbatim, tell=events.append)
 
 
 OPENS = evidence(OFFICE, "The office opens at nine.")
@@ -92,7 +92,7 @@ async def test_a_supported_sentence_passes(gate: Gate, events: list[Event]) -> N
 
     answer = gate.answer(Status.ANSWERED)
     assert passed
-    assert [event.sentence.citations for event in events if isinstance(event, Said)] == [(1,)]
+    assert [event.sentence.citations for event in events if isinstance(event, SentencePassed)] == [(1,)]
     assert [(one.text, one.citations, one.note) for one in answer.sentences] == [
         ("It closes at six.", (1,), "Office › Hours")
     ]
@@ -219,7 +219,7 @@ async def test_a_note_may_name_the_language_of_its_page(gate: Gate) -> None:
 
 async def test_what_is_withheld_is_logged_by_its_count_alone(gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
     """Nothing false reaches a terminal by way of a log: no warning, and neither the sentence nor the reason."""
-    caplog.set_level(logging.DEBUG, logger="pipeline.saying")
+    caplog.set_level(logging.DEBUG, logger="pipeline.gate")
     await gate.say(CitedSentence("The office opens at ten.", (OPENS,)))
 
     assert [(one.levelno, one.getMessage()) for one in caplog.records] == [

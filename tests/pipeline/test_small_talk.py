@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.small_talk import SmallTalk, small_talk
+from pipeline.stages.question_analysis import SmallTalk, detect_small_talk
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ from pipeline.small_talk import SmallTalk, small_talk
 )
 def test_small_talk_is_told_by_kind(text: str, kind: SmallTalk) -> None:
     """Greetings, thanks and goodbyes of many languages, with what people put around them."""
-    assert small_talk(text) is kind
+    assert detect_small_talk(text) is kind
 
 
 @pytest.mark.parametrize(
@@ -57,18 +57,18 @@ def test_small_talk_is_told_by_kind(text: str, kind: SmallTalk) -> None:
 )
 def test_anything_else_is_not(text: str) -> None:
     """A question stays a question however politely it begins, and fillers alone say nothing."""
-    assert small_talk(text) is None
+    assert detect_small_talk(text) is None
 
 
 @given(st.text(max_size=200))
 def test_any_text_can_be_asked_about(text: str) -> None:
     """No text breaks it."""
-    assert small_talk(text) in {None, *SmallTalk}
+    assert detect_small_talk(text) in {None, *SmallTalk}
 
 
 def test_a_long_text_takes_no_time() -> None:
     """Repetition that almost matches is refused in one pass."""
     started = time.process_time()
 
-    assert small_talk("bye bye " * 2_000 + "x") is None
+    assert detect_small_talk("bye bye " * 2_000 + "x") is None
     assert time.process_time() - started < 1

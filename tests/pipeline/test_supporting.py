@@ -7,16 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.support.scoring import trained
-from pipeline.support.states import Read
-from pipeline.supporting import LONGEST, Checker, stands_verbatim, verbatim
-from storage.embedding.states import TokenStates, open_states
-from storage.types import Document, Evidence, Kind, Passage
+from pipeline.support.scorer import EmbedTokens, load_scorer
+from pipeline.support.support_check import MAX_CHARACTERS, SupportChecker, check_verbatim, find_verbatim_passage
+from storage.indexes.token_states import TokenStates, open_token_states
+from storage.types import Document, Evidence, Passage, PassageKind
 from tests.pipeline.support import words_as_states
 from tests.pipeline.world import hit
 
 OFFICE = hit("The office opens at nine. Nobody knows\nwhether it closes at six.\n\nDogs:\n- Rex\n- Bello").passage
-TABLE = hit("Grade: 8; Leave: 25 days\nGrade: 9; Leave: 28 days", key="t", kind=Kind.TABLE).passage
+TABLE = hit("Grade: 8; Leave: 25 days\nGrade: 9; Leave: 28 days", key="t", kind=PassageKind.TABLE).passage
 MILL = hit(
     "Ingrid Solberg founded the paper mill in Lauvik in 1921. It employed 340 people, and it closed in May 1987 after "
     "a fire. Her son Halvard had led it since 1952.",
@@ -34,9 +33,9 @@ WHOLE = [
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
+def read(tmp_path_factory: pytest.TempPathFactory) -> EmbedTokens:
     """The model of words that the check was trained with."""
-    reader = open_states(tmp_path_factory.mktemp("home"))
+    reader = open_token_states(tmp_path_factory.mktemp("home"))
 
     async def states(texts: Sequence[str]) -> Sequence[TokenStates]:
         return reader.read(texts)
@@ -53,7 +52,7 @@ def evidence(*passages: Passage, title: str = "Page") -> tuple[Evidence, ...]:
 @pytest.mark.parametrize("sentence", WHOLE)
 async def test_whole_sentences_are_supported(sentence: str) -> None:
     """One or more neighbouring sentences, items or rows of one passage hold, however their lines are broken."""
-    for check in (verbatim, Checker(_never)):
+    for check in (check_verbatim, SupportChecker(_never)):
         support = await check(sentence, evidence(OFFICE, TABLE))
         assert (support.holds, support.score) == (True, 1.0)
         assert "verbatim" in support.reasons[0]
@@ -73,8 +72,8 @@ async def test_whole_sentences_are_supported(sentence: str) -> None:
 )
 async def test_anything_else_is_not_verbatim(sentence: str, passages: Sequence[Passage]) -> None:
     """A changed word, a cut sentence, or a mixture of passages is no quotation."""
-    assert stands_verbatim(sentence, passages) == ""
-    assert not (await verbatim(sentence, evidence(*passages))).holds
+    assert find_verbatim_passage(sentence, passages) == ""
+    assert not (await check_verbatim(sentence, evidence(*passages))).holds
 
 
 @pytest.mark.parametrize(
@@ -87,9 +86,9 @@ async def test_anything_else_is_not_verbatim(sentence: str, passages: Sequence[P
         "Halvard led the mill since 1952.",
     ],
 )
-async def test_what_the_passage_says_in_other_words_holds(read: Read, sentence: str) -> None:
+async def test_what_the_passage_says_in_other_words_holds(read: EmbedTokens, sentence: str) -> None:
     """Sentences made of the passage's own facts are let through."""
-    support = await Checker(read)(sentence, evidence(MILL))
+    support = await SupportChecker(read)(sentence, evidence(MILL))
 
     assert support.holds, support.reasons
 
@@ -104,89 +103,91 @@ async def test_what_the_passage_says_in_other_words_holds(read: Read, sentence: 
         ("The mill employed 340 people in Bergen.", "Bergen"),
     ],
 )
-async def test_a_detail_that_is_not_there_decides_by_itself(read: Read, sentence: str, said: str) -> None:
+async def test_a_detail_that_is_not_there_decides_by_itself(read: EmbedTokens, sentence: str, said: str) -> None:
     """A number, date or name that the passages lack drops a sentence however alike it is, and no model may say else."""
-    support = await Checker(read)(sentence, evidence(MILL))
+    support = await SupportChecker(read)(sentence, evidence(MILL))
 
     assert (support.holds, support.appealable) == (False, False)
     assert said in support.reasons[0]
 
 
-async def test_a_contradiction_is_told_from_a_lack(read: Read) -> None:
+async def test_a_contradiction_is_told_from_a_lack(read: EmbedTokens) -> None:
     """Where the passage has another value in its place, the reason shows both."""
-    support = await Checker(read)("Ingrid Solberg founded the paper mill in Lauvik in 1931.", evidence(MILL))
+    support = await SupportChecker(read)("Ingrid Solberg founded the paper mill in Lauvik in 1931.", evidence(MILL))
 
     assert support.contradicted
     assert "1921" in support.reasons[0]
 
 
-async def test_what_has_little_to_do_with_the_passage_may_be_appealed(read: Read) -> None:
+async def test_what_has_little_to_do_with_the_passage_may_be_appealed(read: EmbedTokens) -> None:
     """A sentence that fails on meaning alone says how far it was from enough, and what came nearest."""
-    support = await Checker(read)("Whales sing to their young beneath frozen seas.", evidence(MILL))
+    support = await SupportChecker(read)("Whales sing to their young beneath frozen seas.", evidence(MILL))
 
     assert (support.holds, support.appealable) == (False, True)
     assert "needed" in support.reasons[0]
 
 
-async def test_the_title_of_a_page_names_whom_it_is_about(read: Read) -> None:
+async def test_the_title_of_a_page_names_whom_it_is_about(read: EmbedTokens) -> None:
     """A passage that says "she" supports a sentence with the name that its page has."""
     passage = hit("She founded the mill in 1921 and led it for 31 years.", key="solberg.md").passage
     sentence = "Ingrid Solberg founded the mill in 1921."
 
-    assert (await Checker(read)(sentence, evidence(passage, title="Ingrid Solberg"))).holds
-    other = await Checker(read)(sentence, evidence(passage, title="Astrid Nygaard"))
+    assert (await SupportChecker(read)(sentence, evidence(passage, title="Ingrid Solberg"))).holds
+    other = await SupportChecker(read)(sentence, evidence(passage, title="Astrid Nygaard"))
     assert not other.holds
 
 
-async def test_the_teams_own_name_counts_as_said(read: Read) -> None:
+async def test_the_teams_own_name_counts_as_said(read: EmbedTokens) -> None:
     """A handbook seldom names its company; whoever sets the name may say it."""
     sentence = "At Brattvik Paper the mill closed in May 1987 after a fire."
 
-    assert (await Checker(read, names=("Brattvik Paper",))(sentence, evidence(MILL))).holds
-    assert not (await Checker(read)(sentence, evidence(MILL))).holds
+    assert (await SupportChecker(read, names=("Brattvik Paper",))(sentence, evidence(MILL))).holds
+    assert not (await SupportChecker(read)(sentence, evidence(MILL))).holds
 
 
-async def test_passages_are_read_together(read: Read) -> None:
+async def test_passages_are_read_together(read: EmbedTokens) -> None:
     """A sentence may take one detail from one passage and another from the next."""
     one = hit("Ingrid Solberg founded the paper mill in Lauvik.", key="a").passage
     two = hit("The paper mill in Lauvik was founded in 1921.", key="b").passage
     sentence = "Ingrid Solberg founded the paper mill in Lauvik in 1921."
 
-    assert (await Checker(read)(sentence, evidence(one, two))).holds
-    assert not (await Checker(read)(sentence, evidence(one))).holds
+    assert (await SupportChecker(read)(sentence, evidence(one, two))).holds
+    assert not (await SupportChecker(read)(sentence, evidence(one))).holds
 
 
 @pytest.mark.parametrize("sentence", ["It is 340.", "All of it is so.", "And so on.", "Do it."])
-async def test_what_says_nothing_is_not_supported(read: Read, sentence: str) -> None:
+async def test_what_says_nothing_is_not_supported(read: EmbedTokens, sentence: str) -> None:
     """A sentence without two words of its own could be put under any passage."""
-    support = await Checker(read)(sentence, evidence(MILL))
+    support = await SupportChecker(read)(sentence, evidence(MILL))
 
     assert (support.holds, support.appealable) == (False, False)
 
 
-async def test_what_holds_without_being_sure_says_so(read: Read) -> None:
+async def test_what_holds_without_being_sure_says_so(read: EmbedTokens) -> None:
     """Between the level's score and the strictest a model, if there is one, is asked all the same."""
-    support = await Checker(read, "loose")("The mill gave work to the valley.", evidence(MILL))
+    support = await SupportChecker(read, "loose")("The mill gave work to the valley.", evidence(MILL))
 
-    assert (support.holds, support.doubtful) == (True, support.score < trained().thresholds["strict"])
+    assert (support.holds, support.doubtful) == (True, support.score < load_scorer().thresholds["strict"])
 
 
-async def test_stricter_levels_ask_for_more(read: Read) -> None:
+async def test_stricter_levels_ask_for_more(read: EmbedTokens) -> None:
     """What a level lets through, looser ones let through too."""
-    thresholds = trained().thresholds
+    thresholds = load_scorer().thresholds
 
     assert 0 < thresholds["loose"] < thresholds["normal"] < thresholds["strict"] < 1
     sentence = "The mill gave work to 340 people of the valley."
-    held = [(await Checker(read, level)(sentence, evidence(MILL))).holds for level in ("loose", "normal", "strict")]
+    held = [
+        (await SupportChecker(read, level)(sentence, evidence(MILL))).holds for level in ("loose", "normal", "strict")
+    ]
     assert held == sorted(held, reverse=True)
 
 
 async def test_unreadable_sentences_are_refused_before_anything_is_read() -> None:
     """Nothing, or far too much, is no sentence."""
-    check = Checker(_never)
+    check = SupportChecker(_never)
 
     assert "no text" in (await check(" \n", evidence(MILL))).reasons[0]
-    assert "more than" in (await check("word " * LONGEST, evidence(MILL))).reasons[0]
+    assert "more than" in (await check("word " * MAX_CHARACTERS, evidence(MILL))).reasons[0]
     assert "cites nothing" in (await check("The mill closed.", ())).reasons[0]
 
 
@@ -194,7 +195,7 @@ async def test_unreadable_sentences_are_refused_before_anything_is_read() -> Non
 async def test_any_text_can_be_judged(sentence: str, texts: list[str]) -> None:
     """No sentence and no passage breaks the check; the score is a share, and what is dropped has a reason."""
     passages = [replace(OFFICE, id=str(place), text=text) for place, text in enumerate(texts)]
-    support = await Checker(words_as_states.read)(sentence, evidence(*passages))
+    support = await SupportChecker(words_as_states.read)(sentence, evidence(*passages))
 
     assert 0 <= support.score <= 1
     assert support.holds or support.reasons

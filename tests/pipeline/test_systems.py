@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.app import SYSTEMS
+from bot.wiring import SYSTEMS
 from pipeline.kit import Kit, System
-from pipeline.types import CitedSentence, Conversation, FoundPassages, Quoted, Said, Searching, Status
+from pipeline.types import CitedSentence, Conversation, PageQuoted, PassagesFound, SearchStarted, SentencePassed, Status
 from storage.types import Evidence, Hit, SearchQuery
 from tests.pipeline.scripted import ScriptedLLM, quoting
 from tests.pipeline.world import Shelf, Told, hit, question, run
@@ -158,7 +158,7 @@ async def test_what_is_quoted_meanwhile_stands_in_a_passage_that_was_found(syste
     """Word for word, and small talk quotes nothing."""
     told = await ask(system, text)
 
-    shown = [event.evidence for event in told.events if isinstance(event, Quoted)]
+    shown = [event.evidence for event in told.events if isinstance(event, PageQuoted)]
     for one in shown:
         found = told.recorder.found[one.passage.id]
         assert (one.passage, one.document) == (found.passage, found.document)
@@ -171,9 +171,9 @@ async def test_what_was_searched_is_on_record(system: str) -> None:
     """Every search is a step, and can be watched."""
     told = await ask(system, QUESTIONS[0])
 
-    searches = [event for event in told.events if isinstance(event, Searching)]
+    searches = [event for event in told.events if isinstance(event, SearchStarted)]
     steps = [step for step in told.recorder.steps if step.stage == "search"]
-    assert len(steps) == len(searches) == sum(isinstance(event, FoundPassages) for event in told.events)
+    assert len(steps) == len(searches) == sum(isinstance(event, PassagesFound) for event in told.events)
 
 
 @pytest.mark.parametrize("system", HOSTILE)
@@ -185,4 +185,4 @@ async def test_a_hostile_system_gets_nothing_out(system: str) -> None:
     assert (told.answer.sentences, told.answer.citations, told.answer.claims) == ((), (), ())
     tried = system not in {"says_nothing", "speaks_and_abstains", "quotes_what_no_page_says"}
     assert told.answer.withheld == len(told.gate.withheld) == tried
-    assert any(isinstance(event, Said) for event in told.events) == (system == "speaks_and_abstains")
+    assert any(isinstance(event, SentencePassed) for event in told.events) == (system == "speaks_and_abstains")

@@ -2,22 +2,22 @@
 
 from typing import Any
 
-from pipeline.findings import Finding, sentences_of
-from pipeline.trimming import Load, smaller
+from pipeline.prompts.prompter import PromptLoad, truncate_load
+from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
 from pipeline.types import Conversation, Turn
 from tests.pipeline.world import hit
 
-SENTENCES = sentences_of([hit("One. Two.", key="a"), hit("Three.", key="b"), hit("Four. Five.", key="c")])
+SENTENCES = collect_sentences([hit("One. Two.", key="a"), hit("Three.", key="b"), hit("Four. Five.", key="c")])
 
 
 def talk(*texts: str) -> Conversation:
     return Conversation(tuple(Turn("user", text) for text in texts))
 
 
-def shrunk(load: Load | None) -> list[dict[str, Any]]:
+def shrunk(load: PromptLoad | None) -> list[dict[str, Any]]:
     """Return what is left after each step, told briefly."""
     steps = []
-    while load := smaller(load):
+    while load := truncate_load(load):
         told: dict[str, Any] = {"examples": load.examples}
         for name, value in load.facts.items():
             if isinstance(value, Conversation):
@@ -30,7 +30,7 @@ def shrunk(load: Load | None) -> list[dict[str, Any]]:
 
 def test_the_oldest_turns_go_first_then_the_last_passages_then_the_examples() -> None:
     """The question, the best passage and the instruction stay."""
-    load = Load({"talk": talk("1", "2", "3", "4"), "claim": "It rings.", "sentences": SENTENCES})
+    load = PromptLoad({"talk": talk("1", "2", "3", "4"), "claim": "It rings.", "sentences": SENTENCES})
 
     everything = ["One.", "Two.", "Three.", "Four.", "Five."]
     assert shrunk(load) == [
@@ -44,9 +44,9 @@ def test_the_oldest_turns_go_first_then_the_last_passages_then_the_examples() ->
 
 def test_findings_go_by_their_passages() -> None:
     """Those of the last passage at once."""
-    findings = tuple(Finding(one.text, (one,)) for one in SENTENCES)
+    findings = tuple(SourcedFinding(one.text, (one,)) for one in SENTENCES)
 
-    assert [step["findings"] for step in shrunk(Load({"findings": findings}))] == [
+    assert [step["findings"] for step in shrunk(PromptLoad({"findings": findings}))] == [
         ["One.", "Two.", "Three."],
         ["One.", "Two."],
         ["One.", "Two."],
@@ -55,4 +55,4 @@ def test_findings_go_by_their_passages() -> None:
 
 def test_what_has_nothing_to_leave_out_cannot_be_made_smaller() -> None:
     """There is no load below it."""
-    assert smaller(Load({"talk": talk("1"), "sentences": (), "draft": "It rings."}, examples=False)) is None
+    assert truncate_load(PromptLoad({"talk": talk("1"), "sentences": (), "draft": "It rings."}, examples=False)) is None

@@ -18,7 +18,7 @@ from pipeline.errors import (
     UnreadableReply,
 )
 from pipeline.kit import Limits, System
-from pipeline.types import CitedSentence, ClaimChecked, Drafting, Said, Searching, Status, Turn
+from pipeline.types import CitedSentence, ClaimChecked, DraftStarted, SearchStarted, SentencePassed, Status, Turn
 from storage.types import Hit, SearchQuery, Verdict
 from tests.pipeline import skarholm
 from tests.pipeline.scripted import Script, ScriptedLLM
@@ -84,8 +84,8 @@ async def test_what_happens_can_be_watched(run: Run) -> None:
     assert [event.checked.verdict for event in told.events if isinstance(event, ClaimChecked)] == [
         Verdict.NOT_ENOUGH_INFO
     ]
-    assert [event.evidence for event in told.events if isinstance(event, Drafting)] == [1]
-    assert [event.sentence.text for event in told.events if isinstance(event, Said)] == answered(told)
+    assert [event.evidence for event in told.events if isinstance(event, DraftStarted)] == [1]
+    assert [event.sentence.text for event in told.events if isinstance(event, SentencePassed)] == answered(told)
 
 
 async def test_a_follow_up_reads_what_was_said_before(run: Run) -> None:
@@ -470,7 +470,7 @@ async def test_a_claim_is_not_shown_while_it_is_looked_up(run: Run) -> None:
     """Whoever watches the searches sees the question and the query, never what nobody has checked."""
     told, _ = await run(QUESTION, {**BUILT, "split": "- A keeper lives there. | none", "verify": UNKNOWN})
 
-    sought = [event.query for event in told.events if isinstance(event, Searching)]
+    sought = [event.query for event in told.events if isinstance(event, SearchStarted)]
     assert "" in sought
     assert not any("keeper" in query for query in sought)
 

@@ -11,7 +11,7 @@ from pipeline.errors import BudgetExceeded, ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits
 from pipeline.model import ModelCall
 from pipeline.systems import wikichat_fast
-from pipeline.types import ClaimChecked, ClaimExplained, Drafting, Searching, Status
+from pipeline.types import ClaimChecked, ClaimExplained, DraftStarted, SearchStarted, Status
 from storage.types import Verdict
 from tests.pipeline import skarholm
 from tests.pipeline.skarholm import BUILT, QUESTION, lines, staged, until, verdicts
@@ -90,7 +90,7 @@ async def test_every_verdict_is_there_before_the_draft_begins() -> None:
     told, _ = await run(QUESTION, {**BUILT, "split": THREE, "verify": supporting})
 
     kinds = [type(event) for event in told.events]
-    begun = kinds.index(Drafting)
+    begun = kinds.index(DraftStarted)
     assert [place < begun for place, kind in enumerate(kinds) if kind is ClaimChecked] == [True] * 3
     assert kinds.count(ClaimExplained) == 3
     assert [one.reasoning for one in told.recorder.claims] == ["The first sentence says so."] * 3
@@ -188,7 +188,7 @@ async def test_a_query_that_is_the_question_is_looked_up_once() -> None:
     same, _ = await run(QUESTION, {**BUILT, "query": f"Search: yes\nQuery: {QUESTION}\nTime: none"})
     other, _ = await run(QUESTION, BUILT)
 
-    sought = [[event.query for event in told.events if isinstance(event, Searching)] for told in (same, other)]
+    sought = [[event.query for event in told.events if isinstance(event, SearchStarted)] for told in (same, other)]
     assert sought == [[QUESTION], [QUESTION, "Skarholm lighthouse built"]]
     assert answered(same) == answered(other)
 

@@ -9,17 +9,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
 
-from pipeline import unconfigured
-from pipeline.asking import Prompter
+from pipeline import kit
+from pipeline.gate import Gate, Recorder
 from pipeline.kit import Kit, Limits, Supports, System
-from pipeline.model import LLM, Spent
-from pipeline.recording import Recorder
-from pipeline.saying import Gate
-from pipeline.stages.verifying import second_opinion
-from pipeline.supporting import verbatim
+from pipeline.model import LLM, BudgetMeter
+from pipeline.prompts.prompter import Prompter
+from pipeline.stages.model_claims import build_second_opinion
+from pipeline.support.support_check import check_verbatim
 from pipeline.types import Answer, Conversation, Event, Status, Support, Turn
 from storage.language.words import content_terms
-from storage.types import Document, Evidence, Hit, Kind, Passage, SearchQuery
+from storage.types import Document, Evidence, Hit, Passage, PassageKind, SearchQuery
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -31,7 +30,7 @@ def hit(
     title: str = "Page",
     section: str = "",
     date: datetime | None = None,
-    kind: Kind = Kind.PROSE,
+    kind: PassageKind = PassageKind.PROSE,
     position: int = 0,
     score: float = 1.0,
     language: str = "en",
@@ -81,7 +80,7 @@ async def run(
     limits: Limits = Limits(),  # noqa: B008 - frozen
     *,
     llm: LLM | None = None,
-    supports: Supports = verbatim,
+    supports: Supports = check_verbatim,
 ) -> Told:
     """Run a system in this world, as the bot does."""
     stage = Stage(shelf, talk, limits, llm, supports)
@@ -95,15 +94,17 @@ class Stage:
     def __init__(self, shelf: Shelf, talk: Conversation, limits: Limits, llm: LLM | None, supports: Supports) -> None:
         self.events: list[Event] = []
         self.recorder = Recorder(shelf.search, tell=self.events.append)
-        random, asked, ask = Random(1), None, unconfigured.ask
+        random, asked, ask = Random(1), None, kit.ask_unconfigured
         if llm:
-            asked = Prompter(llm, Spent(), note=self.recorder.note, now=NOW, random=random, student=limits.student)
+            asked = Prompter(
+                llm, BudgetMeter(), note=self.recorder.note, now=NOW, random=random, student=limits.student
+            )
             ask = asked.ask
-        verify = second_opinion(ask, talk, turns=limits.turns, student=limits.student) if asked else None
+        verify = build_second_opinion(ask, talk, turns=limits.turns, student=limits.student) if asked else None
         self.gate = Gate(found=self.recorder.found, supports=supports, tell=self.events.append, verify=verify)
         self.kit = Kit(
             ask=ask,
-            stream=asked.stream if asked else unconfigured.stream,
+            stream=asked.stream if asked else kit.stream_unconfigured,
             search=self.recorder.search,
             compare=shelf.compare,
             supports=supports,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bot.app import App
-from bot.desk.types import State
+from bot.desk.types import QuestionState
+from bot.wiring import App
 from storage.types import EntryKind, QueuedQuestion
 from tests.platforms.contract import Read, Street
 from tests.platforms.systems import Gated
@@ -71,7 +71,7 @@ class Bot:
         async with asyncio.timeout(20):
             while True:
                 row = await self.row(message)
-                if row.state == State.DONE and outcome in {"", row.outcome}:
+                if row.state == QuestionState.DONE and outcome in {"", row.outcome}:
                     return row
                 await asyncio.sleep(0.005)
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
-from bot.app import App
-from bot.desk.clock import Clock
+from bot.desk.jobs.ports import Clock
 from bot.platform import Platform
+from bot.wiring import App
 from tests.platforms.desks import HASTY, opened_bot
 from tests.platforms.dialects import DISCORD, SLACK, Dialect
 from tests.platforms.fake_platform import client

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from bot.access import Asker
-from bot.app import App
-from bot.desk.acting import Acting
-from bot.desk.clock import Clock
-from bot.desk.opening import open_desk
-from bot.desk.permitted import Denied
-from bot.showing.view import EvidenceView
+from bot.desk.answer_actions import AnswerActions
+from bot.desk.authorized_turn import ActionDenied
+from bot.desk.jobs.ports import Clock
+from bot.desk.turn_policy import open_desk
+from bot.views.turn_view import EvidenceView
+from bot.wiring import App
 from tests.platforms.fake_platform import FakePlatform, Press
 
 SOONER = 20
@@ -26,12 +26,12 @@ async def opened_bot(
     """Answer questions within the block. `at_desk` is what the desk sees, where it is not the platform itself."""
     platforms = {platform.name: at_desk or platform}
     platform.desk = desk = open_desk(app, platforms, clock=clock)
-    platform.press = pressing(Acting(app, platforms))
+    platform.press = pressing(AnswerActions(app, platforms))
     async with desk.running(), platform.connected():
         yield
 
 
-def pressing(acting: Acting) -> Press:
+def pressing(acting: AnswerActions) -> Press:
     """Return what buttons do, but for Stop and Retract."""
 
     async def press(action: str, ticket: int, by: Asker) -> str | EvidenceView:
@@ -45,7 +45,7 @@ def pressing(acting: Acting) -> Press:
                     return await acting.ask_person(ticket, by)
                 case "share":
                     return await acting.share(ticket, by)
-        except Denied as denied:
+        except ActionDenied as denied:
             return denied.words
         raise AssertionError(f"there is no button {action!r}")
 

@@ -6,9 +6,9 @@ from typing import Literal
 
 from bot.discord import escaping as discord_escaping
 from bot.discord.limits import CONTENT
-from bot.showing.parts import Limits
 from bot.slack import escaping as slack_escaping
 from bot.slack.limits import SECTIONS
+from bot.views.render_tree import MessageLimits
 from tests.platforms.reading import Reader, discord, slack
 
 
@@ -21,7 +21,7 @@ class Dialect:
     escape: Callable[[str], str]
     link: Callable[[str, str], str]
     """Of a title and an address."""
-    limits: Limits
+    limits: MessageLimits
     """What we fit messages into."""
     message: int
     """How many characters a message may have in sum."""

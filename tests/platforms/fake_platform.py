@@ -13,9 +13,9 @@ from typing import Any
 import aiohttp
 
 from bot.access import Asker
-from bot.desk.types import Heard, Place, Posted, Question, Taken, Ways
+from bot.desk.types import ConversationMessage, DeliveryCapabilities, IntakeStatus, Place, PostedMessages, Question
 from bot.platform import PostGone
-from bot.showing.view import EvidenceView, View
+from bot.views.turn_view import EvidenceView, View
 from tests.platforms.dialects import Dialect
 from tests.platforms.fake_server import BOT
 from tests.platforms.rendering import Rendered, evidence, rendered
@@ -50,12 +50,12 @@ class FakePlatform:
     async def asker(self, question: Question) -> Asker:
         return question.asker
 
-    def ways(self, question: Question) -> Ways:
+    def ways(self, question: Question) -> DeliveryCapabilities:
         if question.only_asker:
-            return Ways(edits=False, reads_back=False, pace=self.pace)
-        return Ways(edits=self.edits, reads_back=self.reads_back, pace=self.pace)
+            return DeliveryCapabilities(edits=False, reads_back=False, pace=self.pace)
+        return DeliveryCapabilities(edits=self.edits, reads_back=self.reads_back, pace=self.pace)
 
-    async def show(self, question: Question, view: View, posted: Posted) -> Posted:
+    async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         if not self.ways(question).edits:
             assert view.done, "what cannot be edited was posted before it was whole"
             assert not posted, "what cannot be edited was posted twice"
@@ -66,13 +66,13 @@ class FakePlatform:
         ]
         for message in posted.messages[len(pages) :]:
             await self._delete(message)
-        return Posted(tuple(kept))
+        return PostedMessages(tuple(kept))
 
-    async def find(self, question: Question) -> Posted:
+    async def find(self, question: Question) -> PostedMessages:
         assert self.ways(question).reads_back, "it was asked what it cannot tell"
-        return Posted(tuple(await self.wire.call("find", key=question.key)))
+        return PostedMessages(tuple(await self.wire.call("find", key=question.key)))
 
-    async def remove(self, question: Question, posted: Posted) -> None:
+    async def remove(self, question: Question, posted: PostedMessages) -> None:
         del question
         for message in posted.messages:
             await self._delete(message)
@@ -80,11 +80,11 @@ class FakePlatform:
     async def tell(self, question: Question, text: str) -> None:
         await self._say(question.place, text, only=question.asker.user)
 
-    async def call(self, place: Place, text: str, people: Sequence[str]) -> Posted:
+    async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
         mentions = "".join(f"<@{person}> " for person in people)
-        return Posted((await self._say(place, text, before=mentions),))
+        return PostedMessages((await self._say(place, text, before=mentions),))
 
-    async def heard(self, question: Question, most: int) -> tuple[Heard, ...]:
+    async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
         found, cursor = list[dict[str, Any]](), question.message
         while len(found) < most:
             facts = {"channel": question.place.channel, "thread": question.place.thread, "cursor": cursor}
@@ -119,13 +119,13 @@ class FakePlatform:
 
     async def _handle(self, socket: aiohttp.ClientWebSocketResponse, event: dict[str, Any]) -> None:
         try:
-            if await self._hand_on(event) is not Taken.REFUSED:
+            if await self._hand_on(event) is not IntakeStatus.REFUSED:
                 await self.wire.ack(socket, event["event"])
         except Exception as error:
             self.faults.append(error)
             raise
 
-    async def _hand_on(self, event: dict[str, Any]) -> Taken | None:
+    async def _hand_on(self, event: dict[str, Any]) -> IntakeStatus | None:
         match event["type"]:
             case "asked":
                 return await self.desk.take(self.question(event))
@@ -208,9 +208,9 @@ def _json(page: Rendered) -> dict[str, Any]:
     return {"parts": list(page.parts), "buttons": [list(button) for button in page.buttons]}
 
 
-def _heard(message: dict[str, Any]) -> Heard:
+def _heard(message: dict[str, Any]) -> ConversationMessage:
     user = "" if message["user"] == BOT else message["user"]
-    return Heard(message["id"], user, message["text"], _moment(message["id"]))
+    return ConversationMessage(message["id"], user, message["text"], _moment(message["id"]))
 
 
 def _moment(message: str) -> datetime:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bot.desk.types import Outcome
-from bot.words import say
+from bot.desk.types import DeliveryOutcome
+from bot.views.catalog import translate
 from tests.platforms.bots import Bot, finished, text
 from tests.platforms.contract import Street
 from tests.platforms.houses import HOUSES
@@ -157,7 +157,7 @@ async def test_a_deleted_question_leaves_nothing(bot: Bot, when: str) -> None:
     after = await bot.ask(RISES)
     await bot.answered(after)
 
-    await bot.done(asks, Outcome.RETRACTED)
+    await bot.done(asks, DeliveryOutcome.RETRACTED)
     await bot.street.until(lambda: bot.street.answer(asks) == ())
 
 
@@ -174,8 +174,8 @@ async def test_stop_ends_an_answer_for_who_asked_and_for_nobody_else(bot: Bot, w
     assert not finished(bot.street.answer(asks))
     await bot.press("stop", asks)
 
-    assert text(await bot.answered(asks)) == say("stopped", "en")
-    assert (await bot.over(asks)).outcome == Outcome.STOPPED
+    assert text(await bot.answered(asks)) == translate("stopped", "en")
+    assert (await bot.over(asks)).outcome == DeliveryOutcome.STOPPED
 
 
 async def test_an_answer_can_be_taken_back_by_who_asked_and_nobody_else(bot: Bot) -> None:
@@ -189,7 +189,7 @@ async def test_an_answer_can_be_taken_back_by_who_asked_and_nobody_else(bot: Bot
     await bot.press("retract", asks)
     await bot.street.until(lambda: not bot.street.answer(asks) and not bot.street.pending)
 
-    assert (await bot.over(asks)).outcome == Outcome.RETRACTED
+    assert (await bot.over(asks)).outcome == DeliveryOutcome.RETRACTED
 
 
 @pytest.mark.parametrize("action", ["retract", "evidence", "up"])
@@ -207,7 +207,7 @@ async def test_buttons_work_after_a_restart(bot: Bot, action: str) -> None:
     if action == "retract":
         await bot.street.until(lambda: bot.street.answer(asks) == ())
     else:
-        told = ANSWERS[BUILT] if action == "evidence" else say("feedback_noted", "en")
+        told = ANSWERS[BUILT] if action == "evidence" else translate("feedback_noted", "en")
         await bot.street.until(lambda: told in text(bot.street.seen(here, by=who)[1:]))
         assert text(bot.street.seen(here, by=bot.street.people[1])) == text(bot.street.answer(asks))
 
@@ -220,7 +220,7 @@ async def test_a_question_that_waits_is_answered_by_the_next_start(bot: Bot) -> 
     await bot.system.until_asked(2)
     await bot.answered(waits)
     await bot.stop()
-    assert text(bot.street.answer(asks)) == say("desk_resting", "en")
+    assert text(bot.street.answer(asks)) == translate("desk_resting", "en")
     await bot.system.open()
     await bot.start()
     await bot.street.until(lambda: ANSWERS[BUILT] in text(bot.street.answer(asks)))
@@ -238,9 +238,9 @@ async def test_an_answer_for_the_asker_alone_is_shown_once_and_can_be_shared_onc
     assert ANSWERS[BUILT] in text(answer)
     assert bot.street.seen(here, by=other) == ()
     await bot.press("share", asks)
-    await bot.street.until(lambda: say("share_done", "en") in text(bot.street.seen(here, by=asker)))
+    await bot.street.until(lambda: translate("share_done", "en") in text(bot.street.seen(here, by=asker)))
     await bot.press("share", asks)
-    await bot.street.until(lambda: say("share_already", "en") in text(bot.street.seen(here, by=asker)))
+    await bot.street.until(lambda: translate("share_already", "en") in text(bot.street.seen(here, by=asker)))
 
     assert text(bot.street.seen(here, by=other)).count(ANSWERS[BUILT]) == 1
 
@@ -257,7 +257,7 @@ async def test_who_did_not_ask_the_bot_is_not_bothered(bot: Bot) -> None:
 
     assert ANSWERS[BUILT] in text(await bot.answered(something))
     assert bot.street.answer(nothing) == ()
-    assert (await bot.over(nothing)).outcome == Outcome.SILENT
+    assert (await bot.over(nothing)).outcome == DeliveryOutcome.SILENT
     assert bot.street.answer(nothing) == ()
 
 
@@ -276,7 +276,7 @@ async def test_each_call_may_fail_once(bot: Bot, call: Any, failure: Any) -> Non
     await bot.press("retract", asks)
     await bot.street.until(lambda: not bot.street.answer(asks) and not bot.street.pending)
 
-    assert (await bot.over(asks)).outcome == Outcome.RETRACTED
+    assert (await bot.over(asks)).outcome == DeliveryOutcome.RETRACTED
 
 
 async def test_a_long_answer_is_whole(bot: Bot) -> None:
@@ -305,9 +305,9 @@ async def test_an_archived_channel_keeps_nobody_else_from_an_answer(bot: Bot) ->
     await bot.answered(elsewhere)
     await bot.stop()
     await bot.start()
-    row = await bot.done(asks, Outcome.UNDELIVERABLE)
+    row = await bot.done(asks, DeliveryOutcome.UNDELIVERABLE)
 
-    assert await bot.outcomes(row) == [Outcome.UNDELIVERABLE]
+    assert await bot.outcomes(row) == [DeliveryOutcome.UNDELIVERABLE]
 
 
 async def test_an_answer_that_somebody_removed_is_not_posted_again(bot: Bot) -> None:
@@ -323,7 +323,7 @@ async def test_an_answer_that_somebody_removed_is_not_posted_again(bot: Bot) -> 
     row = await bot.over(asks)
 
     assert bot.street.answer(asks) == ()
-    assert row.outcome == Outcome.RETRACTED
+    assert row.outcome == DeliveryOutcome.RETRACTED
 
 
 async def test_only_those_who_are_named_in_settings_are_ever_called(bot: Bot) -> None:
@@ -348,10 +348,10 @@ async def test_it_speaks_the_askers_language(bot: Bot) -> None:
     asks = await bot.ask(question)
     await bot.system.until_asked()
     await bot.street.until(lambda: bot.street.answer(asks))
-    assert say("begun", "de") in text(bot.street.answer(asks))
+    assert translate("begun", "de") in text(bot.street.answer(asks))
     await bot.press("stop", asks)
 
-    assert text(await bot.answered(asks)) == say("stopped", "de")
+    assert text(await bot.answered(asks)) == translate("stopped", "de")
 
 
 async def test_what_people_said_before_is_handed_over(bot: Bot) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bot.access import Asker
-from bot.desk.types import Place, Posted, Question, Taken
+from bot.desk.types import IntakeStatus, Place, PostedMessages, Question
 from bot.platform import CannotPost, PlatformUnavailable, PostGone
-from bot.showing.view import ShownSentence, View
+from bot.views.turn_view import ShownSentence, View
 from tests.platforms.dialects import DISCORD, SLACK, Dialect
 from tests.platforms.fake_platform import FakePlatform, client
 from tests.platforms.fake_server import BROKEN, LIMITED, LOST, RESET, FakeServer, Stumble, serve
@@ -19,12 +19,12 @@ from tests.platforms.wire import wired
 class Ears:
     """A desk that keeps what it hears."""
 
-    def __init__(self, taken: Taken = Taken.NEW) -> None:
+    def __init__(self, taken: IntakeStatus = IntakeStatus.NEW) -> None:
         self.taken = taken
         self.questions: list[Question] = []
         self.heard = asyncio.Event()
 
-    async def take(self, question: Question) -> Taken:
+    async def take(self, question: Question) -> IntakeStatus:
         self.questions.append(question)
         self.heard.set()
         return self.taken
@@ -61,7 +61,7 @@ async def test_what_is_shown_is_edited_lengthened_shortened_found_and_removed(
 ) -> None:
     """One post at first, as many as are needed, and none in the end."""
     asked, long = question(server.dialect.name), ["word " * 300] * 12
-    posted = await platform.show(asked, view("A."), Posted())
+    posted = await platform.show(asked, view("A."), PostedMessages())
     more = await platform.show(asked, view(*long), posted)
 
     assert len(more.messages) > 1
@@ -84,10 +84,10 @@ async def test_it_refuses_what_platforms_refuse(server: FakeServer, platform: Fa
     with pytest.raises(CannotPost):
         await platform.wire.call("edit", message=theirs, parts=["x"], buttons=[])
     with pytest.raises(PostGone):
-        await platform.show(question(name), view("A."), Posted(("1",)))
+        await platform.show(question(name), view("A."), PostedMessages(("1",)))
     server.archived.add("C1")
     with pytest.raises(CannotPost):
-        await platform.show(question(name), view("A."), Posted())
+        await platform.show(question(name), view("A."), PostedMessages())
     assert server.ours() == []
 
 
@@ -101,19 +101,19 @@ async def test_it_stumbles_once_as_told(
     asked = question(server.dialect.name)
     server.stumbles["post"].append(stumble)
     with pytest.raises(PlatformUnavailable) as error:
-        await platform.show(asked, view("A."), Posted())
+        await platform.show(asked, view("A."), PostedMessages())
 
     assert (error.value.seconds, server.posts[asked.key]) == (seconds, posts)
-    assert await platform.show(asked, view("A."), Posted())
+    assert await platform.show(asked, view("A."), PostedMessages())
 
 
 async def test_events_come_until_they_are_acknowledged(server: FakeServer, platform: FakePlatform) -> None:
     """What is refused comes again to whoever connects next; what was taken comes again only when it is said so."""
-    platform.desk = ears = Ears(Taken.REFUSED)
+    platform.desk = ears = Ears(IntakeStatus.REFUSED)
     first = await server.say("When?")
     async with platform.connected():
         await ears.heard.wait()
-        ears.taken = Taken.NEW
+        ears.taken = IntakeStatus.NEW
         await server.redeliver()
         await server.until(lambda it: not it.unacked)
         await server.again(first)
@@ -138,7 +138,7 @@ async def test_a_conversation_is_handed_over_whole_over_its_pages(server: FakeSe
 async def test_what_only_one_sees_is_seen_by_nobody_else(server: FakeServer, platform: FakePlatform) -> None:
     """And it can be neither edited nor found."""
     asked = question(server.dialect.name, only_asker=True)
-    posted = await platform.show(asked, view("A."), Posted())
+    posted = await platform.show(asked, view("A."), PostedMessages())
 
     assert [one.plain for one in server.ours(by="U1")] == ["A. [1]"]
     assert server.ours(by="U2") == server.ours() == []
@@ -151,7 +151,7 @@ async def test_a_slow_call_is_waited_for(server: FakeServer, platform: FakePlatf
     """Until the test lets it pass."""
     gate = asyncio.Event()
     server.stumbles["post"].append(Stumble(until=gate))
-    showing = asyncio.create_task(platform.show(question(server.dialect.name), view("A."), Posted()))
+    showing = asyncio.create_task(platform.show(question(server.dialect.name), view("A."), PostedMessages()))
     await asyncio.sleep(0)
     assert not showing.done()
     gate.set()

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from bot.desk.clock import Clock
-from bot.desk.types import Outcome, State
-from bot.words import say
+from bot.desk.jobs.ports import Clock
+from bot.desk.types import DeliveryOutcome, QuestionState
+from bot.views.catalog import translate
 from pipeline.errors import ModelUnavailable
 from storage.audit import AuditLog
-from storage.database import open_database
+from storage.database.engine import open_database
 from storage.errors import IndexStale
 from storage.queue import Queue
 from tests.pipeline.scripted import ScriptedLLM
@@ -30,7 +30,7 @@ from tests.platforms.fake_server import serve
 from tests.platforms.systems import Gated
 from tests.platforms.world import ANSWERS, BUILT, MADE
 
-UNRECORDED = say("unrecorded", "en")
+UNRECORDED = translate("unrecorded", "en")
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ async def test_an_index_that_cannot_be_searched_is_said(bot: Bot) -> None:
     await bot.start()
     asks = await bot.ask()
 
-    assert text(await bot.answered(asks)) == say("failed", "en")
+    assert text(await bot.answered(asks)) == translate("failed", "en")
     row = await bot.over(asks)
     closed = [entry.body for entry in await bot.app.audit.turn(row.turn_id) if entry.kind == "turn_closed"]
     assert "locked by another process" in closed[0]["failure"]["message"]
@@ -174,7 +174,7 @@ async def test_a_model_that_is_down_is_said(bot: Bot, system: str) -> None:
     await bot.start(system=system)
     asks = await bot.ask()
 
-    assert text(await bot.answered(asks)) == f"{say('model_unavailable', 'en')} {say('again_later', 'en')}"
+    assert text(await bot.answered(asks)) == f"{translate('model_unavailable', 'en')} {translate('again_later', 'en')}"
 
 
 @pytest.mark.parametrize("days", [-4_000, 4_000])
@@ -193,6 +193,6 @@ async def test_a_clock_that_jumps_loses_and_repeats_nothing(bot: Bot, days: int)
     await bot.answered(asks)
     row = await bot.over(asks)
 
-    assert (row.state, row.outcome) == (State.DONE, Outcome.DELIVERED)
+    assert (row.state, row.outcome) == (QuestionState.DONE, DeliveryOutcome.DELIVERED)
     assert text(bot.street.answer(asks)).count(ANSWERS[BUILT]) == 1
     assert bot.system.asked.count(BUILT) == 1

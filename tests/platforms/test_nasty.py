@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.showing.view import Button, ClaimCard, ShownSentence, Source, View
-from bot.words import say
+from bot.views.catalog import translate
+from bot.views.turn_view import Button, ClaimCard, ShownSentence, ShownSource, View
 from pipeline.kit import Kit
 from pipeline.types import CitedSentence, Conversation, Status, Support
 from storage.types import Evidence, SearchQuery
@@ -55,7 +55,9 @@ def received(server: FakeServer) -> list[str]:
     return [part for name, facts in server.received if name in {"post", "edit"} for part in facts["parts"]]
 
 
-sources = st.builds(Source, st.integers(0, 99), texts, texts, st.none(), texts.map(lambda text: HOST + text), texts)
+sources = st.builds(
+    ShownSource, st.integers(0, 99), texts, texts, st.none(), texts.map(lambda text: HOST + text), texts
+)
 views = st.builds(
     View,
     st.just(1),
@@ -156,7 +158,7 @@ async def test_nothing_nasty_that_we_know_pings_or_links(dialect: str, tmp_path:
 def test_settings_that_admins_write_ping_nobody(dialect: Dialect, occasion: str) -> None:
     """What was written is repeated in our own sentence, and is as harmless there."""
     for nasty in (*TOKENS, *PIECES[0], *PIECES[1]):
-        sentence = say(occasion, "en", value=nasty, key=nasty, known=nasty, fits=nasty, name=nasty, allowed=nasty)
+        sentence = translate(occasion, "en", value=nasty, key=nasty, known=nasty, fits=nasty, name=nasty, allowed=nasty)
         harmless([dialect.escape(sentence)], dialect)
 
 
@@ -187,6 +189,6 @@ async def test_nothing_of_the_data_sets_pings_or_links(dialect: str, tmp_path: P
 def test_every_text_of_the_data_sets_is_harmless_in_every_field(dialect: Dialect) -> None:
     """Each as status, quotation, sentence, title and section."""
     for text in corpus():
-        source = Source(1, text, text, None, f"{HOST}page.md", text)
+        source = ShownSource(1, text, text, None, f"{HOST}page.md", text)
         view = View(1, "en", status=text, quote=source, sentences=(ShownSentence(text, (1,), text),), sources=(source,))
         harmless([part for page in rendered(view, dialect) for part in page.parts], dialect)

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bot.app import App
-from bot.settings import Settings
-from ingest.refreshing import refresh
+from bot.settings.settings_tables import Settings
+from bot.wiring import App
+from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import Page
-from storage.audit import AuditLog
-from storage.overrides import ChannelOverrides
+from storage.audit import AuditLog, ChannelOverrides, Spending
 from storage.queue import Queue
-from storage.spending import Spending
 from tests.fakes import PageSource
 from tests.storage.stores import opened
 
@@ -57,7 +55,7 @@ class LinkedPages(PageSource):
 async def fill(home: Path, pages: Mapping[str, Any] = PAGES, **urls: str) -> None:
     """Index the pages into a home."""
     with opened(home) as store:
-        await refresh(LinkedPages(pages, urls=urls), "handbook", store, progress=lambda _: None)
+        await refresh_corpus(LinkedPages(pages, urls=urls), "handbook", store, progress=lambda _: None)
 
 
 @contextmanager

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage.audit import AuditLog
-from storage.database import open_database
-from storage.dense import DenseIndex
-from storage.embedding import Embedder
-from storage.lexical import LexicalIndex
+from storage.audit import AuditLog, ChannelOverrides, Spending
+from storage.database.engine import open_database
+from storage.indexes.candidate_search import IndexThreads
+from storage.indexes.dense import DenseIndex
+from storage.indexes.embedding import Embedder
+from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
-from storage.overrides import ChannelOverrides
 from storage.passages import PassageStore
 from storage.queue import Queue
-from storage.retrieving import Threads
-from storage.spending import Spending
 from tests.fakes import WordEmbedder
 
 
@@ -26,7 +24,7 @@ def opened(home: Path, embedder: Embedder | None = None) -> Iterator[PassageStor
     embedder = embedder or WordEmbedder()
     with ExitStack() as stack:
         database = stack.enter_context(open_database("", home=home))
-        threads = Threads.started(stack)
+        threads = IndexThreads.started(stack)
         dense = DenseIndex(home / "chroma", embedder=embedder.name)
         stack.callback(dense.close)
         lexical = LexicalIndex(home / "lexical")

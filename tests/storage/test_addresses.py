@@ -2,11 +2,10 @@
 
 import pytest
 
-from storage.addresses import canonical
-from storage.database import open_database
+from storage.database.engine import open_database
+from storage.database.manifest_tx import normalize_url
 from storage.manifest import Manifest
-from storage.refresh_types import Listed
-from storage.types import Document, DocumentChange
+from storage.types import Document, DocumentChange, DocumentRef
 
 ROWS = [
     ("wiki", "7", "Tübingen", "https://de.example.org/wiki/T%C3%BCbingen?oldid=99"),
@@ -58,12 +57,16 @@ async def test_a_document_is_found_by_its_address_key_or_exact_title(manifest, a
 
 async def test_what_is_found_says_where_it_is(manifest):
     """By corpus and key."""
-    assert await manifest.find("Tübingen") == (Listed(*ROWS[0]),)
+    assert await manifest.find("Tübingen") == (DocumentRef(*ROWS[0]),)
 
 
 def test_what_is_no_address_is_left_as_it_is():
     """It may be a key or a title."""
-    assert [canonical(text) for text in ("Leave", "mailto:a@b", "https://[")] == ["Leave", "mailto:a@b", "https://["]
+    assert [normalize_url(text) for text in ("Leave", "mailto:a@b", "https://[")] == [
+        "Leave",
+        "mailto:a@b",
+        "https://[",
+    ]
 
 
 async def test_what_was_forgotten_is_found_by_what_it_was_called(manifest):
@@ -73,7 +76,7 @@ async def test_what_was_forgotten_is_found_by_what_it_was_called(manifest):
     await manifest.forget("wiki", ["7"])
 
     for address in ("7", "Tübingen", "https://de.example.org/wiki/Tübingen/#Geschichte"):
-        assert await manifest.find_forgotten(address) == (Listed(*ROWS[0]),)
+        assert await manifest.find_forgotten(address) == (DocumentRef(*ROWS[0]),)
         assert await manifest.find(address) == ()
     assert await manifest.find_forgotten("Leave") == ()
-    assert await manifest.all_forgotten() == (Listed(*ROWS[0]),)
+    assert await manifest.all_forgotten() == (DocumentRef(*ROWS[0]),)

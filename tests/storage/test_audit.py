@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.audit import AuditLog
-from storage.database import open_database
-from storage.storable import storable
+from storage.database.engine import open_database, to_json_value
 from storage.types import CheckedClaim, Claim, EntryKind, LogEntry, Step, Verdict
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -119,7 +118,7 @@ def test_what_was_appended_is_there_after_a_kill(tmp_path: Path) -> None:
     """`append` returns when it is on the disk."""
     code = (
         "import asyncio, os, signal, sys; from pathlib import Path\n"
-        "from storage.audit import AuditLog; from storage.database import open_database\n"
+        "from storage.audit import AuditLog; from storage.database.engine import open_database\n"
         "from storage.types import EntryKind, LogEntry\n"
         "with open_database('', home=Path(sys.argv[1])) as database:\n"
         "    asyncio.run(AuditLog(database).append(LogEntry('a', EntryKind.TURN_OPENED, {})))\n"
@@ -144,7 +143,7 @@ JSON = st.recursive(
 @given(JSON)
 def test_what_json_has_is_stored_as_it_is(value: Any) -> None:
     """However deep."""
-    assert storable(value) == value
+    assert to_json_value(value) == value
 
 
 @pytest.mark.parametrize("text", ["Grüße 🎉", "half \udce4 a pair", "zero \x00 byte", "\u202e backwards"])
@@ -160,7 +159,7 @@ def test_our_values_become_plain_ones() -> None:
     checked = CheckedClaim(Claim("It is.", "model"), Verdict.REFUTES, ("p1",), "No.")
     step = Step("search", {"at": NOON, "day": date(2026, 3, 1), "claims": (checked,)}, 1.5)
 
-    assert storable(step) == {
+    assert to_json_value(step) == {
         "stage": "search",
         "facts": {
             "at": "2026-03-01T12:00:00+00:00",
@@ -184,11 +183,11 @@ def test_our_values_become_plain_ones() -> None:
 def test_what_would_be_read_back_as_something_else_is_refused(value: Any) -> None:
     """JSON has no such numbers, and a moment without a zone is nobody's."""
     with pytest.raises(ValueError, match="cannot be recorded"):
-        storable(value)
+        to_json_value(value)
 
 
 @pytest.mark.parametrize("value", [object(), {1: "a"}, {"a"}, b"bytes", Claim, LogEntry])
 def test_what_json_has_no_place_for_is_refused(value: Any) -> None:
     """Rather than recorded as its name."""
     with pytest.raises(TypeError):
-        storable(value)
+        to_json_value(value)

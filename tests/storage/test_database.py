@@ -15,13 +15,13 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, insert, select
 
 from storage.audit import AuditLog
-from storage.database import open_database
+from storage.database.engine import open_database
+from storage.database.schema import corpora, metadata
+from storage.database.worker_threads import WritePriority
 from storage.errors import DatabaseUnusable, HomeUnusable
 from storage.manifest import Manifest
 from storage.queue import Queue
-from storage.schema import corpora, metadata
 from storage.types import EntryKind, LogEntry, NewQuestion
-from storage.urgency import Urgency
 
 
 def add(name: str) -> Callable[[Connection], None]:
@@ -60,7 +60,7 @@ def test_opening_a_database_that_is_up_to_date_does_not_load_alembic(tmp_path: P
     with open_database("", home=tmp_path):
         pass
     code = (
-        "import sys; from pathlib import Path; from storage.database import open_database\n"
+        "import sys; from pathlib import Path; from storage.database.engine import open_database\n"
         "with open_database('', home=Path(sys.argv[1])): print('alembic' in sys.modules)"
     )
 
@@ -125,7 +125,7 @@ async def test_a_question_overtakes_the_record_and_the_record_an_ingest(tmp_path
 
     with open_database("", home=tmp_path) as database:
         log, queue, manifest = AuditLog(database), Queue(database), Manifest(database)
-        holding = asyncio.create_task(database.write(hold, Urgency.BATCH))
+        holding = asyncio.create_task(database.write(hold, WritePriority.BATCH))
         await asyncio.to_thread(begun.wait, 10)
         waiting = {
             "ingest": asyncio.create_task(manifest.finish("a", datetime.now(UTC))),

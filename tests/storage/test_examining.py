@@ -7,10 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from storage.database import open_database
+from storage.database.engine import open_database
 from storage.errors import DatabaseUnusable, HomeUnusable
-from storage.examining import FileState, free_bytes, held_bytes, look_at, try_folder
-from storage.lock import hold, holder
+from storage.home_folder import (
+    DatabaseFileState,
+    find_lock_owner,
+    free_bytes,
+    inspect_database_file,
+    lock_home,
+    probe_folder,
+    used_bytes,
+)
 
 
 @pytest.fixture
@@ -28,13 +35,13 @@ def other(file: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _state(file: Path) -> FileState:
-    return look_at(file, seconds=10, patience=0.01)
+def _state(file: Path) -> DatabaseFileState:
+    return inspect_database_file(file, seconds=10, patience=0.01)
 
 
 def test_a_new_database_is_whole_and_can_be_written(file: Path) -> None:
     """And is as long as its file."""
-    assert _state(file) == FileState(file.stat().st_size, "fits", (), whole=True, unwritable=None)
+    assert _state(file) == DatabaseFileState(file.stat().st_size, "fits", (), whole=True, unwritable=None)
 
 
 @pytest.mark.parametrize(("revision", "expected"), [("0000", "older"), ("9999", "newer")])
@@ -99,15 +106,15 @@ def test_a_check_that_takes_too_long_is_ended(file: Path, other: sqlite3.Connect
     numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 60000) SELECT x FROM n"
     other.execute(f"INSERT INTO many {numbers}")
 
-    assert not look_at(file, seconds=-1).whole
+    assert not inspect_database_file(file, seconds=-1).whole
 
 
 def test_a_folder_is_tried_by_writing(tmp_path: Path) -> None:
     """Nothing stays, and its clock is ours."""
-    assert abs(try_folder(tmp_path)) < 5
+    assert abs(probe_folder(tmp_path)) < 5
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(HomeUnusable):
-        try_folder(tmp_path / "missing")
+        probe_folder(tmp_path / "missing")
 
 
 def test_room_is_known_for_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
@@ -116,17 +123,17 @@ def test_room_is_known_for_a_folder_that_is_not_there_yet(tmp_path: Path) -> Non
     (tmp_path / "a" / "b").write_bytes(b"12345")
 
     assert free_bytes(tmp_path / "x" / "y") > 0
-    assert (held_bytes(tmp_path), held_bytes(tmp_path / "x")) == (5, 0)
+    assert (used_bytes(tmp_path), used_bytes(tmp_path / "x")) == (5, 0)
 
 
 def test_who_owns_a_home_is_known_without_owning_it(tmp_path: Path) -> None:
     """Nobody, then this process, then nobody; nothing is made by asking."""
     home = tmp_path / "home"
-    before = holder(home)
+    before = find_lock_owner(home)
     made = home.exists()
-    with hold(home):
-        during = holder(home)
+    with lock_home(home):
+        during = find_lock_owner(home)
 
-    assert (before, made, holder(home)) == (None, False, None)
+    assert (before, made, find_lock_owner(home)) == (None, False, None)
     assert during
     assert during.startswith("process ")

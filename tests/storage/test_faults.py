@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.errors import HomeUnusable, IndexStale
-from storage.faults import folder_fault, index_fault, sqlite_fault
+from storage.errors import HomeUnusable, IndexStale, explain_folder_error, explain_index_error, explain_sqlite_error
 
 HOME = Path("/srv/footnote")
 
@@ -26,7 +25,7 @@ HOME = Path("/srv/footnote")
 )
 def test_an_error_of_the_system_says_what_is_wrong_and_what_to_do(number: int, words: str) -> None:
     """One line each, and a hint."""
-    fault = folder_fault(OSError(number, "Input/output error", "/srv"), HOME)
+    fault = explain_folder_error(OSError(number, "Input/output error", "/srv"), HOME)
 
     assert str(fault) == words
     assert fault.hint
@@ -40,7 +39,7 @@ def test_a_database_that_stays_locked_is_called_locked(tmp_path: Path) -> None:
         with pytest.raises(sqlite3.OperationalError) as caught:
             other.execute("BEGIN IMMEDIATE")
 
-    fault = sqlite_fault(caught.value, file)
+    fault = explain_sqlite_error(caught.value, file)
     assert isinstance(fault, HomeUnusable)
     assert str(fault) == f"Another process keeps {file} locked."
 
@@ -50,7 +49,7 @@ def test_a_folder_in_the_place_of_the_database_cannot_be_opened(tmp_path: Path) 
     with pytest.raises(sqlite3.OperationalError) as caught:
         sqlite3.connect(tmp_path)
 
-    fault = sqlite_fault(caught.value, tmp_path)
+    fault = explain_sqlite_error(caught.value, tmp_path)
     assert isinstance(fault, HomeUnusable)
     assert "cannot be opened" in str(fault)
 
@@ -61,7 +60,7 @@ def test_a_fault_of_the_code_is_nobody_elses(statement: str) -> None:
     with closing(sqlite3.connect(":memory:")) as connection, pytest.raises(sqlite3.Error) as caught:
         connection.execute(statement)
 
-    assert sqlite_fault(caught.value, HOME) is None
+    assert explain_sqlite_error(caught.value, HOME) is None
 
 
 @pytest.mark.parametrize(
@@ -79,7 +78,7 @@ def test_the_kind_of_sqlites_error_counts_wherever_it_was_met(code: int, words: 
     error = sqlite3.OperationalError("said by SQLite")
     error.sqlite_errorcode = code
 
-    assert words in str(sqlite_fault(error, HOME))
+    assert words in str(explain_sqlite_error(error, HOME))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +93,7 @@ def test_the_kind_of_sqlites_error_counts_wherever_it_was_met(code: int, words: 
 )
 def test_a_failing_index_is_told_by_what_the_disk_says(cause, free, writable, kind, words):
     """Neither library tells a full disk from a damaged file."""
-    fault = index_fault(cause, "the dense index", Path("/home/chroma"), free=free, writable=writable)
+    fault = explain_index_error(cause, "the dense index", Path("/home/chroma"), free=free, writable=writable)
 
     assert type(fault) is kind
     assert words in str(fault)

@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.fusion import fuse, standardise
+from storage.indexes.candidate_search import fuse_scores, standardise_scores
 
 scores = st.dictionaries(st.text("abcdef", min_size=1, max_size=2), st.floats(-10, 10), max_size=8)
 
 
 def test_standardised_scores_have_mean_zero_and_deviation_one():
     """1, 2, 3: mean 2, deviation sqrt(2/3)."""
-    result = standardise({"a": 1.0, "b": 2.0, "c": 3.0})
+    result = standardise_scores({"a": 1.0, "b": 2.0, "c": 3.0})
 
     assert [round(value, 4) for value in result.values()] == [-1.2247, 0.0, 1.2247]
 
@@ -20,12 +20,12 @@ def test_a_lead_in_one_list_outweighs_a_narrow_win_in_the_other():
     dense = {"far": 0.9, "near": 0.30, "other": 0.29}
     lexical = {"near": 5.0, "far": 4.9, "other": 0.1}
 
-    assert [key for key, _ in fuse(dense, lexical, asked=3)] == ["far", "near", "other"]
+    assert [key for key, _ in fuse_scores(dense, lexical, asked=3)] == ["far", "near", "other"]
 
 
 def test_an_embedder_that_knows_nothing_of_the_query_does_not_count():
     """With weight 0 the lexical order stands."""
-    ranking = fuse({"a": 0.9, "b": 0.1}, {"a": 1.0, "b": 2.0}, asked=2, dense_weight=0.0)
+    ranking = fuse_scores({"a": 0.9, "b": 0.1}, {"a": 1.0, "b": 2.0}, asked=2, dense_weight=0.0)
 
     assert [key for key, _ in ranking] == ["b", "a"]
 
@@ -34,16 +34,16 @@ def test_the_only_passage_that_shares_a_word_stays_ahead_of_those_that_share_non
     """A short list means that the rest has nothing in common with the query, not that it was as good as the last."""
     dense = {"worded": 0.2, "near": 0.25, "other": 0.1}
 
-    assert fuse(dense, {"worded": 7.0}, asked=50)[0][0] == "worded"
+    assert fuse_scores(dense, {"worded": 7.0}, asked=50)[0][0] == "worded"
 
 
 @given(scores, scores, st.integers(1, 10), st.floats(0, 1))
 def test_every_candidate_is_ranked_once_and_the_order_is_settled(dense, lexical, asked, weight):
     """Whatever two retrievers return, the ranking holds each of their candidates once, best first."""
-    ranking = fuse(dense, lexical, asked=asked, dense_weight=weight)
+    ranking = fuse_scores(dense, lexical, asked=asked, dense_weight=weight)
 
     assert sorted(key for key, _ in ranking) == sorted({*dense, *lexical})
     assert [score for _, score in ranking] == sorted((score for _, score in ranking), reverse=True)
-    assert ranking == fuse(
+    assert ranking == fuse_scores(
         dict(reversed(dense.items())), dict(reversed(lexical.items())), asked=asked, dense_weight=weight
     )

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.identity import passage_hash, passage_id
+from storage.types import hash_passage, make_passage_id
 
 TEXTS = st.text("ab›中 \n", max_size=4)
 """Few letters, so that parts are often alike; never the separator, which no reader of documents lets through."""
@@ -11,8 +11,8 @@ TEXTS = st.text("ab›中 \n", max_size=4)
 
 def test_a_passage_keeps_its_name_from_one_version_to_the_next() -> None:
     """Every index and every record would have to be written again."""
-    assert passage_id("wiki", "a.md", "Top › Sub", "Text.", 0) == "f70d69037209dc30f4df1da6e26493f6"
-    assert passage_hash("Title", "Top › Sub", "Text.") == "94e7ae1ee6fc47a45c8da513eb134809"
+    assert make_passage_id("wiki", "a.md", "Top › Sub", "Text.", 0) == "f70d69037209dc30f4df1da6e26493f6"
+    assert hash_passage("Title", "Top › Sub", "Text.") == "94e7ae1ee6fc47a45c8da513eb134809"
 
 
 @given(
@@ -22,15 +22,15 @@ def test_two_passages_have_one_name_only_if_they_are_the_same(
     one: tuple[str, str, str, str, int], other: tuple[str, str, str, str, int]
 ) -> None:
     """Moving a letter from one part to the next makes another name."""
-    assert (passage_id(*one) == passage_id(*other)) == (one == other)
+    assert (make_passage_id(*one) == make_passage_id(*other)) == (one == other)
 
 
 @given(TEXTS, TEXTS, TEXTS, TEXTS)
 def test_a_title_changes_the_hash(title: str, other: str, section: str, text: str) -> None:
     """The indexes see it."""
-    assert (passage_hash(title, section, text) == passage_hash(other, section, text)) == (title == other)
+    assert (hash_passage(title, section, text) == hash_passage(other, section, text)) == (title == other)
 
 
 def test_half_a_surrogate_pair_has_a_hash_too() -> None:
     """It comes from the names of files."""
-    assert len(passage_hash("\udce4", "", "")) == 32
+    assert len(hash_passage("\udce4", "", "")) == 32

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from storage.dense import DenseIndex
 from storage.errors import IndexStale
-from storage.indexing import indexed_text
-from storage.lexical import LexicalIndex, alternatives
+from storage.indexes import indexed_text
+from storage.indexes.dense import DenseIndex
+from storage.indexes.lexical import LexicalIndex, expand_term_forms
 from storage.types import Document, Passage
 from tests.fakes import WordEmbedder
 
@@ -154,8 +154,8 @@ def test_a_word_is_sought_in_the_form_of_every_language_indexed(tmp_path):
 
 def test_where_languages_cut_a_word_differently_the_first_decides():
     """One group a term."""
-    assert all(isinstance(group, tuple) for group in alternatives("houses", ["en", "de"]))
-    assert alternatives("houses", ["en"])[0][0] == alternatives("house", ["en"])[0][0]
+    assert all(isinstance(group, tuple) for group in expand_term_forms("houses", ["en", "de"]))
+    assert expand_term_forms("houses", ["en"])[0][0] == expand_term_forms("house", ["en"])[0][0]
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.database import open_database
+from storage.database.engine import open_database
+from storage.database.refresh_log import Leases, make_owner_id, require_lease
 from storage.errors import LeaseLost
-from storage.leases import Leases, demand, new_owner
-from storage.refresh_types import Lease
+from storage.types import Lease
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -75,8 +75,8 @@ TAKE = """
 import asyncio, os, signal, sys
 from datetime import UTC, datetime
 from pathlib import Path
-from storage.database import open_database
-from storage.leases import Leases
+from storage.database.engine import open_database
+from storage.database.refresh_log import Leases
 with open_database("", home=Path(sys.argv[1])) as database:
     taken = asyncio.run(Leases(database).take("n", "that process", datetime(2026, 3, 1, 12, tzinfo=UTC), 60))
     print(taken, flush=True)
@@ -99,14 +99,14 @@ async def test_what_is_written_under_a_lease_demands_it_in_the_same_transaction(
     with open_database("", home=tmp_path) as database:
         leases = Leases(database)
         await leases.take("n", "a", NOON, 60)
-        await database.write(lambda connection: demand(connection, Lease("n", "a")))
-        await database.write(lambda connection: demand(connection, None))
+        await database.write(lambda connection: require_lease(connection, Lease("n", "a")))
+        await database.write(lambda connection: require_lease(connection, None))
         await leases.take("n", "b", after(61), 60)
 
         with pytest.raises(LeaseLost, match="taken over"):
-            await database.write(lambda connection: demand(connection, Lease("n", "a")))
+            await database.write(lambda connection: require_lease(connection, Lease("n", "a")))
 
 
 def test_no_two_owners_have_one_name():
     """Of one process, too: a refresh is an owner."""
-    assert new_owner() != new_owner()
+    assert make_owner_id() != make_owner_id()

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from storage.errors import HomeLocked, HomeUnusable
-from storage.lock import command_name, hold
+from storage.home_folder import lock_home, name_command
 
 OWNER = """
 import sys
 from pathlib import Path
 sys.argv = ["/somewhere/bin/footnote", "ingest", "folder", "secret"]
-from storage.lock import hold
-with hold(Path({home!r})):
+from storage.home_folder import lock_home
+with lock_home(Path({home!r})):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -39,13 +39,13 @@ def test_a_home_that_is_missing_is_made_for_its_owner_alone(tmp_path: Path) -> N
     """It will hold what people asked."""
     home = tmp_path / "a" / "b"
 
-    with hold(home):
+    with lock_home(home):
         assert stat.S_IMODE(home.stat().st_mode) == 0o700
 
 
 def test_a_second_owner_is_told_who_holds_it_and_nothing_secret(tmp_path: Path) -> None:
     """Process, command and time; not the arguments, which may be a question."""
-    with another_owner(tmp_path) as owner, pytest.raises(HomeLocked) as caught, hold(tmp_path):
+    with another_owner(tmp_path) as owner, pytest.raises(HomeLocked) as caught, lock_home(tmp_path):
         pass
 
     said = str(caught.value)
@@ -56,15 +56,15 @@ def test_a_second_owner_is_told_who_holds_it_and_nothing_secret(tmp_path: Path) 
 
 def test_the_same_process_cannot_hold_it_twice(tmp_path: Path) -> None:
     """Two owners in one process would spoil the indexes as two processes do."""
-    with hold(tmp_path), pytest.raises(HomeLocked), hold(tmp_path):
+    with lock_home(tmp_path), pytest.raises(HomeLocked), lock_home(tmp_path):
         pass
 
 
 def test_a_home_that_was_let_go_can_be_held_again(tmp_path: Path) -> None:
     """Nothing but the lock file stays."""
-    with hold(tmp_path):
+    with lock_home(tmp_path):
         pass
-    with hold(tmp_path):
+    with lock_home(tmp_path):
         pass
 
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
@@ -76,7 +76,7 @@ def test_a_killed_owner_blocks_nobody(tmp_path: Path) -> None:
         os.kill(owner.pid, signal.SIGKILL)
         owner.wait()
 
-    with hold(tmp_path):
+    with lock_home(tmp_path):
         assert str(os.getpid()) in (tmp_path / "lock.owner").read_text()
 
 
@@ -86,7 +86,7 @@ def test_an_owner_that_said_nothing_readable_still_holds(tmp_path: Path, content
     with another_owner(tmp_path):
         (tmp_path / "lock.owner").write_text(content)
 
-        with pytest.raises(HomeLocked, match=r"another Footnote\."), hold(tmp_path):
+        with pytest.raises(HomeLocked, match=r"another Footnote\."), lock_home(tmp_path):
             pass
 
 
@@ -96,7 +96,7 @@ def test_a_file_in_the_place_of_the_home_is_named(tmp_path: Path) -> None:
     file.touch()
 
     for home in (file, file / "home"):
-        with pytest.raises(HomeUnusable, match="file is a file, not a folder") as caught, hold(home):
+        with pytest.raises(HomeUnusable, match="file is a file, not a folder") as caught, lock_home(home):
             pass
         assert caught.value.hint
 
@@ -114,4 +114,4 @@ def test_a_file_in_the_place_of_the_home_is_named(tmp_path: Path) -> None:
 )
 def test_a_command_line_is_named_without_what_it_was_given(arguments: list[str], name: str) -> None:
     """Only the program and its command are ours."""
-    assert command_name(arguments) == name
+    assert name_command(arguments) == name

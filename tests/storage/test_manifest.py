@@ -13,10 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.exc import StatementError
 
-from storage.database import open_database
-from storage.identity import passage_hash, passage_id
+from storage.database.engine import open_database
 from storage.manifest import Manifest
-from storage.types import CorpusInfo, Document, DocumentChange, Kind, Passage
+from storage.types import CorpusInfo, Document, DocumentChange, Passage, PassageKind, hash_passage, make_passage_id
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -35,8 +34,8 @@ def document(key: str, *, corpus: str = "c", title: str = "T", fingerprint: str 
 
 def passage(text: str, position: int = 0, *, key: str = "a", corpus: str = "c", title: str = "T") -> Passage:
     """Make a passage as chunking does."""
-    name = passage_id(corpus, key, "S", text, 0)
-    return Passage(name, corpus, key, "S", text, position, passage_hash(title, "S", text))
+    name = make_passage_id(corpus, key, "S", text, 0)
+    return Passage(name, corpus, key, "S", text, position, hash_passage(title, "S", text))
 
 
 def new(*texts: str, key: str = "a", corpus: str = "c", title: str = "T") -> DocumentChange:
@@ -75,7 +74,7 @@ async def test_all_that_is_known_of_a_passage_and_its_document_comes_back(manife
     """The date in UTC, whatever its zone was."""
     date = datetime(2026, 3, 1, 17, tzinfo=timezone(timedelta(hours=5)))
     row = Document("c", "a", "Title", "https://x.example/a", "r7", date, "de", "mark")
-    row_passage = replace(passage("| a | b |"), kind=Kind.TABLE, position=3)
+    row_passage = replace(passage("| a | b |"), kind=PassageKind.TABLE, position=3)
     await put(manifest, DocumentChange("c", "a", row, add=(row_passage,)))
 
     found, of = (await manifest.join([row_passage.id], ["c"]))[row_passage.id]
@@ -180,10 +179,10 @@ async def test_a_passage_being_renamed_is_shown_as_it_was_and_planned_anew(manif
     (waiting,) = await manifest.passages_of("c", "a")
     found, of = (await manifest.join([waiting.id], ["c"]))[waiting.id]
     assert (waiting.hash, await manifest.fingerprints("c")) == ("", {"a": ""})
-    assert (found.hash, of.title) == (passage_hash("T", "S", "one"), "T")
+    assert (found.hash, of.title) == (hash_passage("T", "S", "one"), "T")
 
     await manifest.commit([renamed])
-    assert [it.hash for it in await manifest.passages_of("c", "a")] == [passage_hash("New", "S", "one")]
+    assert [it.hash for it in await manifest.passages_of("c", "a")] == [hash_passage("New", "S", "one")]
     assert await manifest.fingerprints("c") == {"a": "f"}
 
 
@@ -291,7 +290,7 @@ class Refresh:
     async def shown(self) -> Source:
         """Read back what the manifest shows, hashes checked, in the form of a source."""
         listed = await self.manifest.listed(self.corpus)
-        assert all(it.hash == passage_hash(of.title, it.section, it.text) for it, of in listed)
+        assert all(it.hash == hash_passage(of.title, it.section, it.text) for it, of in listed)
         rows = {
             key: await self.manifest.document(self.corpus, key) for key in await self.manifest.fingerprints(self.corpus)
         }

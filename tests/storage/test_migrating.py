@@ -17,15 +17,12 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from storage.audit import AuditLog
-from storage.database import open_database, sqlite_engine
+from storage.audit import AuditLog, Spending
+from storage.database.engine import MIGRATION_SCRIPTS, migrate_database, open_database, sqlite_engine
+from storage.database.schema import REVISION, metadata
 from storage.errors import DatabaseUnusable
 from storage.manifest import Manifest
-from storage.migrating import SCRIPTS, bring_up_to_date
-from storage.refresh_types import Listed, Mark
-from storage.schema import REVISION, metadata
-from storage.spending import Spending
-from storage.types import CorpusInfo, EntryKind, LogEntry, Spent
+from storage.types import Checkpoint, CorpusInfo, DocumentRef, EntryKind, LogEntry, SpendingTotal
 
 LATER = """
 from alembic import op
@@ -60,7 +57,7 @@ def scripts_of_tomorrow(tmp_path: Path) -> Callable[[str], Path]:
     """Our migrations and one more, which ends with the given statement."""
 
     def make(then: str = "") -> Path:
-        folder = shutil.copytree(SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+        folder = shutil.copytree(MIGRATION_SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
         (folder / "versions" / "r9999_later.py").write_text(LATER.format(before=REVISION, then=then))
         return folder
 
@@ -82,7 +79,7 @@ def tables(file: Path) -> set[str]:
 def test_the_revision_that_the_code_names_is_the_last_migration() -> None:
     """Opening compares with the name alone."""
     config = Config()
-    config.set_main_option("script_location", str(SCRIPTS))
+    config.set_main_option("script_location", str(MIGRATION_SCRIPTS))
 
     assert ScriptDirectory.from_config(config).get_current_head() == REVISION
 
@@ -91,7 +88,7 @@ def test_an_older_database_is_copied_and_then_migrated(
     file: Path, engine: Engine, scripts_of_tomorrow: Callable[[str], Path]
 ) -> None:
     """The copy has what the database had."""
-    bring_up_to_date(engine, file, head="later", scripts=scripts_of_tomorrow(""))
+    migrate_database(engine, file, head="later", scripts=scripts_of_tomorrow(""))
 
     copy = file.with_name(f"footnote.db.before-{REVISION}")
     assert ("later" in tables(file), "later" in tables(copy)) == (True, False)
@@ -107,10 +104,10 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
     before = tables(file)
 
     with pytest.raises(OperationalError):
-        bring_up_to_date(engine, file, head="later", scripts=scripts)
+        migrate_database(engine, file, head="later", scripts=scripts)
 
     assert before == tables(file)
-    bring_up_to_date(engine, file)
+    migrate_database(engine, file)
 
 
 def test_an_older_database_is_not_migrated_for_reading(
@@ -118,7 +115,7 @@ def test_an_older_database_is_not_migrated_for_reading(
 ) -> None:
     """Its owner may be running."""
     with pytest.raises(DatabaseUnusable, match="another version"):
-        bring_up_to_date(engine, file, read_only=True, head="later", scripts=scripts_of_tomorrow(""))
+        migrate_database(engine, file, read_only=True, head="later", scripts=scripts_of_tomorrow(""))
 
     assert "later" not in tables(file)
 
@@ -152,7 +149,7 @@ def first_revision(file: Path, entries: list[tuple[str, str, str]]) -> None:
     """Make a database as the first release did, with a log of (turn, kind, body)."""
     engine = sqlite_engine(file)
     try:
-        bring_up_to_date(engine, file, head="0001")
+        migrate_database(engine, file, head="0001")
     finally:
         engine.dispose()
     statement = "INSERT INTO entries (turn_id, kind, at, body) VALUES (?, ?, '2026-03-01 12:00:00.000000', ?)"
@@ -178,8 +175,8 @@ async def test_what_was_spent_before_there_were_sums_is_counted_from_the_log(tmp
 
     with open_database("", home=tmp_path) as database:
         spending = Spending(database)
-        assert await spending.total(since=NOON) == Spent(1201, 6600, 300.0)
-        assert await spending.total(since=NOON, platform_user="slack:T1/U0") == Spent(400, 2200, 100.0)
+        assert await spending.total(since=NOON) == SpendingTotal(1201, 6600, 300.0)
+        assert await spending.total(since=NOON, platform_user="slack:T1/U0") == SpendingTotal(400, 2200, 100.0)
         assert (await spending.total(since=NOON, channel="slack:T1/C1")).turns == 1200
         assert len(await AuditLog(database).turns(9999)) == 1201
         assert (await AuditLog(database).turn("t1"))[0].body["question"] == "Größe?"
@@ -207,7 +204,7 @@ def third_revision(file: Path) -> None:
     """Make a database as it was before refreshes were on record, with something in it."""
     engine = sqlite_engine(file)
     try:
-        bring_up_to_date(engine, file, head="0003")
+        migrate_database(engine, file, head="0003")
     finally:
         engine.dispose()
     with closing(sqlite3.connect(file)) as connection, connection:
@@ -226,7 +223,7 @@ async def test_what_was_indexed_before_refreshes_were_on_record_stays(tmp_path: 
         manifest = Manifest(database)
         assert await manifest.fingerprints("c") == {"k": "print"}
         assert [one.text for one in await manifest.passages_of("c", "k")] == ["A text."]
-        assert await manifest.mark("c") == Mark()
+        assert await manifest.mark("c") == Checkpoint()
         assert await manifest.corpora() == (CorpusInfo("c", 1, 1, NOON, 1, "", None, 0),)
         assert [one.key for one in await manifest.find("https://x.example/k/")] == ["k"]
         assert await database.read(lambda it: compare_metadata(MigrationContext.configure(it), metadata)) == []
@@ -238,7 +235,7 @@ async def test_what_was_forgotten_before_names_were_kept_is_known_by_its_key(tmp
     file = tmp_path / "footnote.db"
     engine = sqlite_engine(file)
     try:
-        bring_up_to_date(engine, file, head="0004")
+        migrate_database(engine, file, head="0004")
     finally:
         engine.dispose()
     with closing(sqlite3.connect(file)) as connection, connection:
@@ -247,7 +244,7 @@ async def test_what_was_forgotten_before_names_were_kept_is_known_by_its_key(tmp
 
     with open_database("", home=tmp_path) as database:
         manifest = Manifest(database)
-        assert await manifest.all_forgotten() == (Listed("c", "k", "", ""),)
-        assert await manifest.find_forgotten("k") == (Listed("c", "k", "", ""),)
+        assert await manifest.all_forgotten() == (DocumentRef("c", "k", "", ""),)
+        assert await manifest.find_forgotten("k") == (DocumentRef("c", "k", "", ""),)
         (there,) = await manifest.corpora()
         assert there.forgotten == 1

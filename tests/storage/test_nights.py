@@ -4,10 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.database import open_database
-from storage.leases import Leases
-from storage.nights import LEASE, Nights
-from storage.refresh_types import NightRecord
+from storage.database.engine import open_database
+from storage.database.refresh_log import NIGHT_LEASE, Leases, NightLog
+from storage.types import NightRecord
 
 DUE = datetime(2026, 3, 1, 3, tzinfo=UTC)
 NEXT = DUE + timedelta(days=1)
@@ -27,7 +26,7 @@ def database(tmp_path):
 
 async def test_a_night_is_worked_through_by_one_and_once(database):
     """Whoever comes later finds it under way, and then done."""
-    nights = Nights(database)
+    nights = NightLog(database)
     assert await nights.last() is None
     assert await nights.begin(DUE, after(1), "a", 60)
     assert not await nights.begin(DUE, after(2), "b", 60)
@@ -44,7 +43,7 @@ async def test_a_night_is_worked_through_by_one_and_once(database):
 
 async def test_the_next_night_waits_until_the_one_before_has_ended(database):
     """One that takes more than a day."""
-    nights = Nights(database)
+    nights = NightLog(database)
     await nights.begin(DUE, after(1), "a", 60)
 
     assert not await nights.begin(NEXT, after(2), "b", 60)
@@ -56,9 +55,9 @@ async def test_the_next_night_waits_until_the_one_before_has_ended(database):
 
 async def test_a_night_whose_process_is_gone_is_begun_anew_when_its_lease_has_lapsed(database):
     """Not while it is renewed, and what the first one says afterwards is not told."""
-    nights, leases = Nights(database), Leases(database)
+    nights, leases = NightLog(database), Leases(database)
     await nights.begin(DUE, after(1), "a", 60)
-    await leases.renew(LEASE, "a", after(50), 60)
+    await leases.renew(NIGHT_LEASE, "a", after(50), 60)
 
     assert not await nights.begin(DUE, after(70), "b", 60)
     assert await nights.begin(DUE, after(120), "b", 60)
@@ -73,7 +72,7 @@ async def test_a_night_whose_process_is_gone_is_begun_anew_when_its_lease_has_la
 
 async def test_nights_that_a_wrong_clock_brought_are_forgotten(database):
     """And come again."""
-    nights = Nights(database)
+    nights = NightLog(database)
     for due in (DUE, NEXT):
         await nights.begin(due, due, "a", 60)
         await nights.end(due, due, "done", [])

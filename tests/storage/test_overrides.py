@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from storage.audit import AuditLog
-from storage.database import Database, open_database
-from storage.overrides import ChannelOverrides
+from storage.audit import AuditLog, ChannelOverrides
+from storage.database.engine import Database, open_database
 from storage.types import EntryKind, LogEntry
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

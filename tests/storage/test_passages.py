@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from ingest.refreshing import refresh
-from storage.embedding import Vectors
+from ingest.refresh.corpus_refresh import refresh_corpus
+from storage.indexes.embedding import Vectors
 from tests.fakes import PageSource, WordEmbedder
 from tests.storage.stores import opened
 
@@ -34,8 +34,8 @@ class Signposts(PageSource):
 async def store(tmp_path):
     """A handbook of one page beside an encyclopedia of many."""
     with opened(tmp_path) as opened_store:
-        await refresh(PageSource(OWN), "handbook", opened_store, progress=lambda _: None)
-        await refresh(Encyclopedia(WIKI), "wiki", opened_store, progress=lambda _: None)
+        await refresh_corpus(PageSource(OWN), "handbook", opened_store, progress=lambda _: None)
+        await refresh_corpus(Encyclopedia(WIKI), "wiki", opened_store, progress=lambda _: None)
         yield opened_store
 
 
@@ -73,7 +73,7 @@ async def test_a_page_that_only_tells_others_apart_comes_last(tmp_path):
     """Though nothing matches better than its title."""
     with opened(tmp_path) as opened_store:
         pages = {"a": {"": "Mercury, Mercury and Mercury."}, "b": {"": "Mercury is a planet near the sun."}}
-        await refresh(Signposts(pages), "wiki", opened_store, progress=lambda _: None)
+        await refresh_corpus(Signposts(pages), "wiki", opened_store, progress=lambda _: None)
         hits = await opened_store.search("mercury", ["wiki"], 5)
 
         assert [hit.document.disambiguation for hit in hits] == [False, True]
@@ -97,6 +97,6 @@ async def test_whoever_writes_one_document_waits_for_nobody_s_embedding(tmp_path
     embedder = Onlooker()
     with opened(tmp_path, embedder) as store:
         embedder.writing = store._writing.locked
-        await refresh(PageSource({"a.md": {"": "The vault opens."}}), "handbook", store, progress=lambda _: None)
+        await refresh_corpus(PageSource({"a.md": {"": "The vault opens."}}), "handbook", store, progress=lambda _: None)
 
     assert embedder.seen == [False]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from storage.database import Database, open_database
+from storage.database.engine import Database, open_database
 from storage.queue import Queue
 from storage.types import NewQuestion
 

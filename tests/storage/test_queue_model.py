@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage.database import open_database
+from storage.database.engine import open_database
 from storage.queue import Queue
 from storage.types import NewQuestion, QueuedQuestion
 

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.database import open_database
+from storage.database.engine import open_database
+from storage.database.refresh_log import LOST_RUN_FAULT, RefreshLog
 from storage.manifest import Manifest
-from storage.refresh_types import RunOutcome, RunState
-from storage.runs import LOST, Runs
+from storage.types import RunOutcome, RunState
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ONE, TWO = NOON + timedelta(hours=1), NOON + timedelta(hours=2)
@@ -35,7 +35,7 @@ def database(tmp_path):
 
 async def test_a_run_is_told_while_it_goes_on_and_when_it_has_ended(database):
     """With all that is known of it."""
-    runs = Runs(database)
+    runs = RefreshLog(database)
     number = await runs.begin("c", NOON, "host:1", night=NOON)
     await runs.progress(number, ONE, 10, 40, 99)
     (running,) = await runs.recent()
@@ -51,7 +51,7 @@ async def test_a_run_is_told_while_it_goes_on_and_when_it_has_ended(database):
 
 async def test_a_run_whose_process_is_gone_is_told_as_lost_by_the_next(database):
     """And what it says afterwards, should it live after all, changes nothing."""
-    runs = Runs(database)
+    runs = RefreshLog(database)
     first = await runs.begin("c", NOON, "host:1")
     await runs.progress(first, ONE, 10, None, 99)
     other = await runs.begin("d", ONE, "host:1")
@@ -60,7 +60,7 @@ async def test_a_run_whose_process_is_gone_is_told_as_lost_by_the_next(database)
 
     lost = (await runs.recent(corpus="c"))[1]
 
-    assert (lost.id, lost.state, lost.ended, lost.fault, lost.done) == (first, RunState.LOST, ONE, LOST, 10)
+    assert (lost.id, lost.state, lost.ended, lost.fault, lost.done) == (first, RunState.LOST, ONE, LOST_RUN_FAULT, 10)
     assert {name: (run.id, run.state) for name, run in (await runs.last()).items()} == {
         "c": (second, RunState.RUNNING),
         "d": (other, RunState.RUNNING),
@@ -69,7 +69,7 @@ async def test_a_run_whose_process_is_gone_is_told_as_lost_by_the_next(database)
 
 async def test_the_newest_come_first_and_no_more_than_wanted(database):
     """Of one corpus, or of all."""
-    runs = Runs(database)
+    runs = RefreshLog(database)
     numbers = [await runs.begin(corpus, NOON, "o") for corpus in "cdcdc"]
 
     assert [run.id for run in await runs.recent(2)] == numbers[:2:-1]
@@ -78,7 +78,7 @@ async def test_the_newest_come_first_and_no_more_than_wanted(database):
 
 async def test_what_is_indexed_is_told_with_its_last_run(database):
     """Also where that failed, and the edition is an older one's."""
-    runs, manifest = Runs(database), Manifest(database)
+    runs, manifest = RefreshLog(database), Manifest(database)
     await manifest.finish("c", NOON)
     await runs.end(await runs.begin("c", ONE, "o"), TWO, RunOutcome(RunState.FAILED, fault="It is cut short."))
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.audit import AuditLog
-from storage.database import Database, open_database
-from storage.spending import Spending, spent
-from storage.types import EntryKind, LogEntry, Spent
+from storage.audit import AuditLog, Spending, measure_spending
+from storage.database.engine import Database, open_database
+from storage.types import EntryKind, LogEntry, SpendingTotal
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ASKER = {"platform": "slack", "kind": "channel", "workspace": "T1", "channel": "C1", "user": "U1"}
@@ -51,16 +50,18 @@ def closed(turn: str, at: datetime | None = None, **usage: Any) -> LogEntry:
 async def test_a_turn_counts_when_it_is_closed(log: AuditLog, spending: Spending) -> None:
     """For whom and where it was opened, in another transaction or in the same."""
     await log.append(opened("a"))
-    assert await spending.total(since=NOON) == Spent()
+    assert await spending.total(since=NOON) == SpendingTotal()
 
     await log.append(LogEntry("a", EntryKind.STEP, {}), closed("a"))
     await log.append(opened("b", channel="C2"), closed("b", cost=0.25), opened("c", user="U2"), closed("c"))
 
-    assert await spending.total(since=NOON) == Spent(3, 360, 1.25)
-    assert await spending.total(since=NOON, platform_user="slack:T1/U1") == Spent(2, 240, 0.75)
-    assert await spending.total(since=NOON, channel="slack:T1/C1") == Spent(2, 240, 1.0)
-    assert await spending.total(since=NOON, platform_user="slack:T1/U1", channel="slack:T1/C2") == Spent(1, 120, 0.25)
-    assert await spending.total(since=NOON, platform_user="discord:T1/U1") == Spent()
+    assert await spending.total(since=NOON) == SpendingTotal(3, 360, 1.25)
+    assert await spending.total(since=NOON, platform_user="slack:T1/U1") == SpendingTotal(2, 240, 0.75)
+    assert await spending.total(since=NOON, channel="slack:T1/C1") == SpendingTotal(2, 240, 1.0)
+    assert await spending.total(since=NOON, platform_user="slack:T1/U1", channel="slack:T1/C2") == SpendingTotal(
+        1, 120, 0.25
+    )
+    assert await spending.total(since=NOON, platform_user="discord:T1/U1") == SpendingTotal()
 
 
 async def test_what_was_spent_before_does_not_count(log: AuditLog, spending: Spending) -> None:
@@ -81,7 +82,7 @@ async def test_what_a_record_does_not_say_costs_nothing_and_hinders_nothing(log:
         LogEntry("c", EntryKind.TURN_CLOSED, {}),
     )
 
-    assert await spending.total(since=NOON) == Spent(3, 120, 0.0)
+    assert await spending.total(since=NOON) == SpendingTotal(3, 120, 0.0)
 
 
 async def test_nothing_is_counted_of_entries_that_were_not_added(log: AuditLog, spending: Spending) -> None:
@@ -89,7 +90,7 @@ async def test_nothing_is_counted_of_entries_that_were_not_added(log: AuditLog, 
     with pytest.raises(TypeError):
         await log.append(opened("a"), closed("a"), opened("b", user=object()))  # type: ignore[arg-type]
 
-    assert await spending.total(since=NOON) == Spent()
+    assert await spending.total(since=NOON) == SpendingTotal()
 
 
 async def test_a_turn_that_was_closed_twice_is_recorded_and_counted_twice(log: AuditLog, spending: Spending) -> None:
@@ -103,7 +104,7 @@ async def test_a_turn_that_was_closed_twice_is_recorded_and_counted_twice(log: A
 @given(st.fixed_dictionaries({}, optional={name: st.none() | st.integers(0, 10**6) for name in ("cost", *USAGE)}))
 def test_whatever_was_used_can_be_counted(usage: dict[str, Any]) -> None:
     """Of any record, however old."""
-    counted = spent(ASKER, {"usage": usage})
+    counted = measure_spending(ASKER, {"usage": usage})
 
     assert counted["tokens"] == (usage.get("prompt_tokens") or 0) + (usage.get("completion_tokens") or 0)
     assert counted["cost"] == (usage.get("cost") or 0.0)
@@ -120,6 +121,6 @@ def test_whatever_was_used_can_be_counted(usage: dict[str, Any]) -> None:
 )
 def test_places_and_people_are_named_as_the_queue_names_them(asker: dict[str, str], channel: str, user: str) -> None:
     """With their platform; nobody is nobody."""
-    counted = spent(asker, {})
+    counted = measure_spending(asker, {})
 
     assert (counted["channel"], counted["asker"]) == (channel, user)

@@ -5,13 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.database import open_database
+from storage.database.engine import open_database
+from storage.database.refresh_log import Leases
 from storage.errors import LeaseLost
-from storage.identity import passage_hash, passage_id
-from storage.leases import Leases
 from storage.manifest import Manifest
-from storage.refresh_types import Lease, Mark
-from storage.types import Document, DocumentChange, Passage
+from storage.types import Checkpoint, Document, DocumentChange, Lease, Passage, hash_passage, make_passage_id
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -25,7 +23,7 @@ def manifest(tmp_path):
 
 def passage(text, position=0, key="a"):
     """Make a passage as chunking does."""
-    return Passage(passage_id("c", key, "", text, 0), "c", key, "", text, position, passage_hash("T", "", text))
+    return Passage(make_passage_id("c", key, "", text, 0), "c", key, "", text, position, hash_passage("T", "", text))
 
 
 def change(key, fingerprint, *, add=(), keep=(), drop=()):
@@ -121,11 +119,11 @@ async def test_each_commit_moves_its_corpus_on(manifest):
 
 async def test_a_mark_stays_until_another_is_made(manifest):
     """A refresh that came to no end makes none."""
-    assert await manifest.mark("c") == Mark()
-    await manifest.finish("c", NOON, mark=Mark("m1", "settings", "2026-03-01"))
+    assert await manifest.mark("c") == Checkpoint()
+    await manifest.finish("c", NOON, mark=Checkpoint("m1", "settings", "2026-03-01"))
     await manifest.finish("c", NOON)
 
-    assert await manifest.mark("c") == Mark("m1", "settings", "2026-03-01")
+    assert await manifest.mark("c") == Checkpoint("m1", "settings", "2026-03-01")
     assert (await manifest.corpora())[0].edition == "2026-03-01"
 
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, event
 
-from storage.audit import AuditLog
-from storage.database import Database, open_database
+from storage.audit import AuditLog, ChannelOverrides
+from storage.database.engine import Database, open_database
 from storage.errors import DatabaseUnusable, HomeUnusable, StorageError
-from storage.overrides import ChannelOverrides
 from storage.queue import Queue
 from storage.types import EntryKind, LogEntry, NewQuestion
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.urgency import Urgency, UrgencyWorker
+from storage.database.worker_threads import PriorityWorker, WritePriority
 
 
 class Gate:
@@ -22,19 +22,19 @@ class Gate:
         self.go_on.wait(10)
 
 
-async def held(worker: UrgencyWorker) -> tuple[Gate, asyncio.Task[None]]:
+async def held(worker: PriorityWorker) -> tuple[Gate, asyncio.Task[None]]:
     """Let the worker be busy."""
     gate = Gate()
-    task = asyncio.create_task(worker.run(Urgency.BATCH, gate))
+    task = asyncio.create_task(worker.run(WritePriority.BATCH, gate))
     await asyncio.to_thread(gate.reached.wait, 10)
     return gate, task
 
 
-@given(st.lists(st.sampled_from(Urgency), max_size=20))
+@given(st.lists(st.sampled_from(WritePriority), max_size=20))
 async def test_the_most_urgent_is_done_first_and_equals_in_the_order_in_which_they_came(urgencies: list) -> None:
     """Whatever waits."""
-    done: list[tuple[Urgency, int]] = []
-    with UrgencyWorker("test") as worker:
+    done: list[tuple[WritePriority, int]] = []
+    with PriorityWorker("test") as worker:
         gate, busy = await held(worker)
         waiting = [
             asyncio.create_task(worker.run(urgency, done.append, (urgency, number)))
@@ -53,19 +53,19 @@ async def test_what_a_call_raises_is_raised_where_it_was_asked_for_and_the_threa
     def breaks() -> None:
         raise ArithmeticError("broken")
 
-    with UrgencyWorker("test") as worker:
+    with PriorityWorker("test") as worker:
         with pytest.raises(ArithmeticError, match="broken"):
-            await worker.run(Urgency.RECORD, breaks)
+            await worker.run(WritePriority.RECORD, breaks)
 
-        assert (await worker.run(Urgency.RECORD, threading.current_thread)).name == "test_0"
+        assert (await worker.run(WritePriority.RECORD, threading.current_thread)).name == "test_0"
 
 
 async def test_a_call_that_nobody_waits_for_any_more_is_dropped() -> None:
     """If it has not begun; the rest is done."""
     done: list[int] = []
-    with UrgencyWorker("test") as worker:
+    with PriorityWorker("test") as worker:
         gate, busy = await held(worker)
-        waiting = [asyncio.create_task(worker.run(Urgency.RECORD, done.append, number)) for number in range(3)]
+        waiting = [asyncio.create_task(worker.run(WritePriority.RECORD, done.append, number)) for number in range(3)]
         await asyncio.sleep(0)
         waiting[1].cancel()
         await asyncio.wait([waiting[1]])
@@ -78,9 +78,9 @@ async def test_a_call_that_nobody_waits_for_any_more_is_dropped() -> None:
 async def test_closing_waits_for_what_runs_and_drops_what_has_not_begun() -> None:
     """Nobody is left waiting for ever."""
     done: list[int] = []
-    worker = UrgencyWorker("test")
+    worker = PriorityWorker("test")
     gate, busy = await held(worker)
-    waiting = [asyncio.create_task(worker.run(Urgency.RECORD, done.append, number)) for number in range(3)]
+    waiting = [asyncio.create_task(worker.run(WritePriority.RECORD, done.append, number)) for number in range(3)]
     await asyncio.sleep(0)
 
     closing = asyncio.create_task(asyncio.to_thread(worker.close))
@@ -95,4 +95,4 @@ async def test_closing_waits_for_what_runs_and_drops_what_has_not_begun() -> Non
             await asyncio.wait_for(task, 10)
     assert set(done) <= {0, 1, 2}
     with pytest.raises(RuntimeError):
-        await worker.run(Urgency.RECORD, print)
+        await worker.run(WritePriority.RECORD, print)

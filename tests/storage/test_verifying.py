@@ -4,16 +4,15 @@ from typing import Any
 
 import pytest
 
-from storage.identity import passage_hash
-from storage.types import EntryKind, LogEntry
-from storage.verifying import JOIN, Finding, verify
+from storage.audit import QUOTE_JOIN, AuditFinding, verify_turn
+from storage.types import EntryKind, LogEntry, hash_passage
 
 TEXT = "It opened in 1911. It burned down in 1923. It was built again."
 
 
 def citation(number: int = 1, *, quote: str = "It opened in 1911.", text: str = TEXT, **changes: Any) -> dict[str, Any]:
     """Make a citation as it is recorded; its hash is right unless it is given."""
-    about = {"title": "Hall", "section": "History", "passage_hash": passage_hash("Hall", "History", text)}
+    about = {"title": "Hall", "section": "History", "passage_hash": hash_passage("Hall", "History", text)}
     return {"number": number, "quote": quote, "passage_text": text, "passage_id": "p", **about, **changes}
 
 
@@ -35,9 +34,9 @@ def record(*, system: str = "extractive", **body: Any) -> tuple[LogEntry, ...]:
         record()[:1],
         record(),
         record(sentences=[], citations=[]),
-        record(citations=[citation(quote=f"It opened in 1911.{JOIN}It was built again.")]),
+        record(citations=[citation(quote=f"It opened in 1911.{QUOTE_JOIN}It was built again.")]),
         record(
-            citations=[citation(quote=f"It opened in 1911.{JOIN}It was built again.")],
+            citations=[citation(quote=f"It opened in 1911.{QUOTE_JOIN}It was built again.")],
             sentences=[sentence(), sentence("It was built again.")],
         ),
         record(
@@ -65,7 +64,7 @@ def record(*, system: str = "extractive", **body: Any) -> tuple[LogEntry, ...]:
 )
 def test_a_record_that_holds_together_has_no_findings(entries: tuple[LogEntry, ...]) -> None:
     """Whole quotes, quotes of several sentences, sentences of two sources, and what a model said."""
-    assert verify(entries) == ()
+    assert verify_turn(entries) == ()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def test_a_record_that_holds_together_has_no_findings(entries: tuple[LogEntry, .
             "citation 1: its quote does not stand in its passage",
         ),
         (
-            {"citations": [citation(quote=f"It opened in 1911.{JOIN}It sank.")]},
+            {"citations": [citation(quote=f"It opened in 1911.{QUOTE_JOIN}It sank.")]},
             "citation 1: its quote does not stand in its passage",
         ),
         ({"citations": [citation(quote="")], "sentences": []}, "citation 1: its quote does not stand in its passage"),
@@ -97,11 +96,11 @@ def test_a_record_that_holds_together_has_no_findings(entries: tuple[LogEntry, .
 )
 def test_what_does_not_hold_together_is_found(body: dict[str, Any], finding: str) -> None:
     """One finding for each fault, with the turn that it is in."""
-    assert verify(record(**body)) == (Finding("t", finding),)
+    assert verify_turn(record(**body)) == (AuditFinding("t", finding),)
 
 
 def test_a_sentence_that_a_model_wrote_must_cite_all_the_same() -> None:
     """Only its words are its own."""
-    (finding,) = verify(record(system="wikichat", sentences=[sentence("The hall opened in 1911.", 7)]))
+    (finding,) = verify_turn(record(system="wikichat", sentences=[sentence("The hall opened in 1911.", 7)]))
 
     assert finding.what.endswith("cites 7, which is not there")

@@ -12,17 +12,16 @@ from typing import Any
 
 from bot.access import Asker
 from bot.answering import answer
-from bot.app import App
-from bot.settings import Settings
-from bot.turns import Answered, Asked
-from ingest.refreshing import refresh
-from ingest.types import Listing, Source
-from pipeline.supporting import Checker
+from bot.desk.types import TurnRequest, TurnResult
+from bot.settings.settings_tables import Settings
+from bot.wiring import App
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.types import DocumentSource, Listing
+from pipeline.support.support_check import SupportChecker
 from pipeline.types import ClaimChecked, Event, Status, Turn
-from storage.embedding.lazy_states import LazyStates
-from storage.embedding.opening import open_embedder
+from storage.audit import verify_turn
+from storage.indexes.embedding import LazyTokenStates, open_embedder
 from storage.types import CheckedClaim, EntryKind, LogEntry, Verdict
-from storage.verifying import verify
 from tests.pipeline.scripted import Script, ScriptedLLM
 from tests.storage.stores import kept, opened
 
@@ -31,7 +30,7 @@ from tests.storage.stores import kept, opened
 class Picked:
     """Those documents of a source that a test wants."""
 
-    source: Source
+    source: DocumentSource
     keys: frozenset[str]
 
     @property
@@ -49,7 +48,7 @@ class Picked:
 class Told:
     """A turn: how it was answered, what the model was asked, and what is on record."""
 
-    done: Answered
+    done: TurnResult
     llm: ScriptedLLM
     entries: tuple[LogEntry, ...]
 
@@ -101,11 +100,11 @@ class House:
             if tell:
                 tell(event)
 
-        asked = Asked(text, Asker(platform="terminal", kind="terminal"), earlier=earlier, system=self.system)
+        asked = TurnRequest(text, Asker(platform="terminal", kind="terminal"), earlier=earlier, system=self.system)
         done = await answer(replace(self.app, llm=llm), asked, listen)
         entries = tuple(await self.app.audit.turn(done.answer_id))
         told = Told(done, llm, entries)
-        assert verify(entries) == ()
+        assert verify_turn(entries) == ()
         assert [entry.kind for entry in (entries[0], entries[-1])] == [EntryKind.TURN_OPENED, EntryKind.TURN_CLOSED]
         assert (entries[0].body["question"], told.closed["status"]) == (text, done.answer.status)
         assert len([step for entry in entries if "template" in (step := entry.body)]) == len(llm.calls)
@@ -120,9 +119,9 @@ def spoken(script: Script, system: str) -> Script:
 
 
 @contextmanager
-def opened_house(home: Path, source: Source, corpus: str) -> Iterator[House]:
+def opened_house(home: Path, source: DocumentSource, corpus: str) -> Iterator[House]:
     """Index a source and open the house over it; the check's model is kept beside it, for other houses too."""
     with opened(home, open_embedder("minilm", {})) as store:
-        asyncio.run(refresh(source, corpus, store, progress=lambda _: None))
-        checker = Checker(LazyStates(home.parent, store.threads.states))
+        asyncio.run(refresh_corpus(source, corpus, store, progress=lambda _: None))
+        checker = SupportChecker(LazyTokenStates(home.parent, store.threads.states))
         yield House(App(Settings(home=home), store, **kept(store), supports=checker))

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from bot.answering import answer
-from bot.settings import LimitSettings
-from pipeline.types import Event, Said
+from bot.settings.settings_tables import LimitSettings
+from pipeline.types import Event, SentencePassed
 from storage.audit import AuditLog
 from storage.types import EntryKind, LogEntry
 from tests.bot.modelled import asking, modelled, stage_of
@@ -70,7 +70,7 @@ async def test_a_turn_stopped_while_it_speaks_keeps_what_was_said(tmp_path: Path
     shown = asyncio.Event()
 
     def hear(event: Event) -> None:
-        if isinstance(event, Said):
+        if isinstance(event, SentencePassed):
             shown.set()
 
     async with modelled(tmp_path, {"draft": slow}, limits=LimitSettings(refine=False)) as (app, server):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.sources.folder import Folder
+from ingest.sources.folder import FolderSource
 from pipeline.model import ModelCall
 from pipeline.types import Status, Turn
 from storage.types import Verdict
@@ -18,7 +18,7 @@ HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory):
-    with opened_house(tmp_path_factory.mktemp("home"), Folder(HANDBOOK), "handbook") as house:
+    with opened_house(tmp_path_factory.mktemp("home"), FolderSource(HANDBOOK), "handbook") as house:
         yield house
 
 

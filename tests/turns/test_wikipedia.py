@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.sources.dumps.wikipedia import WikipediaDump
+from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from pipeline.model import ModelCall
-from pipeline.types import Searching, Status, Turn
+from pipeline.types import SearchStarted, Status, Turn
 from storage.types import Verdict
 from tests.turns.house import House, Picked, opened_house
 from tests.turns.reader import Notes, number, reading, sources, turn_of
@@ -51,7 +51,7 @@ async def test_a_question_about_a_fact(house: House) -> None:
                 f"Animalia was originally published in 1986 [{number('1986', notes)}]."
             ),
         ),
-        tell=lambda event: searched.append(event.query) if isinstance(event, Searching) else None,
+        tell=lambda event: searched.append(event.query) if isinstance(event, SearchStarted) else None,
     )
 
     assert told.said == [

@@ -1,134 +1,309 @@
-"""A web site by its sitemap: the pages that it lists, read as documents of their kind.
+"""List the pages of a site by its sitemaps, as far as its robots.txt allows.
 
-What changed is told by `lastmod`, else by the server (ETag, Last-Modified), else by the content. Robots.txt and
-`noindex` are obeyed, nothing but the site itself is read, and a page that says it is better known by the address of
-another listed page is left to that one.
-
-A site may be broken and answer each page with an error or a login, in the best of manners: such answers are never
-taken for pages (`answers`), and what was read before is kept.
+Sitemaps are XML as sitemaps.org has it, packed or not, or plain text with an address a line. They come from strangers: what
+they unpack to is bounded, one that declares a document type is refused unread, and only addresses of the site itself
+count, whatever a sitemap says. Of robots.txt (RFC 9309) the group of our own name holds, else that of everybody; of the
+rules that fit a path the longest one, and of two that are as long the one that allows.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from itertools import chain
-from urllib.parse import unquote, urlsplit
+import re
+import zlib
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from urllib.parse import unquote_to_bytes, urljoin, urlsplit, urlunsplit
 
-from ingest.apart.reading import Apart
-from ingest.choosing import Rules, Traits, chooser
-from ingest.converting import READER_VERSION
-from ingest.sources.sites.kept import kept
-from ingest.sources.sites.page_answers import Answers
-from ingest.sources.sites.sitemap_file import Entry
-from ingest.sources.sites.sitemap_list import Site, address_of, key_of, listed, origin_of, robots_of
-from ingest.types import Gone, Item, Listing, Unreadable
-from ingest.web.fetching import Web
-from ingest.web.line import NOTHING
+import httpx
 
-_SETTLED = timedelta(days=2)
-"""A date without a time that is younger may be of a page that changes again on the same day."""
+from ingest.readers import value_parsers
+from ingest.types import SourceUnavailable
+from ingest.web.http_connection import AccessDenied, ResponseTooLarge, format_url
+from ingest.web.web_client import WebClient, WebResponse
 
-
-def _now() -> datetime:
-    return datetime.now(UTC)
+ROBOTS_AGENT = "footnote"
+LARGEST_ROBOTS = 512 << 10
+"""Bytes that are looked at; the RFC asks for 500 kibibytes at least."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What of a site is read: its address or its sitemap's, and rules by the path of pages, without the first slash."""
+class RobotsRules:
+    """What is asked of us."""
+
+    rules: tuple[tuple[bool, str], ...] = ()
+    """Whether a path is allowed, and the pattern that it begins with."""
+    delay: float = 0.0
+    """Seconds between two requests."""
+    sitemaps: tuple[str, ...] = ()
+
+    def checker(self) -> Callable[[str], bool]:
+        """Return what tells whether an address may be read."""
+        ordered = sorted(self.rules, key=lambda rule: (len(rule[1]), rule[0]), reverse=True)
+        cut = [
+            (allowed, _decode_path(said.removesuffix("$")).split("*"), said.endswith("$")) for allowed, said in ordered
+        ]
+
+        def may_read(url: str) -> bool:
+            if not cut:
+                return True
+            parts = urlsplit(url)
+            path = _decode_path(parts.path or "/") + (f"?{_decode_path(parts.query)}" if parts.query else "")
+            return next((allowed for allowed, parts, ends in cut if _fits_pattern(path, parts, ends=ends)), True)
+
+        return may_read
+
+
+def parse_robots(content: bytes) -> RobotsRules:
+    """Read a robots.txt, however odd."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    sitemaps: list[str] = []
+    names: list[str] = []
+    naming = False
+    for key, value in _robots_lines(content):
+        if key == "user-agent":
+            names = [*names, value.lower()] if naming else [value.lower()]
+            groups.setdefault(names[-1], [])
+        elif key == "sitemap":
+            sitemaps.append(value)
+        elif key in {"allow", "disallow", "crawl-delay"}:
+            for name in names:
+                groups[name].append((key, value))
+        naming = key == "user-agent" or (naming and key == "sitemap")
+    mine = groups.get(_own_group(groups), [])
+    rules = tuple((key == "allow", value) for key, value in mine if key != "crawl-delay" and value)
+    delays = [float(value) for key, value in mine if key == "crawl-delay" and re.fullmatch(r"\d{1,4}(\.\d+)?", value)]
+    return RobotsRules(rules, max(delays, default=0.0), tuple(sitemaps))
+
+
+def _robots_lines(content: bytes) -> list[tuple[str, str]]:
+    text = content[:LARGEST_ROBOTS].decode("utf-8-sig", "replace")
+    pairs = (line.partition("#")[0].partition(":") for line in text.splitlines())
+    return [(key.strip().lower(), value.strip()) for key, colon, value in pairs if colon]
+
+
+def _own_group(groups: dict[str, list[tuple[str, str]]]) -> str:
+    """Return the name of the group that is ours; agents are named by their product, with or without a version."""
+    return next((name for name in groups if name.partition("/")[0].strip() == ROBOTS_AGENT), "*")
+
+
+def _fits_pattern(path: str, parts: list[str], *, ends: bool) -> bool:
+    """Whether a path begins with a pattern that was cut at its stars; in one way through it, as it is a stranger's."""
+    first, *others = parts
+    if not others:
+        return path == first if ends else path.startswith(first)
+    if not path.startswith(first):
+        return False
+    at = len(first)
+    for part in others[:-1] if ends else others:
+        found = path.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return not ends or (path.endswith(others[-1]) and len(path) - len(others[-1]) >= at)
+
+
+def _decode_path(path: str) -> str:
+    return unquote_to_bytes(path).decode("utf-8", "replace")
+
+
+LARGEST_SITEMAP = 64 << 20
+"""Bytes of XML; sitemaps.org allows 50 million."""
+MOST_ENTRIES = 200_000
+"""Entries of one file; sitemaps.org allows 50,000."""
+_TEXT_LINE = re.compile(r"https?://\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapEntry:
+    """A page, or another sitemap. `changed` has a time zone; `exact` tells whether the time of day was said."""
 
     url: str
-    rules: Rules = field(default_factory=Rules)
+    changed: datetime | None = None
+    exact: bool = False
 
 
-class Sitemap:
-    """The pages of one site."""
+@dataclass(frozen=True, slots=True)
+class SitemapFile:
+    """What stands in one file."""
 
-    reference = False
+    pages: tuple[SitemapEntry, ...] = ()
+    sitemaps: tuple[SitemapEntry, ...] = ()
 
-    def __init__(self, wanted: Wanted, web: Web, *, now: Callable[[], datetime] = _now) -> None:
-        """`now` is what ages are reckoned from."""
-        self._wanted, self._web, self._now = wanted, web, now
-        self._origin = origin_of(wanted.url)
-        self._looked: tuple[Site, Answers] | None = None
-        self._apart = Apart()
 
-    def expected(self) -> int:
-        """How many pages are listed: reads the sitemaps. Blocks. Raises `SourceUnavailable`."""
-        with self._web:
-            self._looked = self._look()
-        return len(self._looked[0].pages)
+def parse_sitemap(content: bytes) -> SitemapFile:
+    """Read a sitemap. Raises `ValueError` with a plain reason where it is none."""
+    content = _unpack(content) if content.startswith(b"\x1f\x8b") else content
+    if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and b"\0" not in content[:64]:
+        return _parse_lines(content)
+    try:
+        root = value_parsers.parse_xml(content)
+    except ValueError as error:
+        raise ValueError("is no XML") from error
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise ValueError("declares a document type, which no sitemap needs")
+    found = tuple(_parse_entry(element) for element in root.iterchildren("{*}url", "{*}sitemap"))
+    if len(found) > MOST_ENTRIES:
+        raise ValueError(f"has more than {MOST_ENTRIES:,} entries")
+    named = str(root.tag).rpartition("}")[2]
+    if named not in {"urlset", "sitemapindex"}:
+        raise ValueError("is no sitemap")
+    there = tuple(entry for entry in found if entry.url)
+    return SitemapFile(pages=there) if named == "urlset" else SitemapFile(sitemaps=there)
 
-    def documents(self, known: Mapping[str, str] = NOTHING, since: str = "") -> Listing:
-        """Every page that is listed and wanted, in the order of the sitemaps. Blocks. Raises `SourceUnavailable`.
 
-        Where one of several sitemaps cannot be read, it is said, and what is known and not listed counts as listed.
-        """
-        del since  # a sitemap lists all pages
-        if self._looked is None:
-            self.expected()
-        looked, self._looked = self._looked, None
-        assert looked is not None  # noqa: S101 - expected() made it
-        return Listing(self._items(*looked, known))
+def _unpack(content: bytes) -> bytes:
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        plain = unpacker.decompress(content, LARGEST_SITEMAP + 1)
+    except zlib.error as error:
+        raise ValueError("cannot be unpacked") from error
+    if len(plain) > LARGEST_SITEMAP:
+        raise ValueError(f"unpacks to more than {LARGEST_SITEMAP >> 20} MB")
+    if not unpacker.eof:
+        raise ValueError("is cut short")
+    return plain
 
-    def one(self, address: str, known: Mapping[str, str]) -> Item | None:
-        """Get the page of an address now, listed or not. Blocks. Raises `SourceUnavailable`."""
-        url = address_of(self._origin, address if address != self._origin else f"{address}/")
-        if not url:
-            return None
-        key = key_of(url)
-        if not self._chosen()(Entry(url)):
-            return Gone(key) if key in known else None
-        with self._web, self._apart:
-            may_read = robots_of(self._web, self._origin).checker()
-            if not may_read(url):
-                return Gone(key) if key in known else Unreadable(key, "robots.txt asks us not to read it")
-            item = self._got(key, url, may_read, known)
-            # A key does not tell whether its page's address ends in a slash, and some servers know it only so.
-            if isinstance(item, Gone) and not urlsplit(url).query:
-                item = self._got(key, url.rstrip("/") if url.endswith("/") else url + "/", may_read, known)
-        return None if isinstance(item, Gone) and key not in known else item
 
-    def stop(self) -> None:
-        """End what is being read, from another thread."""
-        self._web.stop()
-        self._apart.stop()
+def _parse_lines(content: bytes) -> SitemapFile:
+    lines = [line.strip() for line in content.decode("utf-8-sig", "replace").splitlines() if line.strip()]
+    if not lines or len(lines) > MOST_ENTRIES or not all(_TEXT_LINE.fullmatch(line) for line in lines):
+        raise ValueError("is no sitemap")
+    return SitemapFile(pages=tuple(SitemapEntry(line) for line in lines))
 
-    def _got(self, key: str, url: str, may_read: Callable[[str], bool], known: Mapping[str, str]) -> Item | None:
-        answers = Answers(self._web, self._apart, self._origin, may_read, frozenset(known))
-        return next(chain(answers.items(key, Entry(url)), answers.last()), None)
 
-    def _look(self) -> tuple[Site, Answers]:
-        said = robots_of(self._web, self._origin)
-        may_read, chosen = said.checker(), self._chosen()
-        site = listed(self._web, self._wanted.url, said, lambda entry: chosen(entry) and may_read(entry.url))
-        return site, Answers(self._web, self._apart, self._origin, may_read, frozenset(site.pages))
+def _parse_entry(element: value_parsers.Element) -> SitemapEntry:
+    url = "".join((element.findtext("{*}loc") or "").split())
+    said = (element.findtext("{*}lastmod") or "").strip()
+    changed = _parse_moment(said)
+    return SitemapEntry(url, changed, exact=changed is not None and "T" in said)
 
-    def _chosen(self) -> Callable[[Entry], bool]:
-        by_rules = chooser(self._wanted.rules, self._now())
 
-        def chosen(entry: Entry) -> bool:
-            path = unquote(entry.url[len(self._origin) :].partition("?")[0]).strip("/")
-            return by_rules(Traits(path or "index", changed=entry.changed))
+def _parse_moment(said: str) -> datetime | None:
+    """Return a date as W3C writes it; None for any other."""
+    try:
+        moment = datetime.fromisoformat(said)
+    except ValueError:
+        return None
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError:
+        return None
 
-        return chosen
 
-    def _items(self, site: Site, answers: Answers, known: Mapping[str, str]) -> Iterator[Item]:
-        with self._web, self._apart:
-            yield from (Unreadable(key_of(url), reason) for url, reason in site.unread)
-            for key, entry in site.pages.items():
-                stamp, before = self._stamp(entry), known.get(key, "")
-                if stamp and before == stamp:
-                    yield kept(key, stamp)
-                else:
-                    yield from answers.items(key, entry, before, stamp)
-            yield from answers.last()
-            if site.unread:
-                yield from (kept(key, known[key]) for key in known if key not in site.pages)
+MOST_FILES = 1_000
+MOST_PAGES = 500_000
+_LONGEST_DELAY = 30.0
+_SITEMAP_ENDINGS = (".xml", ".gz", ".txt")
 
-    def _stamp(self, entry: Entry) -> str:
-        """Return the fingerprint of a page whose last change is told well enough; else nothing."""
-        age = self._now() - entry.changed if entry.changed else timedelta()
-        if entry.changed is None or age < (timedelta() if entry.exact else _SETTLED):
-            return ""
-        return f"{entry.changed.isoformat()} lastmod-{READER_VERSION}"
+
+@dataclass(frozen=True, slots=True)
+class SitePages:
+    """What a site lists. Pages by key, in the order of their sitemaps."""
+
+    pages: dict[str, SitemapEntry]
+    unread: tuple[tuple[str, str], ...]
+    """Sitemaps that could not be read, with reasons: what they list is not known to be gone."""
+
+
+def get_origin(url: str) -> str:
+    """Return the beginning of an address, up to its path."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc, "", "", ""))
+
+
+def resolve_page_url(origin: str, url: str) -> str:
+    """Return the address of a page of a site, without fragment, asked for as the site itself is; empty for others'."""
+    if url.startswith(origin + "/"):
+        return url.partition("#")[0]
+    try:
+        mine, parts = urlsplit(origin), urlsplit(url)
+    except ValueError:
+        return ""
+    if parts.scheme not in {"http", "https"} or mine.netloc.lower() != parts.netloc.lower():
+        return ""
+    return origin + urlunsplit(("", "", parts.path or "/", parts.query, ""))
+
+
+def make_page_key(address: str) -> str:
+    """Return the key of a page: its address without the slash at its end, which the keys of folders have."""
+    return address.rstrip("/")
+
+
+def fetch_robots(web: WebClient, origin: str) -> RobotsRules:
+    """Ask for robots.txt, and rest between requests as it says. One that is not there allows all.
+
+    Raises `SourceUnavailable` where it cannot be told whether there is one.
+    """
+    try:
+        reply = web.get(f"{origin}/robots.txt")
+    except (AccessDenied, ResponseTooLarge):
+        return RobotsRules()
+    kind = reply.headers.get("content-type", "text/plain").partition(";")[0].strip().lower()
+    found = parse_robots(reply.content) if reply.status == httpx.codes.OK and kind != "text/html" else RobotsRules()
+    web.slower(min(found.delay, _LONGEST_DELAY))
+    return found
+
+
+def list_pages(web: WebClient, url: str, said: RobotsRules, wanted: Callable[[SitemapEntry], bool]) -> SitePages:
+    """Go through the sitemaps of a site.
+
+    Args:
+        web: The way there.
+        url: Of a sitemap, or of the site, whose robots.txt then names them.
+        said: What robots.txt says.
+        wanted: Whether a page is to be read.
+
+    Raises:
+        SourceUnavailable: The first sitemap cannot be read.
+    """
+    origin = get_origin(url)
+    left = deque(_first_sitemaps(url, origin, said))
+    asked: set[str] = set(left)
+    pages: dict[str, SitemapEntry] = {}
+    unread: list[tuple[str, str]] = []
+    read = 0
+    while left:
+        address = left.popleft()
+        try:
+            found = _fetch_sitemap(web, origin, address)
+        except ValueError as error:
+            unread.append((address, f"the sitemap {error}"))
+            continue
+        read += 1
+        for entry in found.sitemaps:
+            there = resolve_page_url(origin, entry.url)
+            if there and there not in asked and len(asked) < MOST_FILES:
+                asked.add(there)
+                left.append(there)
+        for entry in found.pages:
+            there = resolve_page_url(origin, entry.url)
+            page = entry if there == entry.url else replace(entry, url=there)
+            if there and len(pages) < MOST_PAGES and wanted(page):
+                pages.setdefault(make_page_key(there), page)
+    if not read:
+        address, reason = unread[0]
+        hint = "Give the address of its sitemap, such as https://docs.example.com/sitemap.xml."
+        raise SourceUnavailable(f"{format_url(address)}: {reason}.", hint=hint)
+    return SitePages(pages, tuple(unread))
+
+
+def _first_sitemaps(url: str, origin: str, said: RobotsRules) -> list[str]:
+    if urlsplit(url).path.lower().endswith(_SITEMAP_ENDINGS):
+        return [url]
+    named = dict.fromkeys(resolve_page_url(origin, address) for address in said.sitemaps)
+    return [address for address in named if address] or [f"{origin}/sitemap.xml"]
+
+
+def _fetch_sitemap(web: WebClient, origin: str, address: str) -> SitemapFile:
+    """Get one sitemap. Raises `ValueError` with a reason; `SourceUnavailable` where the site does not answer."""
+    try:
+        reply: WebResponse = web.get(address, follow=lambda target: bool(resolve_page_url(origin, target)))
+    except AccessDenied as error:
+        raise ValueError("may not be read") from error
+    except ResponseTooLarge as error:
+        raise ValueError("is too large") from error
+    if target := reply.headers.get("location", ""):
+        raise ValueError(f"leads to another site, {format_url(urljoin(address, target))}")
+    if reply.status != httpx.codes.OK:
+        raise ValueError(f"answers HTTP {reply.status}")
+    return parse_sitemap(reply.content)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.control.address import listening, socket_of
+from bot.server.control.control_socket import find_socket, open_socket
 
 
 def answers(path: Path) -> bool:
@@ -37,16 +37,16 @@ def test_only_this_user_can_reach_it(tmp_path: Path, *, long: bool) -> None:
     """The socket and its folder are its owner's alone, however wide the home is open."""
     home = long_home(tmp_path) if long else tmp_path
     home.chmod(0o755)
-    with listening(home) as bound:
+    with open_socket(home) as bound:
         bound.listen()
-        path = socket_of(home)
+        path = find_socket(home)
 
         assert path
         assert answers(path)
         assert len(os.fsencode(path)) < 104
         assert (mode(path), mode(path.parent), mode(home / "control")) == (0o600, 0o700, 0o700)
 
-    assert socket_of(home) is None
+    assert find_socket(home) is None
     assert not path.exists()
     assert [*(home / "control").iterdir()] == []
     if long:
@@ -59,16 +59,16 @@ def test_what_a_killed_server_left_is_no_obstacle(tmp_path: Path, *, long: bool)
     home = long_home(tmp_path) if long else tmp_path
     child = os.fork()
     if not child:
-        with listening(home):
+        with open_socket(home):
             os._exit(0)
     os.waitpid(child, 0)
-    left = socket_of(home)
+    left = find_socket(home)
 
     assert left
     assert not answers(left)
-    with listening(home) as bound:
+    with open_socket(home) as bound:
         bound.listen()
-        path = socket_of(home)
+        path = find_socket(home)
         assert path
         assert answers(path)
     assert not left.exists()
@@ -76,11 +76,11 @@ def test_what_a_killed_server_left_is_no_obstacle(tmp_path: Path, *, long: bool)
 
 def test_a_folder_that_others_can_enter_is_not_trusted(tmp_path: Path) -> None:
     """Somebody else might answer there."""
-    with listening(tmp_path) as bound:
+    with open_socket(tmp_path) as bound:
         bound.listen()
         (tmp_path / "control").chmod(0o755)
 
-        assert socket_of(tmp_path) is None
+        assert find_socket(tmp_path) is None
 
 
 def test_a_folder_that_is_not_ours_is_never_removed(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_folder_that_is_not_ours_is_never_removed(tmp_path: Path) -> None:
     precious.mkdir(mode=0o700)
     (tmp_path / "control").mkdir(mode=0o700)
     (tmp_path / "control" / "elsewhere").write_text(str(precious / "socket"))
-    with listening(tmp_path):
+    with open_socket(tmp_path):
         pass
 
     assert precious.exists()
@@ -97,7 +97,7 @@ def test_a_folder_that_is_not_ours_is_never_removed(tmp_path: Path) -> None:
 
 def test_without_a_server_there_is_no_socket(tmp_path: Path) -> None:
     """Nor with a file in its place."""
-    assert socket_of(tmp_path) is None
+    assert find_socket(tmp_path) is None
     (tmp_path / "control").mkdir(mode=0o700)
     (tmp_path / "control" / "socket").touch()
-    assert socket_of(tmp_path) is None
+    assert find_socket(tmp_path) is None

@@ -13,30 +13,29 @@ import httpx
 import pytest
 
 from bot.access import Asker
-from bot.console import Mendable, fault_of
-from bot.control import wire
-from bot.control.address import listening, socket_of
-from bot.control.client import OtherVersion, RemoteError, RemoteHome, ServerGone
-from bot.control.reaching import reached
-from bot.control.server import application, controlled
-from bot.home import Home
-from bot.settings_of.sources import FolderSettings
-from bot.turns import Answered, Asked, Failure
-from bot.web_server import served
-from ingest.refreshing import Progress, RefreshRefused
-from pipeline.types import Answer, AnsweredSentence, Event, Said, Searching, Status
+from bot.desk.types import Failure, TurnRequest, TurnResult
+from bot.server.control import control_protocol
+from bot.server.control.control_server import build_control_app, serve_control
+from bot.server.control.control_socket import connect_service, find_socket, open_socket
+from bot.server.control.remote_service import RemoteError, RemoteService, ServerGone, VersionMismatch
+from bot.server.http_server import serve_socket
+from bot.server.service import BotService
+from bot.settings.source_settings import FolderSettings
+from bot.views.error_messages import ReportableError, explain_error
+from ingest.types import RefreshProgress, RefreshRefused
+from pipeline.types import Answer, AnsweredSentence, Event, SearchStarted, SentencePassed, Status
 from storage.errors import UnknownCorpus
 from tests.bot.house import House, HouseHome, answered, hit
 
 ASKER = Asker("terminal", "terminal", user="ada", shared_with_other_organisations=False)
-ASKED = Asked("When does the quay open?", ASKER, corpora=("handbook",))
+ASKED = TurnRequest("When does the quay open?", ASKER, corpora=("handbook",))
 
 
 @asynccontextmanager
-async def remote(home: Home, folder: Path) -> AsyncIterator[Home]:
+async def remote(home: BotService, folder: Path) -> AsyncIterator[BotService]:
     """Serve a home and reach it."""
-    async with controlled(home, folder, grace=5), reached(folder) as there:
-        assert isinstance(there, RemoteHome)
+    async with serve_control(home, folder, grace=5), connect_service(folder) as there:
+        assert isinstance(there, RemoteService)
         yield there
 
 
@@ -48,8 +47,8 @@ class Slow(HouseHome):
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     recorded: list[str] = field(default_factory=list)
 
-    async def answer(self, asked: Asked, tell: Callable[[Event], None]) -> Answered:
-        tell(Said(AnsweredSentence(asked.text, (1,))))
+    async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
+        tell(SentencePassed(AnsweredSentence(asked.text, (1,))))
         self.began.set()
         try:
             await asyncio.Event().wait()
@@ -78,12 +77,12 @@ async def test_a_question_and_its_answer_cross_whole() -> None:
 
     assert (done, checked) == (answered(), answered())
     assert house.asked == [ASKED, ASKED]
-    assert told == [Searching(ASKED.text)] * 2
+    assert told == [SearchStarted(ASKED.text)] * 2
 
 
 async def test_searching_listing_and_refreshing_cross_too() -> None:
     """As they are at home."""
-    house, steps = House(hits=(hit(1), hit(2))), list[Progress]()
+    house, steps = House(hits=(hit(1), hit(2))), list[RefreshProgress]()
     source = FolderSettings(type="folder", path=Path("docs"), include=("*.md",))
     async with remote(HouseHome(house), Path.cwd()) as home:
         assert await home.search("quay", ["a", "b"], 5) == house.hits
@@ -97,7 +96,7 @@ async def test_searching_listing_and_refreshing_cross_too() -> None:
     assert house.sources == [source.model_dump(exclude={"type"})] * 2
     assert house.confirmed == [False, True]
     assert house.named == [("quay.md", {"handbook": source}), ("old.md", "handbook")]
-    assert steps == [Progress(3, 3, 9, 1.5)] * 2
+    assert steps == [RefreshProgress(3, 3, 9, 1.5)] * 2
 
 
 @pytest.mark.parametrize(
@@ -112,8 +111,8 @@ async def test_what_goes_wrong_there_is_told_as_if_it_had_here(error: Exception)
     """Kind, message and hint."""
     caught = await failing(House(answer=error))
 
-    assert isinstance(caught, Mendable)
-    assert fault_of(caught) == fault_of(error)
+    assert isinstance(caught, ReportableError)
+    assert explain_error(caught) == explain_error(error)
 
 
 async def test_names_that_are_no_text_are_told_plainly() -> None:
@@ -123,9 +122,9 @@ async def test_names_that_are_no_text_are_told_plainly() -> None:
 
     async with remote(HouseHome(House()), Path.cwd()) as home:
         source = FolderSettings(type="folder", path=Path("caf\udce9"))
-        with pytest.raises(wire.NotText) as caught:
+        with pytest.raises(control_protocol.NotText) as caught:
             await home.refresh("docs", source, lambda _: None)
-    assert isinstance(caught.value, Mendable)
+    assert isinstance(caught.value, ReportableError)
 
 
 async def test_a_fault_of_the_code_is_told_and_logged_there(caplog: pytest.LogCaptureFixture) -> None:
@@ -133,17 +132,17 @@ async def test_a_fault_of_the_code_is_told_and_logged_there(caplog: pytest.LogCa
     error = ZeroDivisionError("by zero")
     caught = await failing(House(answer=error))
 
-    assert fault_of(caught) == fault_of(error)
+    assert explain_error(caught) == explain_error(error)
     assert "ZeroDivisionError" in caplog.text
 
 
 async def test_what_a_person_can_mend_is_logged_there_too(caplog: pytest.LogCaptureFixture) -> None:
     """In a line, for whoever runs the server: a turn that failed, and what could not even be begun."""
-    caplog.set_level("INFO", "bot.control.server")
+    caplog.set_level("INFO", "bot.server.control.control_server")
     await failing(House(answer=UnknownCorpus("There is no corpus “x”.", hint="There are: y.")))
 
     class Failing(HouseHome):
-        async def answer(self, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+        async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
             done = await HouseHome.answer(self, asked, tell)
             why = Failure("home_unusable", "The disk that holds home is full.", "Free some space.")
             return replace(done, answer=Answer(Status.FAILED), failure=why)
@@ -151,7 +150,11 @@ async def test_what_a_person_can_mend_is_logged_there_too(caplog: pytest.LogCapt
     async with remote(Failing(House()), Path.cwd()) as home:
         await home.answer(ASKED, lambda _: None)
 
-    told = [(record.levelname, record.cause) for record in caplog.records if record.name == "bot.control.server"]  # type: ignore[attr-defined]
+    told = [
+        (record.levelname, record.cause)
+        for record in caplog.records
+        if record.name == "bot.server.control.control_server"
+    ]  # type: ignore[attr-defined]
     assert told == [
         ("INFO", "There is no corpus “x” — There are: y."),
         ("WARNING", "The disk that holds home is full — Free some space."),
@@ -163,7 +166,7 @@ async def test_sentences_arrive_while_the_rest_is_being_made() -> None:
     slow, said = Slow(House()), asyncio.Queue[Event]()
     async with remote(slow, Path.cwd()) as home:
         asking = asyncio.create_task(home.answer(ASKED, said.put_nowait))
-        assert await said.get() == Said(AnsweredSentence(ASKED.text, (1,)))
+        assert await said.get() == SentencePassed(AnsweredSentence(ASKED.text, (1,)))
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
@@ -176,8 +179,8 @@ async def test_sentences_arrive_while_the_rest_is_being_made() -> None:
 async def test_a_server_that_is_stopped_ends_its_turns_before_it_closes(caplog: pytest.LogCaptureFixture) -> None:
     """They are recorded, and who asked is told in one line."""
     slow = Slow(House())
-    with listening(Path.cwd()) as bound:
-        async with served(application(slow), bound, grace=0), reached(Path.cwd()) as home:
+    with open_socket(Path.cwd()) as bound:
+        async with serve_socket(build_control_app(slow), bound, grace=0), connect_service(Path.cwd()) as home:
             assert home
             asking = asyncio.create_task(home.answer(ASKED, lambda _: None))
             await slow.began.wait()
@@ -193,14 +196,14 @@ async def test_many_ask_at_once() -> None:
     """Each gets its own."""
 
     class Echo(HouseHome):
-        async def answer(self, asked: Asked, tell: Callable[[Event], None]) -> Answered:
+        async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
             await asyncio.sleep(0)
-            tell(Searching(asked.text))
+            tell(SearchStarted(asked.text))
             return answered(text=asked.text)
 
     async with remote(Echo(House()), Path.cwd()) as home:
         texts = [f"question {number}" for number in range(30)]
-        done = await asyncio.gather(*(home.answer(Asked(text, ASKER), lambda _: None) for text in texts))
+        done = await asyncio.gather(*(home.answer(TurnRequest(text, ASKER), lambda _: None) for text in texts))
 
     assert [one.text for one in done] == texts
 
@@ -210,14 +213,14 @@ async def test_another_version_of_the_code_says_so() -> None:
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         del scope, receive
-        hello = wire.encoded(wire.Hello(os.getpid(), "9.9.9", "another"))
+        hello = control_protocol.encode_message(control_protocol.ServerHello(os.getpid(), "9.9.9", "another"))
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": hello})
 
-    with listening(Path.cwd()) as bound:
-        async with served(app, bound, grace=1):
-            with pytest.raises(OtherVersion, match=r"another version: this is \S+, it is 9\.9\.9\.") as caught:
-                async with reached(Path.cwd()):
+    with open_socket(Path.cwd()) as bound:
+        async with serve_socket(app, bound, grace=1):
+            with pytest.raises(VersionMismatch, match=r"another version: this is \S+, it is 9\.9\.9\.") as caught:
+                async with connect_service(Path.cwd()):
                     pass
     assert caught.value.hint
 
@@ -228,10 +231,10 @@ async def test_what_does_not_answer_as_we_do_is_no_server() -> None:
     async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 
-    with listening(Path.cwd()) as bound:
-        async with await asyncio.start_unix_server(hang_up, sock=bound), reached(Path.cwd()) as home:
+    with open_socket(Path.cwd()) as bound:
+        async with await asyncio.start_unix_server(hang_up, sock=bound), connect_service(Path.cwd()) as home:
             assert home is None
-    async with reached(Path.cwd()) as home:
+    async with connect_service(Path.cwd()) as home:
         assert home is None
 
 
@@ -240,15 +243,19 @@ async def test_a_server_that_breaks_off_is_told_in_one_line() -> None:
 
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         request = await reader.readuntil(b"\r\n\r\n")
-        hello = wire.encoded(wire.Hello(1, "x", wire.digest())) if b"/hello" in request else b""
-        line = hello or wire.encoded(Searching("quay"))
+        hello = (
+            control_protocol.encode_message(control_protocol.ServerHello(1, "x", control_protocol.hash_protocol()))
+            if b"/hello" in request
+            else b""
+        )
+        line = hello or control_protocol.encode_message(SearchStarted("quay"))
         head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(line)}\r\n\r\n"
         writer.write(head.encode() + line)
         await writer.drain()
         writer.close()
 
-    with listening(Path.cwd()) as bound:
-        async with await asyncio.start_unix_server(hang_up, sock=bound), reached(Path.cwd()) as home:
+    with open_socket(Path.cwd()) as bound:
+        async with await asyncio.start_unix_server(hang_up, sock=bound), connect_service(Path.cwd()) as home:
             assert home
             with pytest.raises(ServerGone):
                 await home.answer(ASKED, lambda _: None)
@@ -256,8 +263,8 @@ async def test_a_server_that_breaks_off_is_told_in_one_line() -> None:
 
 async def test_nonsense_is_refused_and_harms_nobody() -> None:
     """A request that none of our clients would send."""
-    async with controlled(HouseHome(House()), Path.cwd(), grace=5):
-        transport = httpx.AsyncHTTPTransport(uds=str(socket_of(Path.cwd())))
+    async with serve_control(HouseHome(House()), Path.cwd(), grace=5):
+        transport = httpx.AsyncHTTPTransport(uds=str(find_socket(Path.cwd())))
         async with httpx.AsyncClient(transport=transport, base_url="http://footnote") as client:
             statuses = [
                 (await client.post("/answer", content=b"{")).status_code,
@@ -268,7 +275,7 @@ async def test_nonsense_is_refused_and_harms_nobody() -> None:
 
         assert statuses == [400, 405, 404]
         assert server is None
-        async with reached(Path.cwd()) as home:
+        async with connect_service(Path.cwd()) as home:
             assert home
             assert await home.answer(ASKED, lambda _: None) == answered()
 

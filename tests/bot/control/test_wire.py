@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.access import Asker
-from bot.control import wire
-from bot.settings_of.sources import SOURCES, FolderSettings
-from pipeline.types import FoundPassages, Searching
+from bot.server.control import control_protocol
+from bot.settings.source_settings import SOURCE_TYPES, FolderSettings
+from pipeline.types import PassagesFound, SearchStarted
 from tests.bot.house import abstained, answered, hit
 from tests.bot.source_examples import WRITTEN, examples
 
@@ -24,42 +24,42 @@ paths = st.text("abc/ é.", min_size=1).map(lambda text: Path("/") / text.lstrip
 st.register_type_strategy(datetime, moments)
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 st.register_type_strategy(FolderSettings, st.builds(FolderSettings, type=st.just("folder"), path=paths))
-for other in SOURCES.keys() - {"folder"}:
-    st.register_type_strategy(SOURCES[other], st.sampled_from([examples()[other]]))
+for other in SOURCE_TYPES.keys() - {"folder"}:
+    st.register_type_strategy(SOURCE_TYPES[other], st.sampled_from([examples()[other]]))
 
 
 def test_each_kind_of_source_has_an_example_that_is_sent() -> None:
     """So that none is forgotten here."""
-    assert WRITTEN.keys() == SOURCES.keys()
+    assert WRITTEN.keys() == SOURCE_TYPES.keys()
 
 
-@pytest.mark.parametrize("kind", wire.TYPES.values(), ids=wire.TYPES)
+@pytest.mark.parametrize("kind", control_protocol.TYPES.values(), ids=control_protocol.TYPES)
 def test_every_value_arrives_as_it_was_sent(kind: type) -> None:
     """Whatever its fields hold: times with their offset, tuples as tuples, texts with line breaks on one line."""
 
     @settings(max_examples=25)
     @given(st.from_type(kind))
     def holds(value: Any) -> None:
-        line = wire.encoded(value)
+        line = control_protocol.encode_message(value)
 
         assert line.count(b"\n") == 1
         assert line.endswith(b"\n")
-        assert wire.decoded(line) == value
-        assert type(wire.decoded(line)) is kind
+        assert control_protocol.decode_message(line) == value
+        assert type(control_protocol.decode_message(line)) is kind
 
     holds()
 
 
 def test_a_search_that_found_nothing_is_no_search_that_began() -> None:
     """Their fields alone do not tell them apart."""
-    for event in (Searching("quay"), FoundPassages("quay")):
-        assert wire.decoded(wire.encoded(event)) == event
+    for event in (SearchStarted("quay"), PassagesFound("quay")):
+        assert control_protocol.decode_message(control_protocol.encode_message(event)) == event
 
 
 def test_whole_answers_arrive() -> None:
     """With their citations, and with the nearest pages."""
-    for value in (answered(), abstained(), wire.Hits((hit(),))):
-        assert wire.decoded(wire.encoded(value)) == value
+    for value in (answered(), abstained(), control_protocol.HitList((hit(),))):
+        assert control_protocol.decode_message(control_protocol.encode_message(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_whole_answers_arrive() -> None:
 )
 def test_what_is_none_of_our_values_is_refused(line: bytes) -> None:
     """And what it held is not told."""
-    with pytest.raises(wire.Garbled) as caught:
-        wire.decoded(line)
+    with pytest.raises(control_protocol.MalformedMessage) as caught:
+        control_protocol.decode_message(line)
 
     assert "many" not in str(caught.value)
 
@@ -88,21 +88,23 @@ def test_what_is_none_of_our_values_is_refused(line: bytes) -> None:
 def test_no_bytes_raise_anything_else(line: bytes) -> None:
     """A socket may bring whatever it likes."""
     try:
-        wire.decoded(line)
-    except wire.Garbled:
+        control_protocol.decode_message(line)
+    except control_protocol.MalformedMessage:
         return
 
 
 def test_the_digest_tells_versions_apart_by_what_they_can_say() -> None:
     """It is the same in every process of the same code."""
-    assert wire.digest() == wire.digest()
-    assert len(wire.digest()) == 16
+    assert control_protocol.hash_protocol() == control_protocol.hash_protocol()
+    assert len(control_protocol.hash_protocol()) == 16
 
 
 def test_nothing_that_travels_has_a_field_for_a_secret() -> None:
     """Settings with tokens, and the handles of questions, stay in the process that has them."""
-    names = {field.name for kind in wire.TYPES.values() for field in fields(kind)}
+    names = {field.name for kind in control_protocol.TYPES.values() for field in fields(kind)}
     names |= {field.name for field in fields(Asker)}
 
     assert not names & {"handle", "token", "api_key", "secret", "settings"}
-    assert json.loads(wire.encoded(wire.Hello(1, "0.1.0", "d")))["value"].keys() == {"pid", "version", "digest"}
+    assert json.loads(control_protocol.encode_message(control_protocol.ServerHello(1, "0.1.0", "d")))[
+        "value"
+    ].keys() == {"pid", "version", "digest"}

@@ -6,17 +6,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.access import Asker
-from bot.desk.acting import Acting
-from bot.desk.keeping import kept
-from bot.desk.permitted import Denied
-from bot.desk.types import Place, Posted, Question, Ways
-from bot.settings import Settings
-from bot.turn_record import closing, opening
-from bot.turns import Answered, Asked
-from pipeline.saying import Withheld
+from bot.desk.answer_actions import AnswerActions
+from bot.desk.authorized_turn import ActionDenied
+from bot.desk.jobs.job import encode_question
+from bot.desk.turn_record import build_closing_entries, build_opening
+from bot.desk.types import DeliveryCapabilities, Place, PostedMessages, Question, TurnRequest, TurnResult
+from bot.settings.settings_tables import Settings
+from pipeline.gate import WithheldSentence
 from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Turn, Usage
+from storage.database.engine import to_json_value
 from storage.errors import StorageError
-from storage.storable import storable
 from storage.types import (
     CheckedClaim,
     Citation,
@@ -89,7 +88,7 @@ class Told:
         more = {"message": f"{number}.0", "only_asker": self.only_asker, "handle": "xoxb-secret-handle"}
         return Question(f"key-{number}", self.task, ASKED, self.asker, place, conversation, DAY, **more)
 
-    def answered(self, turn_id: str) -> Answered:
+    def answered(self, turn_id: str) -> TurnResult:
         said = [AnsweredSentence(f"{name}text opens at ten.", (n,)) for n, name in enumerate(self.cited, 1)]
         if self.task == "check":
             said = []
@@ -108,23 +107,23 @@ class Told:
             len(self.found),
         )
         text = " ".join(one.text for one in said) or f"I do not know.{notes}"
-        return Answered(turn_id, answer, text, "wikichat", "model", Usage(), 1.0)
+        return TurnResult(turn_id, answer, text, "wikichat", "model", Usage(), 1.0)
 
     def entries(self, number: int) -> tuple[LogEntry, ...]:
         turn_id = f"turn{number}"
         earlier = Turn("bot", "It was said.", corpora=self.earlier)
         talk = Conversation((earlier, Turn("user", ASKED, at=DAY, language=self.language)))
-        asked = Asked(ASKED, self.asker, self.thread, talk.earlier, ticket=number)
+        asked = TurnRequest(ASKED, self.asker, self.thread, talk.earlier, ticket=number)
         opened = LogEntry(
-            turn_id, EntryKind.TURN_OPENED, opening(asked, talk, dict.fromkeys(CORPORA), {"task": self.task})
+            turn_id, EntryKind.TURN_OPENED, build_opening(asked, talk, dict.fromkeys(CORPORA), {"task": self.task})
         )
         if not self.closed:
             return (opened,)
         done = self.answered(turn_id)
         hits = tuple((passage(name).id, 1.0, name) for name in (*self.cited, *self.found))
         step = Step("search", {"query": "it", "k": 3, "time": None, "hits": hits}, 1.0)
-        withheld = tuple(Withheld(f"{name}claim", "no") for name in self.found)
-        return (opened, *closing(done, (step,), withheld, ()))
+        withheld = tuple(WithheldSentence(f"{name}claim", "no") for name in self.found)
+        return (opened, *build_closing_entries(done, (step,), withheld, ()))
 
 
 def _claim(corpus: str, verdict: Verdict) -> CheckedClaim:
@@ -157,7 +156,7 @@ class Record:
     def add(self, told: Told) -> int:
         """Put a turn on record as answered; return its ticket."""
         number = len(self.rows) + 1
-        new = kept(told.question(number))
+        new = encode_question(told.question(number))
         self.rows[number] = QueuedQuestion(
             ticket=number,
             **{name: getattr(new, name) for name in new.__dataclass_fields__},
@@ -170,7 +169,7 @@ class Record:
             owner="",
             lease_until=None,
         )
-        self.log += [replace(entry, body=storable(entry.body)) for entry in told.entries(number)]
+        self.log += [replace(entry, body=to_json_value(entry.body)) for entry in told.entries(number)]
         return number
 
     async def get(self, ticket: int) -> QueuedQuestion | None:
@@ -189,7 +188,7 @@ class Record:
         await asyncio.sleep(0)  # as a real one lets others run
         if self.broken:
             raise self.broken
-        self.log += [replace(entry, body=storable(entry.body)) for entry in entries]
+        self.log += [replace(entry, body=to_json_value(entry.body)) for entry in entries]
 
     async def catalogue(self) -> tuple[Corpus, ...]:
         return tuple(Corpus(name, DAY, reference=False) for name in self.corpora)
@@ -226,10 +225,10 @@ class Stage:
     async def asker(self, question: Question) -> Asker:
         return question.asker
 
-    def ways(self, question: Question) -> Ways:
-        return Ways(reads_back=self.reads_back and not question.only_asker)
+    def ways(self, question: Question) -> DeliveryCapabilities:
+        return DeliveryCapabilities(reads_back=self.reads_back and not question.only_asker)
 
-    async def show(self, question: Question, view: Any, posted: Posted) -> Posted:
+    async def show(self, question: Question, view: Any, posted: PostedMessages) -> PostedMessages:
         if self.faults:
             raise self.faults.pop(0)
         messages = posted.messages or (f"{question.key}/{len(self.posts)}",)
@@ -237,27 +236,27 @@ class Stage:
         self.questions.append(question)
         if self.late_faults:
             raise self.late_faults.pop(0)
-        return Posted(messages)
+        return PostedMessages(messages)
 
-    async def find(self, question: Question) -> Posted:
-        return Posted(tuple(message for message in self.posts if message.startswith(f"{question.key}/")))
+    async def find(self, question: Question) -> PostedMessages:
+        return PostedMessages(tuple(message for message in self.posts if message.startswith(f"{question.key}/")))
 
-    async def remove(self, question: Question, posted: Posted) -> None:
+    async def remove(self, question: Question, posted: PostedMessages) -> None:
         del question
         for message in posted.messages:
             self.posts.pop(message, None)
 
-    async def call(self, place: Place, text: str, people: Any) -> Posted:
+    async def call(self, place: Place, text: str, people: Any) -> PostedMessages:
         if self.faults:
             raise self.faults.pop(0)
         self.called.append((place, text, tuple(people)))
-        return Posted((f"call{len(self.called)}",))
+        return PostedMessages((f"call{len(self.called)}",))
 
 
-def house(readers: dict[str, tuple[str, ...]] | None = None, **more: Any) -> tuple[Record, Stage, Acting]:
+def house(readers: dict[str, tuple[str, ...]] | None = None, **more: Any) -> tuple[Record, Stage, AnswerActions]:
     """Return a record, a platform, and what acts on them; everybody reads all corpora unless told otherwise."""
     record, stage = Record(settings(readers), **more), Stage()
-    return record, stage, Acting(record, {"slack": stage})
+    return record, stage, AnswerActions(record, {"slack": stage})
 
 
 def settings(readers: dict[str, tuple[str, ...]] | None = None, **channel: Any) -> Settings:
@@ -272,6 +271,6 @@ async def denial(awaited: Any) -> str:
     """Return the words of what is denied; fail if it is not."""
     try:
         given = await awaited
-    except Denied as denied:
+    except ActionDenied as denied:
         return denied.words
     raise AssertionError(f"it was given: {given}")

@@ -10,23 +10,20 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from bot import turn_record
 from bot.access import Asker
-from bot.desk.clock import Clock
+from bot.desk import turn_record
 from bot.desk.desk import Desk
-from bot.desk.dispatching import Room
-from bot.desk.floor import Pace
-from bot.desk.knowing import Knowing, Plan
-from bot.desk.types import Place, Posted, Question, Ways
+from bot.desk.jobs.ports import Clock, DeskPorts, TurnPlan
+from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
+from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening
+from bot.desk.types import DeliveryCapabilities, Failure, Place, PostedMessages, Question, TurnRequest, TurnResult
 from bot.platform import PostGone
-from bot.showing.folding import ended
-from bot.showing.view import View
-from bot.turn_record import closing, interruption, opening
-from bot.turns import Answered, Asked, Failure
-from bot.wording import wording
-from pipeline.types import Answer, AnsweredSentence, Conversation, Said, Searching, Status, Turn, Usage
+from bot.views.answer_text import render_answer_text
+from bot.views.turn_view import View
+from bot.views.view_reducer import finish_view
+from pipeline.types import Answer, AnsweredSentence, Conversation, SearchStarted, SentencePassed, Status, Turn, Usage
+from storage.database.engine import to_json_value
 from storage.errors import HomeUnusable
-from storage.storable import storable
 from storage.types import EntryKind, LogEntry, NewQuestion, QueuedQuestion
 
 DAY = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -219,11 +216,11 @@ class MemoryPlatform:
         self._fail("asker")
         return asked.asker
 
-    def ways(self, asked: Question) -> Ways:
+    def ways(self, asked: Question) -> DeliveryCapabilities:
         del asked
-        return Ways(self.edits, self.reads_back, self.pace)
+        return DeliveryCapabilities(self.edits, self.reads_back, self.pace)
 
-    async def show(self, asked: Question, view: View, posted: Posted) -> Posted:
+    async def show(self, asked: Question, view: View, posted: PostedMessages) -> PostedMessages:
         await self._reach("show")
         if self.gate:
             await self.gate.wait()
@@ -236,14 +233,14 @@ class MemoryPlatform:
         self.world.views.append(view)
         self._fail("after_show")
         await self.world.fuse.step()
-        return Posted((message,))
+        return PostedMessages((message,))
 
-    async def find(self, asked: Question) -> Posted:
+    async def find(self, asked: Question) -> PostedMessages:
         assert self.reads_back
         await self._reach("find")
-        return Posted(tuple(message for message, (key, _) in self.world.posts.items() if key == asked.key))
+        return PostedMessages(tuple(message for message, (key, _) in self.world.posts.items() if key == asked.key))
 
-    async def remove(self, asked: Question, posted: Posted) -> None:
+    async def remove(self, asked: Question, posted: PostedMessages) -> None:
         del asked
         await self._reach("remove")
         for message in posted.messages:
@@ -274,31 +271,31 @@ class System:
     gates: dict[str, asyncio.Event] = field(default_factory=dict)
     errors: dict[str, Exception] = field(default_factory=dict)
     statuses: dict[str, Status] = field(default_factory=dict)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[TurnRequest] = field(default_factory=list)
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def answer(self, asked: Asked, tell: Callable[[Any], None]) -> Answered:
+    async def answer(self, asked: TurnRequest, tell: Callable[[Any], None]) -> TurnResult:
         """Answer as `bot.answering` does, with a record of it."""
         self.asked.append(asked)
         asking = Turn("user", asked.text, at=DAY, language="en")
-        opened = opening(asked, Conversation((asking,)), {}, {"task": "ask"})
+        opened = build_opening(asked, Conversation((asking,)), {}, {"task": "ask"})
         await self._append(asked.id, EntryKind.TURN_OPENED, opened)
-        tell(Searching(asked.text))
+        tell(SearchStarted(asked.text))
         status, sentence = Status.CANCELLED, AnsweredSentence(f"About: {asked.text}", (1,))
         try:
             self.begun.set()
             if gate := self.gates.get(asked.text):
                 await gate.wait()
             await self.world.fuse.step()
-            tell(Said(sentence))
+            tell(SentencePassed(sentence))
             if error := self.errors.get(asked.text):
                 raise error
             status = self.statuses.get(asked.text, Status.ANSWERED)
         finally:
             sentences = (sentence,) if status is Status.ANSWERED else ()
             answer = Answer(status, sentences)
-            done = Answered(asked.id, answer, wording(answer, asking), "fake", None, Usage(), 0.1)
-            (closed,) = closing(done, (), (), ())
+            done = TurnResult(asked.id, answer, render_answer_text(answer, asking), "fake", None, Usage(), 0.1)
+            (closed,) = build_closing_entries(done, (), (), ())
             await self._append(asked.id, closed.kind, closed.body)
         return done
 
@@ -309,7 +306,7 @@ class System:
 async def append(world: World, entry: LogEntry) -> None:
     """Add to the record, as JSON brings it back."""
     await world.reach("append")
-    world.log.append(replace(entry, body=storable(entry.body), seq=len(world.log) + 1, at=DAY))
+    world.log.append(replace(entry, body=to_json_value(entry.body), seq=len(world.log) + 1, at=DAY))
     await world.fuse.step()
 
 
@@ -358,7 +355,7 @@ def office(
     world: World | None = None,
     *,
     sleep: Any = None,
-    room: Room | None = None,
+    room: ConcurrencyLimit | None = None,
     now: Callable[[], datetime] = lambda: DAY,
     sole: bool = True,
     **traits: Any,
@@ -367,9 +364,9 @@ def office(
     world = world or World()
     platform, system, waits = MemoryPlatform(world, **traits), System(world), Waits()
 
-    async def plan(house: Any, asked: Question, row: QueuedQuestion, turn_id: str) -> Plan:
+    async def plan(house: Any, asked: Question, row: QueuedQuestion, turn_id: str) -> TurnPlan:
         del house
-        return Plan(Asked(asked.text, asked.asker, id=turn_id, ticket=row.ticket), refused=world.refused)
+        return TurnPlan(TurnRequest(asked.text, asked.asker, id=turn_id, ticket=row.ticket), refused=world.refused)
 
     async def entries(turn_id: str) -> tuple[LogEntry, ...]:
         await world.reach("entries")
@@ -379,20 +376,20 @@ def office(
         kinds = {entry.kind for entry in await entries(turn_id)}
         if EntryKind.TURN_OPENED not in kinds or EntryKind.TURN_CLOSED in kinds:
             return False
-        await append(world, interruption(turn_id, language="en"))
+        await append(world, build_interruption(turn_id, language="en"))
         return True
 
-    async def final(view: View, asked: Question, answered: Answered) -> View:
+    async def final(view: View, asked: Question, answered: TurnResult) -> View:
         del asked
-        return ended(view, answered)
+        return finish_view(view, answered)
 
     async def readable(*_: Any) -> bool:
         return world.readable.pop(0) if world.readable else True
 
-    async def unanswered(asked: Asked, task: str, status: Status, why: Failure) -> None:
-        opened = opening(asked, Conversation((Turn("user", asked.text),)), {}, {"task": task})
+    async def unanswered(asked: TurnRequest, task: str, status: Status, why: Failure) -> None:
+        opened = build_opening(asked, Conversation((Turn("user", asked.text),)), {}, {"task": task})
         await append(world, LogEntry(asked.id, EntryKind.TURN_OPENED, opened))
-        await append(world, turn_record.unanswered(asked.id, status, why))
+        await append(world, turn_record.build_unanswered(asked.id, status, why))
 
     async def governs(asked: Question, by: Asker) -> bool:
         del asked
@@ -402,9 +399,9 @@ def office(
         await append(world, entry)
 
     answer = system.answer
-    knowing = Knowing(plan, answer, answer, final, entries, added, interrupt, unanswered, readable, governs)
+    knowing = DeskPorts(plan, answer, answer, final, entries, added, interrupt, unanswered, readable, governs)
     clock = Clock(now, sleep or waits.sleep)
-    pace = Pace(room or Room(8, 4), grace=5.0)
+    pace = SchedulerSettings(room or ConcurrencyLimit(8, 4), grace=5.0)
     queue = MemoryQueue(world)
     desk = Desk(queue, {HOUSE: platform}, knowing, pace, sole=sole, clock=clock)
     return Office(world, platform, system, desk, waits, queue)

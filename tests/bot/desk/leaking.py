@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from bot.access import Asker
-from bot.app import App
-from bot.desk.acting import Acting
-from bot.desk.keeping import kept as kept_question
-from bot.desk.opening import open_desk
-from bot.desk.permitted import Denied
-from bot.desk.types import Question, Taken
-from bot.settings import Settings
-from ingest.refreshing import refresh
+from bot.desk.answer_actions import AnswerActions
+from bot.desk.authorized_turn import ActionDenied
+from bot.desk.jobs.job import encode_question as kept_question
+from bot.desk.turn_policy import open_desk
+from bot.desk.types import IntakeStatus, Question
+from bot.settings.settings_tables import Settings
+from bot.wiring import App
+from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.types import CitedSentence, ClaimChecked, Status
 from storage.types import CheckedClaim, Claim, EntryKind, Evidence, SearchQuery, Verdict
 from tests.platforms.dialects import Dialect
@@ -68,7 +68,7 @@ async def leaking(home: Path, dialect: Dialect) -> AsyncIterator["House"]:
         for name in CORPORA:
             pages = {f"{name}.md": {"title": f"Vault {name}", "": f"The vaults of {name} hold maps."}}
             source = LinkedPages(pages, urls={f"{name}.md": f"https://{name}.example/vault"})
-            await refresh(source, name, store, progress=lambda _: None)
+            await refresh_corpus(source, name, store, progress=lambda _: None)
         app = App(Settings(home=home), store, systems={"extractive": telling_all}, **kept(store))
         async with serve(dialect) as server, wired(server.url) as wire:
             yield House(app, server, client(wire, dialect))
@@ -143,7 +143,7 @@ class House:
                 alone = (channel, user) == ("C2", "U2")
                 event = facts | {"workspace": "T1", "dm": not channel, "only_asker": alone} | more
                 question = replace(self.platform.question(event), asker=who)
-                assert await desk.take(question) is Taken.NEW
+                assert await desk.take(question) is IntakeStatus.NEW
                 questions[channel, user] = question
         return questions
 
@@ -173,10 +173,10 @@ class House:
 
     async def act(self, name: str, what: Any, who: tuple[str, str], *more: Any) -> Any:
         """Press something, and hold what comes back, and what is posted, to what may be read."""
-        acting = Acting(self.app, {self.platform.name: self.platform})
+        acting = AnswerActions(self.app, {self.platform.name: self.platform})
         try:
             said = await getattr(acting, name)(what, self.asker(*who), *more)
-        except Denied as denied:
+        except ActionDenied as denied:
             said = denied.words
         assert not found_in(said) - self.may(*who), (name, who, said)
         self.look()

@@ -9,13 +9,12 @@ from typing import Any
 
 from bot.access import Asker
 from bot.answering import answer
-from bot.app import App
-from bot.desk.keeping import kept as row_of
-from bot.desk.types import Heard, Place, Question
+from bot.desk.jobs.job import encode_question as row_of
+from bot.desk.types import ConversationMessage, Place, Question, TurnRequest, TurnResult
 from bot.platform import PlatformError
-from bot.settings import Settings
-from bot.turns import Answered, Asked
-from ingest.refreshing import refresh
+from bot.settings.settings_tables import Settings
+from bot.wiring import App
+from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.types import CitedSentence, Status, Turn
 from storage.types import Evidence, QueuedQuestion, SearchQuery
 from tests.fakes import PageSource
@@ -65,7 +64,7 @@ def house(home: Path) -> Iterator[Callable[[], Awaitable[App]]]:
         async def filled() -> App:
             for name, mark in MARKS.items():
                 pages = {mark: {"title": f"The {mark}", "": f"The {mark} is open at ten."}}
-                await refresh(PageSource(pages), name, store, progress=lambda _: None)
+                await refresh_corpus(PageSource(pages), name, store, progress=lambda _: None)
             return App(settings(home), store, **kept(store), systems=SYSTEMS)
 
         yield filled
@@ -104,10 +103,10 @@ class Talk:
         earlier: tuple[Turn, ...] = (),
         within: tuple[str, ...] | None = None,
         **changes: Any,
-    ) -> tuple[QueuedQuestion, Answered]:
+    ) -> tuple[QueuedQuestion, TurnResult]:
         """Ask the next question, and have it answered in one message."""
         question, row = await self.take(text, **changes)
-        asked = Asked(text, question.asker, system=system, ticket=row.ticket, earlier=earlier, within=within)
+        asked = TurnRequest(text, question.asker, system=system, ticket=row.ticket, earlier=earlier, within=within)
         done = await answer(self.app, asked, lambda _: None)
         await self.app.queue.note(row.ticket, turn_id=done.answer_id, posted=(f"{self.name}/a{self.asked}",))
         await self.app.queue.finish(row.ticket, outcome)
@@ -118,11 +117,11 @@ class Talk:
 class Hearing:
     """What of a platform is asked here: the conversation, or why it cannot be had."""
 
-    said: tuple[Heard, ...] = ()
+    said: tuple[ConversationMessage, ...] = ()
     fault: PlatformError | None = None
     asked: list[int] = field(default_factory=list)
 
-    async def heard(self, question: Question, most: int) -> tuple[Heard, ...]:
+    async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
         """Hand over what was said."""
         del question
         self.asked.append(most)
@@ -131,6 +130,6 @@ class Hearing:
         return self.said
 
 
-def heard(message: str, text: str, minutes: float, user: str = "U7") -> Heard:
+def heard(message: str, text: str, minutes: float, user: str = "U7") -> ConversationMessage:
     """Return a message, so many minutes after the conversation began; of ours where `user` is empty."""
-    return Heard(message, user, text, START + timedelta(minutes=minutes))
+    return ConversationMessage(message, user, text, START + timedelta(minutes=minutes))

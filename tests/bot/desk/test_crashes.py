@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.desk.dispatching import Room
+from bot.desk.jobs.scheduler import ConcurrencyLimit
 from storage.types import EntryKind
 from tests.bot.desk.desked import Fuse, World, office, question, until
 
@@ -56,7 +56,7 @@ def live(world, fuse, doing, **traits):
     """Live until all is done, or the fuse has burnt down. Returns whether all was done."""
 
     async def life():
-        at = office(world, sleep=quick, room=Room(2, 2), **traits)
+        at = office(world, sleep=quick, room=ConcurrencyLimit(2, 2), **traits)
         async with at.desk.running():
             await doing(at)
             await until(world, lambda: all(row.state == "done" for row in world.rows.values()))

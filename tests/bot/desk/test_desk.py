@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from bot.access import Asker
-from bot.desk.types import Taken
+from bot.desk.types import IntakeStatus
 from bot.platform import CannotPost, PlatformUnavailable, PostGone
-from bot.words import say
+from bot.views.catalog import translate
 from pipeline.types import Status
 from storage.types import EntryKind
 from tests.bot.desk.desked import DAY, MemoryQueue, World, at_work, done, office, question, settle
@@ -27,7 +27,7 @@ async def test_a_question_is_answered_once():
 
     (view,) = at.world.read()
     (entry,) = at.world.entries(EntryKind.DELIVERED)
-    assert sorted(taken) == [Taken.KNOWN] * 4 + [Taken.NEW]
+    assert sorted(taken) == [IntakeStatus.KNOWN] * 4 + [IntakeStatus.NEW]
     assert (row.outcome, row.handle) == ("delivered", "")
     assert view.sentences[0].text == "About: Question 1?"
     assert len(at.system.asked) == 1
@@ -54,9 +54,9 @@ async def test_a_question_that_cannot_be_stored_is_refused_once(caplog):
         taken = [await at.desk.take(question()) for _ in range(3)]
         await settle()
 
-    assert taken == [Taken.REFUSED] * 3
+    assert taken == [IntakeStatus.REFUSED] * 3
     assert [record.levelname for record in caplog.records] == ["ERROR"] * 3
-    assert at.world.told == [say("unrecorded", "en")]
+    assert at.world.told == [translate("unrecorded", "en")]
 
 
 async def test_questions_of_a_conversation_wait_for_each_other():
@@ -352,7 +352,7 @@ async def test_a_fault_of_the_code_is_said_and_logged(caplog):
     (view,) = at.world.read(1)
     (record,) = caplog.records
     assert row.outcome == "delivered"
-    assert view.text == say("failed", "en")
+    assert view.text == translate("failed", "en")
     assert not view.sentences
     assert "ValueError: broken at …" in record.cause
     assert "xoxb" not in record.cause
@@ -385,7 +385,7 @@ async def test_without_a_record_nothing_is_answered(method):
             await at.waits.move(60.0)
         row = await done(at.world)
 
-    assert said == [say("unrecorded", "en")]
+    assert said == [translate("unrecorded", "en")]
     assert not any(view.sentences for view in at.world.read())
     assert row.outcome == "undeliverable"
 
@@ -401,7 +401,7 @@ async def test_a_record_that_fails_in_mid_turn():
         await settle()
         (view,) = at.world.read()
 
-    assert view.text == say("unrecorded", "en")
+    assert view.text == translate("unrecorded", "en")
     assert not view.sentences
 
 

@@ -8,23 +8,13 @@ from dataclasses import fields
 
 import pytest
 
-from bot.showing.view import EvidenceView
-from bot.words import say
+from bot.views.catalog import translate
+from bot.views.turn_view import EvidenceView
 from pipeline.kit import Kit
-from tests.bot.desk.leaking import (
-    CHECKED,
-    CORPORA,
-    FOLLOW_UP,
-    HELD,
-    NEAREST,
-    WHO,
-    found_in,
-    leaking,
-    rounds,
-)
+from tests.bot.desk.leaking import CHECKED, CORPORA, FOLLOW_UP, HELD, NEAREST, WHO, found_in, leaking, rounds
 from tests.platforms.dialects import DIALECTS
 
-NOTHING = say("not_here", "en")
+NOTHING = translate("not_here", "en")
 OPEN = dict.fromkeys(CORPORA, ("*", "C1", "C2", "C3", "U1", "U2"))
 
 
@@ -95,7 +85,7 @@ async def test_an_answer_is_shared_only_where_all_of_it_may_be_read_by_then(hous
     said = [await house.act("share", ticket, who) for who in (*WHO, ("C2", "U2"))]
 
     shown = [one for key, one in house.server.messages.items() if key not in before]
-    assert said.count(say("share_done", "en")) == len(shown) == readable
+    assert said.count(translate("share_done", "en")) == len(shown) == readable
     assert found_in([one.plain for one in shown]) == (set(CORPORA) if readable else set())
     assert all((one.channel, one.only) == ("C2", "") for one in shown)
 

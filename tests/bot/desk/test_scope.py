@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from bot.access import Asker
 from bot.answering import answer
-from bot.channel_settings import in_effect
-from bot.desk.recalling import recalled
-from bot.desk.remembering import remembered
-from bot.desk.types import Place, Question
-from bot.turns import Asked
-from pipeline.types import FoundPassages
+from bot.desk.channel_settings import resolve_channel_settings
+from bot.desk.memory import recall_conversation
+from bot.desk.turn_record import read_turn_record
+from bot.desk.types import Place, Question, TurnRequest
+from pipeline.types import PassagesFound
 from storage.types import QueuedQuestion
 from tests.bot.desk.library import CHANNEL, MARKS, START, Hearing, Talk, heard, house
 from tests.bot.desk.library import settings as set_up
@@ -88,20 +87,22 @@ async def test_nothing_leaves_its_scope(talk: Talk, readers, tables, overrides, 
     )
     question, row = asking(talk, asker)
 
-    turns = await remembered(app, platform(talk), question, row)
+    turns = await recall_conversation(app, platform(talk), question, row)
 
     assert seen_in(text for turn in turns for text in (turn.text, *turn.titles)) <= allowed
     assert {name for turn in turns for name in turn.corpora} <= allowed
-    held = in_effect(app.settings, await app.overrides.of(question.place.channel_id), question.place.channel_id)
+    held = resolve_channel_settings(
+        app.settings, await app.overrides.of(question.place.channel_id), question.place.channel_id
+    )
     for system in ("quoting", "abstaining"):
         events = []
-        asked = Asked("Is it open at ten?", asker, system=system, within=held.corpora, earlier=turns)
+        asked = TurnRequest("Is it open at ten?", asker, system=system, within=held.corpora, earlier=turns)
         done = await answer(app, asked, events.append)
-        hits = [hit for event in events if isinstance(event, FoundPassages) for hit in event.hits]
+        hits = [hit for event in events if isinstance(event, PassagesFound) for hit in event.hits]
         assert {hit.passage.corpus for hit in (*hits, *done.answer.nearest)} <= allowed
         assert {citation.corpus for citation in done.answer.citations} <= allowed
         assert seen_in([done.text]) <= allowed
-        turn = recalled(await app.audit.turn(done.answer_id))
+        turn = read_turn_record(await app.audit.turn(done.answer_id))
         assert turn.corpora <= allowed
         assert bool(hits) == bool(allowed)
 
@@ -110,7 +111,7 @@ async def test_where_all_may_be_read_all_is_remembered(talk) -> None:
     """So that nothing is left out for nothing."""
     question, row = asking(talk, CHANNEL)
 
-    turns = await remembered(talk.app, platform(talk), question, row)
+    turns = await recall_conversation(talk.app, platform(talk), question, row)
 
     assert len(turns) == 12
     assert seen_in(turn.text for turn in turns if turn.speaker == "bot") == set(MARKS)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.words import say
+from bot.views.catalog import translate
 from tests.bot.desk.leaking import CORPORA, HELD, found_in, leaking
 from tests.platforms.dialects import SLACK
 from tests.platforms.fake_server import BROKEN, LIMITED, LOST, RESET
@@ -22,6 +22,6 @@ async def test_an_answer_is_in_the_channel_once_however_its_posting_failed(tmp_p
         said = [await house.act("share", ticket, WHO) for _ in range(3)]
 
         shown = [one for one in house.server.messages.values() if one.key == key]
-        assert said == [say(one, "en") for one in ("share_failed", "share_done", "share_already")]
+        assert said == [translate(one, "en") for one in ("share_failed", "share_done", "share_already")]
         assert (len(shown), house.server.posts[key]) == (1, 1)
         assert found_in(shown[0].plain) == set(CORPORA)

@@ -3,9 +3,9 @@
 import asyncio
 
 from bot.access import Asker
-from bot.desk.recalling import recalled
+from bot.desk.turn_record import read_turn_record
+from bot.desk.types import Failure
 from bot.platform import PlatformUnavailable
-from bot.turns import Failure
 from storage.types import EntryKind
 from tests.bot.desk.desked import World, at_work, done, question, settle
 
@@ -15,7 +15,7 @@ NARROWED = "What I may read here was changed while I was answering. Please ask a
 def turns(world):
     """Return every turn of the record by how it was opened, in order."""
     ids = [entry.turn_id for entry in world.entries(EntryKind.TURN_OPENED)]
-    return [recalled([entry for entry in world.log if entry.turn_id == turn_id]) for turn_id in ids]
+    return [read_turn_record([entry for entry in world.log if entry.turn_id == turn_id]) for turn_id in ids]
 
 
 async def test_a_refused_question_is_on_record_with_the_reason():

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 
 from bot.access import Asker
-from bot.desk.types import Place, Posted, Question
+from bot.desk.types import Place, PostedMessages, Question
 from bot.discord.calling import Calling
 from bot.discord.handles import Handle
 from bot.discord.happening import Us
@@ -20,7 +20,7 @@ from bot.discord.posting import mark, marked
 from bot.discord.rendering import messages
 from bot.discord.routes import CALLBACK
 from bot.platform import PlatformError
-from bot.showing.view import View
+from bot.views.turn_view import View
 from tests.bot import outgoing
 from tests.platforms.discord import interacting
 from tests.platforms.discord.components import nested
@@ -30,7 +30,7 @@ from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.world import APP, BOT, BOT_TOKEN, GUILD, Message
 from tests.platforms.slack.clock import ManualClock
 
-NOTHING = Posted()
+NOTHING = PostedMessages()
 US = Us(APP, BOT)
 
 
@@ -58,19 +58,19 @@ class Stall:
         asked = question(channel, "", at=self.clock.now(), handle=handle.text, only_asker=private)
         return replace(asked, key=f"discord:interaction/{made.id}")
 
-    async def shown(self, asked: Question, view: View, posted: Posted = NOTHING) -> Posted:
+    async def shown(self, asked: Question, view: View, posted: PostedMessages = NOTHING) -> PostedMessages:
         """Show a view as the desk does."""
         return await outgoing.shown(self.platform, self.clock, asked, view, posted)
 
-    async def found(self, asked: Question) -> Posted:
+    async def found(self, asked: Question) -> PostedMessages:
         """Ask what stands there, until that is known."""
         return await outgoing.found(self.platform, self.clock, asked)
 
-    async def told(self, asked: Question, *views: View) -> Posted:
+    async def told(self, asked: Question, *views: View) -> PostedMessages:
         """Show one view after the other."""
         return await outgoing.told(self.platform, self.clock, asked, *views)
 
-    def whole(self, asked: Question, view: View, posted: Posted) -> None:
+    def whole(self, asked: Question, view: View, posted: PostedMessages) -> None:
         """Hold what stands there to a view: all of it, once, marked, and nothing else of ours."""
         found = self.ours(asked)
         assert [plain(one) for one in found] == [bare(message.components) for message in messages(view)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.discord.contents import unformatted, words_of
 from bot.discord.rendering import messages
-from tests.bot.showing.moments import FINAL
+from tests.bot.views.moments import FINAL
 
 OAK = "The pier is made of oak."
 

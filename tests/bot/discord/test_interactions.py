@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from bot.desk.types import Posted
+from bot.desk.types import PostedMessages
 from bot.discord.rendering import messages
 from bot.platform import CannotPost, PlatformUnavailable, PostGone
 from tests.bot.discord.stall import Stall, bare, plain
-from tests.bot.showing.moments import BEGUN, FINAL, LONG, WAY
+from tests.bot.views.moments import BEGUN, FINAL, LONG, WAY
 from tests.platforms.discord.faults import BROKEN, LOST, LOST_500
 from tests.platforms.discord.world import EPHEMERAL
 
@@ -110,7 +110,7 @@ async def test_a_private_answer_that_comes_too_late(stall: Stall, *, early: bool
     assert "Please ask again" in stall.said(told.id)
     assert "Sentence" not in stall.said(told.id)
     assert not stall.platform.ways(asked).reads_back
-    assert await stall.platform.find(asked) == Posted()
+    assert await stall.platform.find(asked) == PostedMessages()
     await stall.platform.remove(asked, posted)
 
 
@@ -120,15 +120,15 @@ async def test_a_private_answer_too_late_for_somebody_who_takes_no_messages(stal
     stall.discord.world.users["101"].closed = True
     await stall.clock.advance(LATE)
     with pytest.raises(CannotPost):
-        await stall.platform.show(asked, FINAL, Posted())
+        await stall.platform.show(asked, FINAL, PostedMessages())
 
 
 async def test_a_private_answer_to_a_message(stall: Stall) -> None:
     """There is no way to show it; nothing of it is shown on the way, and the asker is told of the command."""
     asked = await stall.asked(only_asker=True)
-    assert await stall.platform.show(asked, BEGUN, Posted()) == Posted()
+    assert await stall.platform.show(asked, BEGUN, PostedMessages()) == PostedMessages()
     with pytest.raises(CannotPost):
-        await stall.platform.show(asked, FINAL, Posted())
+        await stall.platform.show(asked, FINAL, PostedMessages())
     (told,) = stall.ours(asked)
     assert "/ask" in stall.said(told.id)
     assert not stall.platform.ways(asked).edits
@@ -141,7 +141,7 @@ async def test_an_answer_that_somebody_deleted(stall: Stall) -> None:
     await stall.discord.acts.delete(posted.messages[0])
     with pytest.raises(PostGone):
         await stall.platform.show(asked, FINAL, posted)
-    assert await stall.platform.find(asked) == Posted()
+    assert await stall.platform.find(asked) == PostedMessages()
 
 
 async def test_where_we_may_not_write_interactions_answer_all_the_same(stall: Stall) -> None:
@@ -170,8 +170,8 @@ async def test_a_command_in_a_thread_that_is_archived_meanwhile(stall: Stall) ->
 async def test_nothing_was_begun_before_a_crash(stall: Stall) -> None:
     """The deferral alone is no answer of ours."""
     asked = await stall.invoked()
-    assert await stall.platform.find(asked) == Posted()
-    assert await stall.platform.find(await stall.invoked(defer=False)) == Posted()
+    assert await stall.platform.find(asked) == PostedMessages()
+    assert await stall.platform.find(await stall.invoked(defer=False)) == PostedMessages()
 
 
 @pytest.mark.parametrize("private", [True, False])
@@ -188,6 +188,6 @@ async def test_no_token_is_in_an_error(stall: Stall) -> None:
     asked = await stall.invoked()
     stall.discord.faults["edit_response"] = [BROKEN] * 9
     with pytest.raises(PlatformUnavailable) as error:
-        await stall.platform.show(asked, FINAL, Posted())
+        await stall.platform.show(asked, FINAL, PostedMessages())
     assert "NEVERLOGGED" not in f"{error.value} {error.value.__cause__} {error.value.hint}"
     assert asked.handle not in str(error.value)

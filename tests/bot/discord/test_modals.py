@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.discord.modals import comment_modal, commented, evidence_message, turned
-from bot.showing.view import EvidenceItem, EvidenceView, Source
-from tests.bot.showing.views import evidences
+from bot.views.turn_view import EvidenceItem, EvidenceView, ShownSource
+from tests.bot.views.views import evidences
 from tests.platforms import markup
 from tests.platforms.discord.bodies import EDIT, checked
 from tests.platforms.discord.components import modal, nested, texts
@@ -44,7 +44,7 @@ def test_pages_of_evidence_are_turned() -> None:
 
 def test_a_quotation_of_several_claims_stands_there_once() -> None:
     """Further down is said where it stands."""
-    page = Source(1, "Harbour", "Tides", quote="The tide rises four metres.")
+    page = ShownSource(1, "Harbour", "Tides", quote="The tide rises four metres.")
     items = (EvidenceItem("One", "", "", (page,)), EvidenceItem("Two", "", "", (), (page,)))
     said = "".join(texts(evidence_message(EvidenceView("Evidence", "?", items), "7", 0, "en")["components"]))
 

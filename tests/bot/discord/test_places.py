@@ -7,7 +7,7 @@ import pytest
 from bot.access import Asker
 from bot.discord.places import Places
 from bot.platform import PlatformUnavailable
-from bot.settings_of.discord import DiscordSettings
+from bot.settings.platform_settings import DiscordSettings
 
 
 async def test_who_is_a_member_is_asked_again_when_the_turn_comes() -> None:

@@ -5,12 +5,12 @@ from random import Random
 
 import pytest
 
-from bot.desk.types import Posted
+from bot.desk.types import PostedMessages
 from bot.discord.rendering import messages
 from bot.platform import CannotPost, PlatformUnavailable, PostGone
-from bot.showing.view import View
+from bot.views.turn_view import View
 from tests.bot.discord.stall import Stall, question
-from tests.bot.showing.moments import BEGUN, FINAL, LONG, WAY
+from tests.bot.views.moments import BEGUN, FINAL, LONG, WAY
 from tests.platforms.discord.faults import (
     BROKEN,
     LIMITED,
@@ -40,7 +40,7 @@ METHODS = ("create_message", "edit_message", "typing")
 
 async def test_an_answer_is_one_message_until_it_is_whole(stall: Stall) -> None:
     """It replies to what was asked, changes as things happen, and ends as it stays."""
-    asked, posted = await stall.asked(), Posted()
+    asked, posted = await stall.asked(), PostedMessages()
     for view in WAY:
         posted = await stall.shown(asked, view, posted)
         await stall.clock.advance(2)
@@ -127,7 +127,7 @@ async def test_anything_fails_at_any_time(stall: Stall, seed: int) -> None:
     if asked.message and chance.random() < 0.5:
         asked = replace(asked, place=replace(asked.place, thread=asked.message))
     last = chance.choice([FINAL, LONG])
-    posted = Posted()
+    posted = PostedMessages()
     for view in (*WAY[: chance.randrange(len(WAY))], *chance.choices([FINAL, LONG], k=2), last):
         posted = await stall.shown(asked, view, posted)
     stall.whole(asked, last, posted)
@@ -139,7 +139,7 @@ async def test_a_post_that_arrived_unheard_before_a_crash(stall: Stall, view: Vi
     asked = await stall.asked()
     stall.discord.faults["create_message"] = [LOST] * 4
     with pytest.raises(PlatformUnavailable) as error:
-        await stall.platform.show(asked, view, Posted())
+        await stall.platform.show(asked, view, PostedMessages())
     assert error.value.seconds is None
     await stall.clock.advance(3_600)
     for n in range(250):
@@ -156,8 +156,8 @@ async def test_a_post_that_arrived_unheard_and_is_not_looked_for(stall: Stall) -
     asked = await stall.asked()
     stall.discord.faults["create_message"] = [LOST] * 4
     with pytest.raises(PlatformUnavailable):
-        await stall.platform.show(asked, BEGUN, Posted())
-    posted = await stall.platform.show(asked, FINAL, Posted())
+        await stall.platform.show(asked, BEGUN, PostedMessages())
+    posted = await stall.platform.show(asked, FINAL, PostedMessages())
     stall.whole(asked, FINAL, posted)
 
 
@@ -166,7 +166,7 @@ async def test_who_has_to_wait_long_is_told_how_long(stall: Stall) -> None:
     asked = await stall.asked()
     stall.discord.faults["create_message"] = [replace(LIMITED, retry_after=90.0)]
     with pytest.raises(PlatformUnavailable) as error:
-        await stall.platform.show(asked, FINAL, Posted())
+        await stall.platform.show(asked, FINAL, PostedMessages())
     assert error.value.seconds == 90.0
     assert stall.discord.posts == 0
     stall.whole(asked, FINAL, await stall.shown(asked, FINAL))
@@ -177,7 +177,7 @@ async def test_who_is_limited_after_an_error_is_in_doubt(stall: Stall) -> None:
     asked = await stall.asked()
     stall.discord.faults["create_message"] = [LOST_500, replace(LIMITED, retry_after=90.0)]
     with pytest.raises(PlatformUnavailable) as error:
-        await stall.platform.show(asked, FINAL, Posted())
+        await stall.platform.show(asked, FINAL, PostedMessages())
     assert error.value.seconds is None
     assert len((await stall.platform.find(asked)).messages) == 1
 
@@ -187,7 +187,7 @@ async def test_a_part_that_stands_there_puts_the_rest_in_doubt(stall: Stall) -> 
     asked = await stall.asked()
     stall.discord.faults["create_message"] = [Fault(), replace(LIMITED, retry_after=90.0)]
     with pytest.raises(PlatformUnavailable) as error:
-        await stall.platform.show(asked, LONG, Posted())
+        await stall.platform.show(asked, LONG, PostedMessages())
     assert error.value.seconds is None
     stall.whole(asked, LONG, await stall.shown(asked, LONG, await stall.platform.find(asked)))
 
@@ -200,7 +200,7 @@ async def test_what_somebody_deleted_stays_deleted(stall: Stall) -> None:
     with pytest.raises(PostGone):
         await stall.platform.show(asked, FINAL, posted)
     with pytest.raises(PostGone):
-        await stall.platform.show(asked, FINAL, Posted())
+        await stall.platform.show(asked, FINAL, PostedMessages())
     assert stall.ours(asked) == []
 
 
@@ -218,7 +218,7 @@ async def test_channels_that_will_not_have_it(stall: Stall, channel: str) -> Non
     """It is said so, with what can be done, and without anything secret."""
     asked = question(channel, "1", at=stall.clock.now())
     with pytest.raises(CannotPost) as error:
-        await stall.platform.show(asked, FINAL, Posted())
+        await stall.platform.show(asked, FINAL, PostedMessages())
     assert error.value.hint
     assert "/channels/{channel}/messages" in str(error.value)
 
@@ -272,7 +272,7 @@ async def test_a_locked_thread(stall: Stall) -> None:
     asked = await stall.asked(thread=thread)
     await stall.discord.acts.archive(thread, lock=True)
     with pytest.raises(CannotPost):
-        await stall.platform.show(asked, FINAL, Posted())
+        await stall.platform.show(asked, FINAL, PostedMessages())
 
 
 async def test_a_thread_that_was_deleted(stall: Stall) -> None:
@@ -281,9 +281,9 @@ async def test_a_thread_that_was_deleted(stall: Stall) -> None:
     asked = await stall.asked(thread=thread)
     await stall.discord.acts.remove_channel(thread)
     with pytest.raises(CannotPost):
-        await stall.platform.show(asked, FINAL, Posted())
-    assert await stall.platform.find(asked) == Posted()
-    await stall.platform.remove(asked, Posted(("5",)))
+        await stall.platform.show(asked, FINAL, PostedMessages())
+    assert await stall.platform.find(asked) == PostedMessages()
+    await stall.platform.remove(asked, PostedMessages(("5",)))
 
 
 async def test_removing_is_no_error_where_there_is_nothing(stall: Stall) -> None:
@@ -304,7 +304,7 @@ async def test_a_sentence_is_said_without_an_answer(stall: Stall) -> None:
     (message,) = stall.ours(asked)
     assert stall.said(message.id) == "Please @everyone wait."
     assert message.notified == []
-    assert await stall.platform.find(asked) == Posted()
+    assert await stall.platform.find(asked) == PostedMessages()
 
 
 async def test_people_are_called(stall: Stall) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bot.discord.reading_back import heard
 from tests.bot.discord.stall import US, Stall
-from tests.bot.showing.moments import FINAL
+from tests.bot.views.moments import FINAL
 
 
 async def test_a_thread_is_read_from_its_end(stall: Stall) -> None:

@@ -14,11 +14,11 @@ from bot.discord.configuring import configured
 from bot.discord.posting import mark, marked, nonce, post, says, shown
 from bot.discord.reading_back import words as read
 from bot.discord.rendering import Message, first, messages
-from bot.showing.blocks import blocks
-from bot.showing.defusing import address, seen
-from bot.showing.view import Action, Button, ClaimCard, ShownSentence, Source, View
-from tests.bot.showing.moments import FINAL, LONG
-from tests.bot.showing.views import DAY, views
+from bot.views.render_tree import build_blocks
+from bot.views.sanitize import sanitize_url, strip_invisible
+from bot.views.turn_view import Button, ButtonAction, ClaimCard, ShownSentence, ShownSource, View
+from tests.bot.views.moments import FINAL, LONG
+from tests.bot.views.views import DAY, views
 from tests.platforms import markup
 from tests.platforms.discord.bodies import CREATE, EDIT, checked
 from tests.platforms.discord.components import nested, numbered, texts
@@ -28,7 +28,7 @@ _MARKUP = re.compile(r"(?<!\\)\*\*|(?<!\\)\*(?=\S)|(?<=\S)(?<!\\)\*|^-# |^> ", r
 _PERSON = re.compile(r"<@\d+>")
 
 
-def buttons(*actions: Action) -> tuple[Button, ...]:
+def buttons(*actions: ButtonAction) -> tuple[Button, ...]:
     return tuple(Button(action, action.value, 7) for action in actions)
 
 
@@ -50,7 +50,7 @@ def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> N
     """Discord refuses none of its messages, nothing pings but people who are meant, nothing links but sources."""
     view = replace(view, mentions=people)
     made = messages(view)
-    urls = {address(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))}
+    urls = {sanitize_url(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))}
 
     for message in made:
         checked(post(message, "key", nonce("key", 0), reply_to="1"), CREATE, new=True)
@@ -76,12 +76,12 @@ def test_nothing_of_any_view_is_lost(view: View) -> None:
 
     for number in chain(*(one.numbers for one in view.sentences), (one.number for one in view.sources if one.number)):
         assert f"[{number}]" in shown_
-    urls = [address(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))]
+    urls = [sanitize_url(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))]
     if not any(urls):
         bare = "".join(markup.discord_words(_MARKUP.sub("", text)) for text in texts_)
         signs = str.maketrans("", "", "✅❌❔⏳*…")
-        whole = "".join(run.text for one in blocks(view, DAY.tzinfo) for group in one.groups for run in group)
-        assert squeezed(bare).translate(signs) == squeezed(seen(whole)).translate(signs)
+        whole = "".join(run.text for one in build_blocks(view, DAY.tzinfo) for group in one.groups for run in group)
+        assert squeezed(bare).translate(signs) == squeezed(strip_invisible(whole)).translate(signs)
     pressable = [name for message in made for name in ids(message)]
     assert pressable == list(dict.fromkeys(f"footnote:{one.action.value}:{one.ticket}" for one in view.buttons))
 
@@ -104,8 +104,8 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
         notice="Only quotations are given.",
         sentences=(ShownSentence("The quay opens at seven.", (1,)), ShownSentence("So do <shops>.", (1, 2))),
         left_out="1 of 3 statements was left out.",
-        sources=(Source(1, "Harbour", "Hours", DAY, "https://e.org/h"), Source(2, "Shops")),
-        buttons=buttons(Action.EVIDENCE, Action.UP, Action.DOWN, Action.RETRACT),
+        sources=(ShownSource(1, "Harbour", "Hours", DAY, "https://e.org/h"), ShownSource(2, "Shops")),
+        buttons=buttons(ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN, ButtonAction.RETRACT),
         done=True,
     )
     (message,) = messages(view)
@@ -118,10 +118,10 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
         "[1] [Harbour](<https://e.org/h>) › Hours · 2026-03-01\n[2] Shops",
     ]
     assert [pressed(one["custom_id"]) for one in row["components"]] == [
-        (Action.EVIDENCE, 7),
-        (Action.UP, 7),
-        (Action.DOWN, 7),
-        (Action.RETRACT, 7),
+        (ButtonAction.EVIDENCE, 7),
+        (ButtonAction.UP, 7),
+        (ButtonAction.DOWN, 7),
+        (ButtonAction.RETRACT, 7),
     ]
 
 
@@ -137,9 +137,9 @@ def test_claims_have_signs_and_the_quotation_is_one() -> None:
             ClaimCard(3, "unknown"),
             ClaimCard(4, "checking"),
         ),
-        quote=Source(0, "Harbour", url="https://e.org/h", quote="*Open* to\n@everyone"),
+        quote=ShownSource(0, "Harbour", url="https://e.org/h", quote="*Open* to\n@everyone"),
         quote_label="Meanwhile:",
-        buttons=buttons(Action.STOP),
+        buttons=buttons(ButtonAction.STOP),
     )
     (message,) = messages(view)
     work, row = message.components
@@ -158,7 +158,7 @@ def test_claims_have_signs_and_the_quotation_is_one() -> None:
 
 def test_a_label_stands_with_what_it_is_of() -> None:
     """The heading of the nearest pages is not parted from them."""
-    view = View(7, "en", nearest_label="Nearest:", nearest=(Source(0, "Harbour"),), done=True)
+    view = View(7, "en", nearest_label="Nearest:", nearest=(ShownSource(0, "Harbour"),), done=True)
     (box,) = messages(view)[0].components
 
     assert len(list(texts([box]))) == 2
@@ -166,7 +166,7 @@ def test_a_label_stands_with_what_it_is_of() -> None:
 
 def test_what_is_pressed_is_read_back_only_where_it_is_ours() -> None:
     """Strangers' ids mean nothing."""
-    assert pressed("footnote:stop:7") == (Action.STOP, 7)
+    assert pressed("footnote:stop:7") == (ButtonAction.STOP, 7)
     for custom_id in ("other:stop:7", "footnote:dance:7", "footnote:stop:x", "footnote:stop:", "footnote:stop:٧"):
         assert pressed(custom_id) is None
 

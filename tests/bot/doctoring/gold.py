@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.doctoring.cases import Case, read
-from bot.doctoring.kinds import KINDS, Kind
-from pipeline.llm.settings import ModelSettings
-from pipeline.model import LLM, ModelCall, ModelReply, Piece, Spent
+from bot.doctor.call_kinds import CALL_KINDS, CallKind
+from bot.doctor.gold_cases import GoldCase, read_cases
+from pipeline.llm.model_settings import ModelSettings
+from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
 
 NOW = datetime(2026, 8, 1, 12, tzinfo=UTC)
-BY_KIND = {kind.name: kind for kind in KINDS}
-_KEYS: dict[str, Callable[[Case], list[str]]] = {
+BY_KIND = {kind.name: kind for kind in CALL_KINDS}
+_KEYS: dict[str, Callable[[GoldCase], list[str]]] = {
     "query": lambda case: [turn.text for turn in case.facts["talk"].turns],
     "generate": lambda case: [turn.text for turn in case.facts["talk"].turns],
     "summarise": lambda case: [f"Query: {case.facts['query']}", _line(case.facts["sentences"][0].text)],
@@ -45,15 +45,15 @@ _BEGIN = {
     "refine": "You revise",
 }
 
-Speak = Callable[[Kind, Case, ModelCall], "str | Exception | ModelReply"]
+Speak = Callable[[CallKind, GoldCase, ModelCall], "str | Exception | ModelReply"]
 
 
-def cases(kind: Kind) -> tuple[Case, ...]:
+def cases(kind: CallKind) -> tuple[GoldCase, ...]:
     """Return the cases of a kind that have a right reply."""
-    return tuple(case for case in read(kind.file, NOW.date()) if kind.name != "refine" or case.expected)
+    return tuple(case for case in read_cases(kind.file, NOW.date()) if kind.name != "refine" or case.expected)
 
 
-def asked(messages: Sequence[str]) -> tuple[Kind, Case]:
+def asked(messages: Sequence[str]) -> tuple[CallKind, GoldCase]:
     """Return which case the messages of a call are of, by its instruction and by what stands in its turn."""
     said = "\n".join(messages[1:])
     name = next(name for name, begin in _BEGIN.items() if messages[0].startswith(begin))
@@ -62,7 +62,7 @@ def asked(messages: Sequence[str]) -> tuple[Kind, Case]:
     return kind, max(known, key=lambda case: sum(map(len, _KEYS[kind.name](case))))
 
 
-def right(kind: Kind, case: Case, *, schema: bool, student: bool = False) -> str:
+def right(kind: CallKind, case: GoldCase, *, schema: bool, student: bool = False) -> str:
     """Return a right reply to a case, derived from what it expects."""
     if kind.name == "generate":
         return "I would say so, but I am not sure."
@@ -76,13 +76,13 @@ def right(kind: Kind, case: Case, *, schema: bool, student: bool = False) -> str
     return json.dumps(said, ensure_ascii=False) if schema else _TEXTS[kind.name](said)
 
 
-def _ruling(case: Case, *, student: bool) -> str:
+def _ruling(case: GoldCase, *, student: bool) -> str:
     said = _verdict(case)
     named = f" [{', '.join(map(str, said['sentences']))}]" if said["sentences"] else ""
     return f"1. {said['verdict']}{named}" + ("" if student else f" {said['reasoning']}")
 
 
-def perfect(kind: Kind, case: Case, call: ModelCall) -> str:
+def perfect(kind: CallKind, case: GoldCase, call: ModelCall) -> str:
     """Say what is right."""
     student = kind.name == "verify" and "step by step" not in call.messages[0].text
     return right(kind, case, schema=call.schema is not None, student=student)
@@ -110,7 +110,7 @@ class GoldLLM:
     def busy(self) -> bool:
         return False
 
-    async def complete(self, call: ModelCall, spent: Spent) -> ModelReply:
+    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
         spent.calls += 1
         kind, case = asked([message.text for message in call.messages])
         self.calls.append((kind.name, case.name))
@@ -133,9 +133,9 @@ class GoldLLM:
             signal.raise_signal(signal.SIGINT)
         await asyncio.Event().wait()
 
-    async def stream(self, call: ModelCall, spent: Spent) -> AsyncIterator[Piece | ModelReply]:
+    async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
         reply = await self.complete(call, spent)
-        yield Piece(reply.text)
+        yield ReplyPiece(reply.text)
         yield reply
 
 
@@ -155,7 +155,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _query(case: Case) -> dict[str, Any]:
+def _query(case: GoldCase) -> dict[str, Any]:
     expected = case.expected
     if not expected["search"]:
         return {"search": False, "query": "", "time": "none"}
@@ -163,12 +163,12 @@ def _query(case: Case) -> dict[str, Any]:
     return {"search": True, "query": words, "time": expected["time"].replace("any", "none")}
 
 
-def _verdict(case: Case) -> dict[str, Any]:
+def _verdict(case: GoldCase) -> dict[str, Any]:
     verdict, sentences = case.expected["verdict"], case.expected["sentences"]
     return {"reasoning": "So it is written.", "sentences": sentences, "verdict": verdict}
 
 
-_OBJECTS: dict[str, Callable[[Case], dict[str, Any]]] = {
+_OBJECTS: dict[str, Callable[[GoldCase], dict[str, Any]]] = {
     "query": _query,
     "summarise": lambda case: {
         "bullets": [

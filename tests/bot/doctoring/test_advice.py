@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
-from bot.doctoring.advice import formats, judgements, times
-from bot.doctoring.advice.advising import RULES, advise
-from bot.doctoring.advice.facts import STRONGER, Advice, Facts
-from bot.doctoring.figures import Figures
-from bot.doctoring.settings_lines import lines
-from bot.doctoring.ways import Measured
-from bot.settings import Settings
+from bot.doctor import advice
+from bot.doctor.advice import RULES, STRONGER_MODEL, Advice, ExamFacts, collect_advice
+from bot.doctor.model_exam import format_settings
+from bot.doctor.prompt_variants import Figures, VariantFigures
+from bot.settings.settings_tables import Settings
 from pipeline.errors import ModelUnavailable
-from pipeline.llm.settings import ModelSettings, StageSettings
+from pipeline.llm.model_settings import ModelSettings, StageSettings
 from storage.types import Verdict
 
 S, R, N = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
@@ -29,17 +27,19 @@ def changed(advice: Advice | None) -> dict[str, Any] | None:
     return dict(advice.changes) if advice else None
 
 
-def way(name: str = "as set", *, kinds: tuple[str, ...] = KINDS, **changes: Any) -> Measured:
+def way(name: str = "as set", *, kinds: tuple[str, ...] = KINDS, **changes: Any) -> VariantFigures:
     """Return what was measured of a way: all well, but for the changes, which are of every kind."""
-    return Measured(name, {kind: replace(WELL, **changes) for kind in kinds}, {})
+    return VariantFigures(name, {kind: replace(WELL, **changes) for kind in kinds}, {})
 
 
-def facts(*measured: Measured, student: bool = False, at_once: int = 8, limit: float = 60, **settings: Any) -> Facts:
+def facts(
+    *measured: VariantFigures, student: bool = False, at_once: int = 8, limit: float = 60, **settings: Any
+) -> ExamFacts:
     """Return facts of what was measured; all well as set where nothing is said."""
-    return Facts(measured or (way(),), ModelSettings(name="m", **settings), student, limit, at_once)
+    return ExamFacts(measured or (way(),), ModelSettings(name="m", **settings), student, limit, at_once)
 
 
-def only(kind: str, **changes: Any) -> Facts:
+def only(kind: str, **changes: Any) -> ExamFacts:
     """Return facts that are well but for one kind."""
     found = way()
     return facts(replace(found, figures={**found.figures, kind: replace(WELL, **changes)}))
@@ -47,7 +47,7 @@ def only(kind: str, **changes: Any) -> Facts:
 
 def test_where_all_is_well_there_is_nothing_to_change() -> None:
     """No rule has anything to say."""
-    assert advise(facts()) == ()
+    assert collect_advice(facts()) == ()
     assert all(rule(facts()) is None for rule in RULES)
 
 
@@ -55,13 +55,13 @@ def test_the_format_that_is_kept_best_is_advised() -> None:
     """With the shares of all that the server offers."""
     text, json = way("text", readable=30, right=30), way("json", kinds=STRUCTURED, readable=24, right=24)
     schema = way("schema", kinds=STRUCTURED, readable=27, right=27)
-    found = formats.reply_format(facts(text, json, schema))
+    found = advice.advise_reply_format(facts(text, json, schema))
 
     assert found == Advice(
         "Replies are best when asked for as text. Readable are: text 100%, json 80%, schema 90%.",
         {"model.structured": "text"},
     )
-    assert formats.reply_format(facts(text, json, schema, structured="text")) is None
+    assert advice.advise_reply_format(facts(text, json, schema, structured="text")) is None
 
 
 def test_right_replies_decide_between_formats_that_are_kept_alike() -> None:
@@ -69,10 +69,10 @@ def test_right_replies_decide_between_formats_that_are_kept_alike() -> None:
     text, json = way("text", right=20), way("json", kinds=STRUCTURED, right=28)
 
     assert facts(text, json).best.way == "json"
-    assert changed(formats.reply_format(facts(text, json))) == {"model.structured": "json"}
-    assert formats.reply_format(facts(way("text", right=27), json)) is None
+    assert changed(advice.advise_reply_format(facts(text, json))) == {"model.structured": "json"}
+    assert advice.advise_reply_format(facts(way("text", right=27), json)) is None
     assert facts(way("text"), way("json", kinds=STRUCTURED)).best.way == "json"
-    assert formats.reply_format(facts(way("text"), way("schema", kinds=STRUCTURED))) is None
+    assert advice.advise_reply_format(facts(way("text"), way("schema", kinds=STRUCTURED))) is None
 
 
 def test_a_format_that_the_server_does_not_offer_is_no_choice() -> None:
@@ -80,44 +80,44 @@ def test_a_format_that_the_server_does_not_offer_is_no_choice() -> None:
     text, json = way("text", readable=28), way("json", kinds=STRUCTURED, schema=0)
 
     assert facts(text, json).best.way == "text"
-    assert formats.reply_format(facts(text, json)) is None
+    assert advice.advise_reply_format(facts(text, json)) is None
 
 
 def test_a_model_that_keeps_the_format_only_as_a_student_is_to_be_one() -> None:
     """And one that keeps it anyway is not."""
     poor, student = way("text", readable=20, right=20), way("student", readable=29)
 
-    assert formats.as_student(facts(poor, student)) == Advice(
+    assert advice.advise_student(facts(poor, student)) == Advice(
         "Asked as a student it keeps the format in 97% of the cases, otherwise in 67%.",
         {"model.student": True, "model.structured": "text"},
     )
-    assert formats.reply_format(facts(poor, student, structured="schema")) is None
-    assert formats.as_student(facts(poor, student, student=True)) is None
-    assert formats.as_student(facts(way("text"), student)) is None
-    assert changed(formats.as_student(facts(way("text"), student, student=True))) == {"model.student": False}
+    assert advice.advise_reply_format(facts(poor, student, structured="schema")) is None
+    assert advice.advise_student(facts(poor, student, student=True)) is None
+    assert advice.advise_student(facts(way("text"), student)) is None
+    assert changed(advice.advise_student(facts(way("text"), student, student=True))) == {"model.student": False}
 
 
 def test_a_format_that_is_not_kept_wants_a_comparison() -> None:
     """Unless that was just made."""
-    found = formats.format_kept(facts(way(readable=24)))
+    found = advice.advise_comparison(facts(way(readable=24)))
 
     assert changed(found) == {}
     assert re.search(r"80%.*--compare", str(found))
-    assert formats.format_kept(facts(way("text", readable=24))) is None
-    assert formats.format_kept(facts(way(cases=0, readable=0))) is None
+    assert advice.advise_comparison(facts(way("text", readable=24))) is None
+    assert advice.advise_comparison(facts(way(cases=0, readable=0))) is None
 
 
 def test_what_is_streamed_and_cannot_be_read_is_told_whatever_format_is_set() -> None:
     """A schema would not help, but another system asks with one."""
-    found = formats.text_kept(only("verdicts", readable=12, right=12))
+    found = advice.advise_streamed_text(only("verdicts", readable=12, right=12))
 
     assert found
     assert "text whatever `structured` says" in found.why
     assert "12 of 30 of verdicts" in found.why
     assert "`wikichat` asks for claims and verdicts by a schema" in found.why
-    assert formats.text_kept(only("verdicts", readable=28)) is None
-    assert formats.text_kept(only("verify", readable=12)) is None
-    drafts = formats.text_kept(only("answer", readable=12))
+    assert advice.advise_streamed_text(only("verdicts", readable=28)) is None
+    assert advice.advise_streamed_text(only("verify", readable=12)) is None
+    drafts = advice.advise_streamed_text(only("answer", readable=12))
     assert drafts
     assert "by a schema" not in drafts.why
 
@@ -125,8 +125,8 @@ def test_what_is_streamed_and_cannot_be_read_is_told_whatever_format_is_set() ->
 @pytest.mark.parametrize("changes", [{"trimmed": 1}, {"shortened": 3}])
 def test_a_window_that_is_too_small_is_to_hold_a_whole_call(changes: dict[str, int]) -> None:
     """One and a half times the longest, in steps of 1,024 tokens, 4,096 at least."""
-    found = formats.context(only("query", longest_sent=3_000, longest_reply=500, **changes))
-    small = formats.context(only("query", longest_sent=300, **changes))
+    found = advice.advise_context(only("query", longest_sent=3_000, longest_reply=500, **changes))
+    small = advice.advise_context(only("query", longest_sent=300, **changes))
 
     assert changed(found) == {"model.context_tokens": 6_144}
     assert changed(small) == {"model.context_tokens": 4_096}
@@ -134,11 +134,11 @@ def test_a_window_that_is_too_small_is_to_hold_a_whole_call(changes: dict[str, i
 
 def test_a_model_that_thinks_is_said_to() -> None:
     """If it does so often, and nobody has said it."""
-    found = formats.thoughts(facts(way(thought=20)))
+    found = advice.advise_thinking(facts(way(thought=20)))
 
     assert changed(found) == {"model.thinks": True}
-    assert formats.thoughts(facts(way(thought=20), thinks=True)) is None
-    assert formats.thoughts(facts(way(thought=2))) is None
+    assert advice.advise_thinking(facts(way(thought=20), thinks=True)) is None
+    assert advice.advise_thinking(facts(way(thought=2))) is None
 
 
 def test_replies_that_are_cut_off_may_be_longer() -> None:
@@ -146,11 +146,11 @@ def test_replies_that_are_cut_off_may_be_longer() -> None:
     cut, thought = only("split", cut=3, longest_reply=600), only("split", cut=3, longest_reply=600, thought=30)
     out = only("feedback", faults=(ModelUnavailable("thought", hint="raise thinking_tokens of the model"),))
 
-    assert changed(formats.cut_replies(cut)) == {"model.stages.split.max_tokens": 1_200}
-    assert changed(formats.cut_replies(thought)) == {"model.thinking_tokens": 8_192}
-    assert changed(formats.cut_replies(out)) == {"model.thinking_tokens": 8_192}
+    assert changed(advice.advise_cut_replies(cut)) == {"model.stages.split.max_tokens": 1_200}
+    assert changed(advice.advise_cut_replies(thought)) == {"model.thinking_tokens": 8_192}
+    assert changed(advice.advise_cut_replies(out)) == {"model.thinking_tokens": 8_192}
     refine = {"model.stages.refine.max_tokens": 1_200}
-    assert changed(formats.cut_replies(only("feedback", cut=3, longest_reply=510))) == refine
+    assert changed(advice.advise_cut_replies(only("feedback", cut=3, longest_reply=510))) == refine
 
 
 @pytest.mark.parametrize(
@@ -174,21 +174,21 @@ def test_replies_that_are_cut_off_may_be_longer() -> None:
 )
 def test_wrong_verdicts_want_a_stronger_judge(verdicts: Any, told: tuple[str, ...]) -> None:
     """Where fewer than 80% are right, or more than a tenth is called supported and is not."""
-    found = judgements.verdicts(only("verify", verdicts=verdicts))
+    found = advice.advise_verdicts(only("verify", verdicts=verdicts))
 
     assert bool(found) == bool(told)
     if found:
         assert all(part in found.why for part in told)
-        assert found.changes == {"model.stages.verify.name": STRONGER}
+        assert found.changes == {"model.stages.verify.name": STRONGER_MODEL}
 
 
 def test_what_is_seldom_right_wants_a_stronger_model() -> None:
     """For that stage; for all where there are three such stages."""
-    one, many = judgements.weak(only("draft", right=10)), judgements.weak(facts(way(right=10)))
+    one, many = advice.advise_weak_stages(only("draft", right=10)), advice.advise_weak_stages(facts(way(right=10)))
 
-    assert changed(one) == {"model.stages.draft.name": STRONGER}
+    assert changed(one) == {"model.stages.draft.name": STRONGER_MODEL}
     assert "10 of 30 of draft" in str(one)
-    assert changed(many) == {"model.name": STRONGER}
+    assert changed(many) == {"model.name": STRONGER_MODEL}
 
 
 def test_why_no_reply_came_is_told_with_what_to_do() -> None:
@@ -196,16 +196,18 @@ def test_why_no_reply_came_is_told_with_what_to_do() -> None:
     busy, odd = ModelUnavailable("It is busy.", hint="try again later"), ModelUnavailable("odd")
     quiet = ModelUnavailable("silent", hint="raise timeout_seconds of the model")
 
-    assert judgements.failures(only("query", faults=(busy, busy, odd, quiet))) == Advice(
+    assert advice.advise_failures(only("query", faults=(busy, busy, odd, quiet))) == Advice(
         "3 cases got no reply, 2 of them because It is busy. Try again later."
     )
-    assert judgements.failures(only("query", faults=(odd,))) == Advice("1 case got no reply: odd.")
-    assert judgements.failures(only("query", faults=(quiet,))) is None
+    assert advice.advise_failures(only("query", faults=(odd,))) == Advice("1 case got no reply: odd.")
+    assert advice.advise_failures(only("query", faults=(quiet,))) is None
 
 
 def test_a_silent_server_is_given_twice_the_time() -> None:
     """By all three limits, as it is not known which it was."""
-    found = times.silence(only("query", faults=(ModelUnavailable("x", hint="raise timeout_seconds of the model"),)))
+    found = advice.advise_silence(
+        only("query", faults=(ModelUnavailable("x", hint="raise timeout_seconds of the model"),))
+    )
 
     assert changed(found) == {
         "model.timeout_seconds": 120,
@@ -216,29 +218,29 @@ def test_a_silent_server_is_given_twice_the_time() -> None:
 
 def test_a_busy_server_is_asked_fewer_at_once() -> None:
     """Half as many; one is one."""
-    found = times.busy(facts(way(retried=6)))
+    found = advice.advise_concurrency(facts(way(retried=6)))
 
     assert changed(found) == {"model.max_concurrency": 4}
-    assert times.busy(facts(way(retried=1))) is None
-    assert times.busy(facts(way(retried=6), at_once=1)) is None
+    assert advice.advise_concurrency(facts(way(retried=1))) is None
+    assert advice.advise_concurrency(facts(way(retried=6), at_once=1)) is None
 
 
 def test_slow_calls_are_given_thrice_their_time() -> None:
     """If they take more than half of what they may; first signs of life too, where that is longer."""
-    found = times.slow_calls(only("draft", slow_seconds=34.0))
+    found = advice.advise_slow_calls(only("draft", slow_seconds=34.0))
 
     assert changed(found) == {"model.timeout_seconds": 110, "model.first_token_seconds": 110}
-    assert times.slow_calls(only("draft", slow_seconds=29.0)) is None
+    assert advice.advise_slow_calls(only("draft", slow_seconds=29.0)) is None
 
 
 def test_long_turns_are_given_thrice_their_time() -> None:
     """If they take more than half of what they may."""
-    found = times.turns(facts(way(seconds=6.0)))
+    found = advice.advise_slow_turns(facts(way(seconds=6.0)))
 
     assert changed(found) == {"limits.seconds": 110}
     assert found
     assert found.why == "An answer takes about 36 s of the 60 s that it may. Or spare 12 s of it by refine = false."
-    assert times.turns(facts(way(seconds=4.0))) is None
+    assert advice.advise_slow_turns(facts(way(seconds=4.0))) is None
 
 
 def test_the_lines_to_write_are_settings() -> None:
@@ -247,7 +249,7 @@ def test_the_lines_to_write_are_settings() -> None:
         Advice("a", {"model.structured": "text", "model.student": True, "model.stages.verify.name": "big"}),
         Advice("b", {"limits.seconds": 110, "model.stages.split.max_tokens": 1_200}),
     )
-    written = lines(advice, {"verify": StageSettings(temperature=0.5), "query": StageSettings()})
+    written = format_settings(advice, {"verify": StageSettings(temperature=0.5), "query": StageSettings()})
 
     assert written[:4] == (
         "[model]",
@@ -257,4 +259,4 @@ def test_the_lines_to_write_are_settings() -> None:
     )
     read = Settings(**tomllib.loads("\n".join(written)))
     assert (read.limits.seconds, read.model.student, read.model.stages["verify"].name) == (110, True, "big")
-    assert lines((), {}) == ()
+    assert format_settings((), {}) == ()

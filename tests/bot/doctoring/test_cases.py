@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
-from bot.doctoring.cases import FOLDER, Case, read
-from bot.doctoring.kinds import KINDS, Kind, kinds
-from pipeline.forms import Form
-from pipeline.prompting import FOLDER as PROMPTS
-from pipeline.prompting import Manner
+from bot.doctor.call_kinds import CALL_KINDS, CallKind, list_call_kinds
+from bot.doctor.gold_cases import GOLD_FOLDER, GoldCase, read_cases
+from pipeline.prompts.prompt_templates import TEMPLATE_FOLDER as PROMPTS
+from pipeline.prompts.prompt_templates import PromptMode
+from pipeline.replies.reply_format import ReplyFormat
 from pipeline.stages import STAGES
 from storage.types import Verdict
 from tests.bot.doctoring.gold import BY_KIND, NOW, cases, right
 
-FILES = sorted({kind.file for kind in KINDS})
-EVERY = [pytest.param(kind, case, id=f"{kind.name}: {case.name}") for kind in KINDS for case in cases(kind)]
+FILES = sorted({kind.file for kind in CALL_KINDS})
+EVERY = [pytest.param(kind, case, id=f"{kind.name}: {case.name}") for kind in CALL_KINDS for case in cases(kind)]
 
 
 def test_every_stage_has_cases() -> None:
     """About thirty of each kind."""
-    assert {kind.stage for kind in KINDS} == set(STAGES)
-    assert sorted(path.stem for path in FOLDER.glob("*.json")) == FILES
-    assert all(len(read(file, NOW.date())) >= 30 for file in FILES)
+    assert {kind.stage for kind in CALL_KINDS} == set(STAGES)
+    assert sorted(path.stem for path in GOLD_FOLDER.glob("*.json")) == FILES
+    assert all(len(read_cases(file, NOW.date())) >= 30 for file in FILES)
 
 
 def test_ten_claims_of_each_verdict() -> None:
@@ -35,7 +35,7 @@ def test_ten_claims_of_each_verdict() -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_no_case_is_there_twice(file: str) -> None:
     """By its name, and by what is asked."""
-    found = read(file, NOW.date())
+    found = read_cases(file, NOW.date())
 
     assert len({case.name for case in found}) == len(found)
     assert len({str(sorted(case.facts.items(), key=lambda fact: fact[0])) for case in found}) == len(found)
@@ -45,7 +45,7 @@ def test_no_case_is_there_twice(file: str) -> None:
 def test_no_case_is_an_example_of_the_prompts(file: str) -> None:
     """No text of a case stands in an example, nor does a name of the examples' inventions."""
     shown = "\n".join(path.read_text(encoding="utf-8") for path in PROMPTS.glob("*.json"))
-    text = (FOLDER / f"{file}.json").read_text(encoding="utf-8")
+    text = (GOLD_FOLDER / f"{file}.json").read_text(encoding="utf-8")
 
     assert not [one for one in _texts(json.loads(text)) if len(one) > 25 and one in shown]
     for name in ("Kestrel", "Ellery", "Tereshkova", "Larkspur", "Skarholm", "Bodensee", "Falk", "Skardal", "Lovelace"):
@@ -53,11 +53,11 @@ def test_no_case_is_an_example_of_the_prompts(file: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "case"), EVERY)
-def test_the_expected_reply_is_read_and_right(kind: Kind, case: Case) -> None:
+def test_the_expected_reply_is_read_and_right(kind: CallKind, case: GoldCase) -> None:
     """In the text format and as JSON, reasoned and not."""
     for student in (False, True):
-        reader = kind.reader(case, Manner(student=student))
-        if isinstance(reader, Form):
+        reader = kind.reader(case, PromptMode(student=student))
+        if isinstance(reader, ReplyFormat):
             said = reader.from_text(right(kind, case, schema=False, student=student))
             assert kind.judge(case, said).wrong == ""
             if kind.structured:
@@ -71,7 +71,7 @@ def test_the_expected_reply_is_read_and_right(kind: Kind, case: Case) -> None:
 @pytest.mark.parametrize(
     ("kind", "case"), [one for one in EVERY if one.values[0].name in {"summarise", "bullets", "verify"}]
 )
-def test_expected_numbers_are_of_sentences_that_are_there(kind: Kind, case: Case) -> None:
+def test_expected_numbers_are_of_sentences_that_are_there(kind: CallKind, case: GoldCase) -> None:
     """As the splitter numbers them, and each in one list only."""
     del kind
     there, expected = range(1, len(case.facts["sentences"]) + 1), case.expected
@@ -82,9 +82,9 @@ def test_expected_numbers_are_of_sentences_that_are_there(kind: Kind, case: Case
 
 
 @pytest.mark.parametrize(
-    "kind", [kind for kind in KINDS if kind.name in {"draft", "refine"}], ids=lambda kind: kind.name
+    "kind", [kind for kind in CALL_KINDS if kind.name in {"draft", "refine"}], ids=lambda kind: kind.name
 )
-def test_expected_notes_are_there(kind: Kind) -> None:
+def test_expected_notes_are_there(kind: CallKind) -> None:
     """By their numbers."""
     for case in cases(kind):
         count = len(case.facts["findings"]) if kind.name == "draft" else 3
@@ -105,24 +105,26 @@ def test_expected_notes_are_there(kind: Kind) -> None:
 )
 def test_every_case_expects_what_its_judge_reads(file: str, keys: list[set[str]]) -> None:
     """And nothing else."""
-    assert all(case.expected is None or set(case.expected) in keys for case in read(file, NOW.date()))
+    assert all(case.expected is None or set(case.expected) in keys for case in read_cases(file, NOW.date()))
 
 
 def test_dates_follow_the_day() -> None:
     """None is left to be filled in."""
-    for kind in KINDS:
-        assert not [case.name for case in read(kind.file, NOW.date()) if "{year" in str(case) or "{date" in str(case)]
+    for kind in CALL_KINDS:
+        assert not [
+            case.name for case in read_cases(kind.file, NOW.date()) if "{year" in str(case) or "{date" in str(case)
+        ]
 
 
 def test_each_system_has_its_kinds() -> None:
     """A student is asked all but refinement; what the gate asks is of both."""
-    seven, fast = (kinds(student=False, system=name) for name in ("wikichat", "wikichat-fast"))
-    names = [kind.name for kind in kinds(student=False, system="wikichat", stages=("refine", "verify"))]
+    seven, fast = (list_call_kinds(student=False, system=name) for name in ("wikichat", "wikichat-fast"))
+    names = [kind.name for kind in list_call_kinds(student=False, system="wikichat", stages=("refine", "verify"))]
 
-    assert {*seven, *fast} == {*KINDS}
+    assert {*seven, *fast} == {*CALL_KINDS}
     assert {kind.name for kind in {*seven} & {*fast}} == {"query", "verify"}
-    assert {*seven} - {*kinds(student=True, system="wikichat")} == {BY_KIND["feedback"], BY_KIND["refine"]}
-    assert kinds(student=True, system="wikichat-fast") == fast
+    assert {*seven} - {*list_call_kinds(student=True, system="wikichat")} == {BY_KIND["feedback"], BY_KIND["refine"]}
+    assert list_call_kinds(student=True, system="wikichat-fast") == fast
     assert names == ["verify", "feedback", "refine"]
 
 

@@ -11,36 +11,34 @@ from typing import Any
 
 import pytest
 
-from bot.doctoring import home_checks, server_checks, settings_checks, store_checks
-from bot.doctoring.checks import Check, Finding, Scene, findings
-from bot.doctoring.looking import scene
-from bot.doctoring.registry import CHECKS
-from bot.settings import Settings
+from bot.doctor.checks import CHECKS, home_checks, server_checks, settings_checks
+from bot.doctor.diagnosis import CheckResult, HealthCheck, Inspection, inspect_home, run_checks
+from bot.settings.settings_tables import Settings
 from pipeline.errors import ModelRefused, ModelUnavailable
-from storage.database import open_database
+from storage.audit import Clocks
+from storage.database.engine import open_database
 from storage.errors import DatabaseUnusable
-from storage.examining import Clocks, FileState
-from storage.lock import hold
+from storage.home_folder import DatabaseFileState, lock_home
 from storage.types import CorpusInfo
 from tests.bot.doctoring.gold import GoldLLM, opens
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HANDBOOK = CorpusInfo("handbook", 3, 12, NOW, 0)
-WHOLE = FileState(1_000_000, "fits", (), whole=True, unwritable=None)
+WHOLE = DatabaseFileState(1_000_000, "fits", (), whole=True, unwritable=None)
 SOURCE = {"type": "folder", "path": "docs"}
 SLACK = {"bot_token": "xoxb-hush", "app_token": "xapp-hush"}
 MODEL = {"name": "gold", "base_url": "http://127.0.0.1:1/v1"}
 
 
-def _scene(*, llm: GoldLLM | None = None, settings: dict[str, Any] | None = None, **looked: Any) -> Scene:
-    return replace(Scene(Settings.model_validate(settings or {}), NOW, opens(llm or GoldLLM())), **looked)
+def _scene(*, llm: GoldLLM | None = None, settings: dict[str, Any] | None = None, **looked: Any) -> Inspection:
+    return replace(Inspection(Settings.model_validate(settings or {}), NOW, opens(llm or GoldLLM())), **looked)
 
 
-def _found(check: Check, looked: Scene) -> tuple[Finding, ...]:
-    return asyncio.run(findings((check,), looked))
+def _found(check: HealthCheck, looked: Inspection) -> tuple[CheckResult, ...]:
+    return asyncio.run(run_checks((check,), looked))
 
 
-def _one(check: Check, looked: Scene) -> tuple[str, str]:
+def _one(check: HealthCheck, looked: Inspection) -> tuple[str, str]:
     (finding,) = _found(check, looked)
     assert finding.hint or finding.level == "ok"
     return finding.level, f"{finding.what} {finding.hint}"
@@ -65,7 +63,7 @@ def _corpus(name: str = "handbook", *readers: str) -> dict[str, Any]:
 )
 def test_the_database(looked: dict[str, Any], level: str, said: str) -> None:
     """Each state has its line."""
-    found = _one(store_checks.database, _scene(**looked))
+    found = _one(home_checks.check_database, _scene(**looked))
 
     assert found[0] == level
     assert said in found[1]
@@ -82,7 +80,7 @@ def test_the_database(looked: dict[str, Any], level: str, said: str) -> None:
 )
 def test_the_clock(known: Clocks, level: str, said: str) -> None:
     """It agrees with the database server's, and did not jump back behind the record."""
-    found = _one(home_checks.clock, _scene(settings={"timezone": "Europe/Berlin"}, clocks=known))
+    found = _one(home_checks.check_clock, _scene(settings={"timezone": "Europe/Berlin"}, clocks=known))
 
     assert found[0] == level
     assert said in found[1]
@@ -93,8 +91,8 @@ def test_the_clock_of_the_home_s_file_system_is_looked_at() -> None:
     Path(".footnote").mkdir(mode=0o700)
     now = replace(_scene(), now=datetime.now(UTC))
 
-    assert _one(home_checks.clock, now)[0] == "ok"
-    assert _one(home_checks.home, now)[0] == "ok"
+    assert _one(home_checks.check_clock, now)[0] == "ok"
+    assert _one(home_checks.check_home, now)[0] == "ok"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +109,7 @@ def test_the_clock_of_the_home_s_file_system_is_looked_at() -> None:
 )
 def test_the_lock(looked: dict[str, Any], level: str, said: str) -> None:
     """A server that answers is fine; who else owns the home is named."""
-    found = _one(home_checks.lock, _scene(**looked))
+    found = _one(home_checks.check_lock, _scene(**looked))
 
     assert found[0] == level
     assert said in found[1]
@@ -122,13 +120,13 @@ def test_a_home_that_others_can_open_is_told() -> None:
     Path(".footnote").mkdir()
     Path(".footnote").chmod(0o755)
 
-    assert _one(home_checks.home, _scene())[0] == "warn"
+    assert _one(home_checks.check_home, _scene())[0] == "warn"
 
 
 def test_a_home_that_is_a_file_is_told() -> None:
     """With what to do."""
     Path(".footnote").touch()
-    level, said = _one(home_checks.home, _scene())
+    level, said = _one(home_checks.check_home, _scene())
 
     assert level == "fail"
     assert "Move that file away" in said
@@ -140,8 +138,8 @@ def test_room_is_counted_for_a_copy_and_for_dumps() -> None:
     source = {"type": "wikipedia", "dump": "dump.xml.bz2"}
     looked = _scene(settings={"corpus": [{"name": "wiki", "source": source}]}, file=replace(WHOLE, revision="older"))
 
-    assert home_checks.needed(looked) == 500_000_000 + 1_000_000 + 12_000
-    assert home_checks.needed(_scene()) == 500_000_000
+    assert home_checks.estimate_bytes(looked) == 500_000_000 + 1_000_000 + 12_000
+    assert home_checks.estimate_bytes(_scene()) == 500_000_000
 
 
 def test_room_is_counted_for_a_dump_that_is_still_to_be_downloaded() -> None:
@@ -149,8 +147,8 @@ def test_room_is_counted_for_a_dump_that_is_still_to_be_downloaded() -> None:
     source = {"type": "wikipedia", "wiki": "simple", "contact": "ada@example.com"}
     given = {"corpus": [{"name": "handbook", "source": source}]}
 
-    assert home_checks.needed(_scene(settings=given)) == 500_000_000 + 13 * 400_000_000
-    assert home_checks.needed(_scene(settings=given, corpora=(HANDBOOK,))) == 500_000_000
+    assert home_checks.estimate_bytes(_scene(settings=given)) == 500_000_000 + 13 * 400_000_000
+    assert home_checks.estimate_bytes(_scene(settings=given, corpora=(HANDBOOK,))) == 500_000_000
 
 
 @pytest.mark.parametrize(
@@ -184,7 +182,7 @@ def test_corpora_want_readers_and_reading(
     settings: dict[str, Any], indexed: tuple[CorpusInfo, ...] | None, said: Sequence[str]
 ) -> None:
     """Nobody to read one matters where there is a platform."""
-    found = _found(settings_checks.corpora, _scene(settings=settings, corpora=indexed))
+    found = _found(settings_checks.check_corpora, _scene(settings=settings, corpora=indexed))
     warned = [finding.what for finding in found if finding.level != "ok"]
 
     assert len(warned) == len(said)
@@ -195,7 +193,7 @@ def test_a_channel_that_names_what_it_may_not_read_or_what_is_empty_is_told() ->
     """It would be answered from nothing."""
     channel = {"id": "slack:T1/C1", "corpora": ["handbook"]}
     settings = {"corpus": [_corpus("handbook", "slack:T1/C2")], "channel": [channel]}
-    found = _found(settings_checks.channels, _scene(settings=settings, corpora=()))
+    found = _found(settings_checks.check_channels, _scene(settings=settings, corpora=()))
 
     assert [finding.level for finding in found] == ["warn", "warn"]
     assert "which is empty" in found[0].what
@@ -214,7 +212,7 @@ def test_a_channel_that_names_what_it_may_not_read_or_what_is_empty_is_told() ->
 def test_the_schedule(schedule: dict[str, str], corpora: list[dict[str, Any]], said: Sequence[str]) -> None:
     """When the night comes, and whether it has anything to do."""
     settings = {"timezone": "Europe/Berlin", "schedule": schedule, "corpus": corpora}
-    found = _found(settings_checks.schedule, _scene(settings=settings))
+    found = _found(settings_checks.check_schedule, _scene(settings=settings))
 
     assert all(part in finding.what for part, finding in zip(said, found, strict=True))
 
@@ -222,7 +220,7 @@ def test_the_schedule(schedule: dict[str, str], corpora: list[dict[str, Any]], s
 @pytest.mark.parametrize(("slack", "levels"), [({}, ["ok"]), (SLACK, []), ({"bot_token": "xoxb-hush"}, ["fail"])])
 def test_a_platform_that_lacks_something_fails(slack: dict[str, str], levels: list[str]) -> None:
     """One that lacks nothing is left to its own checks."""
-    found = _found(settings_checks.platforms, _scene(settings={"slack": slack}))
+    found = _found(settings_checks.check_platforms, _scene(settings={"slack": slack}))
 
     assert [finding.level for finding in found] == levels
     assert "hush" not in str(found)
@@ -240,7 +238,7 @@ def test_a_platform_that_lacks_something_fails(slack: dict[str, str], levels: li
 )
 def test_the_model(model: dict[str, str], reply: str | Exception, level: str, said: str) -> None:
     """None is needed; one that is set has to answer a word."""
-    found = _one(server_checks.model, _scene(settings={"model": model}, llm=_Says(reply)))
+    found = _one(server_checks.check_model, _scene(settings={"model": model}, llm=_Says(reply)))
 
     assert found[0] == level
     assert said in found[1]
@@ -267,24 +265,24 @@ def test_a_port_in_use_is_told_unless_our_server_has_it() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         settings = {"http": {"port": taken.getsockname()[1]}}
-        level, said = _one(server_checks.port, _scene(settings=settings))
-        ours = _one(server_checks.port, _scene(settings=settings, owner="process 7", serving=True))
+        level, said = _one(server_checks.check_port, _scene(settings=settings))
+        ours = _one(server_checks.check_port, _scene(settings=settings, owner="process 7", serving=True))
 
     assert (level, ours[0]) == ("fail", "ok")
     assert "Address already in use" in said
-    assert _one(server_checks.port, _scene(settings={"http": {"port": 0}}))[0] == "ok"
+    assert _one(server_checks.check_port, _scene(settings={"http": {"port": 0}}))[0] == "ok"
 
 
 def test_an_embedder_that_is_not_there_is_told() -> None:
     """By its name."""
-    level, _ = _one(store_checks.embedder, _scene(settings={"embedding": {"function": "no-such"}}))
+    level, _ = _one(home_checks.check_embedder, _scene(settings={"embedding": {"function": "no-such"}}))
 
     assert level == "fail"
 
 
 def test_indexes_are_left_to_whoever_owns_the_home() -> None:
     """Two processes must not open them."""
-    level, said = _one(store_checks.indexes, _scene(corpora=(HANDBOOK,), owner="process 7"))
+    level, said = _one(home_checks.check_indexes, _scene(corpora=(HANDBOOK,), owner="process 7"))
 
     assert level == "ok"
     assert "12 passages of 1 corpus; whoever owns the home" in said
@@ -294,7 +292,7 @@ def test_indexes_are_left_to_whoever_owns_the_home() -> None:
 def test_indexes_that_are_gone_are_told() -> None:
     """And not made again by looking."""
     Path(".footnote").mkdir()
-    found = _found(store_checks.indexes, _scene(corpora=(HANDBOOK,)))
+    found = _found(home_checks.check_indexes, _scene(corpora=(HANDBOOK,)))
 
     assert [finding.level for finding in found] == ["fail", "fail"]
     assert all("is missing" in finding.what and "reindex" in finding.hint for finding in found)
@@ -303,15 +301,15 @@ def test_indexes_that_are_gone_are_told() -> None:
 
 def test_nothing_ingested_is_told() -> None:
     """With how to begin."""
-    assert _one(store_checks.indexes, _scene(corpora=()))[0] == "warn"
-    assert _found(store_checks.indexes, _scene()) == ()
+    assert _one(home_checks.check_indexes, _scene(corpora=()))[0] == "warn"
+    assert _found(home_checks.check_indexes, _scene()) == ()
 
 
-async def _broken(looked: Scene) -> Sequence[Finding]:
+async def _broken(looked: Inspection) -> Sequence[CheckResult]:
     raise KeyError(looked.settings.timezone)
 
 
-async def _endless(looked: Scene) -> Sequence[Finding]:
+async def _endless(looked: Inspection) -> Sequence[CheckResult]:
     del looked
     await asyncio.Event().wait()
     return ()
@@ -319,17 +317,17 @@ async def _endless(looked: Scene) -> Sequence[Finding]:
 
 def test_a_check_that_breaks_or_never_ends_is_a_finding_too() -> None:
     """The others are told all the same, in their order."""
-    checks = (_broken, _endless, settings_checks.platforms)
-    found = asyncio.run(findings(checks, _scene(), seconds=0.05))
+    checks = (_broken, _endless, settings_checks.check_platforms)
+    found = asyncio.run(run_checks(checks, _scene(), seconds=0.05))
 
     assert [finding.level for finding in found] == ["fail", "warn", "ok"]
     assert "took longer than 0.05 s" in found[1].what
 
 
-def _looked(settings: dict[str, Any]) -> tuple[Scene, tuple[Finding, ...]]:
-    async def look() -> tuple[Scene, tuple[Finding, ...]]:
-        seen = await scene(Settings.model_validate(settings | {"http": {"port": 0}}), opens(GoldLLM()))
-        return seen, await findings(CHECKS, seen)
+def _looked(settings: dict[str, Any]) -> tuple[Inspection, tuple[CheckResult, ...]]:
+    async def look() -> tuple[Inspection, tuple[CheckResult, ...]]:
+        seen = await inspect_home(Settings.model_validate(settings | {"http": {"port": 0}}), opens(GoldLLM()))
+        return seen, await run_checks(CHECKS, seen)
 
     return asyncio.run(look())
 
@@ -359,7 +357,7 @@ def test_a_home_as_it_was_made_is_looked_at_whole(here: Path) -> None:
 
 def test_who_owns_the_home_is_seen(here: Path) -> None:
     """A process that answers no socket is no server."""
-    with hold(here / ".footnote"):
+    with lock_home(here / ".footnote"):
         seen, _ = _looked({})
 
     assert seen.owner
@@ -403,8 +401,8 @@ def test_a_database_server_that_does_not_answer_is_told_without_its_password() -
 )
 def test_a_limit_of_cost_needs_prices(model: dict[str, Any], level: str, said: str) -> None:
     """Without, nothing is known to cost anything."""
-    found = _one(settings_checks.prices, _scene(settings={"model": model, "limits": {"cost_per_month": 5}}))
+    found = _one(settings_checks.check_prices, _scene(settings={"model": model, "limits": {"cost_per_month": 5}}))
 
     assert found[0] == level
     assert said in found[1]
-    assert _found(settings_checks.prices, _scene(settings={"model": model})) == ()
+    assert _found(settings_checks.check_prices, _scene(settings={"model": model})) == ()

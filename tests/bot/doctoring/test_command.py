@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from bot.cli import app
-from bot.commands.frame import Invocation
+from bot.cli.command_context import CliState
+from bot.cli.entry_point import app
 from pipeline.errors import ModelUnavailable
 from tests.bot.doctoring.gold import GoldLLM, opens
 from tests.bot.house import House
@@ -22,7 +22,7 @@ def run(*arguments: str, llm: GoldLLM | None = None, settings: str = MODEL) -> R
     """Run the command on a model."""
     Path("footnote.toml").write_text(settings, encoding="utf-8")
     doors = replace(House().doors(), open_model=opens(llm or GoldLLM()))
-    return CliRunner().invoke(app, ("doctor", *arguments), obj=Invocation(doors=doors), prog_name="footnote")
+    return CliRunner().invoke(app, ("doctor", *arguments), obj=CliState(doors=doors), prog_name="footnote")
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,14 @@ from typing import Any
 
 import pytest
 
-from bot.doctoring.advice.facts import Advice
-from bot.doctoring.examining import GIVE_UP
-from bot.doctoring.figures import Figures
-from bot.doctoring.report import Report
-from bot.doctoring.running import Findings, Wanted, plan, report, run
-from bot.settings import Settings
-from bot.settings_of.model import ModelValues
+from bot.doctor.advice import Advice
+from bot.doctor.examiner import MAX_DEAD_CASES
+from bot.doctor.model_exam import ExamRequest, ExamResults, ModelReport, build_report, plan_exam, run_exam
+from bot.doctor.prompt_variants import Figures
+from bot.settings.settings_tables import ModelValues, Settings
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable
-from pipeline.llm.opening import open_model
-from pipeline.llm.settings import ModelSettings
+from pipeline.llm.model_client import open_model
+from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import ModelCall, ModelReply
 from storage.types import Verdict
 from tests.bot.doctoring.gold import BY_KIND, NOW, GoldLLM, asked, cases, opens, perfect, right
@@ -26,21 +24,21 @@ from tests.fake_model_wire import HANG, Reply, Request
 S, R, N = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
 
 
-async def examined(*llms: GoldLLM, settings: Settings | None = None, tokens: int = 10**9, **wanted: Any) -> Findings:
+async def examined(*llms: GoldLLM, settings: Settings | None = None, tokens: int = 10**9, **wanted: Any) -> ExamResults:
     """Examine models, one for each way."""
     model = ModelValues(name="gold", base_url="http://127.0.0.1:1")
-    found, chosen = Findings(), settings or Settings(model=model, system="wikichat")
-    asked_for = plan(Wanted(**wanted), chosen, NOW)
-    await run(asked_for, opens(*llms), tokens=tokens, now=NOW, tell=_silent, findings=found)
+    found, chosen = ExamResults(), settings or Settings(model=model, system="wikichat")
+    asked_for = plan_exam(ExamRequest(**wanted), chosen, NOW)
+    await run_exam(asked_for, opens(*llms), tokens=tokens, now=NOW, tell=_silent, findings=found)
     return found
 
 
-def told(found: Findings, **model: Any) -> Report:
+def told(found: ExamResults, **model: Any) -> ModelReport:
     """Return the report of what was found."""
-    return report(found, Settings(model=ModelValues(name="gold", base_url="http://127.0.0.1:1", **model)))
+    return build_report(found, Settings(model=ModelValues(name="gold", base_url="http://127.0.0.1:1", **model)))
 
 
-def figures(found: Findings, way: int = 0) -> dict[str, Figures]:
+def figures(found: ExamResults, way: int = 0) -> dict[str, Figures]:
     """Return the figures by kind."""
     return dict(told(found).facts.measured[way].figures)
 
@@ -138,7 +136,7 @@ async def test_a_model_that_never_replies_is_given_up_soon() -> None:
 
     assert found.fault is gone
     assert not found.anything
-    assert GIVE_UP <= len(llm.calls) <= GIVE_UP + 8
+    assert MAX_DEAD_CASES <= len(llm.calls) <= MAX_DEAD_CASES + 8
     assert {kind for kind, _ in llm.calls} == {"query"}
 
 
@@ -150,8 +148,8 @@ async def test_an_outage_is_given_up_however_few_cases_a_kind_has(*, compare: bo
     found = await examined(llm, limit=2, compare=compare)
 
     assert found.fault is gone
-    assert len(llm.calls) == GIVE_UP
-    assert len({kind for kind, _ in llm.calls}) == GIVE_UP // 2
+    assert len(llm.calls) == MAX_DEAD_CASES
+    assert len({kind for kind, _ in llm.calls}) == MAX_DEAD_CASES // 2
 
 
 async def test_an_outage_on_the_way_ends_it_soon() -> None:
@@ -162,7 +160,7 @@ async def test_an_outage_on_the_way_ends_it_soon() -> None:
     shown = told(found).facts.measured[0]
 
     assert not found.fault
-    assert len(llm.calls) <= 40 + 2 * (GIVE_UP + 8)
+    assert len(llm.calls) <= 40 + 2 * (MAX_DEAD_CASES + 8)
     assert set(shown.cut_short.values()) == {str(gone)}
     assert 1 <= len(shown.cut_short) <= 2
 
@@ -306,15 +304,17 @@ async def test_a_server_that_is_silent_for_too_long_wants_more_time() -> None:
     assert {"model.timeout_seconds": 1.0, "model.first_token_seconds": 120, "model.idle_seconds": 40} in changes
 
 
-async def _over_http(url: str, profile: Profile, **wanted: Any) -> Findings:
+async def _over_http(url: str, profile: Profile, **wanted: Any) -> ExamResults:
     limits = {name: wanted.pop(name) for name in ("stages", "limit") if name in wanted}
     given = {"name": profile.models[0], "base_url": url, "api_key": profile.key, **wanted}
-    settings, found = Settings(model=ModelValues(**given)), Findings()
+    settings, found = Settings(model=ModelValues(**given)), ExamResults()
 
     def opened(model: ModelSettings) -> Any:
         return open_model(model, sleep=lambda _: asyncio.sleep(0))
 
-    await run(plan(Wanted(**limits), settings, NOW), opened, tokens=10**9, now=NOW, tell=_silent, findings=found)
+    await run_exam(
+        plan_exam(ExamRequest(**limits), settings, NOW), opened, tokens=10**9, now=NOW, tell=_silent, findings=found
+    )
     return found
 
 

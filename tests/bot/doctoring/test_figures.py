@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.doctoring.examining import Call, Outcome
-from bot.doctoring.figures import Figures, figures, turn_seconds, within
-from bot.doctoring.judging import Judgement
+from bot.doctor.examiner import CaseOutcome, RecordedCall
+from bot.doctor.gold_cases import Grade
+from bot.doctor.prompt_variants import Figures, compute_figures, compute_percentile, estimate_turn_seconds
 from pipeline.errors import ModelUnavailable
 from storage.types import Verdict
 
@@ -14,31 +14,33 @@ S, N = Verdict.SUPPORTS, Verdict.NOT_ENOUGH_INFO
 DEAD = ModelUnavailable("gone", hint="wait")
 
 
-def call(seconds: float = 1.0, error: str = "", **facts: object) -> Call:
+def call(seconds: float = 1.0, error: str = "", **facts: object) -> RecordedCall:
     """Return a call as it was noted."""
-    return Call(seconds, error, **({"prompt_tokens": 1_000, "completion_tokens": 20, "written_tokens": 20} | facts))
+    return RecordedCall(
+        seconds, error, **({"prompt_tokens": 1_000, "completion_tokens": 20, "written_tokens": 20} | facts)
+    )
 
 
 OUTCOMES = [
-    Outcome("right at once", (call(1, cost=0.5),), Judgement("", 2, 1, (S, S))),
-    Outcome(
+    CaseOutcome("right at once", (call(1, cost=0.5),), Grade("", 2, 1, (S, S))),
+    CaseOutcome(
         "wrong, at the second try",
         (call(2, "UnreadableReply", cut=True, completion_tokens=300, written_tokens=300), call(3, cost=0.25)),
-        Judgement("bad", 2, 2, (N, S)),
+        Grade("bad", 2, 2, (N, S)),
     ),
-    Outcome("never readable", (call(4, "UnreadableReply"), call(5, "UnreadableReply"))),
-    Outcome("no reply", (call(60, "ModelUnavailable", prompt_tokens=0, completion_tokens=0, tries=5),), fault=DEAD),
-    Outcome(
+    CaseOutcome("never readable", (call(4, "UnreadableReply"), call(5, "UnreadableReply"))),
+    CaseOutcome("no reply", (call(60, "ModelUnavailable", prompt_tokens=0, completion_tokens=0, tries=5),), fault=DEAD),
+    CaseOutcome(
         "trimmed, and without a schema",
         (call(0.1, "SchemaNotOffered"), call(0.1, "PromptTooLong", sent_tokens=4_000), call(6, tries=2, schema=True)),
-        Judgement("", 0, 0, (N, N)),
+        Grade("", 0, 0, (N, N)),
     ),
 ]
 
 
 def test_figures_are_as_counted_by_hand() -> None:
     """Shares are of cases that a reply came to, seconds and tokens of calls that the server took."""
-    assert figures(OUTCOMES) == Figures(
+    assert compute_figures(OUTCOMES) == Figures(
         cases=4,
         first=2,
         readable=3,
@@ -69,7 +71,7 @@ def test_figures_are_as_counted_by_hand() -> None:
 
 def test_nothing_has_figures_too() -> None:
     """All of them zero."""
-    assert figures([]) == Figures()
+    assert compute_figures([]) == Figures()
     assert Figures().share(0) == 0.0
 
 
@@ -85,9 +87,9 @@ def test_nothing_has_figures_too() -> None:
         (call(sent_tokens=2_100, estimated=True), 0, 0),
     ],
 )
-def test_what_a_server_keeps_to_itself_shows_in_its_counts(noted: Call, thought: int, shortened: int) -> None:
+def test_what_a_server_keeps_to_itself_shows_in_its_counts(noted: RecordedCall, thought: int, shortened: int) -> None:
     """Thoughts that are paid and not shown; prompts that were not read to their end. Estimates show nothing."""
-    found = figures([Outcome("a case", (noted,), Judgement())])
+    found = compute_figures([CaseOutcome("a case", (noted,), Grade())])
 
     assert (found.thought, found.shortened) == (thought, shortened)
 
@@ -95,7 +97,7 @@ def test_what_a_server_keeps_to_itself_shows_in_its_counts(noted: Call, thought:
 @given(st.lists(st.floats(0, 100), min_size=1), st.floats(0.01, 1))
 def test_a_share_of_the_values_is_within(values: list[float], share: float) -> None:
     """And the next lower value would not do."""
-    found = within(values, share)
+    found = compute_percentile(values, share)
 
     assert sum(value <= found for value in values) >= share * len(values) - 1e-9
     assert sum(value < found for value in values) < share * len(values) + 1e-9
@@ -115,6 +117,6 @@ def test_a_turn_counts_once_what_runs_at_once() -> None:
     }
     found = {kind: Figures(calls=1, seconds=value) for kind, value in seconds.items()}
 
-    assert turn_seconds(found) == 6 + 4 + 1 + 5
-    assert turn_seconds({kind: one for kind, one in found.items() if kind not in {"feedback", "refine"}}) == 10
-    assert turn_seconds({kind: one for kind, one in found.items() if kind != "split"}) is None
+    assert estimate_turn_seconds(found) == 6 + 4 + 1 + 5
+    assert estimate_turn_seconds({kind: one for kind, one in found.items() if kind not in {"feedback", "refine"}}) == 10
+    assert estimate_turn_seconds({kind: one for kind, one in found.items() if kind != "split"}) is None

@@ -2,23 +2,20 @@
 
 import pytest
 
-from bot.doctoring.cases import Case
-from bot.doctoring.judging import Judgement, count_of, foreign_numbers, lacking
-from pipeline.citing import sentences
-from pipeline.parsing.bullets import Bullet
-from pipeline.parsing.claims import TimedClaim
-from pipeline.parsing.feedback import Feedback, Point
-from pipeline.parsing.verdict import Verification
+from bot.doctor.gold_cases import GoldCase, Grade, count_sources, find_foreign_numbers, find_missing_terms
+from pipeline.replies.cited_sentences import split_sentences
+from pipeline.replies.stage_replies import Bullet, CriterionScore, Feedback, TimedClaim
+from pipeline.replies.verdict_replies import Verification
 from storage.types import SearchQuery, Verdict
 from tests.bot.doctoring.gold import BY_KIND, cases
 
 
-def judged(kind: str, name: str, found: object) -> Judgement:
+def judged(kind: str, name: str, found: object) -> Grade:
     """Judge what was read of a reply to a case."""
     return BY_KIND[kind].judge(case(kind, name), found)
 
 
-def case(kind: str, name: str) -> Case:
+def case(kind: str, name: str) -> GoldCase:
     """Return a case by its name."""
     return next(one for one in cases(BY_KIND[kind]) if one.name == name)
 
@@ -38,7 +35,7 @@ def case(kind: str, name: str) -> Case:
 )
 def test_a_query(name: str, found: SearchQuery | None, wrong: str) -> None:
     """Whether, what, and of which time."""
-    assert judged("query", name, found) == Judgement(wrong)
+    assert judged("query", name, found) == Grade(wrong)
 
 
 def test_bullets_rest_on_what_is_to_the_point() -> None:
@@ -46,12 +43,12 @@ def test_bullets_rest_on_what_is_to_the_point() -> None:
     name = "general knowledge"
     stray = (Bullet("He named it penicillin.", (2, 3)), Bullet("He was knighted in 1944.", (4,)))
 
-    assert judged("summarise", name, (Bullet("A mould kills bacteria.", (2, 3)),)) == Judgement("", 2, 2)
-    assert judged("summarise", name, stray) == Judgement("[4] has nothing to do with it", 3, 2)
-    assert judged("summarise", name, (Bullet("He named it.", (3,)),)) == Judgement("[2] is missing", 1, 1)
-    assert judged("summarise", name, ()) == Judgement("[2] is missing")
+    assert judged("summarise", name, (Bullet("A mould kills bacteria.", (2, 3)),)) == Grade("", 2, 2)
+    assert judged("summarise", name, stray) == Grade("[4] has nothing to do with it", 3, 2)
+    assert judged("summarise", name, (Bullet("He named it.", (3,)),)) == Grade("[2] is missing", 1, 1)
+    assert judged("summarise", name, ()) == Grade("[2] is missing")
     assert "1929 is not in the sentences" in judged("summarise", name, (Bullet("It was 1929.", (2, 3)),)).wrong
-    assert judged("summarise", "nothing to the point", ()) == Judgement()
+    assert judged("summarise", "nothing to the point", ()) == Grade()
 
 
 def test_claims_name_what_they_are_about() -> None:
@@ -62,7 +59,7 @@ def test_claims_name_what_they_are_about() -> None:
     )
     name = "facts and an opinion"
 
-    assert judged("split", name, (one, two)) == Judgement()
+    assert judged("split", name, (one, two)) == Grade()
     assert judged("split", name, (one,)).wrong.startswith("no claim says")
     assert "magnificent" in judged("split", name, (one, two, TimedClaim("The bridge is magnificent."))).wrong
     assert "It is red" in judged("split", name, (one, two, TimedClaim("It is red."))).wrong
@@ -73,7 +70,7 @@ def test_a_claim_has_the_time_that_is_expected() -> None:
     """Where one is."""
     said = "Omar Reyes leads the lab of Tidewell as of 2026."
 
-    assert judged("split", "now", (TimedClaim(said, "recent"),)) == Judgement()
+    assert judged("split", "now", (TimedClaim(said, "recent"),)) == Grade()
     assert judged("split", "now", (TimedClaim(said, None),)).wrong.startswith("no claim says, for its time")
 
 
@@ -82,9 +79,9 @@ def test_a_verdict_is_right_or_not() -> None:
     name = "over two pages"
     right, partly = Verification(Verdict.SUPPORTS, (1, 3)), Verification(Verdict.SUPPORTS, (1, 2))
 
-    assert judged("verify", name, right) == Judgement("", 2, 2, (Verdict.SUPPORTS, Verdict.SUPPORTS))
-    assert judged("verify", name, partly) == Judgement("", 2, 1, (Verdict.SUPPORTS, Verdict.SUPPORTS))
-    assert judged("verify", name, Verification(Verdict.REFUTES, (1,))) == Judgement(
+    assert judged("verify", name, right) == Grade("", 2, 2, (Verdict.SUPPORTS, Verdict.SUPPORTS))
+    assert judged("verify", name, partly) == Grade("", 2, 1, (Verdict.SUPPORTS, Verdict.SUPPORTS))
+    assert judged("verify", name, Verification(Verdict.REFUTES, (1,))) == Grade(
         "REFUTES and not SUPPORTS", verdicts=(Verdict.SUPPORTS, Verdict.REFUTES)
     )
 
@@ -104,7 +101,7 @@ def test_a_verdict_is_right_or_not() -> None:
 )
 def test_a_draft(name: str, reply: str, wrong: str) -> None:
     """It says what the notes say, all of it, and in the asker's language."""
-    found = judged("draft", name, sentences(reply, len(case("draft", name).facts["findings"])))
+    found = judged("draft", name, split_sentences(reply, len(case("draft", name).facts["findings"])))
 
     assert found.wrong.startswith(wrong)
     assert bool(found.wrong) == bool(wrong)
@@ -113,21 +110,21 @@ def test_a_draft(name: str, reply: str, wrong: str) -> None:
 def test_a_critic_finds_the_faults_and_no_others_where_there_are_none() -> None:
     """By its scores; what else it says of a draft with faults is its own affair."""
     names = ("relevant", "natural", "non-repetitive", "temporally correct")
-    kind, flat = "feedback", Feedback(tuple(Point(name, "Good.", 95) for name in names))
-    harsh = Feedback(tuple(Point(name, "Bad.", 40) for name in names))
+    kind, flat = "feedback", Feedback(tuple(CriterionScore(name, "Good.", 95) for name in names))
+    harsh = Feedback(tuple(CriterionScore(name, "Bad.", 40) for name in names))
 
-    assert judged(kind, "nothing to do: one sentence", flat) == Judgement()
+    assert judged(kind, "nothing to do: one sentence", flat) == Grade()
     assert judged(kind, "nothing to do: one sentence", harsh).wrong.startswith("it is not relevant")
     assert judged(kind, "it repeats itself", flat).wrong == "it finds nothing to mend about: non-repetitive"
-    assert judged(kind, "it repeats itself", harsh) == Judgement()
+    assert judged(kind, "it repeats itself", harsh) == Grade()
 
 
 def test_a_refinement_adds_nothing() -> None:
     """No number, and no note that the draft does not have; what is beside the point is gone."""
     kind, name = "refine", "it repeats itself"
 
-    assert judged(kind, name, sentences("It is made of sourdough [2].", 2)) == Judgement("", 1, 1)
-    assert "90" in judged(kind, name, sentences("It is made of 90 percent sourdough [1].", 2)).wrong
+    assert judged(kind, name, split_sentences("It is made of sourdough [2].", 2)) == Grade("", 1, 1)
+    assert "90" in judged(kind, name, split_sentences("It is made of 90 percent sourdough [1].", 2)).wrong
     assert judged(kind, name, ()).wrong == "nothing is said"
 
 
@@ -139,7 +136,7 @@ def test_free_text_is_one_paragraph() -> None:
 
 def test_terms_and_numbers_are_found_however_they_are_written() -> None:
     """In any case of letters; with other grouping of digits."""
-    assert lacking("The AURE is long", ["aure", "mondo|long", "sea|lake"]) == ["sea|lake"]
-    assert foreign_numbers("4.500 Liter um 5:30", "4,500 litres at 5:30") == []
-    assert foreign_numbers("45 and 4.2", "4,500 and 42") == ["45"]
-    assert count_of("One [1]. Two [3][12].") == 12
+    assert find_missing_terms("The AURE is long", ["aure", "mondo|long", "sea|lake"]) == ["sea|lake"]
+    assert find_foreign_numbers("4.500 Liter um 5:30", "4,500 litres at 5:30") == []
+    assert find_foreign_numbers("45 and 4.2", "4,500 and 42") == ["45"]
+    assert count_sources("One [1]. Two [3][12].") == 12

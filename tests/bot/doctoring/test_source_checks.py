@@ -1,6 +1,6 @@
 """What the sources of corpora need of this machine."""
 
-from bot.doctoring.source_checks import _program
+from bot.doctor.checks.server_checks import _check_git_version
 
 
 def test_git_is_looked_for(tmp_path):
@@ -10,10 +10,10 @@ def test_git_is_looked_for(tmp_path):
         program.write_text(f"#!/bin/sh\necho git version {version}\n")
         program.chmod(0o700)
 
-        found = _program(str(program), "handbook")
+        found = _check_git_version(str(program), "handbook")
 
         assert found.level == level
         assert told in found.what
         assert bool(found.hint) is (level == "fail")
-    missing = _program(None, "handbook")
+    missing = _check_git_version(None, "handbook")
     assert (missing.level, "not installed" in missing.what, bool(missing.hint)) == ("fail", True, True)

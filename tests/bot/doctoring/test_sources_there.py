@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.doctoring.sources_there import examined
-from bot.refreshing.sources import Surroundings
-from bot.settings import Settings
+from bot.doctor.checks.server_checks import examine_sources
+from bot.server.refresh.source_factory import SourceContext
+from bot.settings.settings_tables import Settings
 
 GIT = {"type": "git", "url": "https://git.example.com/docs.git", "token_env": "DOCS_TOKEN"}
 SECRET = "glpat-hush"
@@ -18,7 +18,7 @@ def _found(environment: Mapping[str, str] | None = None, **given: dict[str, Any]
     """Return the findings on sources, by the names of their corpora."""
     corpora = [{"name": name, "source": source} for name, source in given.items()]
     settings = Settings.model_validate({"corpus": corpora})
-    found = examined(settings.sources, Surroundings(Path(".footnote"), environment or {}))
+    found = examine_sources(settings.sources, SourceContext(Path(".footnote"), environment or {}))
     return [(one.level, one.what, one.hint) for one in found]
 
 

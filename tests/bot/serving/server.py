@@ -14,7 +14,7 @@ from typing import Any
 
 from typer.testing import CliRunner, Result
 
-from bot.cli import app
+from bot.cli.entry_point import app
 
 ROOT = Path(__file__).parents[3]
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from bot.cli import app
-from bot.commands.frame import Invocation
+from bot.cli.command_context import CliState
+from bot.cli.entry_point import app
 from bot.platform import PlatformError
-from bot.settings import Settings
+from bot.settings.settings_tables import Settings
 from storage.errors import HomeLocked
 from tests.bot.house import House
 
@@ -22,12 +22,12 @@ def run(error: Exception | None, *options: str) -> Result:
     """Serve what logs a secret and ends, or fails."""
 
     async def serve(settings: Settings) -> None:
-        logging.getLogger("bot.serving").info("with %s", settings.model.api_key.get_secret_value())
+        logging.getLogger("bot.server.lifecycle").info("with %s", settings.model.api_key.get_secret_value())
         if error:
             raise error
 
     doors = replace(House().doors(), serve=serve)
-    return CliRunner().invoke(app, [*options, "serve"], obj=Invocation(doors=doors), prog_name="footnote")
+    return CliRunner().invoke(app, [*options, "serve"], obj=CliState(doors=doors), prog_name="footnote")
 
 
 @pytest.fixture(autouse=True)

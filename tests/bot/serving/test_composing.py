@@ -18,25 +18,32 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from bot.abreast import abreast
 from bot.access import Asker
-from bot.app import App, open_app
 from bot.arriving import AGAIN_SECONDS, Arrivals, Opened, OpenPlatform
-from bot.console import Fault, fault_of
-from bot.control.address import socket_of
-from bot.control.reaching import reached
-from bot.control.server import controlled
+from bot.cli.command_context import Services
 from bot.desk.desk import Desk
-from bot.desk.opening import open_desk
-from bot.desk.types import Heard, Place, Posted, Question, State, Taken, Ways
-from bot.doors import Doors
-from bot.noticing import noticed
+from bot.desk.turn_policy import open_desk
+from bot.desk.types import (
+    ConversationMessage,
+    DeliveryCapabilities,
+    IntakeStatus,
+    Place,
+    PostedMessages,
+    Question,
+    QuestionState,
+)
 from bot.platform import Platform, PlatformError, PlatformUnavailable
-from bot.serving import checks, serve
-from bot.settings import Settings, SettingsError
-from bot.showing.view import View
+from bot.server.control.control_server import serve_control
+from bot.server.control.control_socket import connect_service, find_socket
+from bot.server.health import build_readiness_checks, watch_readiness
+from bot.server.lifecycle import exit_in_parallel, serve
+from bot.settings.settings_errors import SettingsError
+from bot.settings.settings_tables import Settings
+from bot.views.error_messages import Fault, explain_error
+from bot.views.turn_view import View
+from bot.wiring import App, open_app
 from storage.errors import HomeLocked, StorageError
-from storage.lock import hold
+from storage.home_folder import lock_home
 from tests.bot.house import House, HouseHome
 
 PLACE = Place("slack", "T1", "C1")
@@ -89,7 +96,7 @@ class Channel:
     async def connected(self) -> AsyncIterator[None]:
         self.happened.append("connected")
         for number in range(self.asks):
-            assert await self.desk.take(question(number)) is Taken.NEW
+            assert await self.desk.take(question(number)) is IntakeStatus.NEW
         self.connected_now.set()
         try:
             yield
@@ -103,34 +110,34 @@ class Channel:
     async def asker(self, question: Question) -> Asker:
         return question.asker
 
-    def ways(self, question: Question) -> Ways:
+    def ways(self, question: Question) -> DeliveryCapabilities:
         del question
-        return Ways(pace=0.0)
+        return DeliveryCapabilities(pace=0.0)
 
-    async def show(self, question: Question, view: View, posted: Posted) -> Posted:
+    async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         self.posting.set()
         if self.slow:
             await asyncio.Event().wait()
         if view.done:
             self.happened.append(f"answered {question.message}")
-        return posted or Posted((f"m{question.message}",))
+        return posted or PostedMessages((f"m{question.message}",))
 
-    async def find(self, question: Question) -> Posted:
+    async def find(self, question: Question) -> PostedMessages:
         del question
-        return Posted()
+        return PostedMessages()
 
-    async def remove(self, question: Question, posted: Posted) -> None:
+    async def remove(self, question: Question, posted: PostedMessages) -> None:
         raise AssertionError(question, posted)
 
     async def tell(self, question: Question, text: str) -> None:
         raise AssertionError(question, text)
 
-    async def call(self, place: Place, text: str, people: Sequence[str]) -> Posted:
+    async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
         assert not people
         self.called.append((place, text))
-        return Posted(("m",))
+        return PostedMessages(("m",))
 
-    async def heard(self, question: Question, most: int) -> tuple[Heard, ...]:
+    async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
         del question, most
         return ()
 
@@ -168,7 +175,7 @@ class Log(logging.Handler):
 @pytest.fixture
 def heard() -> Iterator[Log]:
     """Hear what the server logs."""
-    loggers = [logging.getLogger(name) for name in ("bot.serving", "bot.arriving", "bot.noticing")]
+    loggers = [logging.getLogger(name) for name in ("bot.server.lifecycle", "bot.arriving", "bot.server.health")]
     log = Log()
     for one in loggers:
         one.setLevel(logging.INFO)
@@ -199,9 +206,9 @@ async def test_events_stop_first_then_answers_are_finished_then_all_is_closed() 
     first, then, *answers, last = channel.happened
     assert (first, then, last) == ("opened", "connected", "closed")
     assert sorted(answers) == ["answered 0", "answered 1", "answered 2", "disconnected"]
-    assert socket_of(settings().home) is None
+    assert find_socket(settings().home) is None
     async with open_app(settings()) as app:
-        assert [(await app.queue.get(ticket)).state for ticket in (1, 2, 3)] == [State.DONE] * 3  # type: ignore[union-attr]
+        assert [(await app.queue.get(ticket)).state for ticket in (1, 2, 3)] == [QuestionState.DONE] * 3  # type: ignore[union-attr]
 
 
 async def test_what_does_not_end_in_time_waits_for_the_next_start() -> None:
@@ -210,7 +217,7 @@ async def test_what_does_not_end_in_time_waits_for_the_next_start() -> None:
     async with open_app(settings()) as app:
         row = await app.queue.get(1)
         assert row
-        assert row.state == State.WAITING
+        assert row.state == QuestionState.WAITING
 
     again = Channel(asks=0)
     await served(again)
@@ -247,9 +254,9 @@ async def test_a_platform_that_refuses_us_ends_it_and_leaves_nothing_open() -> N
     with pytest.raises(PlatformError) as caught:
         await serve(settings(), {"slack": opener})
 
-    assert fault_of(caught.value) == Fault("platform", "Slack refuses the token.", "Look at SLACK_BOT_TOKEN.")
+    assert explain_error(caught.value) == Fault("platform", "Slack refuses the token.", "Look at SLACK_BOT_TOKEN.")
     async with open_app(settings()):
-        assert socket_of(settings().home) is None
+        assert find_socket(settings().home) is None
 
 
 async def test_a_platform_that_refuses_us_later_ends_it_where_no_other_is_served(heard: Log) -> None:
@@ -274,7 +281,7 @@ async def test_a_system_that_needs_a_model_is_not_ready_without() -> None:
     @asynccontextmanager
     async def asked(app: App, desk: Desk) -> AsyncIterator[Opened | None]:
         del desk
-        reasons.update({name: await check() for name, check in checks(app, {"slack": channel}).items()})
+        reasons.update({name: await check() for name, check in build_readiness_checks(app, {"slack": channel}).items()})
         raise PlatformError("enough")
         yield
 
@@ -316,7 +323,7 @@ async def test_a_platform_that_is_away_at_the_start_takes_nothing_else_down(hear
     late = Late(Channel(asks=0), failing=99)
     serving = asyncio.create_task(serve(settings(), {"slack": late.open}))
     line = await heard.until("ready:")
-    async with httpx.AsyncClient() as client, reached(settings().home) as home:
+    async with httpx.AsyncClient() as client, connect_service(settings().home) as home:
         ready = await client.get(line.removeprefix("ready: ").partition(",")[0] + "/readyz")
         assert home
         assert await home.corpora() == ()
@@ -353,7 +360,7 @@ async def test_what_was_left_for_a_platform_is_answered_when_it_comes() -> None:
 
         async def arrived(opened: Opened) -> None:
             there[opened.platform.name] = opened.platform
-            await desk.take_up()
+            await desk.resume_questions()
 
         async def sleep(seconds: float) -> None:
             slept.append(seconds)
@@ -375,7 +382,7 @@ async def test_a_platform_that_lacks_a_secret_ends_it_before_it_begins() -> None
 async def test_why_it_is_not_ready_is_logged_once_until_it_changes() -> None:
     """Though nobody asks."""
     found, heard, looks = [{"model": "None."}, {"model": "None."}, {}, {"disk": "Full."}], Log(), asyncio.Event()
-    logger = logging.getLogger("bot.noticing")
+    logger = logging.getLogger("bot.server.health")
     logger.addHandler(heard)
     logger.setLevel(logging.INFO)
 
@@ -388,7 +395,7 @@ async def test_why_it_is_not_ready_is_logged_once_until_it_changes() -> None:
             looks.set()
             await asyncio.Event().wait()
 
-    async with noticed(Looked(), sleep=sleep):
+    async with watch_readiness(Looked(), sleep=sleep):
         await looks.wait()
     logger.removeHandler(heard)
 
@@ -398,7 +405,7 @@ async def test_why_it_is_not_ready_is_logged_once_until_it_changes() -> None:
 async def test_a_database_that_is_gone_or_cannot_be_written_is_not_ready(tmp_path: Path) -> None:
     """What is read is still there; what is asked could not be kept."""
     async with open_app(settings()) as app:
-        database, file = checks(app, {})["database"], settings().home / "footnote.db"
+        database, file = build_readiness_checks(app, {})["database"], settings().home / "footnote.db"
         assert await database() == ""
         file.rename(tmp_path / "elsewhere.db")
         assert "not the file any more" in await database()
@@ -426,7 +433,7 @@ async def test_what_ends_ends_side_by_side() -> None:
             happened.append(name)
 
     async with asyncio.timeout(5):
-        async with abreast(block("a"), block("b")) as given:
+        async with exit_in_parallel(block("a"), block("b")) as given:
             assert given == ("a", "b")
 
     assert sorted(happened) == ["a", "b"]
@@ -435,12 +442,12 @@ async def test_what_ends_ends_side_by_side() -> None:
 async def test_a_command_waits_for_a_server_that_has_only_just_taken_the_home() -> None:
     """Between the lock and the socket it would else be told that the home is in use."""
     home = settings().home
-    with hold(home):
+    with lock_home(home):
         (home / "lock.owner").write_text('{"command": "footnote serve"}', encoding="utf-8")
         opening = asyncio.create_task(_opened())
         done, _ = await asyncio.wait({opening}, timeout=0.3)
         assert not done
-        async with controlled(HouseHome(House()), home, grace=1), asyncio.timeout(10):
+        async with serve_control(HouseHome(House()), home, grace=1), asyncio.timeout(10):
             assert await opening == House().corpora
         (home / "lock.owner").write_text('{"command": "footnote ingest"}', encoding="utf-8")
         with pytest.raises(HomeLocked):
@@ -448,5 +455,5 @@ async def test_a_command_waits_for_a_server_that_has_only_just_taken_the_home() 
 
 
 async def _opened() -> Sequence[Any]:
-    async with Doors().open_home(settings()) as home:
+    async with Services().open_home(settings()) as home:
         return await home.corpora()

@@ -12,14 +12,15 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from bot.http import LARGEST, CannotListen, Check, Readiness, application, bound, listening
-from bot.redacting import redactor
-from bot.settings_of.serving import HttpSettings
+from bot.server.health import Readiness, ReadinessCheck
+from bot.server.http_server import MAX_BODY_BYTES, CannotListen, bind_socket, build_http_app, serve_http
+from bot.server.server_log import build_redactor
+from bot.settings.settings_tables import HttpSettings
 
 ANYWHERE = HttpSettings(port=0)
 
 
-def says(reason: str) -> Check:
+def says(reason: str) -> ReadinessCheck:
     """Return a check that finds a reason, or none."""
 
     async def check() -> str:
@@ -33,9 +34,12 @@ async def breaks() -> str:
     raise OSError(28, "No space left on device", "/home/footnote.db")
 
 
-async def asked(path: str, checks: Mapping[str, Check], *secrets: str) -> httpx.Response:
+async def asked(path: str, checks: Mapping[str, ReadinessCheck], *secrets: str) -> httpx.Response:
     """Ask a server with these checks."""
-    async with listening(ANYWHERE, application(checks, redactor(secrets))) as address, httpx.AsyncClient() as client:
+    async with (
+        serve_http(ANYWHERE, build_http_app(checks, build_redactor(secrets))) as address,
+        httpx.AsyncClient() as client,
+    ):
         return await client.get(address + path)
 
 
@@ -76,7 +80,7 @@ async def test_many_probes_cost_one_look() -> None:
         await asyncio.sleep(0)
         return ""
 
-    readiness = Readiness({"database": check}, redactor([]), clock=lambda: now)
+    readiness = Readiness({"database": check}, build_redactor([]), clock=lambda: now)
     await asyncio.gather(*(readiness.reasons() for _ in range(20)))
     assert looks == 1
     now = 2.0
@@ -86,18 +90,18 @@ async def test_many_probes_cost_one_look() -> None:
 
 async def test_platforms_add_routes_whose_bodies_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
     """And each request is logged without what stood in its address."""
-    caplog.set_level(logging.INFO, "bot.http")
+    caplog.set_level(logging.INFO, "bot.server.http_server")
 
     async def echo(request: Request) -> Response:
         return PlainTextResponse(str(len(await request.body())))
 
-    app = application({}, redactor([]), [Route("/slack/events", echo, methods=["POST"])])
-    async with listening(ANYWHERE, app) as address, httpx.AsyncClient() as client:
+    app = build_http_app({}, build_redactor([]), [Route("/slack/events", echo, methods=["POST"])])
+    async with serve_http(ANYWHERE, app) as address, httpx.AsyncClient() as client:
         small = await client.post(address + "/slack/events?token=hunter22", content=b"x" * 1000)
-        large = await client.post(address + "/slack/events", content=b"x" * (LARGEST + 1))
+        large = await client.post(address + "/slack/events", content=b"x" * (MAX_BODY_BYTES + 1))
 
     assert (small.text, large.status_code) == ("1000", 413)
-    told: list[Any] = [(r.method, r.path, r.status) for r in caplog.records if r.name == "bot.http"]  # type: ignore[attr-defined]
+    told: list[Any] = [(r.method, r.path, r.status) for r in caplog.records if r.name == "bot.server.http_server"]  # type: ignore[attr-defined]
     assert told == [("POST", "/slack/events", 200), ("POST", "/slack/events", 413)]
     assert "hunter22" not in caplog.text
 
@@ -106,7 +110,7 @@ async def test_platforms_add_routes_whose_bodies_are_bounded(caplog: pytest.LogC
 async def test_the_address_can_be_asked(host: str) -> None:
     """As it is told."""
     at = HttpSettings(host=host, port=0)
-    async with listening(at, application({}, redactor([]))) as address, httpx.AsyncClient() as client:
+    async with serve_http(at, build_http_app({}, build_redactor([]))) as address, httpx.AsyncClient() as client:
         assert (await client.get(address + "/healthz")).status_code == 200
 
 
@@ -115,7 +119,7 @@ def test_a_port_that_is_taken_is_told_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(CannotListen, match=f"Another program listens at 127.0.0.1:{port}.") as caught:
-            bound("127.0.0.1", port)
+            bind_socket("127.0.0.1", port)
     assert "[http]" in caught.value.hint
 
 
@@ -124,11 +128,11 @@ def test_an_address_of_another_machine_is_told_in_one_line() -> None:
     with pytest.raises(
         CannotListen, match=r"Nothing can listen at 192\.0\.2\.1:80: it is not an address of this machine\.$"
     ):
-        bound("192.0.2.1", 80)
+        bind_socket("192.0.2.1", 80)
 
 
 @pytest.mark.parametrize("host", ["a" * 70, "x..y", "é" * 70])
 def test_what_is_no_host_is_told_in_our_words(host: str) -> None:
     """Not in those of the library that tried."""
     with pytest.raises(CannotListen, match=r": (it is no name of a host|this machine knows no such name)\.$"):
-        bound(host, 0)
+        bind_socket(host, 0)

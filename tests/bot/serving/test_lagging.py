@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.lagging import EVERY_SECONDS, watched
+from bot.server.health import LAG_SAMPLE_SECONDS, watch_event_loop
 
 
 async def test_only_what_is_longer_than_tolerated_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -18,9 +18,9 @@ async def test_only_what_is_longer_than_tolerated_is_logged(caplog: pytest.LogCa
             await asyncio.Event().wait()
         now += seconds + took.pop(0)
 
-    async with watched(tolerated=1.0, clock=lambda: now, sleep=sleep):
+    async with watch_event_loop(tolerated=1.0, clock=lambda: now, sleep=sleep):
         await done.wait()
 
-    assert EVERY_SECONDS < 1.0
+    assert LAG_SAMPLE_SECONDS < 1.0
     (record,) = caplog.records
     assert (record.message, record.seconds) == ("the event loop stood still", 1.5)  # type: ignore[attr-defined]

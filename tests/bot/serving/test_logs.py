@@ -12,9 +12,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from structlog.contextvars import bound_contextvars
 
-from bot.logs import logging_to
-from bot.redacting import HIDDEN, redactor, secrets_in
-from bot.settings import EmbeddingSettings, Settings
+from bot.server.server_log import HIDDEN, build_redactor, collect_secrets, configure_logging
+from bot.settings.settings_tables import EmbeddingSettings, Settings
 
 SHAPED = [
     "xoxb-123456789012-abcdefABCDEF",
@@ -37,7 +36,7 @@ class Terminal(io.StringIO):
 def logged(*secrets: str, stream: io.StringIO | None = None, **how: Any) -> Iterator[io.StringIO]:
     """Log within to a stream."""
     stream = stream or io.StringIO()
-    with logging_to(stream, redact=redactor(secrets), **({"level": "info"} | how)):
+    with configure_logging(stream, redact=build_redactor(secrets), **({"level": "info"} | how)):
         yield stream
 
 
@@ -115,7 +114,7 @@ def test_what_is_shaped_like_a_token_is_hidden(secret: str, kind: type[io.String
 )
 def test_only_what_is_secret_is_hidden(text: str, left: str) -> None:
     """The rest can be read."""
-    said = redactor([])(text)
+    said = build_redactor([])(text)
 
     assert said == left or (HIDDEN in left and HIDDEN in said and "abcdefgh" not in said and "abc.def" not in said)
 
@@ -129,8 +128,8 @@ def test_every_secret_of_the_settings_is_known() -> None:
         embedding=EmbeddingSettings(options={"nested": {"api_key": "deep"}, "url": "http://a:secret@b"}),
     )
 
-    assert secrets_in(settings) >= {"model-key", "bot", "signed", "deep", "p%40ss", "p@ss", "secret"}
-    assert secrets_in(Settings()) == frozenset()
+    assert collect_secrets(settings) >= {"model-key", "bot", "signed", "deep", "p%40ss", "p@ss", "secret"}
+    assert collect_secrets(Settings()) == frozenset()
 
 
 def test_a_line_says_when_where_and_about_which_question() -> None:

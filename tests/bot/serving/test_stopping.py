@@ -4,13 +4,13 @@ import signal
 
 import pytest
 
-from bot.stopping import stoppable
+from bot.server.lifecycle import handle_stop_signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_the_first_signal_asks_and_the_second_hurries(number: signal.Signals) -> None:
     """Further ones say nothing new, and none cancels anything."""
-    with stoppable() as stopping:
+    with handle_stop_signals() as stopping:
         assert not stopping.asked.is_set()
         signal.raise_signal(number)
         await stopping.asked.wait()
@@ -23,7 +23,7 @@ async def test_the_first_signal_asks_and_the_second_hurries(number: signal.Signa
 async def test_afterwards_signals_are_heard_as_before() -> None:
     """By whoever heard them."""
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
-    with stoppable():
+    with handle_stop_signals():
         pass
 
     assert signal.getsignal(signal.SIGTERM) is before[0]

@@ -7,18 +7,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.access import Asker
-from bot.desk.types import Place, Posted, Question
-from bot.showing.view import View
+from bot.desk.types import Place, PostedMessages, Question
 from bot.slack.calling import Calling, web_client
 from bot.slack.pacing import Pacing
 from bot.slack.platform import SlackPlatform
 from bot.slack.rendering import messages
+from bot.views.turn_view import View
 from tests.bot import outgoing
 from tests.platforms.slack.clock import ManualClock
-from tests.platforms.slack.server import FakeSlack, serve
+from tests.platforms.slack.server import serve
+from tests.platforms.slack.state import FakeSlack
 from tests.platforms.slack.world import BOT_TOKEN
 
-NOTHING = Posted()
+NOTHING = PostedMessages()
 
 
 async def stays(asker: Asker) -> Asker:
@@ -40,15 +41,15 @@ class Shop:
         ts = await self.slack.acts.say(text, channel=channel, thread=thread)
         return question(channel, ts, thread=thread, at=self.clock.now(), **more)
 
-    async def shown(self, asked: Question, view: View, posted: Posted = NOTHING) -> Posted:
+    async def shown(self, asked: Question, view: View, posted: PostedMessages = NOTHING) -> PostedMessages:
         """Show a view as the desk does."""
         return await outgoing.shown(self.platform, self.clock, asked, view, posted)
 
-    async def found(self, asked: Question) -> Posted:
+    async def found(self, asked: Question) -> PostedMessages:
         """Ask what stands there, until that is known."""
         return await outgoing.found(self.platform, self.clock, asked)
 
-    async def told(self, asked: Question, *views: View) -> Posted:
+    async def told(self, asked: Question, *views: View) -> PostedMessages:
         """Show one view after the other."""
         return await outgoing.told(self.platform, self.clock, asked, *views)
 

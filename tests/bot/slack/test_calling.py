@@ -4,13 +4,13 @@ import logging
 
 import pytest
 
-from bot.desk.types import Posted
+from bot.desk.types import PostedMessages
 from bot.platform import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.slack.calling import Calling, web_client
 from bot.slack.pacing import Pacing
 from bot.slack.refusals import NotLetIn, NotStreaming, refusal
-from tests.bot.showing.moments import FINAL
 from tests.bot.slack.shop import Shop
+from tests.bot.views.moments import FINAL
 from tests.platforms.slack.faults import BROKEN, LIMITED, RESET, Fault, refused
 from tests.platforms.slack.world import BOT_TOKEN, SECRETS
 
@@ -95,7 +95,7 @@ async def test_what_a_refused_token_keeps_from_being_posted_is_posted_with_a_new
     asked = await shop.asked()
     shop.slack.faults["chat.postMessage"] = [refused(code)]
     with pytest.raises(NotLetIn) as caught:
-        await shop.platform.show(asked, FINAL, Posted())
+        await shop.platform.show(asked, FINAL, PostedMessages())
     assert isinstance(caught.value, PlatformUnavailable)
     assert caught.value.seconds is not None
     assert caught.value.hint

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from bot.showing.view import ClaimCard, ShownSentence, Source, View
 from bot.slack.chunks import Sent, grown, opening
-from tests.bot.showing.views import views
+from bot.views.turn_view import ClaimCard, ShownSentence, ShownSource, View
 from tests.bot.slack.payloads import harmful, texts
+from tests.bot.views.views import views
 from tests.platforms import markup
 from tests.platforms.slack import limits
 from tests.platforms.slack.methods.streams import _checked
@@ -55,8 +55,8 @@ def test_only_what_is_new_is_sent() -> None:
 
 def test_a_better_quotation_is_a_card_of_its_own() -> None:
     """Details are added to, never replaced; none is shown once there are sentences."""
-    first = View(7, "en", "Found …", quote=Source(0, "P", quote="a"), quote_label="Meanwhile:")
-    second = replace(first, quote=Source(0, "P", quote="b"))
+    first = View(7, "en", "Found …", quote=ShownSource(0, "P", quote="a"), quote_label="Meanwhile:")
+    second = replace(first, quote=ShownSource(0, "P", quote="b"))
     made, sent = opening(first)
     more, sent = grown(sent, second)
 

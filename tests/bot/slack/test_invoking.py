@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.access import Asker
-from bot.configuring import pair
+from bot.desk.channel_settings import parse_setting
 from bot.slack import invoking
 from bot.slack.acting import Press, press_of
 from bot.slack.happening import Us
@@ -110,7 +110,7 @@ def test_a_press_of_which_nothing_is_known_is_none(body):
 )
 def test_an_admin_writes_a_key_and_a_value_with_or_without_set(written, expected):
     """A value may have several words."""
-    assert pair(written) == expected
+    assert parse_setting(written) == expected
 
 
 @given(st.dictionaries(st.sampled_from([*COMMAND, *SHORTCUT]), st.text(max_size=9) | st.none() | st.integers()))

@@ -5,11 +5,11 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from bot.showing.view import EvidenceItem, EvidenceView, Source
 from bot.slack.modals import BACK, ON, comment_modal, commented, evidence_modal, turned, words_modal
-from bot.words import say
-from tests.bot.showing.views import evidences
+from bot.views.catalog import translate
+from bot.views.turn_view import EvidenceItem, EvidenceView, ShownSource
 from tests.bot.slack.payloads import elements, harmful, lines, texts
+from tests.bot.views.views import evidences
 from tests.platforms.slack.methods.views import checked
 
 LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "zh", "ja", "ar"]
@@ -37,7 +37,7 @@ def test_any_evidence_is_shown_whole(view: EvidenceView) -> None:
 def test_more_than_a_hundred_blocks_are_paged() -> None:
     """Every claim with its verdict, why, and its passage is on one of the pages, in order; one can go back."""
     items = tuple(
-        EvidenceItem(f"Claim {n}", "Confirmed", f"Reason {n}", (Source(0, "P", quote=f"Q{n}"),)) for n in range(60)
+        EvidenceItem(f"Claim {n}", "Confirmed", f"Reason {n}", (ShownSource(0, "P", quote=f"Q{n}"),)) for n in range(60)
     )
     found = pages(EvidenceView("Evidence", "Why?", items))
     said = [line for page in found for line in lines(page["blocks"])]
@@ -56,7 +56,10 @@ def test_more_than_a_hundred_blocks_are_paged() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_other_modals_are_taken_in_every_language(language: str) -> None:
     """Their titles and buttons are short enough not to be cut."""
-    for modal in (comment_modal(7, "down", language), words_modal(say("evidence", language), "Not here.", language)):
+    for modal in (
+        comment_modal(7, "down", language),
+        words_modal(translate("evidence", language), "Not here.", language),
+    ):
         assert checked(modal) == modal
         assert "…" not in json.dumps([modal["title"], modal["close"]], ensure_ascii=False)
 
@@ -78,8 +81,8 @@ def test_a_comment_is_read_back() -> None:
 def test_claims_of_the_answer_stand_apart_from_those_of_the_model() -> None:
     """Beneath a heading each, with what was only looked at named as that."""
     items = (
-        EvidenceItem("Said", "Confirmed", "", (Source(1, "P", quote="Said"),), heading="In the answer"),
-        EvidenceItem("Guessed", "Unknown", "", (), (Source(0, "Q", quote="Other"),), heading="On the way"),
+        EvidenceItem("Said", "Confirmed", "", (ShownSource(1, "P", quote="Said"),), heading="In the answer"),
+        EvidenceItem("Guessed", "Unknown", "", (), (ShownSource(0, "Q", quote="Other"),), heading="On the way"),
     )
     blocks = evidence_modal(EvidenceView("Evidence", "Why?", items), "7", 0, "en")["blocks"]
 
@@ -90,7 +93,7 @@ def test_claims_of_the_answer_stand_apart_from_those_of_the_model() -> None:
         "“Said”",
         "[1] P",
         "Unknown: Guessed",
-        say("evidence_looked_at", "en"),
+        translate("evidence_looked_at", "en"),
         "“Other”",
         "Q",
     ]

@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slack_sdk.errors import SlackApiError
 
-from bot.desk.types import Posted, Question
+from bot.desk.types import PostedMessages, Question
 from bot.pacing import Busy, Lane, Rate
 from bot.platform import PlatformUnavailable
 from bot.slack.calling import Calling
 from bot.slack.pacing import Pacing
 from bot.slack.platform import SlackPlatform
-from tests.bot.showing.moments import FINAL, WAY
 from tests.bot.slack.shop import question, stays
+from tests.bot.views.moments import FINAL, WAY
 from tests.platforms.slack.rates import Rates
 
 
@@ -136,14 +136,14 @@ async def test_a_hundred_questions_at_once_are_answered_within_the_limits() -> N
     ended = list[float]()
 
     async def answer(number: int) -> None:
-        asked, posted = question(f"C{number % 10}", f"{number + 1}.000100"), Posted()
+        asked, posted = question(f"C{number % 10}", f"{number + 1}.000100"), PostedMessages()
         for view in WAY:
             posted = await shown(asked, view, posted, whole=False)
             await clock.sleep(2)
         await shown(asked, FINAL, posted, whole=True)
         ended.append(clock.at - 1_000)
 
-    async def shown(asked: Question, view: Any, posted: Posted, *, whole: bool) -> Posted:
+    async def shown(asked: Question, view: Any, posted: PostedMessages, *, whole: bool) -> PostedMessages:
         while True:
             try:
                 return await platform.show(asked, replace(view, ticket=int(float(asked.message))), posted)

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from bot.desk.types import Place, Posted
+from bot.desk.types import Place, PostedMessages
 from bot.platform import CannotPost, PlatformUnavailable, PostGone
-from bot.showing.view import View
 from bot.slack.posting import ANSWER, mark
 from bot.slack.rendering import messages
-from tests.bot.showing.moments import BEGUN, FINAL, LONG, SENTENCES, WAY
+from bot.views.turn_view import View
 from tests.bot.slack.payloads import elements, people
 from tests.bot.slack.shop import Shop
+from tests.bot.views.moments import BEGUN, FINAL, LONG, SENTENCES, WAY
 from tests.platforms.slack.faults import BROKEN, LIMITED, LOST, LOST_500, RESET, Fault, refused
 from tests.platforms.slack.world import Message
 
@@ -188,10 +188,10 @@ async def test_what_is_not_our_answer_is_not_taken_for_it(shop: Shop) -> None:
     asked = await shop.asked()
     forged = Message(shop.slack.world.ts(), "C1", "U2", "Mine", asked.message, metadata=mark(ANSWER, asked.key))
     shop.slack.world.add(forged)
-    assert await shop.platform.find(asked) == Posted()
+    assert await shop.platform.find(asked) == PostedMessages()
     live = await shop.told(asked, BEGUN)
     assert await shop.platform.find(asked) == live
-    assert await shop.platform.find(replace(asked, key=f"{asked.key}#shared")) == Posted()
+    assert await shop.platform.find(replace(asked, key=f"{asked.key}#shared")) == PostedMessages()
 
 
 async def test_an_answer_that_begins_anew_is_updated(shop: Shop) -> None:
@@ -237,7 +237,7 @@ async def test_a_long_wait_within_an_answer_leaves_it_in_doubt(shop: Shop) -> No
     asked = await shop.asked()
     shop.slack.faults["chat.postMessage"] = [Fault(), Fault(429, retry_after=90)]
     with pytest.raises(PlatformUnavailable) as caught:
-        await shop.platform.show(asked, LONG, Posted())
+        await shop.platform.show(asked, LONG, PostedMessages())
     assert caught.value.seconds is None
     await shop.clock.advance(90)
     await shop.shown(asked, LONG, await shop.platform.find(asked))
@@ -319,7 +319,7 @@ async def test_what_only_the_asker_sees_is_never_repeated_in_doubt(shop: Shop, m
         await shop.shown(asked, FINAL)
     else:
         with pytest.raises(PlatformUnavailable) as caught:
-            await shop.platform.show(asked, FINAL, Posted())
+            await shop.platform.show(asked, FINAL, PostedMessages())
         assert caught.value.seconds is None
         assert "hook" not in str(caught.value)
     expected = 1 if cut in {"limited", "lost", "lost 500"} else 0
@@ -334,10 +334,10 @@ async def test_telling_and_calling(shop: Shop) -> None:
     (call,) = shop.slack.acts.answers(asked.message)
 
     assert [one.only for one in shop.slack.world.ours()] == ["U1", ""]
-    assert posted == Posted((call.ts,))
+    assert posted == PostedMessages((call.ts,))
     assert people(call.blocks) == ["U2"]
     assert {"U2"} == {ping.strip("<@>") for ping in shop.slack.pings}
-    assert await shop.platform.find(asked) == Posted()
+    assert await shop.platform.find(asked) == PostedMessages()
 
 
 @pytest.mark.parametrize("thread", [True, False])

@@ -7,22 +7,31 @@ from itertools import chain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.showing.blocks import blocks
-from bot.showing.defusing import address, seen
-from bot.showing.view import Action, Button, ClaimCard, Judgement, ShownSentence, Source, Sure, View
 from bot.slack.buttons import pressed
 from bot.slack.configuring import configured
 from bot.slack.rendering import first, messages
 from bot.slack.unescaping import plain
-from tests.bot.showing.views import DAY, views
+from bot.views.render_tree import build_blocks
+from bot.views.sanitize import sanitize_url, strip_invisible
+from bot.views.turn_view import (
+    Button,
+    ButtonAction,
+    ClaimCard,
+    Confirmation,
+    ShownSentence,
+    ShownSource,
+    ShownVerdict,
+    View,
+)
 from tests.bot.slack.payloads import addresses, elements, harmful, lines, people, texts
+from tests.bot.views.views import DAY, views
 from tests.platforms import markup
 from tests.platforms.slack.blocks import objections, too_long
 
 PEOPLE = st.lists(st.sampled_from(["U1", "W2AB"]), max_size=3).map(tuple)
 
 
-def buttons(*actions: Action) -> tuple[Button, ...]:
+def buttons(*actions: ButtonAction) -> tuple[Button, ...]:
     return tuple(Button(action, action.value, 7) for action in actions)
 
 
@@ -44,16 +53,16 @@ def test_any_view_fits_whole_and_harmless(view: View, people_: tuple[str, ...]) 
         assert harmful([markup.UNSEEN.sub("\u2060", one) for one in texts(message.blocks)]) == []
         assert harmful([message.text.replace("<@U1>", "").replace("<@W2AB>", "")]) == []
     shown = [message.blocks for message in made]
-    urls = {address(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))}
+    urls = {sanitize_url(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))}
     assert set(addresses(shown)) <= urls - {""}
     assert people(shown) == list(people_)
     said = words("".join(lines(shown)))
     for number in chain(*(one.numbers for one in view.sentences), (one.number for one in view.sources if one.number)):
         assert f"[{number}]" in said
     if all(len(url) < 100 for url in urls):  # a long one stands as text behind its title
-        whole = "".join(run.text for one in blocks(view, DAY.tzinfo) for group in one.groups for run in group)
+        whole = "".join(run.text for one in build_blocks(view, DAY.tzinfo) for group in one.groups for run in group)
         # A card's title needs no colon behind it, and a mention is shown with an @.
-        assert re.sub("[:@]", "", said) == re.sub("[:@]", "", words(seen(whole)))
+        assert re.sub("[:@]", "", said) == re.sub("[:@]", "", words(strip_invisible(whole)))
 
 
 @settings(max_examples=30)
@@ -77,8 +86,8 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
         collapsed="Statements checked: 2, confirmed: 1.",
         sentences=(ShownSentence("The quay opens at seven.", (1,)), ShownSentence("So do <shops>.", (1, 2))),
         left_out="1 of 3 statements was left out.",
-        sources=(Source(1, "Harbour", "Hours", DAY, "https://e.org/h"), Source(2, "Shops")),
-        buttons=buttons(Action.EVIDENCE, Action.UP, Action.DOWN, Action.RETRACT),
+        sources=(ShownSource(1, "Harbour", "Hours", DAY, "https://e.org/h"), ShownSource(2, "Shops")),
+        buttons=buttons(ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN, ButtonAction.RETRACT),
         done=True,
     )
     (message,) = messages(view)
@@ -102,8 +111,8 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
     ids = [(one["action_id"], one["value"]) for one in elements(message.blocks, "button")]
     assert ids == [("footnote:evidence", "7"), ("footnote:retract", "7")]
     (feedback,) = elements(message.blocks, "feedback_buttons")
-    assert pressed(feedback["action_id"], feedback["positive_button"]["value"]) == (Action.UP, 7)
-    assert pressed(feedback["action_id"], feedback["negative_button"]["value"]) == (Action.DOWN, 7)
+    assert pressed(feedback["action_id"], feedback["positive_button"]["value"]) == (ButtonAction.UP, 7)
+    assert pressed(feedback["action_id"], feedback["negative_button"]["value"]) == (ButtonAction.DOWN, 7)
     shown = markup.UNSEEN.sub("", plain(message.text))
     assert shown.splitlines()[0] == "The quay opens at seven. [1] So do <shops>. [1][2]"
 
@@ -115,9 +124,9 @@ def test_claims_are_cards_and_the_quote_is_a_quotation() -> None:
         "en",
         status="Checking …",
         claims=(ClaimCard(1, "supported", "The quay is open.", ("Harbour",)), ClaimCard(2, "checking")),
-        quote=Source(0, "Harbour", url="https://e.org/h", quote="*Open* to <!channel>"),
+        quote=ShownSource(0, "Harbour", url="https://e.org/h", quote="*Open* to <!channel>"),
         quote_label="Meanwhile:",
-        buttons=buttons(Action.STOP),
+        buttons=buttons(ButtonAction.STOP),
     )
     (message,) = messages(view)
     cards = elements(message.blocks, "task_card")
@@ -134,7 +143,7 @@ def test_claims_are_cards_and_the_quote_is_a_quotation() -> None:
 
 def test_what_is_pressed_is_read_back_only_where_it_is_ours() -> None:
     """Strangers' ids and values mean nothing."""
-    assert pressed("footnote:stop", "7") == (Action.STOP, 7)
+    assert pressed("footnote:stop", "7") == (ButtonAction.STOP, 7)
     for action_id, value in [
         ("other:stop", "7"),
         ("footnote:dance", "7"),
@@ -154,7 +163,10 @@ def test_an_empty_view_is_still_a_message() -> None:
 
 def test_a_fact_check_stands_verdict_by_verdict() -> None:
     """Each in bold with its sign, then the statement as a quotation, then why with its footnotes."""
-    judged = (Judgement("✅ Confirmed", "It is.", "The documents say so.", (1,)), Judgement("❌ No", "It was.", "Not."))
+    judged = (
+        ShownVerdict("✅ Confirmed", "It is.", "The documents say so.", (1,)),
+        ShownVerdict("❌ No", "It was.", "Not."),
+    )
     (message,) = messages(View(7, "en", judgements=judged))
 
     assert [line.strip() for line in lines(message.blocks)] == [
@@ -175,14 +187,14 @@ def test_a_fact_check_stands_verdict_by_verdict() -> None:
 
 def test_nearest_pages_are_not_parted_from_what_they_are_called() -> None:
     """No line between the two."""
-    (message,) = messages(View(7, text="Nothing.", nearest_label="Nearest:", nearest=(Source(0, "Page"),)))
+    (message,) = messages(View(7, text="Nothing.", nearest_label="Nearest:", nearest=(ShownSource(0, "Page"),)))
 
     assert "divider" not in [one["type"] for one in message.blocks]
 
 
 def test_what_cannot_be_undone_is_asked_about_first() -> None:
     """By Slack, before we hear of it."""
-    button = Button(Action.RETRACT, "Take back", 7, Sure("Take it back?", "Take back", "Leave it"))
+    button = Button(ButtonAction.RETRACT, "Take back", 7, Confirmation("Take it back?", "Take back", "Leave it"))
     (message,) = messages(View(7, text="x", buttons=(button,)))
     (made,) = elements(message.blocks, "button")
 

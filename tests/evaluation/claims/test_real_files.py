@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.claims.chunks import LARGEST, MOST
-from evaluation.claims.reading import read_all, read_claims, read_split
+from evaluation.claims.claim_formats import read_all, read_claims, read_split
+from evaluation.claims.labelled_claims import CHUNK_WORDS, MOST_PASSAGES
 
 DATA = Path(os.environ.get("FOOTNOTE_DATA") or Path(__file__).parents[4] / "shared/data") / "claims"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no published claims in {DATA}")
@@ -44,8 +44,8 @@ def test_passages_of_a_long_page_are_short_and_few() -> None:
     """But for sentences that are long themselves."""
     found = [claim for claim in read_all([DATA]) if claim.source in {"wice", "qags"}]
 
-    assert max(len(claim.evidence) for claim in found) <= MOST
-    long = [passage for claim in found for passage in claim.evidence if len(passage.split()) > LARGEST]
+    assert max(len(claim.evidence) for claim in found) <= MOST_PASSAGES
+    long = [passage for claim in found for passage in claim.evidence if len(passage.split()) > CHUNK_WORDS]
     assert all(len(passage.split("\n")) == 1 for passage in long)
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ingest import converting
-from ingest.apart.deciding import harmless
+from ingest.readers import file_formats
+from ingest.sandbox import is_harmless
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from ingest.apart.deciding import harmless
         ("a.md", (16 << 10) + 1, False),
         ("README", 1 << 20, True),
         ("a.txt", (1 << 20) + 1, False),
-        ("a.txt", converting.LARGEST_TEXT + 1, True),
+        ("a.txt", file_formats.LARGEST_TEXT + 1, True),
         ("a.html", 1000, True),
         ("a.rst", 10, False),
         ("a.pdf", 10, False),
@@ -25,9 +25,9 @@ from ingest.apart.deciding import harmless
     ],
 )
 def test_small_and_simple_documents_are_read_in_place_and_what_is_refused(name, size, expected):
-    assert harmless(name, size) is expected
+    assert is_harmless(name, size) is expected
 
 
-@pytest.mark.parametrize("suffix", [name for name in converting.FORMATS if name])
+@pytest.mark.parametrize("suffix", [name for name in file_formats.FORMATS if name])
 def test_no_large_file_of_any_kind_is_read_in_place(suffix):
-    assert not harmless(f"a{suffix}", 2 << 20)
+    assert not is_harmless(f"a{suffix}", 2 << 20)

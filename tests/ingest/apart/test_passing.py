@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.apart import passing
-from ingest.apart.passing import Failed, Garbled
+from ingest import sandbox_worker
+from ingest.sandbox_worker import MalformedAnswer, ReadFailure
 from ingest.types import Block, Page, Section
-from storage.types import Kind
+from storage.types import PassageKind
 
 words = st.text(st.characters(), max_size=20)
-blocks = st.builds(Block, words, st.sampled_from(Kind))
+blocks = st.builds(Block, words, st.sampled_from(PassageKind))
 sections = st.builds(Section, st.lists(words, max_size=3).map(tuple), st.lists(blocks, max_size=3).map(tuple))
 pages = st.builds(
     Page,
@@ -25,36 +25,36 @@ pages = st.builds(
 )
 
 
-@given(pages | st.builds(Failed, words, st.booleans()))
+@given(pages | st.builds(ReadFailure, words, st.booleans()))
 def test_an_answer_comes_back_as_it_was(answer):
-    assert passing.unpacked(passing.packed(answer)) == answer
+    assert sandbox_worker.decode_answer(sandbox_worker.encode_answer(answer)) == answer
 
 
 @given(st.binary(max_size=40))
 def test_what_is_no_answer_is_refused(content):
-    with pytest.raises(Garbled):
-        passing.unpacked(content)
+    with pytest.raises(MalformedAnswer):
+        sandbox_worker.decode_answer(content)
 
 
 @pytest.mark.parametrize("said", [b"[]", b"{}", b'{"reason": "a"}', b'{"title": "a", "sections": [1]}', b"[" * 100_000])
 def test_json_that_is_no_answer_is_refused(said):
-    with pytest.raises(Garbled):
-        passing.unpacked(said)
+    with pytest.raises(MalformedAnswer):
+        sandbox_worker.decode_answer(said)
 
 
 def test_halves_of_surrogate_pairs_travel():
     page = Page("a\ud800", (), date=datetime(2026, 1, 2, tzinfo=UTC))
 
-    assert passing.unpacked(passing.packed(page)) == page
+    assert sandbox_worker.decode_answer(sandbox_worker.encode_answer(page)) == page
 
 
 def test_frames_are_read_whole_or_not_at_all():
     pipe = io.BytesIO()
-    passing.write(pipe, b"abc")
+    sandbox_worker.write_frame(pipe, b"abc")
     content = pipe.getvalue()
 
-    assert passing.read(io.BytesIO(content)) == b"abc"
-    assert passing.read(io.BytesIO(content[:-1])) is None
-    assert passing.read(io.BytesIO(content[:4])) is None
-    with pytest.raises(Garbled):
-        passing.read(io.BytesIO(content), 2)
+    assert sandbox_worker.read_frame(io.BytesIO(content)) == b"abc"
+    assert sandbox_worker.read_frame(io.BytesIO(content[:-1])) is None
+    assert sandbox_worker.read_frame(io.BytesIO(content[:4])) is None
+    with pytest.raises(MalformedAnswer):
+        sandbox_worker.read_frame(io.BytesIO(content), 2)

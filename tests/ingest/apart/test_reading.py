@@ -10,19 +10,18 @@ from functools import partial
 
 import pytest
 
-from ingest.apart.process import Limits
-from ingest.apart.reading import Apart
-from ingest.sources.folder import Folder
-from ingest.types import Found, SourceUnavailable, UnreadableDocument
+from ingest.sandbox import Sandbox, SandboxLimits
+from ingest.sources.folder import FolderSource
+from ingest.types import ChangedDocument, SourceUnavailable, UnreadableDocument
 from tests.ingest.apart import readers
 
 PATIENCE = 60.0
-LIMITS = Limits(seconds=0.2, memory=256 << 20)
+LIMITS = SandboxLimits(seconds=0.2, memory=256 << 20)
 
 
 @pytest.fixture(scope="module")
 def apart():
-    with Apart(LIMITS) as made:
+    with Sandbox(LIMITS) as made:
         yield made
 
 
@@ -63,12 +62,12 @@ def test_what_breaks_the_process_is_told_and_the_next_is_read(apart, work, reaso
 
 
 def test_what_waits_for_ever_is_ended_by_the_clock(tmp_path):
-    with Apart(Limits(clock=0.3)) as apart, pytest.raises(UnreadableDocument, match=r"longer than 0\.3 s"):
+    with Sandbox(SandboxLimits(clock=0.3)) as apart, pytest.raises(UnreadableDocument, match=r"longer than 0\.3 s"):
         apart.done(partial(readers.sleeps, tmp_path / "mark"))
 
 
 def test_one_process_reads_many_documents_and_is_gone_after_the_block():
-    with Apart() as apart:
+    with Sandbox() as apart:
         pids = {apart.done(readers.where).title for _ in range(50)}
         titles = [apart.page(f"Title {n}\n=======\n\nText.".encode(), "a.rst").title for n in range(20)]
 
@@ -78,7 +77,7 @@ def test_one_process_reads_many_documents_and_is_gone_after_the_block():
 
 
 def test_outside_of_a_block_nothing_stays():
-    assert not is_there(int(Apart().done(readers.where).title))
+    assert not is_there(int(Sandbox().done(readers.where).title))
 
 
 def test_small_and_simple_documents_are_read_here(apart):
@@ -88,12 +87,12 @@ def test_small_and_simple_documents_are_read_here(apart):
 
 def test_the_process_knows_no_secrets_and_may_print(monkeypatch):
     monkeypatch.setenv("SOME_TOKEN", "s3cret")
-    with Apart() as fresh:
+    with Sandbox() as fresh:
         assert "TOKEN" not in fresh.done(readers.surroundings).title
 
 
 def test_want_of_memory_that_others_left_is_no_fault_of_a_document():
-    with Apart(LIMITS) as apart:
+    with Sandbox(LIMITS) as apart:
         apart.done(readers.keeps)
         assert apart.done(readers.needs).title == str(150 << 20)
 
@@ -108,7 +107,7 @@ def test_a_process_that_was_ended_between_two_documents_is_begun_anew(apart):
 
 def test_stopping_ends_what_is_being_read(tmp_path):
     mark = tmp_path / "mark"
-    with Apart() as apart, ThreadPoolExecutor(1) as thread:
+    with Sandbox() as apart, ThreadPoolExecutor(1) as thread:
         reading = thread.submit(apart.done, partial(readers.sleeps, mark))
         pid = int(wait_for(lambda: mark.exists() and mark.read_text()))
         apart.stop()
@@ -122,12 +121,12 @@ def test_stopping_ends_what_is_being_read(tmp_path):
 
 def test_a_folder_is_stopped_in_the_middle_of_a_document(tmp_path):
     (tmp_path / "a.md").write_text("![" * 50_000)
-    apart = Apart()
-    folder = Folder(tmp_path, apart=apart)
+    apart = Sandbox()
+    folder = FolderSource(tmp_path, apart=apart)
     with ThreadPoolExecutor(1) as thread:
         items = iter(folder.documents())
         found = thread.submit(next, items).result(PATIENCE)
-        assert isinstance(found, Found)
+        assert isinstance(found, ChangedDocument)
         reading = thread.submit(found.load)
         pid = wait_for(lambda: apart._process and apart._process.documents and apart._process._it.pid)
         folder.stop()
@@ -141,9 +140,9 @@ def test_a_folder_is_stopped_in_the_middle_of_a_document(tmp_path):
 def test_a_parent_that_is_killed_leaves_nothing_behind(tmp_path):
     mark = tmp_path / "mark"
     program = (
-        "import sys; from functools import partial; from ingest.apart.reading import Apart\n"
+        "import sys; from functools import partial; from ingest.sandbox import Sandbox\n"
         "from tests.ingest.apart import readers\n"
-        "Apart().done(partial(readers.sleeps, sys.argv[1]))"
+        "Sandbox().done(partial(readers.sleeps, sys.argv[1]))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     parent = subprocess.Popen([sys.executable, "-c", program, str(mark)], env=environment)
@@ -158,7 +157,7 @@ def test_a_parent_that_is_killed_leaves_nothing_behind(tmp_path):
 
 def test_no_thread_is_left_behind():
     before = threading.active_count()
-    with Apart() as apart:
+    with Sandbox() as apart:
         apart.done(readers.where)
 
     wait_for(lambda: threading.active_count() <= before)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from ingest.types import Found, Gone, LiveSource, Page, Unreadable, UnreadableDocument
+from ingest.types import ChangedDocument, DeletedDocument, LiveSource, Page, Unreadable, UnreadableDocument
 
 
 @dataclass
@@ -25,11 +25,11 @@ class Mirror:
         for item in listing:
             seen.add(item.key)
             match item:
-                case Found():
+                case ChangedDocument():
                     self._take(item)
                 case Unreadable():
                     self.failures[item.key] = item.reason
-                case Gone():
+                case DeletedDocument():
                     self._drop(item.key)
         if listing.whole:
             for key in set(self.known) - seen:
@@ -37,7 +37,7 @@ class Mirror:
         self.mark = listing.mark()
         return self
 
-    def _take(self, item: Found) -> None:
+    def _take(self, item: ChangedDocument) -> None:
         if self.known.get(item.key) == item.fingerprint:
             return
         try:

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from ingest.sources.dumps.cirrus import CirrusDump
-from ingest.sources.dumps.file import DumpError
-from ingest.sources.dumps.wiki_names import database, site
-from ingest.types import ReadAsWhole, Unreadable, UnreadableDocument
+from ingest.sources.dumps.cirrus_dump import CirrusDump
+from ingest.sources.dumps.dump_file import DumpError
+from ingest.types import SingleReadUnsupported, Unreadable, UnreadableDocument
+from ingest.wikitext.wiki_site import describe_database, resolve_database
 
 ADA = {
     "title": "Ada Lovelace",
@@ -122,7 +122,7 @@ def test_a_page_without_text_is_unreadable(tmp_path):
 def test_a_file_that_is_not_there_is_told_at_once(tmp_path):
     with pytest.raises(DumpError, match="There is no file"):
         CirrusDump(tmp_path / "none.json").documents()
-    with pytest.raises(ReadAsWhole, match="read as a whole"):
+    with pytest.raises(SingleReadUnsupported, match="read as a whole"):
         CirrusDump(tmp_path / "none.json").one("x", {})
 
 
@@ -138,11 +138,11 @@ def test_a_file_that_is_not_there_is_told_at_once(tmp_path):
     ],
 )
 def test_wikis_go_by_the_names_of_their_databases(written, name, origin, language):
-    assert database(written) == name
-    assert (site(name).origin, site(name).language) == (origin, language)
+    assert resolve_database(written) == name
+    assert (describe_database(name).origin, describe_database(name).language) == (origin, language)
 
 
 @pytest.mark.parametrize("name", ["", "../x", "en/wiki", "en wiki", "é", "x" * 80, "1wiki"])
 def test_other_names_are_refused(name):
     with pytest.raises(ValueError, match="name of a wiki"):
-        database(name)
+        resolve_database(name)

@@ -5,11 +5,12 @@ import gzip
 
 import pytest
 
-from ingest.sources.dumps import cirrus_listing
-from ingest.sources.dumps.cirrus import VERSION, CirrusDump
-from ingest.sources.dumps.mirror import DumpMirror
+from ingest.sources.dumps import dump_mirror
+from ingest.sources.dumps.cirrus_dump import CIRRUS_VERSION, CirrusDump
+from ingest.sources.dumps.dump_mirror import DumpMirror
 from ingest.types import SourceUnavailable
-from ingest.web.fetching import Manners, Web, agent
+from ingest.web.http_connection import RequestPolicy
+from ingest.web.web_client import WebClient, build_user_agent
 from tests.ingest.servers.dump_mirror import FakeMirror
 from tests.ingest.servers.web import serve
 from tests.ingest.sources.test_cirrus_dump import ADA, lines
@@ -33,15 +34,15 @@ def mirror():
 @pytest.fixture
 def source(mirror, tmp_path):
     with serve(mirror) as server:
-        web = Web(Manners(agent("ops@example.com", "1"), gap=0.0), wait=lambda _: False)
-        find = cirrus_listing.content(server.url, "simplewiki")
+        web = WebClient(RequestPolicy(build_user_agent("ops@example.com", "1"), gap=0.0), wait=lambda _: False)
+        find = dump_mirror.make_cirrus_finder(server.url, "simplewiki")
         yield DumpMirror(
             "simplewiki",
             web,
             tmp_path,
             find=find,
             read=lambda paths: CirrusDump(*paths, wiki="simplewiki"),
-            version=VERSION,
+            version=CIRRUS_VERSION,
         )
 
 

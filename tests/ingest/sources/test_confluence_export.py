@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.choosing import Rules
-from ingest.sources.confluence.export import ConfluenceExport, Export
-from ingest.types import Found, Gone, SourceUnavailable
+from ingest.sources.confluence.confluence_export import ConfluenceExport, ExportScope
+from ingest.sources.filters import SelectionRules
+from ingest.types import ChangedDocument, DeletedDocument, SourceUnavailable
 from tests.ingest.sources.exports import entity, labelled, packed, page, restricted, space, xml
 from tests.ingest.sources.mirrors import Mirror
 
@@ -32,7 +32,7 @@ HANDBOOK = (
 
 
 def source(path, **said):
-    return ConfluenceExport(Export(Path(path), **said))
+    return ConfluenceExport(ExportScope(Path(path), **said))
 
 
 def read(path, **said):
@@ -100,10 +100,10 @@ def test_a_space_that_only_single_people_may_view_is_private(tmp_path):
 
 
 def test_rules_choose_by_path_label_and_status(handbook):
-    assert read(handbook, rules=Rules(include=("HR/Home/**",))).titles() == ["Holidays", "Home", "Illness"]
-    assert read(handbook, rules=Rules(exclude=("Illness",))).titles() == ["Holidays", "Home"]
-    assert read(handbook, rules=Rules(labels=("Leave",))).titles() == ["Holidays"]
-    assert read(handbook, rules=Rules(labels=("favourite",))).titles() == []
+    assert read(handbook, rules=SelectionRules(include=("HR/Home/**",))).titles() == ["Holidays", "Home", "Illness"]
+    assert read(handbook, rules=SelectionRules(exclude=("Illness",))).titles() == ["Holidays", "Home"]
+    assert read(handbook, rules=SelectionRules(labels=("Leave",))).titles() == ["Holidays"]
+    assert read(handbook, rules=SelectionRules(labels=("favourite",))).titles() == []
 
 
 def test_blog_posts_and_attachments_by_setting(tmp_path):
@@ -175,9 +175,9 @@ def test_one_page_is_had_by_id_or_address(handbook):
 
     for name in ("12", "https://wiki.acme.test/pages/viewpage.action?pageId=12"):
         found = export.one(name, {})
-        assert isinstance(found, Found)
+        assert isinstance(found, ChangedDocument)
         assert found.load().title == "Illness"
-    assert export.one("13", {"13": "x"}) == Gone("13")
+    assert export.one("13", {"13": "x"}) == DeletedDocument("13")
     assert export.one("https://other.test/pages/viewpage.action?pageId=12", {}) is None
     assert export.one("99", {}) is None
 
@@ -229,7 +229,7 @@ class TestHtml:
         assert (page.sections[0].path, mirror.failures) == (("Notes",), {})
 
     def test_the_index_gives_the_paths_that_rules_choose_by(self, export):
-        assert read(export, rules=Rules(include=("HR/Home/**",))).titles() == ["Home", "Sick leave"]
+        assert read(export, rules=SelectionRules(include=("HR/Home/**",))).titles() == ["Home", "Sick leave"]
 
     def test_unchanged_pages_are_not_read_again(self, export):
         mirror = read(export)

@@ -5,7 +5,7 @@ import gzip
 
 import pytest
 
-from ingest.sources.dumps.file import DumpCutShort, DumpError, blocks, packed_with
+from ingest.sources.dumps.dump_file import DumpError, DumpTruncated, detect_compression, read_blocks
 from tests.ingest.sources.dumps import dump, page
 
 XML = dump(page(1, "Ada", "Größe &amp; Ruhm. " * 100))
@@ -41,7 +41,7 @@ def test_it_comes_as_utf8(tmp_path, content):
     path = tmp_path / "dump"
     path.write_bytes(content)
 
-    assert b"".join(blocks(path)) == XML
+    assert b"".join(read_blocks(path)) == XML
 
 
 def test_a_declared_encoding_is_obeyed(tmp_path):
@@ -49,7 +49,7 @@ def test_a_declared_encoding_is_obeyed(tmp_path):
     path = tmp_path / "dump"
     path.write_bytes(b'<?xml version="1.0" encoding="ISO-8859-1"?>' + XML.decode().encode("latin-1"))
 
-    assert b"".join(blocks(path)).endswith(XML)
+    assert b"".join(read_blocks(path)).endswith(XML)
 
 
 @pytest.mark.parametrize("pack", [bz2.compress, gzip.compress])
@@ -61,8 +61,8 @@ def test_what_was_packed_before_the_cut_comes_first(tmp_path, pack):
     path.write_bytes(packed[: len(packed) * 2 // 3])
     read = []
 
-    with pytest.raises(DumpCutShort, match=r"ends too early, at byte [\d,]+ of the file"):
-        read.extend(blocks(path))
+    with pytest.raises(DumpTruncated, match=r"ends too early, at byte [\d,]+ of the file"):
+        read.extend(read_blocks(path))
     assert xml.startswith(b"".join(read))
     assert sum(map(len, read)) > len(xml) // 3
 
@@ -74,8 +74,8 @@ def test_damage_is_placed(tmp_path):
     path = tmp_path / "dump.bz2"
     path.write_bytes(packed)
 
-    with pytest.raises(DumpCutShort, match="damaged near byte"):
-        list(blocks(path))
+    with pytest.raises(DumpTruncated, match="damaged near byte"):
+        list(read_blocks(path))
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,13 @@ def test_what_is_no_dump_is_named(tmp_path, content, said):
     path.write_bytes(content)
 
     with pytest.raises(DumpError, match=said) as failure:
-        list(blocks(path))
+        list(read_blocks(path))
     assert failure.value.hint
 
 
 def test_what_is_not_there_is_named(tmp_path):
     """No file, or a folder."""
     with pytest.raises(DumpError, match="There is no file"):
-        list(blocks(tmp_path / "none"))
+        list(read_blocks(tmp_path / "none"))
     with pytest.raises(DumpError, match="is a folder"):
-        packed_with(tmp_path)
+        detect_compression(tmp_path)

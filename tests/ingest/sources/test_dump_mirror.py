@@ -7,9 +7,10 @@ from zlib import crc32
 
 import pytest
 
-from ingest.sources.dumps.mirror import DumpMirror, articles
-from ingest.types import ReadAsWhole, SourceUnavailable
-from ingest.web.fetching import Manners, Web, agent
+from ingest.sources.dumps.dump_mirror import DumpMirror, make_article_finder
+from ingest.types import SingleReadUnsupported, SourceUnavailable
+from ingest.web.http_connection import RequestPolicy
+from ingest.web.web_client import WebClient, build_user_agent
 from tests.ingest.servers.dump_mirror import FakeMirror, as_ever, half, no_ranges, resets, says, wrong
 from tests.ingest.servers.web import serve
 from tests.ingest.sources.dumps import END, HEADER, dump, page
@@ -17,7 +18,7 @@ from tests.ingest.sources.dumps import END, HEADER, dump, page
 WIKI = "simplewiki"
 PLAIN = "pages-articles-multistream.xml.bz2"
 INDEX = "pages-articles-multistream-index.txt.bz2"
-AGENT = agent("ops@example.com", "1")
+AGENT = build_user_agent("ops@example.com", "1")
 FILLER = Random(1).randbytes(3_000).hex(" ", 3)
 """What cannot be packed much, so that a file has a middle to break off in."""
 
@@ -54,8 +55,8 @@ class World:
         self.edition = ""
 
     def source(self, *, keep=1, free=10**12, told=AGENT):
-        web = Web(Manners(told, gap=0.5, tries=4), wait=self._wait, clock=lambda: 0.0)
-        find = articles(self.server.url + "/", WIKI)
+        web = WebClient(RequestPolicy(told, gap=0.5, tries=4), wait=self._wait, clock=lambda: 0.0)
+        find = make_article_finder(self.server.url + "/", WIKI)
         return DumpMirror(WIKI, web, self.folder / "dumps", find=find, keep=keep, free=lambda _: free)
 
     def _wait(self, seconds):
@@ -196,8 +197,10 @@ def test_a_download_tells_how_far_it_has_come(mirror, world):
     """In words, for whoever waits: heard where it rests between two tries."""
     mirror.fault("20261101-" + PLAIN, resets(2_000))
     heard = []
-    web = Web(Manners(AGENT, gap=0.5, tries=4), wait=lambda _: heard.append(source.doing), clock=lambda: 0.0)
-    find = articles(world.server.url + "/", WIKI)
+    web = WebClient(
+        RequestPolicy(AGENT, gap=0.5, tries=4), wait=lambda _: heard.append(source.doing), clock=lambda: 0.0
+    )
+    find = make_article_finder(world.server.url + "/", WIKI)
     source = DumpMirror(WIKI, web, world.folder / "dumps", find=find, free=lambda _: 10**12)
     source.documents()
 
@@ -342,7 +345,7 @@ def test_a_damaged_dump_is_looked_at_again(mirror, world):
 def test_pages_cannot_be_had_one_by_one(world):
     source = world.source()
     assert source.expected() is None
-    with pytest.raises(ReadAsWhole, match="read as a whole"):
+    with pytest.raises(SingleReadUnsupported, match="read as a whole"):
         source.one("https://simple.wikipedia.org/wiki/Ada", {})
     source.documents()
     assert source.expected() == 1

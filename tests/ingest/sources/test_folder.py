@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.sources.folder import Folder, FolderError
-from ingest.types import Found, Unreadable, UnreadableDocument
+from ingest.sources.folder import FolderError, FolderSource
+from ingest.types import ChangedDocument, Unreadable, UnreadableDocument
 
 ROOT_READS_ALL = pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 
@@ -24,12 +24,12 @@ def filled(folder, *names, text="Some text."):
 
 def keys(folder, **kwargs):
     """Return the keys of all documents."""
-    return [document.key for document in Folder(folder, **kwargs).documents()]
+    return [document.key for document in FolderSource(folder, **kwargs).documents()]
 
 
 def only(folder, **kwargs):
     """Return the one document there is."""
-    [document] = Folder(folder, **kwargs).documents()
+    [document] = FolderSource(folder, **kwargs).documents()
     return document
 
 
@@ -38,7 +38,7 @@ def test_every_file_is_found_in_a_stable_order(tmp_path):
     filled(tmp_path, "b.md", "a.md", "x/c.md", "x/a/b.txt", "LICENSE")
 
     assert keys(tmp_path) == ["LICENSE", "a.md", "b.md", "x/a/b.txt", "x/c.md"]
-    assert Folder(tmp_path).expected() == 5
+    assert FolderSource(tmp_path).expected() == 5
 
 
 def test_what_is_no_document_is_left_out(tmp_path):
@@ -117,7 +117,7 @@ def test_what_cannot_be_read_is_listed_with_its_reason(tmp_path):
     os.mkfifo(tmp_path / "e.md")
     (tmp_path / "f.md").write_bytes(bytes(2 * 2**20))
 
-    found = list(Folder(tmp_path, largest=2**20).documents())
+    found = list(FolderSource(tmp_path, largest=2**20).documents())
 
     assert {document.key: document.reason for document in found if isinstance(document, Unreadable)} == {
         "a.png": "pictures are not read",
@@ -136,7 +136,7 @@ def test_what_may_not_be_read_is_listed(tmp_path):
     (tmp_path / "a.md").chmod(0)
     (tmp_path / "x").chmod(0)
 
-    found = list(Folder(tmp_path).documents())
+    found = list(FolderSource(tmp_path).documents())
     (tmp_path / "x").chmod(0o700)
 
     assert found == [
@@ -175,10 +175,10 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(tmp_path):
     }.items():
         (tmp_path / "handbook" / name).symlink_to(target)
 
-    found = list(Folder(tmp_path / "handbook", include=["*.md"]).documents())
+    found = list(FolderSource(tmp_path / "handbook", include=["*.md"]).documents())
 
     reason = "is a link that leads out of the folder: put the file itself there"
-    assert [document.key for document in found if isinstance(document, Found)] == ["a.md", "x/b.md", "y/b.md"]
+    assert [document.key for document in found if isinstance(document, ChangedDocument)] == ["a.md", "x/b.md", "y/b.md"]
     assert [document for document in found if isinstance(document, Unreadable)] == [
         Unreadable(key, reason) for key in ("file.md", "folder", "near", "twice.md", "x/up.md", "y/up.md")
     ]
@@ -189,10 +189,10 @@ def test_accents_are_one_name_on_every_system(tmp_path):
     composed, parted = unicodedata.normalize("NFC", "Büro.md"), unicodedata.normalize("NFD", "Büro.md")
     filled(tmp_path, composed, parted)
 
-    first, second = Folder(tmp_path).documents()
+    first, second = FolderSource(tmp_path).documents()
 
     assert (first.key, second.key) == (composed, composed)
-    assert isinstance(first, Found)
+    assert isinstance(first, ChangedDocument)
     assert isinstance(second, Unreadable)
 
 
@@ -209,7 +209,7 @@ def test_a_name_that_is_no_text_is_read_all_the_same(tmp_path):
 @pytest.mark.parametrize(("name", "message"), [("nowhere", "There is no folder"), ("a.md", "is a file, not a folder")])
 def test_a_folder_that_is_none_is_told_at_once(tmp_path, name, message):
     """Not when the first document is asked for."""
-    folder = Folder(filled(tmp_path, "a.md") / name)
+    folder = FolderSource(filled(tmp_path, "a.md") / name)
 
     with pytest.raises(FolderError, match=message) as told:
         folder.documents()

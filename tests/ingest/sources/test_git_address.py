@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sources.git.address import Remote, fault_of, is_branch, may_send_token, template, web_address
+from ingest.sources.git.git_program import (
+    GitRemote,
+    build_file_url,
+    choose_url_template,
+    find_address_fault,
+    is_branch,
+    may_send_token,
+)
 
 
 @pytest.mark.parametrize(
@@ -19,8 +26,8 @@ from ingest.sources.git.address import Remote, fault_of, is_branch, may_send_tok
 )
 def test_addresses_that_are_taken(address, protocol):
     """As hosts show them for copying."""
-    assert not fault_of(address)
-    assert Remote(address).protocol == protocol
+    assert not find_address_fault(address)
+    assert GitRemote(address).protocol == protocol
 
 
 @pytest.mark.parametrize(
@@ -47,16 +54,16 @@ def test_addresses_that_are_taken(address, protocol):
 )
 def test_addresses_that_are_refused(address):
     """What git would take for an option, a program to run, or a secret to keep on disk."""
-    assert fault_of(address)
+    assert find_address_fault(address)
 
 
 @given(st.text())
 def test_no_address_is_an_option_or_a_program(address):
     """Whatever stands in the settings."""
-    if not fault_of(address):
+    if not find_address_fault(address):
         assert not address.startswith("-")
         assert "::" not in address.split("/")[0]
-        assert Remote(address).protocol in {"https", "http", "ssh"}
+        assert GitRemote(address).protocol in {"https", "http", "ssh"}
 
 
 @pytest.mark.parametrize("name", ["main", "drafts/2", "release-1.0", "ümlaut"])
@@ -82,7 +89,7 @@ def test_where_a_token_is_sent():
 
 def test_secrets_are_not_shown():
     """Whatever git says with them in it."""
-    remote = Remote("https://me:pass@example.com/x?y=z", token="s3cret")
+    remote = GitRemote("https://me:pass@example.com/x?y=z", token="s3cret")
 
     assert remote.shown == "https://example.com/x"
     assert remote.redacted("fatal: s3cret at https://me:pass@example.com/x") == "fatal: … at https://example.com/x"
@@ -102,16 +109,16 @@ def test_secrets_are_not_shown():
 )
 def test_where_hosts_show_files(address, expected):
     """Those that are known; of others nothing is guessed."""
-    form = template("", address)
+    form = choose_url_template("", address)
 
-    assert web_address(form, path="a b/c.md", within="c.md", branch="main", commit="") == expected
+    assert build_file_url(form, path="a b/c.md", within="c.md", branch="main", commit="") == expected
 
 
 def test_templates_of_one_s_own():
     """With signs, or to be followed by the path below the folder."""
     said = {"path": "docs/{branch}.md", "within": "{branch}.md", "branch": "b#1", "commit": "c" * 40}
 
-    assert web_address(template("https://x.org/{branch}/{commit}/{path}", ""), **said) == (
+    assert build_file_url(choose_url_template("https://x.org/{branch}/{commit}/{path}", ""), **said) == (
         f"https://x.org/b%231/{'c' * 40}/docs/%7Bbranch%7D.md"
     )
-    assert web_address("https://x.org/", **said) == "https://x.org/%7Bbranch%7D.md"
+    assert build_file_url("https://x.org/", **said) == "https://x.org/%7Bbranch%7D.md"

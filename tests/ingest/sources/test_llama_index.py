@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ingest.choosing import Rules
-from ingest.sources.llama_index.source import LlamaIndex, Reader
-from ingest.types import Found, SourceUnavailable, Unreadable, UnreadableDocument
+from ingest.sources.filters import SelectionRules
+from ingest.sources.llama_index_source import LlamaIndexSource, LlamaReader
+from ingest.types import ChangedDocument, SourceUnavailable, Unreadable, UnreadableDocument
 from tests.ingest.sources import readers
 
 HERE = "tests.ingest.sources.readers"
@@ -16,7 +16,7 @@ HERE = "tests.ingest.sources.readers"
 
 def given(*documents, rules=None, now=lambda: datetime.now(UTC), **load):
     """Return the source whose reader returns these documents."""
-    return LlamaIndex(Reader(f"{HERE}:Given", {"documents": list(documents)}, load), rules, now=now)
+    return LlamaIndexSource(LlamaReader(f"{HERE}:Given", {"documents": list(documents)}, load), rules, now=now)
 
 
 def keys(there):
@@ -87,7 +87,7 @@ def test_what_is_no_document_is_told():
 def test_rules_hold_for_names_and_dates():
     """Of what the metadata tell."""
     dated = [{"text": "A.", "id_": f"{n}.md", "metadata": {"updated": f"2026-03-0{n}"}} for n in (1, 2)]
-    rules = Rules(include=("*.md",), exclude=("3.md",), newest_days=1)
+    rules = SelectionRules(include=("*.md",), exclude=("3.md",), newest_days=1)
     there = given(*dated, {"text": "B.", "id_": "3.md"}, {"text": "C.", "id_": "x"}, rules=rules,
                   now=lambda: datetime(2026, 3, 2, 12, tzinfo=UTC))  # fmt: skip
 
@@ -97,7 +97,7 @@ def test_rules_hold_for_names_and_dates():
 def test_a_lazy_reader_is_asked_for_one_at_a_time():
     """So that a large one fits."""
     readers.asked.clear()
-    items = LlamaIndex(Reader(f"{HERE}:Lazy", {"count": 5})).documents().items
+    items = LlamaIndexSource(LlamaReader(f"{HERE}:Lazy", {"count": 5})).documents().items
 
     next(items)
 
@@ -107,7 +107,7 @@ def test_a_lazy_reader_is_asked_for_one_at_a_time():
 
 def test_one_that_is_lazy_in_name_only_is_asked_for_all():
     """As many are, and as the base class of all is."""
-    assert keys(LlamaIndex(Reader(f"{HERE}:LateLazy"))) == ["one"]
+    assert keys(LlamaIndexSource(LlamaReader(f"{HERE}:LateLazy"))) == ["one"]
     assert keys(given({"text": "A.", "id_": "a"}, {"text": "B.", "id_": "b"}, only="A.")) == ["a"]
 
 
@@ -134,7 +134,7 @@ def test_what_it_prints_is_kept_from_stdout(capsys):
 def test_a_reader_that_fails_is_told_in_a_line(path, options, message):
     """Without what may be a secret, in the message or in what it was raised from."""
     with pytest.raises(SourceUnavailable) as told:
-        keys(LlamaIndex(Reader(path, options)))
+        keys(LlamaIndexSource(LlamaReader(path, options)))
 
     assert message in str(told.value)
     assert "\n" not in str(told.value)
@@ -144,8 +144,8 @@ def test_a_reader_that_fails_is_told_in_a_line(path, options, message):
 
 def test_one_that_fails_half_way_gives_what_it_gave():
     """The refresh keeps that, and removes nothing."""
-    reader = Reader(f"{HERE}:Lazy", {"count": 3, "fails_after": 2, "token": "abc"}, secrets=("abc",))
-    items = LlamaIndex(reader).documents().items
+    reader = LlamaReader(f"{HERE}:Lazy", {"count": 3, "fails_after": 2, "token": "abc"}, secrets=("abc",))
+    items = LlamaIndexSource(reader).documents().items
 
     assert [next(items).key for _ in range(1)] == ["https://x.org/0"]
     with pytest.raises(SourceUnavailable, match="token=… refused"):
@@ -154,7 +154,7 @@ def test_one_that_fails_half_way_gives_what_it_gave():
 
 def test_no_single_document_can_be_had_and_stopping_ends_it():
     """Whoever asks for one is told what to do."""
-    there = LlamaIndex(Reader(f"{HERE}:Lazy", {"count": 3}))
+    there = LlamaIndexSource(LlamaReader(f"{HERE}:Lazy", {"count": 3}))
     with pytest.raises(SourceUnavailable, match="single document"):
         there.one("x", {})
     items = there.documents().items
@@ -172,8 +172,12 @@ def test_a_real_reader(tmp_path):
     (tmp_path / "a.md").write_text("# Rota\n\nText.")
     (tmp_path / "b.json").write_text(json.dumps({"name": "value"}))
 
-    found = list(LlamaIndex(Reader("llama_index.core:SimpleDirectoryReader", {"input_dir": str(tmp_path)})).documents())
+    found = list(
+        LlamaIndexSource(
+            LlamaReader("llama_index.core:SimpleDirectoryReader", {"input_dir": str(tmp_path)})
+        ).documents()
+    )
 
     assert [item.key for item in found] == [str(tmp_path / name) for name in ("a.md", "b.json")]
-    assert all(isinstance(item, Found) for item in found)
+    assert all(isinstance(item, ChangedDocument) for item in found)
     assert found[0].load().title == "Rota"

@@ -2,15 +2,16 @@
 
 import pytest
 
-from ingest.sources.mediawiki.page import Site, head, page_id, site, text
+from ingest.sources.dumps.page_xml import parse_head, parse_page_id, parse_site, parse_text
+from ingest.wikitext.wiki_site import WikiSite
 from tests.ingest.sources.dumps import HEADER, page
 
-SITE = site(HEADER.encode())
+SITE = parse_site(HEADER.encode())
 
 
 def test_a_head_is_told_without_parsing():
     """Entities in the title are characters."""
-    found = head(page(7, "R&amp;D", "x").encode(), SITE)
+    found = parse_head(page(7, "R&amp;D", "x").encode(), SITE)
 
     assert (found.id, found.key, found.title, found.namespace, found.revision) == ("7", "7", "R&D", 0, "700")
     assert found.redirect is None
@@ -21,7 +22,7 @@ def test_a_head_is_told_without_parsing():
 )
 def test_without_a_namespace_the_title_says_it(title, namespace):
     """As in schemas before 0.6."""
-    assert head(page(1, title, "x", ns=None).encode(), SITE).namespace == namespace
+    assert parse_head(page(1, title, "x", ns=None).encode(), SITE).namespace == namespace
 
 
 @pytest.mark.parametrize(
@@ -41,20 +42,20 @@ def test_without_a_namespace_the_title_says_it(title, namespace):
 )
 def test_redirects_of_all_schemas(xml, target):
     """By element, or by the words of many languages."""
-    assert head(xml.encode(), SITE).redirect == target
+    assert parse_head(xml.encode(), SITE).redirect == target
 
 
 def test_titles_are_as_the_wiki_stores_them():
     """First letter, underscores, sections, spaces."""
     assert SITE.title("ada_lovelace  x#Life") == "Ada lovelace x"
-    assert Site(first_letter=False).title("ada") == "ada"
+    assert WikiSite(first_letter=False).title("ada") == "ada"
 
 
 def test_addresses_pin_the_revision():
     """In the wiki's own address; none if it is not known."""
     assert SITE.url("C++ (Sprache)", "12") == "https://en.wikipedia.org/w/index.php?title=C%2B%2B_(Sprache)&oldid=12"
     assert SITE.url("Ada", "") == "https://en.wikipedia.org/wiki/Ada"
-    assert Site().url("Ada", "12") == ""
+    assert WikiSite().url("Ada", "12") == ""
 
 
 @pytest.mark.parametrize(
@@ -71,12 +72,12 @@ def test_addresses_pin_the_revision():
 )
 def test_a_page_without_text_says_why(xml, reason):
     """Plainly."""
-    assert reason in text(xml.encode()).reason
+    assert reason in parse_text(xml.encode()).reason
 
 
 def test_text_and_date_are_read():
     """Entities once, no more."""
-    found = text(page(1, "A", "a &lt;b&gt; &amp;nbsp;").encode())
+    found = parse_text(page(1, "A", "a &lt;b&gt; &amp;nbsp;").encode())
 
     assert (found.wikitext, found.timestamp, found.reason) == ("a <b> &nbsp;", "2016-04-22T10:19:33Z", "")
 
@@ -85,14 +86,14 @@ def test_a_page_without_a_title_has_a_number():
     """So that it can be named."""
     xml = page(13, "", "x").replace("<title></title>", "").encode()
 
-    assert head(xml, SITE) is None
-    assert page_id(xml) == "13"
+    assert parse_head(xml, SITE) is None
+    assert parse_page_id(xml) == "13"
 
 
 def test_without_numbers_a_hash_tells_when_a_page_changes():
     """And the title is its key."""
     bare = "<page><title>Ada</title><revision><text>{}</text></revision></page>"
-    one, other = (head(bare.format(said).encode(), SITE) for said in ("x", "y"))
+    one, other = (parse_head(bare.format(said).encode(), SITE) for said in ("x", "y"))
 
     assert one.key == "Ada"
     assert one.stamp != other.stamp
@@ -100,8 +101,8 @@ def test_without_numbers_a_hash_tells_when_a_page_changes():
 
 def test_a_header_that_is_broken_is_an_unknown_wikis():
     """Reading goes on."""
-    assert site(b"<mediawiki><siteinfo>") == Site()
+    assert parse_site(b"<mediawiki><siteinfo>") == WikiSite()
     assert (
-        site(b'<mediawiki xml:lang="de"></mediawiki>'.removesuffix(b"</mediawiki>")).origin
+        parse_site(b'<mediawiki xml:lang="de"></mediawiki>'.removesuffix(b"</mediawiki>")).origin
         == "https://de.wikipedia.org"
     )

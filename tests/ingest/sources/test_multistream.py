@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sources.dumps.file import DumpError
-from ingest.sources.dumps.multistream import Stream, index_beside, parsed, streams
+from ingest.sources.dumps.dump_file import DumpError, DumpStream, find_index, parse_streams, read_streams
 
 DATA = Path(os.environ.get("FOOTNOTE_DATA", Path(__file__).parents[4] / "shared" / "data"))
 SAMPLE = DATA / "wikipedia_dumps" / "multistream-index-sample.txt"
@@ -19,9 +18,9 @@ def test_lines_of_one_offset_are_one_stream():
     """It ends where the next begins; titles may hold colons."""
     lines = ["499:10:A\n", "499:12:B: C\n", "900:13:D\n"]
 
-    assert list(parsed(lines, 1000)) == [
-        Stream(499, 900, (("10", "A"), ("12", "B: C"))),
-        Stream(900, 1000, (("13", "D"),)),
+    assert list(parse_streams(lines, 1000)) == [
+        DumpStream(499, 900, (("10", "A"), ("12", "B: C"))),
+        DumpStream(900, 1000, (("13", "D"),)),
     ]
 
 
@@ -31,7 +30,7 @@ def test_offsets_cut_to_32_bits_are_made_whole(steps):
     offsets = [sum(steps[: end + 1]) for end in range(len(steps))]
     cut = [(offset + 2**31) % 2**32 - 2**31 for offset in offsets]
 
-    found = list(parsed((f"{offset}:1:A" for offset in cut), offsets[-1] + 1))
+    found = list(parse_streams((f"{offset}:1:A" for offset in cut), offsets[-1] + 1))
 
     assert [stream.start for stream in found] == offsets
 
@@ -39,7 +38,7 @@ def test_offsets_cut_to_32_bits_are_made_whole(steps):
 @pytest.mark.skipif(not SAMPLE.exists(), reason="FOOTNOTE_DATA can name the folder of data sets")
 def test_real_lines_with_negative_offsets():
     """The third stream of the sample begins above 2 GiB."""
-    found = list(parsed(SAMPLE.read_text(encoding="utf-8").splitlines(), 2**32))
+    found = list(parse_streams(SAMPLE.read_text(encoding="utf-8").splitlines(), 2**32))
 
     assert [stream.start for stream in found] == [499, 2147418907, 2**32 - 2147469295]
     assert [len(stream.pages) for stream in found] == [10, 6, 4]
@@ -52,9 +51,9 @@ def test_the_index_is_found_beside_its_dump(tmp_path, packed):
     index = tmp_path / f"enwiki-x-pages-articles-multistream-index3.txt-p1p9{'.bz2' if packed else ''}"
     index.write_bytes(bz2.compress(b"5:1:A\n") if packed else b"5:1:A\n")
 
-    assert index_beside(dump) == index
-    assert list(streams(index, 9)) == [Stream(5, 9, (("1", "A"),))]
-    assert index_beside(tmp_path / "other.xml.bz2") is None
+    assert find_index(dump) == index
+    assert list(read_streams(index, 9)) == [DumpStream(5, 9, (("1", "A"),))]
+    assert find_index(tmp_path / "other.xml.bz2") is None
 
 
 def test_a_damaged_index_is_said_to_be(tmp_path):
@@ -63,5 +62,5 @@ def test_a_damaged_index_is_said_to_be(tmp_path):
     index.write_text("5:1:A\nnonsense\n")
 
     with pytest.raises(DumpError, match="line 2 is not offset:id:title") as failure:
-        list(streams(index, 9))
+        list(read_streams(index, 9))
     assert "remove it" in failure.value.hint

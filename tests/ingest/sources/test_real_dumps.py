@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.chunking import passages
-from ingest.sources.dumps.wikipedia import WikipediaDump
+from ingest.chunking import split_page
+from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.types import Unreadable
 
 DATA = Path(os.environ.get("FOOTNOTE_DATA", Path(__file__).parents[4] / "shared" / "data")) / "wikipedia_dumps"
@@ -96,7 +96,7 @@ def test_fewer_than_one_passage_in_a_thousand_has_markup_or_holes():
         passage.text
         for path in sorted(DATA.glob("*.xml*"))
         for key, page in read(path)[0].items()
-        for passage in passages("wikipedia", key, page)
+        for passage in split_page("wikipedia", key, page)
     ]
     bad = [text for text in texts if LEFT_OVER.search(text)]
 

@@ -1,11 +1,11 @@
 """Redirects by their target."""
 
-from ingest.sources.dumps.redirects import Redirects
+from ingest.sources.dumps.article_batches import RedirectTable
 
 
 def test_titles_that_lead_to_a_page():
     """Sorted, each once."""
-    with Redirects() as redirects:
+    with RedirectTable() as redirects:
         redirects.add([("B", "Ada"), ("A", "Ada"), ("A", "Ada"), ("C", "Bob")])
         redirects.finish()
 
@@ -15,7 +15,7 @@ def test_titles_that_lead_to_a_page():
 
 def test_redirects_to_redirects_lead_to_the_page():
     """Over some hops; a circle leads nowhere and does no harm."""
-    with Redirects() as redirects:
+    with RedirectTable() as redirects:
         redirects.add([("A", "B"), ("B", "C"), ("C", "Ada"), ("X", "Y"), ("Y", "X"), ("Z", "Z")])
         redirects.finish()
 
@@ -25,7 +25,7 @@ def test_redirects_to_redirects_lead_to_the_page():
 
 def test_none_at_all():
     """A dump may have none."""
-    with Redirects() as redirects:
+    with RedirectTable() as redirects:
         redirects.finish()
 
         assert redirects.to("Ada") == ()

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sources.sites.robots import LARGEST, parsed
+from ingest.sources.sites.sitemap import LARGEST_ROBOTS, parse_robots
 
 SITE = "https://docs.example.com"
 
 
 def allowed(text, *paths):
-    may_read = parsed(text.encode()).checker()
+    may_read = parse_robots(text.encode()).checker()
     return [may_read(SITE + path) for path in paths]
 
 
@@ -61,17 +61,17 @@ def test_the_group_that_names_us_holds_else_that_of_all(text, reads):
 
 
 def test_delays_and_sitemaps_are_told():
-    found = parsed(
+    found = parse_robots(
         b"Sitemap: https://a/1.xml\nUser-agent: *\nCrawl-delay: 2.5\nCrawl-delay: soon\nsitemap:https://a/2.xml"
     )
     assert (found.delay, found.sitemaps) == (2.5, ("https://a/1.xml", "https://a/2.xml"))
 
 
 def test_of_a_large_file_the_beginning_is_read():
-    text = b"User-agent: *\nDisallow: /a\n" + b"#" * LARGEST + b"\nDisallow: /b\n"
-    assert [parsed(text).checker()(SITE + path) for path in ("/a", "/b")] == [False, True]
+    text = b"User-agent: *\nDisallow: /a\n" + b"#" * LARGEST_ROBOTS + b"\nDisallow: /b\n"
+    assert [parse_robots(text).checker()(SITE + path) for path in ("/a", "/b")] == [False, True]
 
 
 @given(st.binary(max_size=300), st.text(max_size=30))
 def test_nothing_is_too_odd(content, path):
-    parsed(b"User-agent: *\n" + content).checker()(f"{SITE}/{path}")
+    parse_robots(b"User-agent: *\n" + content).checker()(f"{SITE}/{path}")

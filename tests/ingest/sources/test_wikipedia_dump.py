@@ -4,9 +4,9 @@ import bz2
 
 import pytest
 
-from ingest.sources.dumps.file import DumpError
-from ingest.sources.dumps.wikipedia import WikipediaDump
-from ingest.types import Found, Unreadable, UnreadableDocument
+from ingest.sources.dumps.dump_file import DumpError
+from ingest.sources.dumps.wikipedia_dump import WikipediaDump
+from ingest.types import ChangedDocument, Unreadable, UnreadableDocument
 from tests.ingest.sources.dumps import END, HEADER, dump, page
 
 PAGES = (
@@ -168,7 +168,7 @@ def test_of_a_dump_cut_short_before_a_redirect_its_target_stays_as_it_is_known(t
     known = {item.key: item.fingerprint for item in written(tmp_path, whole).documents()}
     items = written(tmp_path, whole[: whole.index(b"<title>Robert")]).documents(known)
 
-    assert {item.key: item.fingerprint for item in items if isinstance(item, Found)} == known
+    assert {item.key: item.fingerprint for item in items if isinstance(item, ChangedDocument)} == known
 
 
 def test_of_a_damaged_stream_s_redirects_the_targets_stay_as_they_are_known(tmp_path):
@@ -186,7 +186,7 @@ def test_of_a_damaged_stream_s_redirects_the_targets_stay_as_they_are_known(tmp_
     items = list(WikipediaDump(path).documents(known))
 
     assert [item.key for item in items if isinstance(item, Unreadable)] == [path.name]
-    assert {item.key: item.fingerprint for item in items if isinstance(item, Found)} == known
+    assert {item.key: item.fingerprint for item in items if isinstance(item, ChangedDocument)} == known
 
 
 def test_a_page_that_stands_twice_is_taken_once(tmp_path):

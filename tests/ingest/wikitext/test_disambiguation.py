@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.wikitext.disambiguation import is_disambiguation
+from ingest.wikitext.wiki_site import is_disambiguation
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.wikitext.mathematics import plain
+from ingest.wikitext.html_tags import render_latex
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ from ingest.wikitext.mathematics import plain
 )
 def test_a_formula_reads_as_it_is_said(latex, text):
     """No commands, no braces."""
-    assert plain(latex) == text
+    assert render_latex(latex) == text

@@ -1,11 +1,11 @@
 """Wikitables: each row says its cells with their headers, on one line."""
 
-from ingest.wikitext.tables import Table
+from ingest.wikitext.page_layout import WikiTable
 
 
 def rows(text):
     """Feed the lines of a table and return its rows."""
-    table = Table()
+    table = WikiTable()
     for line in text.strip().splitlines():
         table.feed(line.strip())
     return table.rows()

@@ -3,11 +3,11 @@
 import pytest
 
 from ingest.types import Block
-from ingest.wikitext.names import template_kinds
-from ingest.wikitext.reading import outline, sections
-from ingest.wikitext.templates import rendered
-from ingest.wikitext.wordings import SIGNS, WORDS
-from storage.types import Kind
+from ingest.wikitext.templates import render_template
+from ingest.wikitext.wiki_site import load_template_kinds
+from ingest.wikitext.wikitext_parser import make_sections, parse_wikitext
+from ingest.wikitext.word_templates import TEMPLATE_SIGNS, TEMPLATE_WORDS
+from storage.types import PassageKind
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ from storage.types import Kind
 )
 def test_english_templates_say_what_a_reader_sees(template, said):
     """Each as the English Wikipedia shows it, conversions left out."""
-    assert rendered(template, "en") == said
+    assert render_template(template, "en") == said
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,13 @@ def test_english_templates_say_what_a_reader_sees(template, said):
 )
 def test_templates_of_other_wikipedias(language, template, said):
     """In their own words and their own order of dates."""
-    assert rendered(template, language) == said
+    assert render_template(template, language) == said
 
 
 def rows(text, language="en"):
     """Return the table rows of a page."""
-    blocks = [block for section in sections(outline(text, language=language)) for block in section.blocks]
-    return [block.text for block in blocks if block.kind is Kind.TABLE]
+    blocks = [block for section in make_sections(parse_wikitext(text, language=language)) for block in section.blocks]
+    return [block.text for block in blocks if block.kind is PassageKind.TABLE]
 
 
 def test_an_infobox_is_rows_of_label_and_value():
@@ -143,7 +143,7 @@ Ada was."""
         "Spouse: A, B (1835)",
         "Total Area km²: 12",
     ]
-    assert sections(outline(text))[0].blocks[-1] == Block("Ada was.")
+    assert make_sections(parse_wikitext(text))[0].blocks[-1] == Block("Ada was.")
 
 
 def test_arguments_that_name_others_are_their_labels():
@@ -180,5 +180,5 @@ def test_an_infobox_within_an_infobox_keeps_its_rows():
 
 def test_no_name_has_two_readings():
     """Signs and words are written in code, all others in the list; a name in both would hide one."""
-    assert not template_kinds().keys() & SIGNS.keys()
-    assert not template_kinds().keys() & WORDS.keys()
+    assert not load_template_kinds().keys() & TEMPLATE_SIGNS.keys()
+    assert not load_template_kinds().keys() & TEMPLATE_WORDS.keys()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.citing import cleaned
+from pipeline.replies.markup import clean_markup
 
 TAKEN = [
     ("See [the handbook](https://a.example/b_(c)) now.", "See the handbook now."),
@@ -62,13 +62,13 @@ KEPT = [
 @pytest.mark.parametrize(("text", "left"), TAKEN)
 def test_what_links_loads_or_calls_is_taken_out(text: str, left: str) -> None:
     """What a link or a tag shows stays as words."""
-    assert " ".join(cleaned(text).split()) == left
+    assert " ".join(clean_markup(text).split()) == left
 
 
 @pytest.mark.parametrize("text", KEPT)
 def test_plain_text_and_code_stay(text: str) -> None:
     """Names of sites, addresses of mail, comparisons and what code is made of."""
-    assert cleaned(text) == text
+    assert clean_markup(text) == text
 
 
 SIGNS = ("<b>", "</b>", "http", "://", "@everyone", "here", "&lt;", "&amp;", r"\u003c", "www.", "![", "](", "\u200b")
@@ -88,13 +88,13 @@ LEFT_OVER = re.compile(
 @example("$`a`$ `$`$")
 def test_nothing_is_left_and_cleaning_again_changes_nothing(text: str) -> None:
     """What is taken out never joins what stood around it into something new."""
-    once = cleaned(text)
+    once = clean_markup(text)
 
-    assert cleaned(once) == once
+    assert clean_markup(once) == once
     assert not LEFT_OVER.search(once)
 
 
 @given(st.text())
 def test_any_text_can_be_cleaned(text: str) -> None:
     """Whatever characters come."""
-    assert cleaned(cleaned(text)) == cleaned(text)
+    assert clean_markup(clean_markup(text)) == clean_markup(text)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.citing.marks import unmarked
+from pipeline.replies.citation_marks import strip_marks
 
 NAMED = [
     ("[1]", (1,)),
@@ -48,7 +48,7 @@ NAMED = [
 @pytest.mark.parametrize(("mark", "numbers"), NAMED)
 def test_a_mark_goes_and_names_what_was_offered(mark: str, numbers: tuple[int, ...]) -> None:
     """Numbers beyond what was offered are inventions: the mark goes, and names nothing."""
-    assert unmarked(f"It opened {mark}.", 3) == ("It opened.", numbers)
+    assert strip_marks(f"It opened {mark}.", 3) == ("It opened.", numbers)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_mark_goes_and_names_what_was_offered(mark: str, numbers: tuple[int, .
 )
 def test_what_running_text_says_in_brackets_stays(text: str) -> None:
     """Years, intervals, indexes, powers and words are no citations."""
-    assert unmarked(text, 3) == (text, ())
+    assert strip_marks(text, 3) == (text, ())
 
 
 @pytest.mark.parametrize(
@@ -83,17 +83,17 @@ def test_what_running_text_says_in_brackets_stays(text: str) -> None:
 )
 def test_raised_digits_behind_a_stop_or_a_word_are_marks(text: str, plain: str, numbers: tuple[int, ...]) -> None:
     """Two of them are one number where so much was offered, else two."""
-    assert unmarked(text, 3) == (plain, numbers)
+    assert strip_marks(text, 3) == (plain, numbers)
 
 
 def test_raised_digits_are_one_number_where_that_was_offered() -> None:
     """Twelve, not one and two."""
-    assert unmarked("It ended.¹²", 12) == ("It ended.", (12,))
+    assert strip_marks("It ended.¹²", 12) == ("It ended.", (12,))
 
 
 def test_four_digits_are_a_mark_where_so_much_was_offered() -> None:
     """The line is drawn by what was offered."""
-    assert unmarked("It ended [1990].", 2000) == ("It ended.", (1990,))
+    assert strip_marks("It ended [1990].", 2000) == ("It ended.", (1990,))
 
 
 @pytest.mark.parametrize(
@@ -110,13 +110,13 @@ def test_four_digits_are_a_mark_where_so_much_was_offered() -> None:
 )
 def test_what_a_mark_stood_between_is_kept_apart(text: str, plain: str) -> None:
     """Words do not grow together, stops do not drift away, and scripts without spaces get none."""
-    assert unmarked(text, 3)[0] == plain
+    assert strip_marks(text, 3)[0] == plain
 
 
 @given(st.text(alphabet="[]【】^()-–,;0123456789１٢¹² ab.", max_size=60), st.integers(0, 12))
 def test_numbers_are_always_of_what_was_offered(text: str, count: int) -> None:
     """Each once, from 1 to how many there are."""
-    _, numbers = unmarked(text, count)
+    _, numbers = strip_marks(text, count)
 
     assert len(set(numbers)) == len(numbers)
     assert all(1 <= number <= count for number in numbers)

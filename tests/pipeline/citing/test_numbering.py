@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.citing import number, quote
+from pipeline.replies.footnotes import number_footnotes, quote_spans
 from pipeline.types import CitedSentence
 from storage.types import Evidence, Span
 from tests.pipeline.world import hit
@@ -24,7 +24,7 @@ sentences = st.lists(st.builds(CitedSentence, st.just("Said."), st.lists(evidenc
 @given(sentences)
 def test_numbers_are_dense_and_in_order_of_appearance(reply: list[CitedSentence]) -> None:
     """Reading from the top, each new footnote is one more than the greatest so far."""
-    answered, citations = number(reply)
+    answered, citations = number_footnotes(reply)
 
     first_seen = list(dict.fromkeys(n for one in answered for n in one.citations))
     assert [one.number for one in citations] == list(range(1, len(citations) + 1))
@@ -38,7 +38,7 @@ def test_numbers_are_dense_and_in_order_of_appearance(reply: list[CitedSentence]
 @given(sentences)
 def test_there_is_one_footnote_for_each_passage(reply: list[CitedSentence]) -> None:
     """A passage that is cited again keeps its number."""
-    answered, citations = number(reply)
+    answered, citations = number_footnotes(reply)
 
     numbers = {one.passage_id: one.number for one in citations}
     assert len(numbers) == len(citations)
@@ -49,20 +49,20 @@ def test_there_is_one_footnote_for_each_passage(reply: list[CitedSentence]) -> N
 @given(sentences, st.integers(0, 5))
 def test_numbers_never_change_when_more_is_said(reply: list[CitedSentence], cut: int) -> None:
     """What was shown while the reply grew is what the whole reply shows."""
-    assert number(reply[:cut])[0] == number(reply)[0][:cut]
+    assert number_footnotes(reply[:cut])[0] == number_footnotes(reply)[0][:cut]
 
 
 @given(st.lists(spans, min_size=1, max_size=5))
 def test_every_piece_of_a_quote_stands_in_the_passage(found: list[Span]) -> None:
     """A quote is made of the passage's own stretches and ellipses between them."""
-    assert all(piece in TEXT for piece in quote(TEXT, found).split(" … "))
+    assert all(piece in TEXT for piece in quote_spans(TEXT, found).split(" … "))
 
 
 def test_stretches_are_joined_by_an_ellipsis() -> None:
     """The order is the passage's own, not that of the reply."""
-    assert quote(TEXT, [(45, 60), (0, 13)]) == "One is first. … Four is fourth."
+    assert quote_spans(TEXT, [(45, 60), (0, 13)]) == "One is first. … Four is fourth."
 
 
 def test_neighbouring_stretches_are_one() -> None:
     """Nothing was left out between them."""
-    assert quote(TEXT, [(14, 28), (0, 13)]) == "One is first. Two is second."
+    assert quote_spans(TEXT, [(14, 28), (0, 13)]) == "One is first. Two is second."

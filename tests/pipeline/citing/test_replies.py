@@ -8,8 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipeline.citing import Marked, Splitter, cite, cleaned, sentences
-from pipeline.findings import sentences_of
+from pipeline.replies.cited_sentences import MarkedSentence, SentenceSplitter, cite_sentence, split_sentences
+from pipeline.replies.markup import clean_markup
+from pipeline.stages.passage_retrieval import collect_sentences
 from storage.types import Evidence
 from tests.pipeline.world import hit
 
@@ -112,7 +113,7 @@ PLAIN: list[tuple[str, str]] = [
 
 
 def said(reply: str, count: int = 3) -> Said:
-    return [(one.text, one.numbers) for one in sentences(reply, count)]
+    return [(one.text, one.numbers) for one in split_sentences(reply, count)]
 
 
 @pytest.mark.parametrize(("reply", "expected"), CITED)
@@ -136,12 +137,12 @@ def test_a_mark_that_is_a_part_of_its_sentence_does_not_just_go(reply: str, expe
 @pytest.mark.parametrize(("reply", "expected"), MAIMED)
 def test_a_sentence_that_lost_a_part_is_given_no_evidence(reply: str, expected: list[str]) -> None:
     """Whatever mark follows; so the gate withholds it."""
-    offered = [sentences_of([hit("It is.")])] * 3
+    offered = [collect_sentences([hit("It is.")])] * 3
 
-    found = sentences(reply, 3)
+    found = split_sentences(reply, 3)
 
     assert [one.text for one in found if one.maimed] == expected
-    assert all(bool(cite(one, offered).evidence) is not one.maimed for one in found)
+    assert all(bool(cite_sentence(one, offered).evidence) is not one.maimed for one in found)
 
 
 @pytest.mark.parametrize(("reply", "expected"), SPLIT)
@@ -171,19 +172,19 @@ def test_items_rows_and_code_begin_paragraphs() -> None:
     """The first sentence of all begins none."""
     reply = "One. Two.\n\nThree. Four.\n- five\n| six | seven |\n```\neight\n```"
 
-    assert [one.paragraph for one in sentences(reply, 0)] == [False, False, True, False, True, True, True]
+    assert [one.paragraph for one in split_sentences(reply, 0)] == [False, False, True, False, True, True, True]
 
 
 def test_rows_and_code_carry_their_marks() -> None:
     """Inside a row or behind it, behind a fence or below it."""
     reply = "| a | b [1] |\n| c | d | [2]\n\n```\nx[1]\n``` [3]\n\n~~~\ny\n~~~\n[1]"
 
-    assert [one.numbers for one in sentences(reply, 3)] == [(1,), (2,), (3,), (1,)]
+    assert [one.numbers for one in split_sentences(reply, 3)] == [(1,), (2,), (3,), (1,)]
 
 
 def test_a_sentence_without_end_is_cut() -> None:
     """No sentence grows beyond a thousand characters."""
-    assert max(len(one.text) for one in sentences("word " * 1_000, 0)) <= 1_000
+    assert max(len(one.text) for one in split_sentences("word " * 1_000, 0)) <= 1_000
 
 
 def test_numbers_become_the_evidence_that_was_offered_under_them() -> None:
@@ -194,7 +195,7 @@ def test_numbers_become_the_evidence_that_was_offered_under_them() -> None:
         for found, span in [(one, (0, 13)), (one, (14, 28)), (two, (0, 13))]
     )
 
-    cited = cite(Marked("It is.", (2, 1, 9), paragraph=True), [[first, second], [other, first]])
+    cited = cite_sentence(MarkedSentence("It is.", (2, 1, 9), paragraph=True), [[first, second], [other, first]])
 
     assert cited.text == "It is."
     assert cited.evidence == (other, first, second)
@@ -225,8 +226,8 @@ PIECES = st.sampled_from([*WRITTEN, *CUES, *'..!?[](){}<>|`*_~$#"“”\\ \n\r\t
 REPLIES = st.one_of(st.lists(PIECES, max_size=80).map("".join), st.text(max_size=200))
 
 
-def streamed(reply: str, cuts: list[int]) -> tuple[Marked, ...]:
-    splitter = Splitter(3)
+def streamed(reply: str, cuts: list[int]) -> tuple[MarkedSentence, ...]:
+    splitter = SentenceSplitter(3)
     places = sorted({0, len(reply), *(cut % (len(reply) + 1) for cut in cuts)})
     given = [marked for start, end in pairwise(places) for marked in splitter.feed(reply[start:end])]
     return (*given, *splitter.close())
@@ -236,29 +237,29 @@ def streamed(reply: str, cuts: list[int]) -> tuple[Marked, ...]:
 @example('"2\n\n“ ¹\n[1]and', [8])
 def test_a_streamed_reply_is_the_whole_reply(reply: str, cuts: list[int]) -> None:
     """However it is cut into pieces."""
-    assert streamed(reply, cuts) == sentences(reply, 3)
+    assert streamed(reply, cuts) == split_sentences(reply, 3)
 
 
 @given(REPLIES)
 def test_one_character_at_a_time_is_the_whole_reply(reply: str) -> None:
     """The finest cut of all."""
-    assert streamed(reply, list(range(len(reply)))) == sentences(reply, 3)
+    assert streamed(reply, list(range(len(reply)))) == split_sentences(reply, 3)
 
 
 def test_a_sentence_is_given_out_while_the_reply_grows() -> None:
     """As soon as the words behind it are there, long before its paragraph ends."""
-    splitter = Splitter(3)
+    splitter = SentenceSplitter(3)
 
     given = splitter.feed("It opened in May [1]. It was painted green by the town, and later red by a guest, ")
 
-    assert given == (Marked("It opened in May.", (1,), paragraph=False),)
+    assert given == (MarkedSentence("It opened in May.", (1,), paragraph=False),)
 
 
 @given(REPLIES, st.integers(0, 12))
 def test_what_is_said_is_clean_and_cites_what_was_offered(reply: str, count: int) -> None:
     """Every sentence has words, nothing that links or calls, and each number once, from 1 to what was offered."""
-    for one in sentences(reply, count):
-        assert cleaned(one.text).strip() == one.text
+    for one in split_sentences(reply, count):
+        assert clean_markup(one.text).strip() == one.text
         assert re.search(r"[^\W_]", one.text)
         assert len(set(one.numbers)) == len(one.numbers)
         assert all(1 <= number <= count for number in one.numbers)
@@ -276,7 +277,7 @@ def test_every_word_survives_in_order(parts: list[tuple[str, str]]) -> None:
     """Whatever lines, stops, marks and emphasis stand around the words."""
     reply = "".join(word + around for word, around in parts)
 
-    left = " ".join(one.text for one in sentences(reply, 3))
+    left = " ".join(one.text for one in split_sentences(reply, 3))
 
     assert re.findall(r"[^\W\d_]+", left) == [word for word, _ in parts]
 
@@ -288,6 +289,6 @@ def test_thirty_thousand_signs_are_read_at_once(sign: str) -> None:
     """Time grows with length alone: were it the square, it would be many minutes of the processor."""
     began = time.process_time()
 
-    sentences((sign * 30_000)[:30_000], 3)
+    split_sentences((sign * 30_000)[:30_000], 3)
 
     assert time.process_time() - began < 10

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.extraction.answer_types import AnswerType, asked_for, counts, offers
+from pipeline.extraction.candidates import AnswerType, classify_question, has_answer_type, has_count
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from pipeline.extraction.answer_types import AnswerType, asked_for, counts, offe
 )
 def test_the_kind_is_told_by_the_first_question_words(question: str, kind: AnswerType | None) -> None:
     """In several languages."""
-    assert asked_for(question) is kind
+    assert classify_question(question) is kind
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_the_kind_is_told_by_the_first_question_words(question: str, kind: Answe
 )
 def test_what_the_question_names_itself_is_no_offer(sentence: str, kind: AnswerType, *, offered: bool) -> None:
     """A number or a name counts only if it is news."""
-    assert offers(sentence, kind, "What did Anna get for the 3 days?") is offered
+    assert has_answer_type(sentence, kind, "What did Anna get for the 3 days?") is offered
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ def test_what_the_question_names_itself_is_no_offer(sentence: str, kind: AnswerT
 )
 def test_a_number_counts_what_is_asked_for(sentence: str, question: str, language: str, *, counted: bool) -> None:
     """It must stand right before it, or one word before."""
-    assert counts(sentence, question, language) is counted
+    assert has_count(sentence, question, language) is counted
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.sampled_from(list(AnswerType)))
 def test_any_texts_can_be_compared(sentence: str, question: str, kind: AnswerType) -> None:
     """No text breaks it."""
-    assert asked_for(question) in {None, *AnswerType}
-    assert isinstance(offers(sentence, kind, question), bool)
-    assert isinstance(counts(sentence, question, ""), bool)
+    assert classify_question(question) in {None, *AnswerType}
+    assert isinstance(has_answer_type(sentence, kind, question), bool)
+    assert isinstance(has_count(sentence, question, ""), bool)

@@ -3,18 +3,18 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.extraction.candidates import candidates
-from storage.types import Kind
+from pipeline.extraction.candidates import find_candidates
+from storage.types import PassageKind
 from tests.pipeline.world import hit
 
 
-def texts(*lines: str, kind: Kind = Kind.PROSE) -> list[str]:
-    return [one.text for one in candidates([hit("\n".join(lines), kind=kind)])]
+def texts(*lines: str, kind: PassageKind = PassageKind.PROSE) -> list[str]:
+    return [one.text for one in find_candidates([hit("\n".join(lines), kind=kind)])]
 
 
 def test_sentences_are_candidates() -> None:
     """In the order of the text, each with the span that it stands in."""
-    found = candidates(
+    found = find_candidates(
         [hit("The office opens at nine. It closes at six."), hit("Dogs are welcome here, too.", key="2")]
     )
 
@@ -27,7 +27,7 @@ def test_sentences_are_candidates() -> None:
 
 def test_an_announced_list_is_a_candidate_with_its_items_and_each_item_is_one() -> None:
     """The items are read with the line that announces them, and shown without their marks."""
-    found = candidates([hit("Bring with you:\n\n- your badge\n- your laptop\n\nThe door is never locked.")])
+    found = find_candidates([hit("Bring with you:\n\n- your badge\n- your laptop\n\nThe door is never locked.")])
 
     assert [(one.text, one.lead) for one in found] == [
         ("Bring with you:\n\n- your badge\n- your laptop", ""),
@@ -64,22 +64,22 @@ def test_a_row_of_a_table_is_a_candidate() -> None:
     """Whole, whatever stands in its cells."""
     rows = ["Grade: 8; Leave: 25 days. Half days too.", "Grade: 9; Leave: 28 days"]
 
-    assert texts(*rows, kind=Kind.TABLE) == rows
+    assert texts(*rows, kind=PassageKind.TABLE) == rows
 
 
 def test_code_is_offered_only_where_nothing_else_was_found() -> None:
     """A line of code is a poor answer, but better than none."""
-    code = hit("make install", key="code", kind=Kind.CODE)
+    code = hit("make install", key="code", kind=PassageKind.CODE)
 
-    assert [one.text for one in candidates([code, hit("Install it first, with make.")])] == [
+    assert [one.text for one in find_candidates([code, hit("Install it first, with make.")])] == [
         "Install it first, with make."
     ]
-    assert [one.text for one in candidates([code])] == ["make install"]
+    assert [one.text for one in find_candidates([code])] == ["make install"]
 
 
 def test_the_context_of_a_candidate_is_what_stands_above_it() -> None:
     """Title, section and the line that leads to it: what a person would read to understand it."""
-    found = candidates([hit("Bring:\n- a badge", title="Office", section="First day › Morning")])
+    found = find_candidates([hit("Bring:\n- a badge", title="Office", section="First day › Morning")])
 
     assert found[1].context == "Office\nFirst day › Morning\nBring:\na badge"
 
@@ -89,10 +89,10 @@ pieces = st.lists(
 )
 
 
-@given(pieces.map("\n".join), st.sampled_from(list(Kind)))
-def test_every_candidate_stands_in_its_passage(text: str, kind: Kind) -> None:
+@given(pieces.map("\n".join), st.sampled_from(list(PassageKind)))
+def test_every_candidate_stands_in_its_passage(text: str, kind: PassageKind) -> None:
     """Its evidence is verbatim, and it has something to read."""
-    for one in candidates([hit(text, kind=kind)]):
+    for one in find_candidates([hit(text, kind=kind)]):
         start, end = one.span
         assert one.evidence.text == one.text == text[start:end]
         assert one.text == one.text.strip()

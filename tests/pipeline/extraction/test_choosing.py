@@ -4,25 +4,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from pipeline.extraction.candidates import candidates
-from pipeline.extraction.choosing import CLOSE, chosen
-from pipeline.extraction.scoring import Features, Scored
+from pipeline.extraction.answer_ranking import CandidateFeatures, ScoredCandidate
+from pipeline.extraction.candidates import find_candidates
+from pipeline.extraction.quote_selection import CLOSE_SCORE, select_quotes
 from storage.types import Hit
 from tests.pipeline.world import hit
 
-NOTHING = Features(*[0.0] * len(Features.__dataclass_fields__))
+NOTHING = CandidateFeatures(*[0.0] * len(CandidateFeatures.__dataclass_fields__))
 
 
-def ranked(hits: Sequence[Hit], *best: str) -> list[Scored]:
+def ranked(hits: Sequence[Hit], *best: str) -> list[ScoredCandidate]:
     """Score the candidates of hits: those named in order, a little apart, the others far behind."""
-    found = candidates(hits)
+    found = find_candidates(hits)
     scores = {text: 10 - 0.1 * place for place, text in enumerate(best)}
-    made = [Scored(one, NOTHING, scores.get(one.text, 10 - CLOSE - 1)) for one in found]
+    made = [ScoredCandidate(one, NOTHING, scores.get(one.text, 10 - CLOSE_SCORE - 1)) for one in found]
     return sorted(made, key=lambda one: -one.score)
 
 
-def said(scored: Sequence[Scored], limit: int = 3) -> list[str]:
-    return [one.text for one in chosen(scored, limit, "en")]
+def said(scored: Sequence[ScoredCandidate], limit: int = 3) -> list[str]:
+    return [one.text for one in select_quotes(scored, limit, "en")]
 
 
 PAGE = hit("First comes this line. Then comes that line. Last comes another one. It ends here.", title="Page")
@@ -70,13 +70,13 @@ def test_a_list_stands_in_a_paragraph_of_its_own() -> None:
         [page], "You need a few things.", "Bring with you:\n- a badge\n- a laptop", "That is all there is to it."
     )
 
-    assert [one.paragraph for one in chosen(scored, 3, "en")] == [False, True, True]
+    assert [one.paragraph for one in select_quotes(scored, 3, "en")] == [False, True, True]
 
 
 def test_a_sentence_that_opens_with_a_pronoun_names_its_place() -> None:
     """And so does an item whose list is not shown."""
     page = hit("It ends here. Bring with you:\n- a badge", title="Office", section="Hours")
-    sentences = chosen(ranked([page], "It ends here.", "a badge"), 3, "en")
+    sentences = select_quotes(ranked([page], "It ends here.", "a badge"), 3, "en")
 
     assert [(one.text, one.note) for one in sentences] == [
         ("It ends here.", "Office › Hours"),
@@ -91,7 +91,9 @@ UNDATED = hit("The fee is 30 euros.", key="undated.md", title="Rules")
 
 def test_sources_that_disagree_are_both_said_the_newer_first() -> None:
     """Each with its page and date, whichever matches the question better."""
-    sentences = chosen(ranked([OLD, NEW, PAGE], OLD.passage.text, "First comes this line.", NEW.passage.text), 3, "en")
+    sentences = select_quotes(
+        ranked([OLD, NEW, PAGE], OLD.passage.text, "First comes this line.", NEW.passage.text), 3, "en"
+    )
 
     assert [(one.text, one.note, one.paragraph) for one in sentences] == [
         ("The fee is 25 euros.", "Rules 2026, 2026-01-09", False),
@@ -102,7 +104,7 @@ def test_sources_that_disagree_are_both_said_the_newer_first() -> None:
 
 def test_a_source_without_a_date_comes_after_one_with_a_date() -> None:
     """Nobody knows how old it is."""
-    sentences = chosen(ranked([UNDATED, OLD], UNDATED.passage.text, OLD.passage.text), 3, "en")
+    sentences = select_quotes(ranked([UNDATED, OLD], UNDATED.passage.text, OLD.passage.text), 3, "en")
 
     assert [one.note for one in sentences] == ["Rules 2024, 2024-02-05", "Rules"]
 
@@ -113,7 +115,7 @@ def test_every_source_that_disagrees_is_said_and_dated_whatever_the_limit() -> N
         [OLD, UNDATED, NEW, PAGE], OLD.passage.text, UNDATED.passage.text, NEW.passage.text, "It ends here."
     )
 
-    assert [one.note for one in chosen(scored, 1, "en")] == [
+    assert [one.note for one in select_quotes(scored, 1, "en")] == [
         "Rules 2026, 2026-01-09",
         "Rules 2024, 2024-02-05",
         "Rules",
@@ -127,7 +129,7 @@ def test_pages_of_one_name_in_two_corpora_disagree() -> None:
         passage=replace(NEW.passage, corpus="b", document=OLD.document.key),
         document=replace(NEW.document, corpus="b", key=OLD.document.key),
     )
-    sentences = chosen(ranked([OLD, other], OLD.passage.text, other.passage.text), 3, "en")
+    sentences = select_quotes(ranked([OLD, other], OLD.passage.text, other.passage.text), 3, "en")
 
     assert [one.note for one in sentences] == ["Rules 2026, 2026-01-09", "Rules 2024, 2024-02-05"]
 
@@ -135,11 +137,11 @@ def test_pages_of_one_name_in_two_corpora_disagree() -> None:
 def test_sentences_of_one_document_do_not_disagree() -> None:
     """A page that gives two values gives them for two cases."""
     page = hit("The fee is 20 euros. The fee is 25 euros.", title="Rules")
-    sentences = chosen(ranked([page], "The fee is 25 euros.", "The fee is 20 euros."), 3, "en")
+    sentences = select_quotes(ranked([page], "The fee is 25 euros.", "The fee is 20 euros."), 3, "en")
 
     assert [one.note for one in sentences] == ["", ""]
 
 
 def test_of_nothing_nothing_is_chosen() -> None:
     """No candidates, no reply."""
-    assert chosen([], 3, "en") == ()
+    assert select_quotes([], 3, "en") == ()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.extraction.disagreement import contradicts, repeats, statement
+from pipeline.extraction.quote_selection import is_contradiction, is_repetition, parse_statement
 
 DISAGREE = [
     ("The office opens at 9:00.", "The office opens at 8:30."),
@@ -29,30 +29,30 @@ AGREE = [
 @pytest.mark.parametrize(("one", "other"), DISAGREE)
 def test_other_values_for_the_same_thing_are_a_disagreement(one: str, other: str) -> None:
     """Numbers, times, days, years, and a "not"; whichever sentence comes first."""
-    assert contradicts(statement(one), statement(other))
-    assert contradicts(statement(other), statement(one))
+    assert is_contradiction(parse_statement(one), parse_statement(other))
+    assert is_contradiction(parse_statement(other), parse_statement(one))
 
 
 @pytest.mark.parametrize(("one", "other"), AGREE)
 def test_saying_more_or_something_else_is_none(one: str, other: str) -> None:
     """Values must be of one sort, and what they are values of must be the same."""
-    assert not contradicts(statement(one), statement(other))
+    assert not is_contradiction(parse_statement(one), parse_statement(other))
 
 
 def test_the_same_words_are_a_repetition() -> None:
     """Case and punctuation aside; with another value they are none."""
-    said = statement("You get 25 days of leave")
+    said = parse_statement("You get 25 days of leave")
 
-    assert repeats(said, statement("You get 25 days of leave."))
-    assert not repeats(said, statement("You get 26 days of leave."))
-    assert not repeats(said, statement("You do not get 25 days of leave."))
+    assert is_repetition(said, parse_statement("You get 25 days of leave."))
+    assert not is_repetition(said, parse_statement("You get 26 days of leave."))
+    assert not is_repetition(said, parse_statement("You do not get 25 days of leave."))
 
 
 @given(st.text(max_size=100), st.text(max_size=100))
 def test_nothing_both_repeats_and_contradicts(one: str, other: str) -> None:
     """And nothing contradicts itself."""
-    first, second = statement(one), statement(other)
+    first, second = parse_statement(one), parse_statement(other)
 
-    assert not (repeats(first, second) and contradicts(first, second))
-    assert not contradicts(first, first)
-    assert contradicts(first, second) == contradicts(second, first)
+    assert not (is_repetition(first, second) and is_contradiction(first, second))
+    assert not is_contradiction(first, first)
+    assert is_contradiction(first, second) == is_contradiction(second, first)

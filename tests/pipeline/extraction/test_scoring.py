@@ -4,10 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.extraction import abstention, scoring
-from pipeline.extraction.abstention import Judge, Signs, chance, probability, signs
-from pipeline.extraction.candidates import candidates
-from pipeline.extraction.scoring import Asked, Features, Scored, asked, scored
+from pipeline.extraction import answer_ranking
+from pipeline.extraction.answer_ranking import (
+    AnswerFeatures,
+    AnswerModel,
+    CandidateFeatures,
+    ScoredCandidate,
+    ScoredQuestion,
+    extract_answer_features,
+    predict_answerable,
+    predict_probability,
+    score_candidates,
+    weigh_question,
+)
+from pipeline.extraction.candidates import find_candidates
 from tests.pipeline.world import hit
 
 LEAVE = hit("Everyone has 25 days of leave. It can be taken in pieces.", key="leave.md", title="Leave", score=5.0)
@@ -15,14 +25,14 @@ OFFICE = hit("The office in Ghent opens at nine.", key="office.md", title="Offic
 HITS = (LEAVE, OFFICE)
 
 
-def thought(text: str, borrowed: str = "", language: str = "en") -> tuple[Asked, list[Scored]]:
-    question = asked(text, borrowed, language, HITS)
-    found = candidates(HITS)
-    ranked = scored(question, found, [0.5] * len(found))
+def thought(text: str, borrowed: str = "", language: str = "en") -> tuple[ScoredQuestion, list[ScoredCandidate]]:
+    question = weigh_question(text, borrowed, language, HITS)
+    found = find_candidates(HITS)
+    ranked = score_candidates(question, found, [0.5] * len(found))
     return question, sorted(ranked, key=lambda one: -one.score)
 
 
-def features(text: str, sentence: str, **more: str) -> Features:
+def features(text: str, sentence: str, **more: str) -> CandidateFeatures:
     _, ranked = thought(text, **more)
     return next(one.features for one in ranked if one.candidate.text.startswith(sentence))
 
@@ -71,11 +81,11 @@ def test_a_sentence_offers_what_is_asked_for_or_not(question: str, amount: float
 
 def test_cosines_count_as_far_as_the_embedder_knows_the_language() -> None:
     """Wholly in English, a little in German, not at all in Chinese."""
-    trusts = [asked(*one, HITS) for one in (("leave", "", "en"), ("Urlaub", "", "de"), ("年假", "", "zh"))]
+    trusts = [weigh_question(*one, HITS) for one in (("leave", "", "en"), ("Urlaub", "", "de"), ("年假", "", "zh"))]
 
     assert [(one.trust, one.regime) for one in trusts] == [
         (1.0, "trusted"),
-        (scoring.FOREIGN, "lexical"),
+        (answer_ranking.FOREIGN, "lexical"),
         (0.0, "lexical"),
     ]
 
@@ -85,7 +95,7 @@ def test_a_question_without_any_known_word_can_be_scored() -> None:
     question, ranked = thought("is it?")
 
     assert question.weights == {}
-    assert chance(question, HITS, ranked) < abstention.ENOUGH
+    assert predict_answerable(question, HITS, ranked) < answer_ranking.ANSWER_THRESHOLD
 
 
 def test_the_right_sentence_is_ahead_and_likely() -> None:
@@ -94,13 +104,13 @@ def test_the_right_sentence_is_ahead_and_likely() -> None:
     other, others = thought("Which zebra swims in Lake Victoria?")
 
     assert ranked[0].candidate.text == "Everyone has 25 days of leave."
-    assert chance(question, HITS, ranked) > chance(other, HITS, others)
-    assert chance(other, HITS, others) < abstention.ENOUGH
+    assert predict_answerable(question, HITS, ranked) > predict_answerable(other, HITS, others)
+    assert predict_answerable(other, HITS, others) < answer_ranking.ANSWER_THRESHOLD
 
 
 def test_no_candidate_has_no_chance() -> None:
     """There is nothing to say."""
-    assert chance(asked("leave", "", "en", ()), (), []) == 0.0
+    assert predict_answerable(weigh_question("leave", "", "en", ()), (), []) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -112,7 +122,7 @@ def test_names_of_the_question_must_stand_in_the_passage(question: str, share: f
     reading, ranked = thought(question)
     office = [one for one in ranked if one.candidate.hit is OFFICE]
 
-    assert signs(reading, HITS, office).specifics == share
+    assert extract_answer_features(reading, HITS, office).specifics == share
 
 
 numbers = st.floats(-1e6, 1e6)
@@ -121,18 +131,22 @@ numbers = st.floats(-1e6, 1e6)
 @given(st.lists(numbers, min_size=8, max_size=8), st.lists(numbers, min_size=8, max_size=8), numbers)
 def test_a_probability_is_one(values: list[float], weights: list[float], bias: float) -> None:
     """Whatever the signs and the weights."""
-    names = list(Signs.__dataclass_fields__)
+    names = list(AnswerFeatures.__dataclass_fields__)
 
-    assert 0 <= probability(Signs(*values), Judge(bias, dict(zip(names, weights, strict=True)))) <= 1
+    assert (
+        0
+        <= predict_probability(AnswerFeatures(*values), AnswerModel(bias, dict(zip(names, weights, strict=True))))
+        <= 1
+    )
 
 
 @pytest.mark.parametrize("regime", ["trusted", "lexical"])
 def test_the_calibrated_weights_fit_the_code(regime: str) -> None:
     """Every feature and every sign has a weight, and no other has."""
-    assert set(scoring.calibrated(regime)) == set(Features.__dataclass_fields__)
-    assert set(abstention.calibrated(regime).weights) == set(Signs.__dataclass_fields__)
+    assert set(answer_ranking.load_weights(regime)) == set(CandidateFeatures.__dataclass_fields__)
+    assert set(answer_ranking.load_answer_model(regime).weights) == set(AnswerFeatures.__dataclass_fields__)
 
 
 def test_scores_rank_by_the_weights() -> None:
     """A feature that is not weighed counts nothing."""
-    assert scoring.score(features("leave", "Everyone"), {"terms": 2.0}) == 2.0
+    assert answer_ranking.weigh_features(features("leave", "Everyone"), {"terms": 2.0}) == 2.0

@@ -5,14 +5,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from pipeline.llm.calling import OpenAIModel
-from pipeline.llm.opening import open_model
-from pipeline.llm.settings import ModelSettings, Secret
-from pipeline.model import Message, ModelCall, ModelReply, Piece, Spent
+from pipeline.llm.model_client import OpenAIModel, open_model
+from pipeline.llm.model_settings import ModelSettings, Secret
+from pipeline.model import BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 from tests.fake_model_rules import OPENAI, Profile
 from tests.fake_model_server import FakeModelServer, Script, serve
 
-CALL = ModelCall("draft", (Message("system", "Answer in one sentence."), Message("user", "Where is Lake Constance?")))
+CALL = ModelCall(
+    "draft", (ChatMessage("system", "Answer in one sentence."), ChatMessage("user", "Where is Lake Constance?"))
+)
 SCHEMA = {
     "type": "object",
     "properties": {"place": {"type": "string"}},
@@ -27,7 +28,7 @@ class Asking:
     server: FakeModelServer
     model: OpenAIModel
     waits: list[float] = field(default_factory=list)
-    spent: Spent = field(default_factory=Spent)
+    spent: BudgetMeter = field(default_factory=BudgetMeter)
 
     async def complete(self, call: ModelCall = CALL) -> ModelReply:
         return await self.model.complete(call, self.spent)
@@ -35,7 +36,7 @@ class Asking:
     async def stream(self, call: ModelCall = CALL) -> tuple[list[str], ModelReply | None]:
         """Return the pieces and the reply."""
         parts = [part async for part in self.model.stream(call, self.spent)]
-        pieces = [part.text for part in parts if isinstance(part, Piece)]
+        pieces = [part.text for part in parts if isinstance(part, ReplyPiece)]
         return pieces, next((part for part in parts if isinstance(part, ModelReply)), None)
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from pipeline.errors import PromptTooLong
-from pipeline.llm.settings import Price, Secret, StageSettings
-from pipeline.model import Message, ModelCall
+from pipeline.llm.model_settings import Price, Secret, StageSettings
+from pipeline.model import ChatMessage, ModelCall
 from tests.fake_model_rules import AZURE, LLAMA_CPP, OLLAMA, OPENAI, VLLM
 from tests.fake_model_server import in_turn
 from tests.fake_model_wire import Fault, Reply, chunk, wire
@@ -146,7 +146,7 @@ async def test_a_model_without_a_price_has_no_cost() -> None:
 
 
 async def test_a_call_longer_than_the_window_is_not_sent() -> None:
-    long = ModelCall("draft", (Message("user", "word " * 2_000),))
+    long = ModelCall("draft", (ChatMessage("user", "word " * 2_000),))
     async with asking(lambda _: Reply(), context_tokens=2_048) as ask:
         with pytest.raises(PromptTooLong, match="2048"):
             await ask.complete(long)

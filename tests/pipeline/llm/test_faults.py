@@ -7,8 +7,8 @@ from email.utils import format_datetime
 import pytest
 
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, ReplyBroken
-from pipeline.llm.opening import open_model
-from pipeline.model import Message, ModelCall, Spent
+from pipeline.llm.model_client import open_model
+from pipeline.model import BudgetMeter, ChatMessage, ModelCall
 from tests.fake_model_rules import LLAMA_CPP, OLLAMA, OPENAI, VLLM, Profile
 from tests.fake_model_server import in_turn, serve
 from tests.fake_model_wire import HANG, RESET, Ending, Fault, Reply, chunk, error, refuse, wire
@@ -298,7 +298,7 @@ async def test_a_wrong_path_names_the_setting() -> None:
         settings = settings_for(server, base_url=server.url.removesuffix("/v1"))
         async with open_model(settings) as model:
             with pytest.raises(ModelUnavailable, match="no chat at the address") as caught:
-                await model.complete(CALL, Spent())
+                await model.complete(CALL, BudgetMeter())
     assert "/v1" in caught.value.hint
 
 
@@ -328,7 +328,7 @@ async def test_an_empty_account_is_not_asked_again(answer: Fault) -> None:
 @pytest.mark.parametrize("profile", [OPENAI, VLLM, LLAMA_CPP, OLLAMA], ids=lambda profile: profile.name)
 async def test_a_prompt_too_long_for_the_server_is_said_to_be(profile: Profile) -> None:
     small = Profile(**{**vars(profile), "context": 2_000})
-    long = ModelCall("draft", (Message("user", "word " * 2_000),))
+    long = ModelCall("draft", (ChatMessage("user", "word " * 2_000),))
     async with asking(lambda _: GOOD, small) as ask:
         for streamed in (False, True):
             with pytest.raises(PromptTooLong, match="context window") as caught:

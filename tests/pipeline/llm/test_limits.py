@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from pipeline.errors import BudgetExceeded, ModelUnavailable
-from pipeline.model import Budget, Message, ModelCall, Spent
+from pipeline.model import Budget, BudgetMeter, ChatMessage, ModelCall
 from tests.fake_model_server import in_turn
 from tests.fake_model_wire import HANG, Ending, Fault, Reply, error, wire
 from tests.pipeline.llm.asking import CALL, asking
@@ -17,7 +17,7 @@ GOOD = Reply("In the Alps.")
 
 async def test_the_last_call_of_a_turn_is_made_and_the_next_refused() -> None:
     async with asking(lambda _: GOOD) as ask:
-        ask.spent = Spent(Budget(calls=2))
+        ask.spent = BudgetMeter(Budget(calls=2))
         await ask.complete()
         await ask.stream()
         with pytest.raises(BudgetExceeded, match="its 2 calls"):
@@ -27,7 +27,7 @@ async def test_the_last_call_of_a_turn_is_made_and_the_next_refused() -> None:
 
 async def test_a_call_beyond_the_tokens_is_refused_before_it_is_made() -> None:
     async with asking(lambda _: GOOD) as ask:
-        ask.spent = Spent(Budget(tokens=1_100))
+        ask.spent = BudgetMeter(Budget(tokens=1_100))
         await ask.complete()
         assert ask.spent.tokens == 16
         ask.spent.tokens = 100
@@ -38,7 +38,7 @@ async def test_a_call_beyond_the_tokens_is_refused_before_it_is_made() -> None:
 
 async def test_calls_at_once_cannot_overdraw_the_tokens() -> None:
     async with asking(lambda _: Reply(seconds=0.02)) as ask:
-        ask.spent = Spent(Budget(tokens=3_500))
+        ask.spent = BudgetMeter(Budget(tokens=3_500))
         results = await asyncio.gather(*(ask.complete() for _ in range(6)), return_exceptions=True)
     assert sum(isinstance(result, BudgetExceeded) for result in results) == 3
     assert len(ask.server.requests) == 3
@@ -67,7 +67,7 @@ async def test_a_call_that_was_refused_costs_no_tokens_and_one_that_was_cut_does
 
 async def test_no_more_call_at_once_than_set_and_first_come_is_first_served() -> None:
     async with asking(lambda _: Reply(seconds=0.005), max_concurrency=3) as ask:
-        calls = [ModelCall("draft", (Message("user", f"Question {number}"),)) for number in range(12)]
+        calls = [ModelCall("draft", (ChatMessage("user", f"Question {number}"),)) for number in range(12)]
         await asyncio.gather(*(ask.complete(call) for call in calls))
     assert ask.server.busiest == 3
     assert [request.text for request in ask.server.requests] == [call.messages[0].text for call in calls]
@@ -84,7 +84,7 @@ async def test_who_waits_for_a_place_gives_up_at_the_end_of_the_turn() -> None:
         holding = asyncio.create_task(ask.complete())
         await ask.server.until(lambda server: len(server.requests) == 1)
         with pytest.raises(BudgetExceeded):
-            await ask.model.complete(CALL, Spent(deadline=time.monotonic() + 0.05))
+            await ask.model.complete(CALL, BudgetMeter(deadline=time.monotonic() + 0.05))
         holding.cancel()
         with pytest.raises(asyncio.CancelledError):
             await holding
@@ -146,7 +146,7 @@ async def test_a_slow_reader_is_not_taken_for_a_slow_server() -> None:
 
 async def test_two_hundred_turns_at_once_hold_the_limit_and_little_memory() -> None:
     async with asking(lambda _: Reply("In the Alps, by three countries."), max_concurrency=16) as ask:
-        spent = [Spent() for _ in range(200)]
+        spent = [BudgetMeter() for _ in range(200)]
         tracemalloc.start()
         await asyncio.gather(*(_drained(ask, one) for one in spent))
         ask.server.requests.clear()
@@ -158,6 +158,6 @@ async def test_two_hundred_turns_at_once_hold_the_limit_and_little_memory() -> N
     assert (left < 3_000_000, most < 12_000_000) == (True, True)
 
 
-async def _drained(ask, spent: Spent) -> None:
+async def _drained(ask, spent: BudgetMeter) -> None:
     async for _ in ask.model.stream(CALL, spent):
         pass

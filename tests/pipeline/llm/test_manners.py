@@ -5,12 +5,10 @@ from dataclasses import replace
 import pytest
 
 from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, SchemaNotOffered
-from pipeline.llm.composing import compose
-from pipeline.llm.manners import Manners
-from pipeline.llm.refusals import Refusal, meaning
-from pipeline.llm.retrying import Passing
-from pipeline.llm.settings import ModelSettings, StageSettings
-from pipeline.model import Message, ModelCall
+from pipeline.llm.chat_request import ServerQuirks, compose_request
+from pipeline.llm.model_settings import ModelSettings, StageSettings
+from pipeline.llm.server_errors import ServerRefusal, TransientError, interpret_refusal
+from pipeline.model import ChatMessage, ModelCall
 from tests.fake_model_rules import KNOWN, LLAMA_CPP, OPENAI, VLLM
 from tests.fake_model_server import in_turn
 from tests.fake_model_wire import Reply, error
@@ -41,7 +39,7 @@ async def test_what_is_learned_of_one_model_is_not_held_against_another() -> Non
 async def test_an_instruction_becomes_the_users_where_there_is_no_system_role() -> None:
     talk = ("system", "Be short."), ("user", "Hello"), ("assistant", "Hi."), ("user", "Where?"), ("user", "Quick!")
     async with asking(lambda _: Reply(), VLLM) as ask:
-        await ask.complete(ModelCall("draft", tuple(Message(role, text) for role, text in talk)))
+        await ask.complete(ModelCall("draft", tuple(ChatMessage(role, text) for role, text in talk)))
         messages = ask.server.requests[0].body["messages"]
     assert [(message["role"], message["content"]) for message in messages] == [
         ("user", "Be short.\n\nHello"),
@@ -110,9 +108,9 @@ async def test_a_schema_offered_again_by_another_model_is_sent() -> None:
         assert ask.model.structured("verify")
 
 
-def _meaning(status: int, body: str, *, streamed: bool = True, manners: Manners | None = None) -> object:
-    asked = compose(SCHEMA_CALL, SETTINGS, manners or Manners(), streamed=streamed)
-    return meaning(Refusal(status, body.encode()), asked, SETTINGS)
+def _meaning(status: int, body: str, *, streamed: bool = True, manners: ServerQuirks | None = None) -> object:
+    asked = compose_request(SCHEMA_CALL, SETTINGS, manners or ServerQuirks(), streamed=streamed)
+    return interpret_refusal(ServerRefusal(status, body.encode()), asked, SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +177,7 @@ def test_a_server_without_schemas_is_known_by_its_many_words(status: int, body: 
 )
 def test_what_a_server_does_not_take_is_known_by_its_name(status: int, body: str, found: str) -> None:
     manners = _meaning(status, body)
-    assert isinstance(manners, Manners)
+    assert isinstance(manners, ServerQuirks)
     assert manners.left_out == {found}
 
 
@@ -194,7 +192,7 @@ def test_what_a_server_does_not_take_is_known_by_its_name(status: int, body: str
 )
 def test_a_server_of_plain_roles_is_known_by_its_words(status: int, said: str) -> None:
     manners = _meaning(status, f'{{"error": "{said}"}}')
-    assert isinstance(manners, Manners)
+    assert isinstance(manners, ServerQuirks)
     assert manners.plain_roles
 
 
@@ -209,8 +207,12 @@ def test_a_server_of_plain_roles_is_known_by_its_words(status: int, said: str) -
         (404, '{"error": {"message": "model \\"m\\" not found, try pulling it first"}}', ModelUnavailable),
         (400, '{"error": {"message": "m is not a valid model ID"}}', ModelUnavailable),
         (400, '{"error": {"message": "Model Not Exist"}}', ModelUnavailable),
-        (429, '{"error": {"message": "You exceeded your current quota, check billing details"}}', Passing),
-        (429, '{"error": {"code": "429", "message": "have exceeded token rate limit of your pricing tier"}}', Passing),
+        (429, '{"error": {"message": "You exceeded your current quota, check billing details"}}', TransientError),
+        (
+            429,
+            '{"error": {"code": "429", "message": "have exceeded token rate limit of your pricing tier"}}',
+            TransientError,
+        ),
         (
             400,
             '{"error": {"code": "content_filter", "innererror": {}}}',
@@ -219,10 +221,10 @@ def test_a_server_of_plain_roles_is_known_by_its_words(status: int, said: str) -
         (403, '{"error": {"message": "Your input was flagged"}}', ModelRefused),
         (400, '{"error": {"message": "max_tokens is too large: 9000. At most 4096 are served"}}', ModelUnavailable),
         (418, "", ModelUnavailable),
-        (599, '{"error": null}', Passing),
+        (599, '{"error": null}', TransientError),
     ],
 )
-def test_other_errors_are_told_apart(status: int, body: str, kind: type[PipelineError | Passing]) -> None:
+def test_other_errors_are_told_apart(status: int, body: str, kind: type[PipelineError | TransientError]) -> None:
     assert type(_meaning(status, body)) is kind
 
 
@@ -232,7 +234,7 @@ def test_the_words_of_an_echoed_prompt_mean_nothing() -> None:
 
 
 def test_what_calls_at_once_find_out_adds_up() -> None:
-    one = Manners(frozenset({"temperature"}), thinks=True)
-    other = Manners(frozenset({"max_tokens"}), plain_roles=True, unopened=False)
-    both = Manners(frozenset({"temperature", "max_tokens"}), plain_roles=True, thinks=True, unopened=False)
+    one = ServerQuirks(frozenset({"temperature"}), thinks=True)
+    other = ServerQuirks(frozenset({"max_tokens"}), plain_roles=True, unopened=False)
+    both = ServerQuirks(frozenset({"temperature", "max_tokens"}), plain_roles=True, thinks=True, unopened=False)
     assert one.joined(other) == other.joined(one) == both

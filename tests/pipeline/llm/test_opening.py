@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import ModelUnavailable
-from pipeline.llm.opening import check, open_model
-from pipeline.llm.saying import said_by, shown
-from pipeline.llm.settings import OPENAI_MODEL, ModelSettings, Secret, with_environment
-from pipeline.model import Spent
+from pipeline.llm.model_client import open_model, validate_settings
+from pipeline.llm.model_settings import OPENAI_MODEL, ModelSettings, Secret, fill_from_environment
+from pipeline.llm.server_errors import describe_error, redact_text
+from pipeline.model import BudgetMeter
 from tests.fake_model_rules import AZURE, OPENAI
 from tests.fake_model_server import serve
 from tests.fake_model_wire import RESET, Reply, error
@@ -26,10 +26,10 @@ WRONG = "sk-wrong-9876543210abcdef"
 
 def test_what_is_open_is_filled_in_from_the_environment() -> None:
     environ = {"OPENAI_API_KEY": " sk-1234567890\n", "OPENAI_BASE_URL": "http://here/v1", "OPENAI_MODEL": "m"}
-    filled = with_environment(ModelSettings(), environ)
+    filled = fill_from_environment(ModelSettings(), environ)
     assert (filled.name, filled.base_url, filled.api_key) == ("m", "http://here/v1", Secret("sk-1234567890"))
     mine = ModelSettings("mine", "http://there/v1", Secret("k"))
-    assert with_environment(mine, environ) == mine
+    assert fill_from_environment(mine, environ) == mine
 
 
 def test_azure_is_filled_in_from_its_own_variables() -> None:
@@ -39,7 +39,7 @@ def test_azure_is_filled_in_from_its_own_variables() -> None:
         "OPENAI_API_VERSION": "v",
         "OPENAI_API_KEY": "other",
     }
-    filled = with_environment(ModelSettings("d", api="azure"), environ)
+    filled = fill_from_environment(ModelSettings("d", api="azure"), environ)
     assert (filled.base_url, filled.api_version, filled.secrets) == ("https://x.example", "v", ("key",))
 
 
@@ -58,13 +58,13 @@ def test_azure_is_filled_in_from_its_own_variables() -> None:
 )
 def test_what_is_missing_is_said_with_what_to_do(settings: ModelSettings, missing: str) -> None:
     with pytest.raises(ModelUnavailable, match=missing) as caught:
-        check(settings)
+        validate_settings(settings)
     assert caught.value.hint
     assert "schlüssel" not in f"{caught.value}{caught.value.hint}"
 
 
 def test_a_local_server_needs_no_key() -> None:
-    check(ModelSettings("m", "http://localhost:11434/v1"))
+    validate_settings(ModelSettings("m", "http://localhost:11434/v1"))
 
 
 def test_settings_show_no_key_and_no_address() -> None:
@@ -128,7 +128,7 @@ async def test_no_error_chains_the_request_that_holds_the_key() -> None:
     ],
 )
 def test_what_looks_like_a_key_is_not_said(said: str) -> None:
-    clean = shown(said, ["my own secret"])
+    clean = redact_text(said, ["my own secret"])
     assert "***" in clean
     for hidden in ("ab12", "wxyz", "eyJ", "0123456789", "my own"):
         assert hidden not in clean
@@ -137,7 +137,7 @@ def test_what_looks_like_a_key_is_not_said(said: str) -> None:
 @pytest.mark.parametrize("part", ["zq81xw", "ZQ81XW7KPM44", "xw7kpm", "ab-ZQ81XW7KPM44-cd", "'pm44'"])
 def test_no_part_of_a_key_is_said_in_any_case(part: str) -> None:
     """Six characters of it tell; fewer may be anything."""
-    clean = shown(f"The key … {part} … is bad", ["zq81xw7kpm44"])
+    clean = redact_text(f"The key … {part} … is bad", ["zq81xw7kpm44"])
     assert clean.startswith("The key … ")
     assert clean.endswith(" … is bad")
     assert ("***" in clean) == (part != "'pm44'")
@@ -148,7 +148,7 @@ def test_who_asks_by_the_address_is_not_said() -> None:
     """Neither as it is written there, nor as the header has it that is made of it."""
     settings = ModelSettings("m", "http://user:p%40ss@host:1/v1")
     basic, coded = (b64encode(said).decode() for said in (b"user:p@ss", b"user:p%40ss"))
-    clean = shown(f"got {basic}, {basic.upper()}, {coded}, p@ss, p%40ss of {settings.server}", settings.unspoken)
+    clean = redact_text(f"got {basic}, {basic.upper()}, {coded}, p@ss, p%40ss of {settings.server}", settings.unspoken)
     assert clean == "got ***, ***, ***, ***, *** of host:1"
     assert ModelSettings("m", "http://lone-key@host").unspoken == ("lone-key",)
     assert ModelSettings("m", "http://host").unspoken == ()
@@ -156,7 +156,7 @@ def test_who_asks_by_the_address_is_not_said() -> None:
 
 def test_what_looks_like_no_key_is_said() -> None:
     said = "Unsupported value: 'max_tokens' is too large: 5000; risk-averse key results, task-oriented"
-    assert shown(said, []) == said
+    assert redact_text(said, []) == said
 
 
 def test_a_servers_message_is_found_in_its_many_forms() -> None:
@@ -169,12 +169,12 @@ def test_a_servers_message_is_found_in_its_many_forms() -> None:
         b"Broken.",
         b'"Broken."',
     ]
-    assert {said_by(form, []) for form in forms} == {"Broken."}
-    assert {said_by(form, []) for form in (b"", b"{}", b"[]", b"null", b"[" * 60_000)} <= {
+    assert {describe_error(form, []) for form in forms} == {"Broken."}
+    assert {describe_error(form, []) for form in (b"", b"{}", b"[]", b"null", b"[" * 60_000)} <= {
         "it sent no message",
         "[" * 240 + "…",
     }
-    assert said_by(b"<!DOCTYPE html><html>", []) == "it sent a web page"
+    assert describe_error(b"<!DOCTYPE html><html>", []) == "it sent a web page"
 
 
 async def test_a_key_of_another_address_is_not_sent_there_after_a_redirect() -> None:
@@ -189,7 +189,7 @@ async def test_a_key_of_another_address_is_not_sent_there_after_a_redirect() -> 
 async def test_closing_a_model_closes_its_connections() -> None:
     async with serve(lambda _: Reply()) as server:
         async with open_model(settings_for(server)) as model:
-            await asyncio.gather(*(model.complete(CALL, Spent()) for _ in range(4)))
+            await asyncio.gather(*(model.complete(CALL, BudgetMeter()) for _ in range(4)))
             assert server.open > 0
         await server.until(lambda it: it.open == 0)
 
@@ -206,7 +206,7 @@ async def test_the_operators_own_log_level_is_kept() -> None:
 
 
 def test_the_client_is_not_imported_before_a_model_is_opened() -> None:
-    code = "import sys, pipeline.llm.opening; sys.exit(any(name in sys.modules for name in ('openai', 'httpx2')))"
+    code = "import sys, pipeline.llm.model_client; sys.exit(any(name in sys.modules for name in ('openai', 'httpx2')))"
     root = Path(__file__).parents[3]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
 
@@ -217,8 +217,8 @@ def test_settings_can_be_changed_without_showing_a_key() -> None:
 
 def test_a_key_alone_asks_openais_own_model():
     """OPENAI_API_KEY is all that a person has to set; any other server must be told which model."""
-    alone = with_environment(ModelSettings(), {"OPENAI_API_KEY": "sk-1234567890"})
-    elsewhere = with_environment(ModelSettings(base_url="http://here/v1"), {"OPENAI_API_KEY": "sk-1234567890"})
+    alone = fill_from_environment(ModelSettings(), {"OPENAI_API_KEY": "sk-1234567890"})
+    elsewhere = fill_from_environment(ModelSettings(base_url="http://here/v1"), {"OPENAI_API_KEY": "sk-1234567890"})
 
     assert (alone.name, elsewhere.name) == (OPENAI_MODEL, "")
-    check(alone)
+    validate_settings(alone)

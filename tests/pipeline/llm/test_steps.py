@@ -7,15 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.llm.composing import compose
-from pipeline.llm.counting import prompt_tokens, tokens
-from pipeline.llm.events import EventReader
-from pipeline.llm.manners import Memory
-from pipeline.llm.replies import Gathering
-from pipeline.llm.retrying import asked_wait, backoff
-from pipeline.llm.settings import ModelSettings
-from pipeline.llm.surrogates import sound
-from pipeline.model import Message, ModelCall
+from pipeline.llm.chat_request import QuirkMemory, compose_request, repair_surrogates
+from pipeline.llm.model_reply import ReplyAccumulator
+from pipeline.llm.model_settings import ModelSettings
+from pipeline.llm.response_reader import EventReader
+from pipeline.llm.server_errors import backoff_seconds, parse_retry_after
+from pipeline.llm.usage import estimate_prompt_tokens, estimate_tokens
+from pipeline.model import ChatMessage, ModelCall
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -31,13 +29,15 @@ NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
     ],
 )
 def test_tokens_are_counted_about_right(text: str, least: int, most: int) -> None:
-    assert least <= tokens(text) <= most
+    assert least <= estimate_tokens(text) <= most
 
 
 def test_a_call_counts_its_messages_and_its_schema() -> None:
-    call = ModelCall("x", (Message("user", "abcdefg"), Message("user", "abcdefg")))
-    assert prompt_tokens(call) == 2 * (2 + 4)
-    assert prompt_tokens(ModelCall("x", call.messages, schema={"type": "object"})) > prompt_tokens(call)
+    call = ModelCall("x", (ChatMessage("user", "abcdefg"), ChatMessage("user", "abcdefg")))
+    assert estimate_prompt_tokens(call) == 2 * (2 + 4)
+    assert estimate_prompt_tokens(ModelCall("x", call.messages, schema={"type": "object"})) > estimate_prompt_tokens(
+        call
+    )
 
 
 @given(
@@ -73,17 +73,21 @@ def test_lines_of_a_stream_end_in_any_of_three_ways(end: bytes, size: int) -> No
     ],
 )
 def test_half_a_surrogate_pair_never_reaches_what_is_read_or_sent(text: str, sent: str) -> None:
-    got = Gathering(hold=False, streamed=False)
+    got = ReplyAccumulator(hold=False, streamed=False)
     got.add({"choices": [{"message": {"content": text}}]})
     got.end()
-    call = ModelCall("x", (Message("user", text),))
-    asked = compose(call, ModelSettings("m"), Memory().of("m"), streamed=False)
+    call = ModelCall("x", (ChatMessage("user", text),))
+    asked = compose_request(call, ModelSettings("m"), QuirkMemory().of("m"), streamed=False)
     assert (got.text, asked.arguments["messages"][0]["content"]) == (sent, sent)
 
 
 @given(st.text(st.characters(categories=["Cs", "Lu", "So"])))
 def test_what_is_sound_can_be_encoded_and_stays(text: str) -> None:
-    assert sound(sound(text)) == sound(text) == sound(text).encode().decode()
+    assert (
+        repair_surrogates(repair_surrogates(text))
+        == repair_surrogates(text)
+        == repair_surrogates(text).encode().decode()
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,13 +108,13 @@ def test_what_is_sound_can_be_encoded_and_stays(text: str) -> None:
     ],
 )
 def test_the_wait_that_a_server_asks_for_is_read(headers: dict[str, str], seconds: float | None) -> None:
-    assert asked_wait(headers, NOW) == seconds
+    assert parse_retry_after(headers, NOW) == seconds
 
 
 @given(st.integers(1, 10_000), st.integers())
 def test_waits_double_up_to_eight_seconds_and_never_meet(tried: int, seed: int) -> None:
     longest = min(8.0, 0.5 * 2 ** min(tried - 1, 10))
-    assert longest / 2 <= backoff(tried, Random(seed)) <= longest
+    assert longest / 2 <= backoff_seconds(tried, Random(seed)) <= longest
 
 
 KEYS = ["choices", "message", "delta", "content", "usage", "prompt_tokens", "thinking", "text", "error"]
@@ -123,6 +127,6 @@ JSON = st.recursive(
 
 @given(JSON, st.booleans())
 def test_any_json_is_taken_for_what_it_is_worth(value: object, streamed: bool) -> None:  # noqa: FBT001 - hypothesis gives it
-    got = Gathering(hold=not streamed, streamed=streamed)
+    got = ReplyAccumulator(hold=not streamed, streamed=streamed)
     said = got.add(value) + got.add({"choices": [value]}) + got.add({"choices": [{"message": value}]}) + got.end()
     assert said == got.text

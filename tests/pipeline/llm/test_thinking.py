@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import ModelUnavailable, SchemaNotOffered
-from pipeline.llm.thoughts import ThoughtFilter
+from pipeline.llm.model_reply import ReasoningFilter
 from tests.fake_model_rules import OLLAMA, OPENAI, VLLM
 from tests.fake_model_server import in_turn
 from tests.fake_model_wire import Reply
@@ -25,7 +25,7 @@ THOUGHTS = {
 
 @pytest.mark.parametrize(("said", "meant"), THOUGHTS.items())
 def test_thoughts_are_parted_from_the_text(said: str, meant: tuple[str, str]) -> None:
-    thoughts = ThoughtFilter(hold=True)
+    thoughts = ReasoningFilter(hold=True)
     text = thoughts.feed(said) + thoughts.end()
     assert ("".join(thoughts.thoughts).strip(), text) == meant
 
@@ -42,12 +42,12 @@ def test_where_a_text_is_cut_changes_nothing(parts: list[str], data: st.DataObje
     White space aside: what stands in front of a reply is dropped before it can turn out to be a thought.
     """
     said = "".join(parts)
-    whole = ThoughtFilter(hold=True)
+    whole = ReasoningFilter(hold=True)
     expected = whole.feed(said) + whole.end(), "".join("".join(whole.thoughts).split())
     for hold in (True, False):
         cuts = sorted(data.draw(st.lists(st.integers(0, len(said)), max_size=5)))
         pieces = [said[start:end] for start, end in zip([0, *cuts], [*cuts, len(said)], strict=True)]
-        cut = ThoughtFilter(hold=hold)
+        cut = ReasoningFilter(hold=hold)
         text = "".join(map(cut.feed, pieces)) + cut.end()
         assert cut.late or (text, "".join("".join(cut.thoughts).split())) == expected
 

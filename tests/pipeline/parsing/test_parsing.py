@@ -8,21 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import UnreadableReply
-from pipeline.forms import Form
-from pipeline.parsing.bullets import Bullet, bullets
-from pipeline.parsing.claims import CLAIMS, TimedClaim
-from pipeline.parsing.feedback import FEEDBACK
-from pipeline.parsing.query import QUERY
-from pipeline.parsing.reading import json_object
-from pipeline.parsing.verdict import Verification, verification
+from pipeline.replies.reply_format import ReplyFormat, extract_json_object
+from pipeline.replies.stage_replies import CLAIMS, FEEDBACK, QUERY, Bullet, TimedClaim, bullets_format
+from pipeline.replies.verdict_replies import Verification, verification_format
 from storage.types import SearchQuery, Verdict
 
-FORMS: dict[str, Form] = {
+FORMS: dict[str, ReplyFormat] = {
     "query": QUERY,
-    "bullets": bullets(5),
+    "bullets": bullets_format(5),
     "claims": CLAIMS,
-    "verification": verification(5, reasoned=True),
-    "student's verification": verification(5, reasoned=False),
+    "verification": verification_format(5, reasoned=True),
+    "student's verification": verification_format(5, reasoned=False),
     "feedback": FEEDBACK,
 }
 
@@ -88,7 +84,7 @@ class TestJson:
     )
     def test_it_is_found_in_its_wrappings(self, text: str) -> None:
         """A fence, a sentence before it, remarks behind it."""
-        assert json_object(text) == {"a": 1}
+        assert extract_json_object(text) == {"a": 1}
 
     @pytest.mark.parametrize(
         "text", ["", "none", "[1, 2]", '{"a": 1', '{"a": 1,}', "{'a': 1}", "{" * 100_000, "[" * 100_000]
@@ -96,17 +92,17 @@ class TestJson:
     def test_what_is_none_is_unreadable(self, text: str) -> None:
         """Cut short, with a trailing comma, in other quotes, or bottomless."""
         with pytest.raises(UnreadableReply):
-            json_object(text)
+            extract_json_object(text)
 
     def test_bottomless_json_is_unreadable(self) -> None:
         """However deep somebody nests it."""
         with pytest.raises(UnreadableReply):
-            json_object('{"a":' * 100_000)
+            extract_json_object('{"a":' * 100_000)
 
     def test_a_number_of_many_digits_is_unreadable(self) -> None:
         """Python refuses to read it; so do we."""
         with pytest.raises(UnreadableReply):
-            json_object('{"a": ' + "9" * 10_000 + "}")
+            extract_json_object('{"a": ' + "9" * 10_000 + "}")
 
 
 class TestQuery:
@@ -175,7 +171,7 @@ class TestBullets:
     )
     def test_they_are_read(self, text: str, expected: list[Bullet]) -> None:
         """Marks and numbers are taken off, and never a word or a number of the statement."""
-        assert bullets(5).from_text(text) == tuple(expected)
+        assert bullets_format(5).from_text(text) == tuple(expected)
 
     @pytest.mark.parametrize(
         "text", ["", "The bell rings.", "- The bell rings.", "- The bell rings. [9]", "I cannot say."]
@@ -183,13 +179,13 @@ class TestBullets:
     def test_what_names_no_sentence_is_unreadable(self, text: str) -> None:
         """A bullet that rests on nothing is none."""
         with pytest.raises(UnreadableReply):
-            bullets(5).from_text(text)
+            bullets_format(5).from_text(text)
 
     def test_numbers_may_come_as_strings(self) -> None:
         """Small models do that; true and 1.5 are no numbers of sentences."""
         found = {"bullets": [{"text": "It rings.", "sentences": ["1", "[2]", 9, 0, -1, True, 1.5, None, 2]}]}
 
-        assert bullets(5).from_json(found) == (Bullet("It rings.", (1, 2)),)
+        assert bullets_format(5).from_json(found) == (Bullet("It rings.", (1, 2)),)
 
 
 class TestClaims:
@@ -246,7 +242,7 @@ class TestVerification:
     )  # fmt: skip
     def test_it_is_read(self, text: str, expected: Verification) -> None:
         """By its label, or last in the reasoning."""
-        assert verification(5, reasoned=True).from_text(text) == expected
+        assert verification_format(5, reasoned=True).from_text(text) == expected
 
     @pytest.mark.parametrize(
         "text",
@@ -271,7 +267,7 @@ class TestVerification:
     def test_what_is_denied_or_hedged_is_not_support(self, text: str) -> None:
         """A verdict is never a mere substring."""
         try:
-            verdict = verification(5, reasoned=True).from_text(text).verdict
+            verdict = verification_format(5, reasoned=True).from_text(text).verdict
         except UnreadableReply:
             return
         assert verdict is Verdict.NOT_ENOUGH_INFO
@@ -294,15 +290,15 @@ class TestVerification:
     def test_what_gives_no_verdict_is_unreadable(self, text: str) -> None:
         """Several at once, none at all, or support by no sentence."""
         with pytest.raises(UnreadableReply):
-            verification(5, reasoned=True).from_text(text)
+            verification_format(5, reasoned=True).from_text(text)
 
     def test_the_only_sentence_need_not_be_named(self) -> None:
         """There is no other that it could be."""
-        assert verification(1, reasoned=False).from_text("Verdict: SUPPORTS").sentences == (1,)
+        assert verification_format(1, reasoned=False).from_text("Verdict: SUPPORTS").sentences == (1,)
 
     def test_a_student_gives_no_reasoning(self) -> None:
         """Neither in its schema nor in what is read."""
-        form = verification(5, reasoned=False)
+        form = verification_format(5, reasoned=False)
 
         assert list(form.schema["properties"]) == ["sentences", "verdict"]
         assert form.from_json({"sentences": [2], "verdict": "SUPPORTS"}) == Verification(Verdict.SUPPORTS, (2,))

@@ -5,8 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipeline.errors import UnreadableReply
-from pipeline.parsing.claims import CLAIMS, ClaimSplitter
-from pipeline.parsing.verdicts import Ruling, VerdictSplitter
+from pipeline.replies.stage_replies import CLAIMS, ClaimSplitter
+from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter
 from storage.types import Verdict
 
 S, R, N = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
@@ -173,10 +173,10 @@ def test_verdicts_never_change_by_how_a_reply_is_cut(text: str, claims: int, siz
         assert [one.whole for one in rulings if one.claim == number] == [False, True]
 
 
-def ruled(text: str, claims: int, size: int) -> list[Ruling]:
+def ruled(text: str, claims: int, size: int) -> list[ClaimRuling]:
     splitter = VerdictSplitter(claims, 5)
     return [*(one for piece in cut(text, size) for one in splitter.feed(piece)), *splitter.close()]
 
 
-def _told(one: Ruling) -> tuple[int, bool, str, tuple[int, ...], str]:
+def _told(one: ClaimRuling) -> tuple[int, bool, str, tuple[int, ...], str]:
     return one.claim, one.whole, one.found.verdict, one.found.sentences, one.found.reasoning

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from pipeline.kit import Limits
-from pipeline.stages.quoting import quoting
-from pipeline.supporting import verbatim
-from pipeline.types import Quoted
+from pipeline.stages.quotation import show_interim_quote
+from pipeline.support.support_check import check_verbatim
+from pipeline.types import PageQuoted
 from storage.types import SearchQuery
 from tests.pipeline.world import Shelf, Stage, hit, question
 
@@ -29,15 +29,15 @@ SHELF = Shelf([
 async def quoted(text: str, *, compare=None) -> list[str]:
     """Return what is quoted of the nearest pages while a moment passes."""
     talk = question(text)
-    stage = Stage(SHELF, talk, Limits(), None, verbatim)
+    stage = Stage(SHELF, talk, Limits(), None, check_verbatim)
     kit = replace(stage.kit, compare=compare) if compare else stage.kit
     hits = await kit.search(SearchQuery(text), 10)
-    async with quoting(talk, hits, kit):
+    async with show_interim_quote(talk, hits, kit):
         for _ in range(100):
             await asyncio.sleep(0.001)
-            if any(isinstance(event, Quoted) for event in stage.events):
+            if any(isinstance(event, PageQuoted) for event in stage.events):
                 break
-    return [event.evidence.text for event in stage.events if isinstance(event, Quoted)]
+    return [event.evidence.text for event in stage.events if isinstance(event, PageQuoted)]
 
 
 async def test_the_sentence_that_answers_is_quoted() -> None:

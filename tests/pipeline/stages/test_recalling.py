@@ -3,9 +3,9 @@
 import pytest
 
 from pipeline.kit import Limits
-from pipeline.parsing.claims import TimedClaim
-from pipeline.stages.recalling import verify
-from pipeline.stages.scene import Scene
+from pipeline.replies.stage_replies import TimedClaim
+from pipeline.stages.model_claims import verify_claims
+from pipeline.stages.turn_context import TurnContext
 from pipeline.types import ClaimChecked
 from storage.types import CheckedClaim, Verdict
 from tests.pipeline.scripted import ScriptedLLM
@@ -20,7 +20,7 @@ async def told(reply: str) -> CheckedClaim:
     talk = question("What is the pier of Skarholm made of?")
     shelf = Shelf([hit(SAID, key="pier.md"), hit("The pier of Skarholm has a kiosk.", key="kiosk.md")])
     stage = Stage(shelf, talk, Limits(), ScriptedLLM({"verify": reply}), reads_alike)
-    await verify(Scene(talk), [TimedClaim("The pier of Skarholm is of oak.")], stage.kit)
+    await verify_claims(TurnContext(talk), [TimedClaim("The pier of Skarholm is of oak.")], stage.kit)
     (checked,) = [event.checked for event in stage.events if isinstance(event, ClaimChecked)]
     return checked
 
@@ -29,7 +29,7 @@ async def found(claim: str) -> list[str]:
     """Return the findings that come of a claim which the model verifies, whatever it says."""
     talk = question("What is the pier of Skarholm made of?")
     stage = Stage(Shelf([hit(SAID)]), talk, Limits(), ScriptedLLM({"verify": SUPPORTED}), reads_alike)
-    findings = await verify(Scene(talk), [TimedClaim(claim)], stage.kit)
+    findings = await verify_claims(TurnContext(talk), [TimedClaim(claim)], stage.kit)
     return [finding.text for finding in findings]
 
 

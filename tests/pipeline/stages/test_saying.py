@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime
 
-from pipeline import notes
-from pipeline.citing import Marked
-from pipeline.findings import Finding, sentences_of
-from pipeline.stages.saying import Notebook
-from pipeline.stages.scene import Scene
+from pipeline.replies import footnotes
+from pipeline.replies.cited_sentences import MarkedSentence
+from pipeline.stages.answer_draft import SentenceAnnotator
+from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
+from pipeline.stages.turn_context import TurnContext
 from storage.types import Hit
 from tests.pipeline.world import hit, question
 
@@ -15,14 +15,14 @@ NEW = hit("The ferry costs 15 crowns.", key="new.md", title="New fares", date=da
 PIER = hit("The pier is made of oak.", key="pier.md", title="Pier")
 
 
-def notebook(spoken: str, *hits: Hit) -> Notebook:
-    findings = [Finding(one.passage.text, sentences_of([one])) for one in hits]
-    return Notebook(Scene(question("Why?"), spoken), findings)
+def notebook(spoken: str, *hits: Hit) -> SentenceAnnotator:
+    findings = [SourcedFinding(one.passage.text, collect_sentences([one])) for one in hits]
+    return SentenceAnnotator(TurnContext(question("Why?"), spoken), findings)
 
 
-def noted(book: Notebook, *numbers: int) -> str:
-    sentence = book.noted(Marked("It is so.", numbers, paragraph=False))
-    assert not sentence.evidence or any(notes.is_ours(sentence.note, one) for one in sentence.evidence)
+def noted(book: SentenceAnnotator, *numbers: int) -> str:
+    sentence = book.noted(MarkedSentence("It is so.", numbers, paragraph=False))
+    assert not sentence.evidence or any(footnotes.is_own_note(sentence.note, one) for one in sentence.evidence)
     return sentence.note
 
 

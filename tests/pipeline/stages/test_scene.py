@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.kit import Limits
-from pipeline.stages.scene import Scene, open_scene, other_language
+from pipeline.stages.turn_context import TurnContext, find_library_language, prepare_context
 from pipeline.types import Turn
 from tests.pipeline.scripted import ScriptedLLM
 from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
@@ -24,7 +24,7 @@ from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
 )
 def test_the_librarys_language(spoken: str, found: list[str], expected: str) -> None:
     """Another one only where few of the nearest passages are in the asker's, and never on a guess."""
-    assert other_language(spoken, [hit("Text.", language=language) for language in found]) == expected
+    assert find_library_language(spoken, [hit("Text.", language=language) for language in found]) == expected
 
 
 async def test_a_scene_has_the_last_turns() -> None:
@@ -32,7 +32,7 @@ async def test_a_scene_has_the_last_turns() -> None:
     talk = question("Where does it stand?", *(Turn("user", f"turn {number}") for number in range(9)))
     stage = Stage(Shelf([]), talk, Limits(turns=3), ScriptedLLM({}), reads_alike)
 
-    scene = await open_scene(talk, stage.kit)
+    scene = await prepare_context(talk, stage.kit)
 
     assert [turn.text for turn in scene.talk.turns] == ["turn 7", "turn 8", "Where does it stand?"]
 
@@ -41,5 +41,5 @@ def test_languages_are_named_for_prompts() -> None:
     """Empty where nothing is to be said."""
     talk = question("Warum?")
 
-    assert (Scene(talk, "de", "en").language, Scene(talk, "de", "en").reading) == ("German", "English")
-    assert (Scene(talk).language, Scene(talk).reading) == ("", "")
+    assert (TurnContext(talk, "de", "en").language, TurnContext(talk, "de", "en").reading) == ("German", "English")
+    assert (TurnContext(talk).language, TurnContext(talk).reading) == ("", "")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from pipeline.errors import ModelUnavailable, PipelineError, SearchUnavailable, UnreadableReply
-from pipeline.stages.together import beside, each, those_that_work
+from pipeline.stages.concurrency import gather_all, gather_pair, gather_successes
 
 
 async def gives(value: int) -> int:
@@ -20,8 +20,8 @@ async def fails(error: Exception) -> int:
 
 async def test_both_results_come_back() -> None:
     """In the order in which they were asked for."""
-    assert await beside(gives(1), gives(2)) == (1, 2, None)
-    assert await each(gives(number) for number in range(5)) == (0, 1, 2, 3, 4)
+    assert await gather_pair(gives(1), gives(2)) == (1, 2, None)
+    assert await gather_all(gives(number) for number in range(5)) == (0, 1, 2, 3, 4)
 
 
 async def test_a_search_that_failed_ends_the_other_half() -> None:
@@ -37,7 +37,7 @@ async def test_a_search_that_failed_ends_the_other_half() -> None:
         return 0
 
     with pytest.raises(SearchUnavailable):
-        await beside(waits(), fails(SearchUnavailable("away")))
+        await gather_pair(waits(), fails(SearchUnavailable("away")))
 
     assert ended == ["waits"]
 
@@ -46,10 +46,10 @@ async def test_one_half_may_fail_and_both_may_not() -> None:
     """What the other half found is kept beside the error; where there is no other half, the error is raised."""
     away = ModelUnavailable("away")
 
-    assert await beside(gives(1), fails(away)) == (1, None, away)
-    assert await beside(fails(away), gives(2)) == (None, 2, away)
+    assert await gather_pair(gives(1), fails(away)) == (1, None, away)
+    assert await gather_pair(fails(away), gives(2)) == (None, 2, away)
     with pytest.raises(ModelUnavailable):
-        await beside(fails(away), fails(UnreadableReply("odd")))
+        await gather_pair(fails(away), fails(UnreadableReply("odd")))
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -58,23 +58,23 @@ async def test_of_two_errors_the_search_is_said_aloud(turned: bool) -> None:  # 
     errors = [ModelUnavailable("away"), SearchUnavailable("away")]
 
     with pytest.raises(SearchUnavailable):
-        await each(fails(error) for error in (errors[::-1] if turned else errors))
+        await gather_all(fails(error) for error in (errors[::-1] if turned else errors))
 
 
 async def test_those_that_fail_are_left_out() -> None:
     """As long as one does not."""
-    assert await those_that_work([gives(1), fails(UnreadableReply("odd")), gives(3)]) == (1, 3)
-    assert await those_that_work([]) == ()
+    assert await gather_successes([gives(1), fails(UnreadableReply("odd")), gives(3)]) == (1, 3)
+    assert await gather_successes([]) == ()
 
 
 async def test_if_all_fail_the_first_error_is_raised() -> None:
     """An outage is no empty result."""
     with pytest.raises(PipelineError, match="first"):
-        await those_that_work([fails(UnreadableReply("first")), fails(ModelUnavailable("second"))])
+        await gather_successes([fails(UnreadableReply("first")), fails(ModelUnavailable("second"))])
 
 
 @pytest.mark.parametrize("error", [SearchUnavailable("away"), KeyError("a mistake of ours")])
 async def test_some_errors_are_never_left_out(error: Exception) -> None:
     """A search that failed, and what nobody foresaw."""
     with pytest.raises(type(error)):
-        await those_that_work([gives(1), fails(error)])
+        await gather_successes([gives(1), fails(error)])

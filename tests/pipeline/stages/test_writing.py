@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from pipeline.citing import Marked, sentences
 from pipeline.errors import ModelUnavailable, ReplyBroken
 from pipeline.kit import Limits
-from pipeline.stages.scene import Scene
-from pipeline.stages.writing import refine, whole_draft, written
+from pipeline.replies.cited_sentences import MarkedSentence, split_sentences
+from pipeline.stages.answer_draft import collect_draft, format_draft, stream_refinement
+from pipeline.stages.turn_context import TurnContext
 from tests.pipeline.scripted import ScriptedLLM
 from tests.pipeline.world import Shelf, Stage, question, reads_alike
 
-DRAFTED = Marked("The bell was cast in 1887.", (1,), paragraph=False)
+DRAFTED = MarkedSentence("The bell was cast in 1887.", (1,), paragraph=False)
 POOR = "\n".join(
     f"{name}: Could be better. 40/100" for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
 )
@@ -23,28 +23,28 @@ POOR = "\n".join(
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [
-        (Marked("It was cast in 1887.", (1, 3), paragraph=False), "It was cast in 1887 [1][3]."),
-        (Marked("Really?", (2,), paragraph=False), "Really [2]?"),
-        (Marked("鐘は1887年に鋳造された。", (1,), paragraph=False), "鐘は1887年に鋳造された [1]。"),
-        (Marked("It was cast in 1887", (1,), paragraph=False), "It was cast in 1887 [1]"),
-        (Marked("I wonder...", (), paragraph=False), "I wonder..."),
+        (MarkedSentence("It was cast in 1887.", (1, 3), paragraph=False), "It was cast in 1887 [1][3]."),
+        (MarkedSentence("Really?", (2,), paragraph=False), "Really [2]?"),
+        (MarkedSentence("鐘は1887年に鋳造された。", (1,), paragraph=False), "鐘は1887年に鋳造された [1]。"),
+        (MarkedSentence("It was cast in 1887", (1,), paragraph=False), "It was cast in 1887 [1]"),
+        (MarkedSentence("I wonder...", (), paragraph=False), "I wonder..."),
     ],
 )
-def test_numbers_stand_before_the_full_stop(sentence: Marked, expected: str) -> None:
+def test_numbers_stand_before_the_full_stop(sentence: MarkedSentence, expected: str) -> None:
     """As models are asked to write them."""
-    assert written([sentence]) == expected
+    assert format_draft([sentence]) == expected
 
 
 def test_what_is_written_is_read_as_it_was() -> None:
     """Nothing is lost between drafting and refining."""
-    draft = sentences("The bell was cast in 1887 [1]. It hangs on the quay [2][1]. It rings.", 2)
+    draft = split_sentences("The bell was cast in 1887 [1]. It hangs on the quay [2][1]. It rings.", 2)
 
-    assert sentences(written(draft), 2) == draft
+    assert split_sentences(format_draft(draft), 2) == draft
 
 
-async def refined(sentences_before: int) -> list[Marked | str]:
+async def refined(sentences_before: int) -> list[MarkedSentence | str]:
     """Return the sentences of a refinement whose server goes away after some, and the error if one is raised."""
-    talk, said = question("When was the bell cast?"), list[Marked | str]()
+    talk, said = question("When was the bell cast?"), list[MarkedSentence | str]()
     kit = Stage(Shelf([]), talk, Limits(), ScriptedLLM({"refine": POOR}), reads_alike).kit
 
     async def stream(*_: object, **__: object) -> AsyncIterator[Any]:
@@ -53,7 +53,7 @@ async def refined(sentences_before: int) -> list[Marked | str]:
         raise ModelUnavailable("the server went away")
 
     try:
-        async for sentence in refine(Scene(talk), [DRAFTED], (), replace(kit, stream=stream)):
+        async for sentence in stream_refinement(TurnContext(talk), [DRAFTED], (), replace(kit, stream=stream)):
             said.append(sentence)
     except ModelUnavailable as error:
         said.append(str(error))
@@ -91,7 +91,7 @@ async def test_a_draft_that_breaks_unsaid_is_asked_for_once_more(
         if len(calls) <= breaks:
             raise error
 
-    drafting = whole_draft(Scene(talk), (), replace(kit, stream=stream))
+    drafting = collect_draft(TurnContext(talk), (), replace(kit, stream=stream))
     if mended:
         assert await drafting == (DRAFTED,)
     else:

@@ -2,14 +2,13 @@
 
 import pytest
 
-from pipeline.support.clauses import clauses
-from pipeline.support.findings import Outcome, findings
-from pipeline.support.reading import read_sentence
+from pipeline.support.analysis.parsed_sentence import find_clauses, parse_sentence
+from pipeline.support.rules import FindingOutcome, check_rules
 
 
 def contradicted(sentence: str, passage: str) -> bool:
     """Whether anything in a passage contradicts a sentence."""
-    return any(one.outcome is Outcome.CONTRADICTED for one in findings(sentence, [passage]))
+    return any(one.outcome is FindingOutcome.CONTRADICTED for one in check_rules(sentence, [passage]))
 
 
 @pytest.mark.parametrize(
@@ -52,8 +51,8 @@ def test_what_holds_without_the_exception_is_denied(sentence: str, passage: str)
 
 
 def test_stretches_end_at_a_mark_or_a_relative_word() -> None:
-    reading = read_sentence("It sails daily, except in March, where ice lies, unless the ice melts.", "en")
-    found = clauses(reading)
+    reading = parse_sentence("It sails daily, except in March, where ice lies, unless the ice melts.", "en")
+    found = find_clauses(reading)
 
     assert [reading.text.low[at] for at in sorted(found.excepted)] == ["in", "march", "the", "ice", "melts"]
     assert [reading.text.low[at] for at in sorted(found.conditional)] == ["the", "ice", "melts"]

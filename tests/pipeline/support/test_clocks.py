@@ -2,11 +2,11 @@
 
 import pytest
 
-from pipeline.support.findings import Outcome, findings
+from pipeline.support.rules import FindingOutcome, check_rules
 
 
-def outcomes(sentence: str, passage: str) -> set[Outcome]:
-    return {one.outcome for one in findings(sentence, [passage])}
+def outcomes(sentence: str, passage: str) -> set[FindingOutcome]:
+    return {one.outcome for one in check_rules(sentence, [passage])}
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def outcomes(sentence: str, passage: str) -> set[Outcome]:
     ],
 )
 def test_a_time_is_found_in_other_spellings(sentence: str, passage: str) -> None:
-    assert outcomes(sentence, passage) == {Outcome.FOUND}
+    assert outcomes(sentence, passage) == {FindingOutcome.FOUND}
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,11 @@ def test_a_time_is_found_in_other_spellings(sentence: str, passage: str) -> None
     ],
 )
 def test_another_time_or_number_is_none(sentence: str, passage: str) -> None:
-    assert Outcome.FOUND not in outcomes(sentence, passage)
+    assert FindingOutcome.FOUND not in outcomes(sentence, passage)
 
 
 def test_other_numbers_stay_what_they_are() -> None:
     """Results, halves and quarters are no times."""
-    assert outcomes("They won 3:2 and ate half of a cake.", "They won 3:2 and ate half of a cake.") == {Outcome.FOUND}
+    assert outcomes("They won 3:2 and ate half of a cake.", "They won 3:2 and ate half of a cake.") == {
+        FindingOutcome.FOUND
+    }

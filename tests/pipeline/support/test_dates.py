@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.support.calendar import covers
-from pipeline.support.dates import dates
-from pipeline.support.findings import Outcome, findings
-from pipeline.support.tokens import tokens
+from pipeline.support.analysis.date_parser import find_dates, implies_date
+from pipeline.support.analysis.tokenizer import tokenize
+from pipeline.support.rules import FindingOutcome, check_rules
 
 ENGLISH = [
     "January",
@@ -88,18 +87,18 @@ DAYS = st.dates(date(1000, 1, 1), date(2099, 12, 31))
 
 @given(DAYS, st.sampled_from(WRITINGS), st.sampled_from(WRITINGS))
 def test_a_date_is_found_however_it_is_written(day, one, other) -> None:
-    told = findings(f"The bridge fell on {other(day)}.", [f"On {one(day)} the old bridge fell into the river."])
+    told = check_rules(f"The bridge fell on {other(day)}.", [f"On {one(day)} the old bridge fell into the river."])
 
-    assert {finding.outcome for finding in told} == {Outcome.FOUND}
+    assert {finding.outcome for finding in told} == {FindingOutcome.FOUND}
 
 
 @given(DAYS, DAYS, st.sampled_from(WRITINGS[:8]), st.sampled_from(WRITINGS[:8]))
 def test_another_date_is_not_found(day, another, one, other) -> None:
     if day == another:
         return
-    told = findings(f"The bridge fell on {other(another)}.", [f"On {one(day)} the old bridge fell into the river."])
+    told = check_rules(f"The bridge fell on {other(another)}.", [f"On {one(day)} the old bridge fell into the river."])
 
-    assert Outcome.FOUND not in {finding.outcome for finding in told}
+    assert FindingOutcome.FOUND not in {finding.outcome for finding in told}
 
 
 @pytest.mark.parametrize(
@@ -126,7 +125,7 @@ def test_another_date_is_not_found(day, another, one, other) -> None:
     ],
 )
 def test_dates_are_read_as_far_as_they_are_said(text: str, said: list[tuple[int | None, ...]]) -> None:
-    assert [(one.year, one.month, one.day) for one in dates(tokens(text))] == said
+    assert [(one.year, one.month, one.day) for one in find_dates(tokenize(text))] == said
 
 
 @pytest.mark.parametrize(
@@ -146,7 +145,7 @@ def test_dates_are_read_as_far_as_they_are_said(text: str, said: list[tuple[int 
     ],
 )
 def test_decades_and_centuries_are_stretches_of_years(text: str, years: tuple[int, int]) -> None:
-    assert [one.years for one in dates(tokens(text))] == [years]
+    assert [one.years for one in find_dates(tokenize(text))] == [years]
 
 
 @pytest.mark.parametrize(
@@ -171,9 +170,9 @@ def test_decades_and_centuries_are_stretches_of_years(text: str, years: tuple[in
     ],
 )
 def test_a_date_bears_out_what_is_no_more_precise(source: str, claim: str, covered: bool) -> None:  # noqa: FBT001
-    (given_date,), (said_date,) = dates(tokens(source)), dates(tokens(claim))
+    (given_date,), (said_date,) = find_dates(tokenize(source)), find_dates(tokenize(claim))
 
-    assert covers(given_date, said_date) is covered
+    assert implies_date(given_date, said_date) is covered
 
 
 @pytest.mark.parametrize(
@@ -189,4 +188,4 @@ def test_a_date_bears_out_what_is_no_more_precise(source: str, claim: str, cover
     ],
 )
 def test_may_is_a_month_by_its_capital_and_days_have_words(text: str, said: list[str]) -> None:
-    assert [one.said for one in dates(tokens(text)) if one.day] == said
+    assert [one.said for one in find_dates(tokenize(text)) if one.day] == said

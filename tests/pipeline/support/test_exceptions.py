@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.support.findings import Outcome, findings
+from pipeline.support.rules import FindingOutcome, check_rules
 
 ROOMS = (
     "A room costs 80 crowns a night, except in Lundey and Vik, where it costs 120 crowns. Supper is served at eight. "
@@ -12,8 +12,8 @@ ROOMS = (
 
 def contradicted(sentence: str, passage: str = ROOMS, context: tuple[str, ...] = ()) -> list[str]:
     """Return the reasons of all contradictions."""
-    told = findings(sentence, [passage], context=context)
-    return [one.reason for one in told if one.outcome is Outcome.CONTRADICTED]
+    told = check_rules(sentence, [passage], context=context)
+    return [one.reason for one in told if one.outcome is FindingOutcome.CONTRADICTED]
 
 
 @pytest.mark.parametrize(

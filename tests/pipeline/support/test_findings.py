@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from pipeline.support.findings import Finding, Kind, Outcome, findings
+from pipeline.support.rules import FindingKind, FindingOutcome, RuleFinding, check_rules
 
 GLASS = (
     "Mara Lindqvist (3 May 1951 – 12 June 2003) founded Ostrava Glass in Copenhagen in the spring of 1984. "
@@ -17,10 +17,12 @@ UNION = (
 )
 
 
-def found(sentence: str, *passages: str, kind: Kind | None = None, context: tuple[str, ...] = ()) -> list[Finding]:
+def found(
+    sentence: str, *passages: str, kind: FindingKind | None = None, context: tuple[str, ...] = ()
+) -> list[RuleFinding]:
     """Return what is not found, of one kind or of any."""
-    told = findings(sentence, passages or (GLASS,), context=context)
-    return [one for one in told if one.outcome is not Outcome.FOUND and kind in {None, one.kind}]
+    told = check_rules(sentence, passages or (GLASS,), context=context)
+    return [one for one in told if one.outcome is not FindingOutcome.FOUND and kind in {None, one.kind}]
 
 
 @pytest.mark.parametrize(
@@ -46,44 +48,50 @@ def test_what_a_passage_says_is_found_in_other_spellings(sentence: str) -> None:
 @pytest.mark.parametrize(
     ("sentence", "kind", "said"),
     [
-        ("Its lamps were shown in 1,350 shops.", Kind.NUMBER, "1,350"),
-        ("Its lamps stood in more than 1,300 shops.", Kind.NUMBER, "1,300"),
-        ("Its people met four times a year.", Kind.NUMBER, "four"),
-        ("Its shop in Malmö closed in 1996.", Kind.DATE, "1996"),
-        ("Her niece was born on 12 May.", Kind.DATE, "12 May"),
-        ("Visitors came on Mondays.", Kind.DATE, "Mondays"),
-        ("Her work was shown in Ruritania.", Kind.NAME, "Ruritania"),
-        ("Ruritania bought the firm.", Kind.NAME, "Ruritania"),
-        ("Its chairman was Jonas Lindqvist.", Kind.NAME, "Jonas Lindqvist"),
+        ("Its lamps were shown in 1,350 shops.", FindingKind.NUMBER, "1,350"),
+        ("Its lamps stood in more than 1,300 shops.", FindingKind.NUMBER, "1,300"),
+        ("Its people met four times a year.", FindingKind.NUMBER, "four"),
+        ("Its shop in Malmö closed in 1996.", FindingKind.DATE, "1996"),
+        ("Her niece was born on 12 May.", FindingKind.DATE, "12 May"),
+        ("Visitors came on Mondays.", FindingKind.DATE, "Mondays"),
+        ("Her work was shown in Ruritania.", FindingKind.NAME, "Ruritania"),
+        ("Ruritania bought the firm.", FindingKind.NAME, "Ruritania"),
+        ("Its chairman was Jonas Lindqvist.", FindingKind.NAME, "Jonas Lindqvist"),
     ],
 )
-def test_what_no_passage_says_is_absent(sentence: str, kind: Kind, said: str) -> None:
+def test_what_no_passage_says_is_absent(sentence: str, kind: FindingKind, said: str) -> None:
     missing = found(sentence, kind=kind)
 
-    assert [(one.said, one.outcome) for one in missing] == [(said, Outcome.ABSENT)]
+    assert [(one.said, one.outcome) for one in missing] == [(said, FindingOutcome.ABSENT)]
     assert missing[0].reason == f"no passage mentions “{said}”"
 
 
 @pytest.mark.parametrize(
     ("sentence", "kind", "reason"),
     [
-        ("The Danish firm sold 1,350 lamps.", Kind.NUMBER, "says “1,350”; the passage says “1,250”"),
-        ("Mara Lindqvist founded Ostrava Glass in 1985.", Kind.DATE, "says “1985”; the passage says “1984”"),
-        ("The Danish firm sold lamps weighing 3 lb.", Kind.UNIT, "says “3 lb”; the passage says “3 kg”"),
-        ("Mara Lindqvist founded Ostrava Glass in Malmö.", Kind.NAME, "says “Malmö”; the passage says “Copenhagen”"),
-        ("The Swedish firm sold 1,250 lamps.", Kind.NAME, "says “Swedish”; the passage says “Danish”"),
+        ("The Danish firm sold 1,350 lamps.", FindingKind.NUMBER, "says “1,350”; the passage says “1,250”"),
+        ("Mara Lindqvist founded Ostrava Glass in 1985.", FindingKind.DATE, "says “1985”; the passage says “1984”"),
+        ("The Danish firm sold lamps weighing 3 lb.", FindingKind.UNIT, "says “3 lb”; the passage says “3 kg”"),
+        (
+            "Mara Lindqvist founded Ostrava Glass in Malmö.",
+            FindingKind.NAME,
+            "says “Malmö”; the passage says “Copenhagen”",
+        ),
+        ("The Swedish firm sold 1,250 lamps.", FindingKind.NAME, "says “Swedish”; the passage says “Danish”"),
         (
             "The Danish firm never sold 1,250 lamps.",
-            Kind.NEGATION,
+            FindingKind.NEGATION,
             "says “firm never sold”; the passage says “firm sold”",
         ),
-        ("The Danish firm bought 1,250 lamps.", Kind.NEGATION, "says “bought”; the passage says “sold”"),
+        ("The Danish firm bought 1,250 lamps.", FindingKind.NEGATION, "says “bought”; the passage says “sold”"),
         ("The Danish firm sold 1,250 lamps for less.", None, None),
         ("Mara Lindqvist moved to Copenhagen in 1981.", None, None),
     ],
 )
-def test_another_value_in_the_same_place_contradicts(sentence: str, kind: Kind | None, reason: str | None) -> None:
-    reasons = [(one.kind, one.reason) for one in found(sentence) if one.outcome is Outcome.CONTRADICTED]
+def test_another_value_in_the_same_place_contradicts(
+    sentence: str, kind: FindingKind | None, reason: str | None
+) -> None:
+    reasons = [(one.kind, one.reason) for one in found(sentence) if one.outcome is FindingOutcome.CONTRADICTED]
 
     assert reasons == ([(kind, reason)] if kind else [])
 
@@ -101,7 +109,7 @@ def test_another_value_in_the_same_place_contradicts(sentence: str, kind: Kind |
 )
 def test_who_did_it_to_whom_is_told_apart(sentence: str, contradicted: bool) -> None:  # noqa: FBT001 - a table's column
     """A passive is left alone, true or not; and what holds both ways is no contradiction."""
-    assert any(one.outcome is Outcome.CONTRADICTED for one in found(sentence, UNION)) is contradicted
+    assert any(one.outcome is FindingOutcome.CONTRADICTED for one in found(sentence, UNION)) is contradicted
 
 
 @pytest.mark.parametrize(
@@ -116,12 +124,12 @@ def test_who_did_it_to_whom_is_told_apart(sentence: str, contradicted: bool) -> 
 def test_who_is_described_so_is_told_apart(sentence: str, contradicted: bool) -> None:  # noqa: FBT001 - a table's column
     passage = "Anna Berg, a glazier, and Erik Vold, a harbour pilot, opened the yard in 1901."
 
-    assert any(one.outcome is Outcome.CONTRADICTED for one in found(sentence, passage)) is contradicted
+    assert any(one.outcome is FindingOutcome.CONTRADICTED for one in found(sentence, passage)) is contradicted
 
 
 def test_a_day_and_a_month_of_another_date_do_not_make_a_date() -> None:
     """The passage has 3 May, 12 June, 1951 and 2003, but never 3 May 2003."""
-    assert [one.said for one in found("Mara Lindqvist died on 3 May 2003.", kind=Kind.DATE)] == ["3 May 2003"]
+    assert [one.said for one in found("Mara Lindqvist died on 3 May 2003.", kind=FindingKind.DATE)] == ["3 May 2003"]
 
 
 def test_a_year_may_stand_apart_from_its_day() -> None:
@@ -131,10 +139,10 @@ def test_a_year_may_stand_apart_from_its_day() -> None:
 def test_what_stands_in_the_context_counts_as_said() -> None:
     passage = "She opened a second workshop in 1990."
 
-    assert [one.outcome for one in found("Lindqvist opened a workshop.", passage)] == [Outcome.UNNAMED]
+    assert [one.outcome for one in found("Lindqvist opened a workshop.", passage)] == [FindingOutcome.UNNAMED]
     assert not found("Lindqvist opened a workshop.", passage, context=("Mara Lindqvist", "Life › Early years"))
     assert [one.outcome for one in found("Vold opened a workshop.", passage, context=("Mara Lindqvist",))] == [
-        Outcome.ABSENT
+        FindingOutcome.ABSENT
     ]
 
 
@@ -142,7 +150,7 @@ def test_a_pronoun_means_no_name_but_the_one_that_stands_before_it() -> None:
     """Whoever is absent is absent where the passage has named somebody else."""
     passage = "Mara Lindqvist was a glazier. She opened a workshop."
 
-    assert [one.outcome for one in found("Vold opened a workshop.", passage)] == [Outcome.ABSENT]
+    assert [one.outcome for one in found("Vold opened a workshop.", passage)] == [FindingOutcome.ABSENT]
 
 
 def test_several_passages_support_together() -> None:
@@ -176,22 +184,22 @@ def test_numbers_and_dates_are_found_in_other_languages(sentence: str, passage: 
 )
 @pytest.mark.parametrize("passage", ["", "\n", GLASS, "x" * 5000])
 def test_any_text_is_read(sentence: str, passage: str) -> None:
-    assert isinstance(findings(sentence, [passage]), tuple)
+    assert isinstance(check_rules(sentence, [passage]), tuple)
 
 
 def test_no_passages_say_nothing() -> None:
-    assert [one.outcome for one in findings("It sold 12 lamps in Oslo in 1984.", ())] == [Outcome.ABSENT] * 3
+    assert [one.outcome for one in check_rules("It sold 12 lamps in Oslo in 1984.", ())] == [FindingOutcome.ABSENT] * 3
 
 
 def test_a_sentence_takes_a_millisecond() -> None:
     """With three passages read before; generous, as machines are shared."""
     passages = (GLASS, UNION, f"{GLASS} {UNION}")
     sentence = "Mara Lindqvist founded Ostrava Glass in Malmö in 1985 and sold 1,350 lamps."
-    findings(sentence, passages)
+    check_rules(sentence, passages)
     taken = []
     for _ in range(20):
         start = time.process_time()
-        findings(sentence, passages)
+        check_rules(sentence, passages)
         taken.append(time.process_time() - start)
 
     assert min(taken) < 0.005
@@ -221,7 +229,7 @@ def test_a_value_that_its_own_clause_says_is_not_contradicted_by_another(sentenc
 def test_a_value_of_another_clause_is_still_contradicted(sentence: str) -> None:
     passage = "A berth may cost up to 60 crowns a night, except in Vik and Lundey, where the limit is 90 crowns."
 
-    assert found(sentence, passage, kind=Kind.NUMBER, context=("Drum",))
+    assert found(sentence, passage, kind=FindingKind.NUMBER, context=("Drum",))
 
 
 @pytest.mark.parametrize("rate", ["a week", "per week", "every hour"])
@@ -230,7 +238,7 @@ def test_the_same_amount_of_another_period_is_contradicted(rate: str) -> None:
 
     (one,) = found(f"The allowance on business trips is 45 euros {rate}.", passage)
 
-    assert (one.kind, one.outcome, one.instead) == (Kind.UNIT, Outcome.CONTRADICTED, "45 euros a day")
+    assert (one.kind, one.outcome, one.instead) == (FindingKind.UNIT, FindingOutcome.CONTRADICTED, "45 euros a day")
 
 
 @pytest.mark.parametrize("rate", ["per day", "each day", "", "/day", "a trip"])
@@ -246,6 +254,10 @@ def test_what_the_passage_speaks_of_is_not_missing() -> None:
 
     (one,) = found("Vik has no harbour agreement.", passage)
 
-    assert (one.kind, one.said, one.instead) == (Kind.NEGATION, "has no harbour agreement", "the harbour agreement")
-    assert not found("Vik has no harbour master.", passage, kind=Kind.NEGATION)
+    assert (one.kind, one.said, one.instead) == (
+        FindingKind.NEGATION,
+        "has no harbour agreement",
+        "the harbour agreement",
+    )
+    assert not found("Vik has no harbour master.", passage, kind=FindingKind.NEGATION)
     assert not found("Vik has no agreement.", "Vik has no agreement, and the agreement of Drum counts for nothing.")

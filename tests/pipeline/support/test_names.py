@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.support.findings import Kind, Outcome, findings
-from pipeline.support.names import names
-from pipeline.support.reading import read_sentence
+from pipeline.support.analysis.parsed_sentence import parse_sentence
+from pipeline.support.analysis.proper_names import find_names
+from pipeline.support.rules import FindingKind, FindingOutcome, check_rules
 
 
 @pytest.mark.parametrize(
@@ -28,14 +28,14 @@ from pipeline.support.reading import read_sentence
 )
 def test_names_are_told_by_their_capitals(sentence: str, said: list[str]) -> None:
     """Not by those of a sentence's first word, of titles, dates, units, or of a text that is all capitals."""
-    assert [name.said for name in names(read_sentence(sentence, "en"))] == said
+    assert [name.said for name in find_names(parse_sentence(sentence, "en"))] == said
 
 
 def test_german_nouns_are_no_names() -> None:
     """Unless they stand together, or behind a preposition without an article; the last are not sure."""
-    sentence = read_sentence("Der Direktor der Fabrik, Jonas Winkelried, fuhr mit dem Zug nach Bern.", "de")
+    sentence = parse_sentence("Der Direktor der Fabrik, Jonas Winkelried, fuhr mit dem Zug nach Bern.", "de")
 
-    assert [(name.said, name.sure) for name in names(sentence)] == [("Jonas Winkelried", True), ("Bern", False)]
+    assert [(name.said, name.sure) for name in find_names(sentence)] == [("Jonas Winkelried", True), ("Bern", False)]
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,11 @@ def test_german_nouns_are_no_names() -> None:
     ],
 )
 def test_a_name_is_found_in_another_form(said: str, given: str) -> None:
-    told = findings(f"The book tells of {said} at length.", [f"It was a book which was all about {given} and the sea."])
+    told = check_rules(
+        f"The book tells of {said} at length.", [f"It was a book which was all about {given} and the sea."]
+    )
 
-    assert {one.outcome for one in told} == {Outcome.FOUND}
+    assert {one.outcome for one in told} == {FindingOutcome.FOUND}
 
 
 @pytest.mark.parametrize(
@@ -84,9 +86,11 @@ def test_a_name_is_found_in_another_form(said: str, given: str) -> None:
     ],
 )
 def test_a_name_is_not_found_in_one_like_it(said: str, given: str) -> None:
-    told = findings(f"The book tells of {said} at length.", [f"It was a book which was all about {given} and the sea."])
+    told = check_rules(
+        f"The book tells of {said} at length.", [f"It was a book which was all about {given} and the sea."]
+    )
 
-    assert Outcome.FOUND not in {one.outcome for one in told if one.kind is Kind.NAME}
+    assert FindingOutcome.FOUND not in {one.outcome for one in told if one.kind is FindingKind.NAME}
 
 
 @pytest.mark.parametrize(
@@ -100,4 +104,4 @@ def test_a_name_is_not_found_in_one_like_it(said: str, given: str) -> None:
     ],
 )
 def test_a_name_that_could_stand_beside_another_contradicts_nothing(sentence: str, passage: str) -> None:
-    assert Outcome.CONTRADICTED not in {one.outcome for one in findings(sentence, [passage])}
+    assert FindingOutcome.CONTRADICTED not in {one.outcome for one in check_rules(sentence, [passage])}

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.support.dates import dates
-from pipeline.support.findings import Kind, Outcome, findings
-from pipeline.support.numbers import Bound, Number, numbers
-from pipeline.support.tokens import tokens
+from pipeline.support.analysis.date_parser import find_dates
+from pipeline.support.analysis.quantity_parser import Bound, Number, find_numbers
+from pipeline.support.analysis.tokenizer import tokenize
+from pipeline.support.rules import FindingKind, FindingOutcome, check_rules
 
 UNITS = [
     "zero",
@@ -33,8 +33,8 @@ TENS = ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eight
 
 
 def read(text: str, language: str = "en") -> tuple[Number, ...]:
-    cut = tokens(text)
-    return numbers(cut, dates(cut), language)
+    cut = tokenize(text)
+    return find_numbers(cut, find_dates(cut), language)
 
 
 def in_words(number: int) -> str:
@@ -76,7 +76,7 @@ def test_a_number_is_found_however_it_is_written(number, one, other) -> None:
     passage = f"Once upon a time {one(number)} lamps stood in the yard of the mill."
     sentence = f"There were {other(number)} lamps in the yard."
 
-    assert {finding.outcome for finding in findings(sentence, [passage])} == {Outcome.FOUND}
+    assert {finding.outcome for finding in check_rules(sentence, [passage])} == {FindingOutcome.FOUND}
 
 
 @given(st.integers(2, 999_999), st.integers(2, 999_999), st.sampled_from(WRITINGS), st.sampled_from(WRITINGS))
@@ -85,9 +85,11 @@ def test_another_number_is_not_found(number, another, one, other) -> None:
     if number in {another, another * 1000, another / 1000} or {number, another} & {*range(1000, 2101)}:
         return
     passage = f"Once upon a time {one(number)} lamps stood in the yard of the mill."
-    told = findings(f"There were {other(another)} lamps in the yard.", [passage])
+    told = check_rules(f"There were {other(another)} lamps in the yard.", [passage])
 
-    assert [finding.outcome for finding in told if finding.kind in {Kind.NUMBER, Kind.DATE}] != [Outcome.FOUND]
+    assert [finding.outcome for finding in told if finding.kind in {FindingKind.NUMBER, FindingKind.DATE}] != [
+        FindingOutcome.FOUND
+    ]
 
 
 @pytest.mark.parametrize(
@@ -181,9 +183,9 @@ def test_the_words_before_a_number_bound_it(text: str, bound: Bound) -> None:
 )
 def test_a_rough_number_is_found_where_the_exact_one_bears_it_out(said: str, given: str, found: bool) -> None:  # noqa: FBT001
     """It must be said more roughly than the passage does, and the relation must hold."""
-    told = findings(f"The mill had {said} sheep.", [f"In the yard of the mill stood {given} sheep."])
+    told = check_rules(f"The mill had {said} sheep.", [f"In the yard of the mill stood {given} sheep."])
 
-    assert ({finding.outcome for finding in told} == {Outcome.FOUND}) is found
+    assert ({finding.outcome for finding in told} == {FindingOutcome.FOUND}) is found
 
 
 @pytest.mark.parametrize(
@@ -208,14 +210,16 @@ def test_a_rough_number_is_found_where_the_exact_one_bears_it_out(said: str, giv
 )
 def test_a_quantity_is_found_in_another_unit_only_if_it_is_the_same(said: str, given: str, found: bool) -> None:  # noqa: FBT001
     """Within 2%; a passage that gives no unit leaves it open."""
-    told = findings(f"At the mill it was {said}, people say.", [f"In the old days {given} were usual in that country."])
+    told = check_rules(
+        f"At the mill it was {said}, people say.", [f"In the old days {given} were usual in that country."]
+    )
 
-    assert ({finding.outcome for finding in told} == {Outcome.FOUND}) is found
+    assert ({finding.outcome for finding in told} == {FindingOutcome.FOUND}) is found
 
 
 def test_a_king_need_not_be_numbered_where_there_is_one_only() -> None:
     passage = "King Halvard lost the battle of the two rivers."
 
-    assert {one.outcome for one in findings("Halvard III lost the battle.", [passage])} == {Outcome.FOUND}
-    told = findings("Halvard III lost the battle.", [passage.replace("Halvard", "Halvard IV")])
-    assert Outcome.FOUND not in {one.outcome for one in told if one.kind is Kind.NUMBER}
+    assert {one.outcome for one in check_rules("Halvard III lost the battle.", [passage])} == {FindingOutcome.FOUND}
+    told = check_rules("Halvard III lost the battle.", [passage.replace("Halvard", "Halvard IV")])
+    assert FindingOutcome.FOUND not in {one.outcome for one in told if one.kind is FindingKind.NUMBER}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.support.findings import Outcome, findings
+from pipeline.support.rules import FindingOutcome, check_rules
 
 VIK = (
     "Vik gained a harbour in 1904, became a market town under the abbey in 1918 and a parish on 17 June 1944. "
@@ -24,4 +24,4 @@ VIK = (
     ],
 )
 def test_a_value_stays_with_the_words_of_its_clause(sentence: str, wrong: bool) -> None:  # noqa: FBT001 - a table's column
-    assert any(one.outcome is Outcome.CONTRADICTED for one in findings(sentence, [VIK])) is wrong
+    assert any(one.outcome is FindingOutcome.CONTRADICTED for one in check_rules(sentence, [VIK])) is wrong

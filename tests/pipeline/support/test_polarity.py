@@ -2,14 +2,14 @@
 
 import pytest
 
-from pipeline.support.findings import Kind, Outcome, findings
+from pipeline.support.rules import FindingKind, FindingOutcome, check_rules
 
-DENIALS = {Kind.NEGATION, Kind.COMPARATIVE}
+DENIALS = {FindingKind.NEGATION, FindingKind.COMPARATIVE}
 
 
-def denied(sentence: str, passage: str) -> list[Kind]:
-    told = findings(sentence, [passage])
-    return [one.kind for one in told if one.kind in DENIALS and one.outcome is Outcome.CONTRADICTED]
+def denied(sentence: str, passage: str) -> list[FindingKind]:
+    told = check_rules(sentence, [passage])
+    return [one.kind for one in told if one.kind in DENIALS and one.outcome is FindingOutcome.CONTRADICTED]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def denied(sentence: str, passage: str) -> list[Kind]:
     ],
 )
 def test_what_only_one_of_two_like_sentences_denies_is_a_contradiction(sentence: str, passage: str) -> None:
-    assert Kind.NEGATION in denied(sentence, passage)
+    assert FindingKind.NEGATION in denied(sentence, passage)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_only_one_of_two_like_sentences_denies_is_a_contradiction(sentence:
     ],
 )
 def test_opposites_that_compare_are_told_as_such(sentence: str, passage: str) -> None:
-    assert denied(sentence, passage) == [Kind.COMPARATIVE]
+    assert denied(sentence, passage) == [FindingKind.COMPARATIVE]
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,8 @@ def test_the_same_in_other_words_is_none(sentence: str, passage: str) -> None:
 
 
 def test_a_denial_says_what_stands_instead() -> None:
-    (one,) = [one for one in findings("The ferry never sailed.", ["The ferry sailed."]) if one.kind is Kind.NEGATION]
+    (one,) = [
+        one for one in check_rules("The ferry never sailed.", ["The ferry sailed."]) if one.kind is FindingKind.NEGATION
+    ]
 
     assert one.reason == "says “ferry never sailed”; the passage says “ferry sailed”"

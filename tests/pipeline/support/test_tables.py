@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.support.findings import Outcome, findings
+from pipeline.support.rules import FindingOutcome, check_rules
 
 KEEPERS = (
     "Post: Head keeper; Name: Runa Falk; Island: Skarholm; Ask about: Lamps, lenses\n"
@@ -18,8 +18,8 @@ FARES = (
 
 def against(sentence: str, *passages: str) -> list[str]:
     """Return the reasons that speak against a sentence."""
-    told = findings(sentence, passages)
-    return [one.reason for one in told if one.outcome in {Outcome.ABSENT, Outcome.CONTRADICTED}]
+    told = check_rules(sentence, passages)
+    return [one.reason for one in told if one.outcome in {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED}]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from discord.http import Route
 from discord.webhook.async_ import AsyncWebhookAdapter, async_context
 
 from bot.discord.addresses import AddressedShards, readdressed
-from tests.platforms.discord.server import FakeDiscord
+from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.world import BOT_TOKEN
 
 INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)

@@ -13,17 +13,18 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.app import App
 from bot.discord.limits import COMPONENTS
 from bot.discord.posting import mark
 from bot.platform import Platform
-from bot.settings_of.desk import ChannelValues
+from bot.settings.settings_tables import ChannelValues
+from bot.wiring import App
 from tests.platforms.contract import Call, Failure, Read, Street
 from tests.platforms.desks import SOONER
 from tests.platforms.discord.components import nested
 from tests.platforms.discord.faults import LIMITED, LOST, UNAVAILABLE, Fault
 from tests.platforms.discord.seeing import modal, words
-from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.server import serve
+from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.world import BOT, GUILD, LOADING, Message
 from tests.platforms.slack.clock import FastClock
 

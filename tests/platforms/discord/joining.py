@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 
 import aiohttp
 
-from bot.app import App
-from bot.desk.clock import Clock
-from bot.desk.opening import open_desk
+from bot.desk.jobs.ports import Clock
+from bot.desk.turn_policy import open_desk
 from bot.discord.calling import Calling
 from bot.discord.composing import composed
 from bot.discord.pacing import Pacing
 from bot.platform import CannotPost, Platform
-from bot.settings_of.discord import DiscordSettings
+from bot.settings.platform_settings import DiscordSettings
+from bot.wiring import App
 from tests.platforms.desks import HASTY
-from tests.platforms.discord.server import FakeDiscord
+from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.world import BOT_TOKEN, GUILD
 from tests.platforms.slack.clock import Clock as Time
 

@@ -7,10 +7,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from bot.app import App
 from bot.discord import routes
 from bot.discord.routes import Route
-from bot.settings_of.discord import DiscordSettings
+from bot.settings.platform_settings import DiscordSettings
+from bot.wiring import App
 from tests.platforms.desks import SOONER
 from tests.platforms.discord.joining import calling_at, configured_at, put_together
 from tests.platforms.killing.fuses import Fuse, FusedPlatform, Tell

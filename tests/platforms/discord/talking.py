@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.app import App
 from bot.platform import Platform
+from bot.wiring import App
 from storage.types import QueuedQuestion
 from tests.platforms.discord.components import nested
 from tests.platforms.discord.joining import joined
 from tests.platforms.discord.seeing import modal
-from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.server import serve
+from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.world import Message
 from tests.platforms.slack.clock import FastClock
 from tests.platforms.systems import Gated

@@ -6,8 +6,8 @@ from typing import Any
 
 from bot.discord.examining import examined
 from bot.discord.pacing import Pacing
-from bot.doctoring.checks import Finding, Scene, findings
-from bot.settings import Settings
+from bot.doctor.diagnosis import CheckResult, Inspection, run_checks
+from bot.settings.settings_tables import Settings
 from tests.platforms.discord.server import serve
 from tests.platforms.discord.world import BOT_TOKEN, GUILD, SECRETS
 
@@ -16,14 +16,14 @@ async def at_once(seconds: float) -> None:
     """Wait for nothing."""
 
 
-async def check(scene: Scene) -> Sequence[Finding]:
+async def check(scene: Inspection) -> Sequence[CheckResult]:
     return await examined(scene.settings.discord, Pacing(sleep=at_once))
 
 
 async def found(discord: Any, **changes: Any) -> list[tuple[str, str]]:
     given = {"api_url": discord.api, "token": BOT_TOKEN, "servers": [GUILD], "message_content": True, **changes}
     settings = Settings.model_validate({"discord": given})
-    told = await findings([check], Scene(settings, datetime.now(UTC), lambda _: None))  # type: ignore[arg-type, return-value]
+    told = await run_checks([check], Inspection(settings, datetime.now(UTC), lambda _: None))  # type: ignore[arg-type, return-value]
     assert all(one.hint for one in told if one.level != "ok")
     assert not any(secret in f"{one.what} {one.hint}" for one in told for secret in SECRETS)
     return [(one.level, one.what) for one in told]

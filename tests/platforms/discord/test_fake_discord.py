@@ -10,7 +10,8 @@ from discord.http import Route
 from tests.platforms.discord import limits
 from tests.platforms.discord.apps import client, connected
 from tests.platforms.discord.permissions import HISTORY, MENTION_EVERYONE
-from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.server import serve
+from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.slack.clock import ManualClock
 
 POST = Route("POST", "/channels/{channel_id}/messages", channel_id=201)

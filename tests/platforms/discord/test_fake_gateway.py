@@ -7,7 +7,8 @@ import discord as sdk
 import pytest
 
 from tests.platforms.discord.apps import INTENTS, client, connected
-from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.server import serve
+from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.world import BOT, OTHER_GUILD
 from tests.platforms.slack.clock import ManualClock
 

@@ -10,7 +10,8 @@ from discord import app_commands
 from tests.platforms.discord import limits
 from tests.platforms.discord.apps import Client, client, code, connected
 from tests.platforms.discord.seeing import modal
-from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.server import serve
+from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.world import BOT
 from tests.platforms.slack.clock import ManualClock
 

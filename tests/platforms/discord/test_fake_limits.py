@@ -10,7 +10,8 @@ import pytest
 
 from tests.platforms.discord import faults, limits
 from tests.platforms.discord.apps import client, connected
-from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.server import serve
+from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.world import BOT_TOKEN
 from tests.platforms.slack.clock import FastClock, ManualClock
 

@@ -10,7 +10,8 @@ from discord.http import Route
 
 from tests.platforms.discord.apps import client, code, connected
 from tests.platforms.discord.permissions import HISTORY, PUBLIC_THREADS
-from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.server import serve
+from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.world import BOT_TOKEN, V2
 from tests.platforms.slack.clock import ManualClock
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.words import say
+from bot.views.catalog import translate
 from storage.types import EntryKind
 from tests.platforms.discord.talking import Talk, actions, field_of, talking
 from tests.platforms.discord.world import BOT
 from tests.platforms.world import ANSWERS, BUILT, MADE, RISES
 
-RETRACT = say("button_retract", "en")
+RETRACT = translate("button_retract", "en")
 ANSWERED = f"""\
 Ana: @Footnote When was Skarholm lighthouse built?
 Footnote, to Ana: Skarholm lighthouse was built in 1887. [1]
@@ -48,7 +48,7 @@ async def test_who_mentions_the_bot_and_says_nothing_is_greeted(talk: Talk) -> N
     await talk.start()
     await talk.acts.mention("")
 
-    assert say("greeting", "en") in await talk.until("Ask me something")
+    assert translate("greeting", "en") in await talk.until("Ask me something")
 
 
 async def test_a_reply_to_an_answer_goes_on_with_its_conversation(talk: Talk) -> None:
@@ -99,7 +99,7 @@ async def test_a_follow_up_in_a_thread_that_the_bot_takes_part_in_needs_no_menti
     assert talk.system.asked == [BUILT, MADE, NONSENSE]
     assert talk.sees(thread).count("Footnote, to") == 2
     await talk.acts.say(NONSENSE, channel=thread)
-    await talk.until(say("abstained", "en").split(".")[0])
+    await talk.until(translate("abstained", "en").split(".")[0])
 
 
 @pytest.mark.parametrize("every", [True, False])
@@ -149,7 +149,7 @@ async def test_a_thread_is_ruled_by_the_settings_of_its_channel(talk: Talk) -> N
     for channel, answered in (("201", True), ("202", False)):
         thread = await talk.acts.thread("The harbour", channel=channel)
         await talk.acts.mention(BUILT, channel=thread)
-        words = ANSWERS[BUILT] if answered else say("abstained", "en").split(".")[0]
+        words = ANSWERS[BUILT] if answered else translate("abstained", "en").split(".")[0]
         seen = await talk.until(words, channel=channel)
         assert (ANSWERS[BUILT] in seen) is answered
 
@@ -210,9 +210,9 @@ async def test_what_a_command_cannot_do_is_said(talk: Talk) -> None:
     await talk.acts.command("privacy")
     await talk.until("We keep *nothing*.")
     await talk.acts.menu("Fact-check", empty)
-    await talk.until(say("discord_no_text", "en"))
+    await talk.until(translate("discord_no_text", "en"))
     await talk.acts.command("sources")
-    await talk.until(say("sources_none", "en"))
+    await talk.until(translate("sources_none", "en"))
 
     assert "Footnote" not in talk.sees(by="102")
 
@@ -226,7 +226,7 @@ async def test_the_sources_of_a_conversation_are_shown(talk: Talk) -> None:
     await talk.acts.mention(MADE, channel=thread)
     await talk.until(ANSWERS[MADE])
     await talk.acts.command("sources", channel=thread)
-    seen = await talk.until(say("sources_heading", "en"))
+    seen = await talk.until(translate("sources_heading", "en"))
 
     assert seen.count("Pier <https://skarholm.example/pier.md>") == 2
 
@@ -244,7 +244,7 @@ async def test_in_a_channel_the_sources_are_those_of_what_one_asked_last_oneself
     for user, page in (("101", "light"), ("103", "pier"), ("109", "tide")):
         seen = talk.sees(by=user).count(f"{page}.md")
         await talk.acts.command("sources", user=user)
-        await talk.until(say("sources_heading", "en"), by=user)
+        await talk.until(translate("sources_heading", "en"), by=user)
         assert talk.sees(by=user).count(f"{page}.md") == seen + 1
 
 
@@ -285,12 +285,12 @@ async def test_moderators_take_any_answer_back_and_others_only_their_own(talk: T
         if gone:
             await talk.discord.until(lambda: answer.id not in talk.discord.world.messages)  # noqa: B023
         else:
-            await talk.until(say("discord_not_yours", "en"), by=user)
+            await talk.until(translate("discord_not_yours", "en"), by=user)
     asked = await talk.acts.mention(MADE)
     answer = await talk.answered(asked)
     await talk.acts.menu("Take back this answer", answer.id, user="109")
     await talk.discord.until(lambda: answer.id not in talk.discord.world.messages)
-    await talk.discord.until(lambda: talk.sees(by="109").count(say("discord_taken_back", "en")) == 2)
+    await talk.discord.until(lambda: talk.sees(by="109").count(translate("discord_taken_back", "en")) == 2)
 
 
 async def test_before_an_answer_is_taken_back_whoever_pressed_is_asked(talk: Talk) -> None:
@@ -299,14 +299,14 @@ async def test_before_an_answer_is_taken_back_whoever_pressed_is_asked(talk: Tal
     asked = await talk.acts.mention(BUILT)
     answer = await talk.answered(asked)
     await talk.press("retract", answer)
-    await talk.until(say("retract_sure", "en"))
+    await talk.until(translate("retract_sure", "en"))
     (doubt,) = (one for one in talk.discord.world.ours() if "back" in actions(one))
     assert doubt.only == "101"
     await talk.press("no", doubt)
     assert ANSWERS[BUILT] in await talk.until("[Evidence]")
-    await talk.discord.until(lambda: say("retract_sure", "en") not in talk.sees())
+    await talk.discord.until(lambda: translate("retract_sure", "en") not in talk.sees())
     await talk.take_back(answer)
-    await talk.until(say("discord_taken_back", "en"))
+    await talk.until(translate("discord_taken_back", "en"))
     await talk.discord.until(lambda: ANSWERS[BUILT] not in talk.sees())
 
 
@@ -316,7 +316,7 @@ async def test_evidence_opinions_and_comments(talk: Talk) -> None:
     asked = await talk.acts.mention(BUILT)
     answer = await talk.answered(asked)
     await talk.press("evidence", answer, user="102")
-    await talk.until(say("evidence", "en"), "It stands word for word", by="102")
+    await talk.until(translate("evidence", "en"), "It stands word for word", by="102")
     await talk.press("up", answer)
     await talk.until("Thank")
     await talk.press("down", answer, user="102")
@@ -353,7 +353,7 @@ async def test_a_private_answer_is_shared_and_a_person_is_asked(talk: Talk) -> N
     await talk.until(ANSWERS[BUILT])
     (answer,) = talk.discord.world.ours()
     await talk.press("share", answer)
-    await talk.until(say("share_done", "en"))
+    await talk.until(translate("share_done", "en"))
     (shared,) = (one for one in talk.discord.world.ours() if "ask" in actions(one))
     await talk.press("ask", shared)
     await talk.until("@Cleo", by="102")
@@ -369,14 +369,14 @@ async def test_before_a_person_is_asked_about_what_one_alone_sees_that_one_is_as
     (answer,) = talk.discord.world.ours()
     for wanted in ("no", "yes"):
         await talk.press("sure", answer)
-        await talk.until(say("ask_sure", "en"))
+        await talk.until(translate("ask_sure", "en"))
         assert talk.discord.notified == []
         (asked,) = (one for one in talk.discord.world.ours() if wanted in actions(one))
         assert asked.only == "101"
         await talk.press(wanted, asked)
-        await talk.discord.until(lambda: say("ask_sure", "en") not in talk.sees())
+        await talk.discord.until(lambda: translate("ask_sure", "en") not in talk.sees())
 
-    assert "@Cleo" in await talk.until("@Cleo", say("ask_done", "en"))
+    assert "@Cleo" in await talk.until("@Cleo", translate("ask_done", "en"))
     assert {who for _, who in talk.discord.notified} == {"103"}
 
 
@@ -385,7 +385,7 @@ async def test_a_mention_where_answers_are_private_is_told_to_use_the_command(ta
     await talk.start(channel=[{"id": "discord:301/201", "ephemeral": True}])
     await talk.acts.mention(BUILT)
 
-    assert say("discord_ask_by_command", "en") in await talk.until("/ask")
+    assert translate("discord_ask_by_command", "en") in await talk.until("/ask")
     assert talk.system.asked == []
 
 
@@ -397,9 +397,9 @@ async def test_an_answer_under_way_is_stopped_by_its_asker(talk: Talk) -> None:
     await talk.discord.until(lambda: "[Stop]" in talk.sees())
     (answer,) = talk.acts.answers(asked)
     await talk.press("stop", answer, user="102")
-    await talk.discord.until(lambda: say("discord_not_yours", "en") in talk.sees(by="102"))
+    await talk.discord.until(lambda: translate("discord_not_yours", "en") in talk.sees(by="102"))
     await talk.press("stop", answer)
-    await talk.until(say("stopped", "en"))
+    await talk.until(translate("stopped", "en"))
 
 
 async def test_channels_are_set_by_whom_discord_lets_use_the_command(talk: Talk) -> None:
@@ -412,10 +412,10 @@ async def test_channels_are_set_by_whom_discord_lets_use_the_command(talk: Talk)
     await talk.acts.command("footnote", user="109", setting="ask", value="<@104>")
     await talk.until("does not allow ask to be “@Dora”", by="109")
     await talk.acts.command("footnote", user="109", setting="paused", value="on")
-    await talk.until(say("channel_set", "en", key="paused", value="on"), by="109")
+    await talk.until(translate("channel_set", "en", key="paused", value="on"), by="109")
     await talk.acts.mention(BUILT)
 
-    assert say("channel_paused", "en") in await talk.until("paused in this channel")
+    assert translate("channel_paused", "en") in await talk.until("paused in this channel")
     (command,) = [one for one in talk.discord.world.commands if one["name"] == "footnote"]
     assert command["default_member_permissions"] == "32"
 
@@ -428,9 +428,9 @@ async def test_other_servers_and_denied_people_are_left_alone(talk: Talk) -> Non
     await talk.acts.mention(BUILT, user="109")
     await talk.acts.dm(BUILT, user="109")
     await talk.acts.command("ask", question=BUILT, user="102")
-    await talk.until(say("discord_denied", "en"), by="102")
+    await talk.until(translate("discord_denied", "en"), by="102")
     await talk.acts.command("ask", question=BUILT, channel="211", user="104")
-    await talk.until(say("discord_not_here", "en"), channel="211", by="104")
+    await talk.until(translate("discord_not_here", "en"), channel="211", by="104")
     await talk.acts.mention(MADE)
     await talk.until(ANSWERS[MADE])
 
@@ -444,7 +444,7 @@ async def test_denied_people_press_nothing_beneath_the_answers_to_others(talk: T
     presses = ("evidence", "up", "down", "ask", "retract")
     for action in presses:
         await talk.press(action, answer, user="102")
-    await talk.discord.until(lambda: talk.sees(by="102").count(say("discord_denied", "en")) == len(presses))
+    await talk.discord.until(lambda: talk.sees(by="102").count(translate("discord_denied", "en")) == len(presses))
 
     assert talk.sees(by="102").count("only you see this") == len(presses)
     assert talk.discord.notified == []
@@ -458,7 +458,7 @@ async def test_where_people_took_the_app_themselves_they_are_not_answered_by_def
         used = await talk.acts.command(name, channel="221", **options)
         await talk.discord.until(lambda: used.acked)  # noqa: B023
         (told,) = (one for one in talk.discord.world.ours() if one.interaction == used.id)
-        assert (told.only, told.content.replace("\u2060", "")) == ("101", say("discord_not_here", "en"))
+        assert (told.only, told.content.replace("\u2060", "")) == ("101", translate("discord_not_here", "en"))
 
     assert talk.system.asked == talk.discord.refused == []
 
@@ -468,13 +468,13 @@ async def test_where_people_took_the_app_themselves_the_rules_of_their_dm_hold(t
     await talk.start(discord={"user_install": True})
     for user, answered in (("101", True), ("104", False)):
         await talk.acts.command("ask", channel="221", user=user, question=BUILT)
-        words = ANSWERS[BUILT] if answered else say("abstained", "en").split(".")[0]
+        words = ANSWERS[BUILT] if answered else translate("abstained", "en").split(".")[0]
         await talk.until(words, channel="221", by=user)
         (answer,) = (one for one in talk.discord.world.ours() if one.only == user)
         await talk.press("evidence", answer, user=user)
-        await talk.until(say("evidence", "en"), channel="221", by=user)
+        await talk.until(translate("evidence", "en"), channel="221", by=user)
         await talk.acts.command("sources", channel="221", user=user)
-        await talk.until(say("sources_heading", "en"), channel="221", by=user)
+        await talk.until(translate("sources_heading", "en"), channel="221", by=user)
         assert ("light.md" in talk.sees("221", by=user)) is answered
     await talk.acts.command("ask", channel="221", question="And who made it?")
     await talk.done(3)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bot.desk.types import Outcome
+from bot.desk.types import DeliveryOutcome
 from bot.discord.rendering import NOTHING
-from storage.database import open_database
+from storage.database.engine import open_database
 from storage.queue import Queue
 from storage.types import QueuedQuestion
 from tests.platforms.discord.scenes import DiscordScene, scene
@@ -91,7 +91,7 @@ async def killed(
 async def test_a_command_that_was_not_deferred_in_time_is_answered_in_the_channel(nurse: Nursery, home: Path) -> None:
     """Once: the person read that the bot did not react, and then reads the answer."""
     async with killed(nurse, home, Point("defer", "before")) as after:
-        assert after.row.outcome == Outcome.DELIVERED
+        assert after.row.outcome == DeliveryOutcome.DELIVERED
         assert after.answered.count(ANSWERS[BUILT]) == len(after.messages) == 1
 
 
@@ -103,7 +103,7 @@ async def test_a_private_command_that_was_not_deferred_in_time_is_answered_to_no
         (told,) = after.messages
         assert after.scene.street.discord.world.channels[told.channel].guild == ""
         assert ANSWERS[BUILT] not in repr(after.messages)
-        assert after.row.outcome != Outcome.DELIVERED
+        assert after.row.outcome != DeliveryOutcome.DELIVERED
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -112,7 +112,7 @@ async def test_whether_a_private_answer_was_shown_is_not_known_after_its_quarter
 ) -> None:
     """It is not shown again, to nobody, and the record says that this is uncertain."""
     async with killed(nurse, home, Point("final edit", moment), only_asker=True, later=LATER) as after:
-        assert after.row.outcome == Outcome.UNCERTAIN
+        assert after.row.outcome == DeliveryOutcome.UNCERTAIN
         assert after.answered.count("[1] Skarholm lighthouse") == (moment == "after")
         assert len(after.messages) == 1
 
@@ -122,7 +122,7 @@ async def test_a_command_whose_quarter_of_an_hour_is_over_is_answered_in_the_cha
 ) -> None:
     """Nothing of it is said twice: what stood there is completed."""
     async with killed(nurse, home, Point("turn_closed", "after"), later=LATER) as after:
-        assert after.row.outcome == Outcome.DELIVERED
+        assert after.row.outcome == DeliveryOutcome.DELIVERED
         assert after.answered.count("[1] Skarholm lighthouse") == 1
 
 
@@ -142,7 +142,7 @@ async def test_no_message_of_a_long_private_answer_is_there_twice(nurse: Nursery
     await fill(home, BOOK)
     asked = {"question": "Which rules has the harbour book?", "only_asker": True, "recites": True}
     async with killed(nurse, home, point, **asked) as after:  # type: ignore[arg-type]
-        assert after.row.outcome == Outcome.DELIVERED
+        assert after.row.outcome == DeliveryOutcome.DELIVERED
         assert [after.answered.count(rule) for rule in RULES] == [1] * len(RULES)
         assert len(after.messages) > 1
         strays = [one for one in after.messages if one.id not in after.row.posted]
@@ -154,7 +154,7 @@ async def test_no_message_of_a_long_private_answer_is_there_twice(nurse: Nursery
 async def test_what_was_posted_is_found_when_its_nonce_is_forgotten(nurse: Nursery, home: Path, point: Point) -> None:
     """It is completed, and nothing stands there besides."""
     async with killed(nurse, home, point, command=False, later=LATER) as after:
-        assert after.row.outcome == Outcome.DELIVERED
+        assert after.row.outcome == DeliveryOutcome.DELIVERED
         assert after.answered.count("[1] Skarholm lighthouse") == len(after.messages) == 1
 
 

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from bot.words import say
-from ingest.refreshing import refresh
+from bot.views.catalog import translate
+from ingest.refresh.corpus_refresh import refresh_corpus
 from tests.bot.desk.leaking import CORPORA, FOLLOW_UP, HELD, NEAREST, found_in, rounds, telling_all
 from tests.platforms.discord.joining import joined
-from tests.platforms.discord.server import FakeDiscord, serve
+from tests.platforms.discord.server import serve
+from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.talking import actions
 from tests.platforms.discord.world import BOT, GUILD, LOADING, Message
 from tests.platforms.slack.clock import FastClock
@@ -108,7 +109,7 @@ async def vaults(tmp_path: Path) -> AsyncIterator[Vaults]:
         for name in CORPORA:
             pages = {f"{name}.md": {"title": f"Vault {name}", "": f"The vaults of {name} hold maps."}}
             source = LinkedPages(pages, urls={f"{name}.md": f"https://{name}.example/vault"})
-            await refresh(source, name, store, progress=lambda _: None)
+            await refresh_corpus(source, name, store, progress=lambda _: None)
     home = Path(shutil.copytree(tmp_path / "filled", tmp_path / "home"))
     async with serve(clock=FastClock(200), leisure=200) as discord:
         async with AsyncExitStack() as stack:
@@ -161,7 +162,7 @@ async def test_what_only_its_asker_saw_is_shared_only_if_it_may_be_read_by_then(
         before = {one.id for one in world.ours() if not one.only}
         await vaults.allow(readers)
         await vaults.press("share", private()[-1], "102")
-        words = say("share_done" if readers is OPEN else "not_here", "en")
+        words = translate("share_done" if readers is OPEN else "not_here", "en")
         await vaults.discord.until(lambda words=words: words in vaults.discord.seen("202", by="102"))
         vaults.look()
 

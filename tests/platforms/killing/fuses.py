@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from bot.app import App
-from bot.desk.types import Posted, Question
-from bot.showing.view import View
+from bot.desk.types import PostedMessages, Question
+from bot.views.turn_view import View
+from bot.wiring import App
 from pipeline.kit import Kit, System
 from pipeline.types import CitedSentence, Conversation, Status
 from storage.types import LogEntry
@@ -148,7 +148,7 @@ class FusedPlatform:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
-    async def show(self, question: Question, view: View, posted: Posted) -> Posted:
+    async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         self.fuse.final = view.done
         shown = await self.fuse.around("show", lambda: self.inner.show(question, view, posted))
         if view.sentences:

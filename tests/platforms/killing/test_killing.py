@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.desk.types import Outcome
-from storage.audit import AuditLog
-from storage.database import open_database
+from bot.desk.types import DeliveryOutcome
+from storage.audit import AuditLog, verify_turn
+from storage.database.engine import open_database
 from storage.queue import DONE, Queue
 from storage.types import EntryKind, LogEntry, QueuedQuestion
-from storage.verifying import verify
 from tests.platforms.contract import Read
 from tests.platforms.houses import SCENES
 from tests.platforms.killing.fuses import Point
@@ -169,18 +168,18 @@ async def test_killed_at_any_step_it_answers_once(
         after = await aftermath(home, scene.key(there.asks))
 
     assert (after.row.state, after.left, after.row.handle) == (DONE, (), "")
-    assert [finding for turn in after.turns for finding in verify(turn)] == []
+    assert [finding for turn in after.turns for finding in verify_turn(turn)] == []
     kinds = [{entry.kind for entry in turn} for turn in after.turns]
     assert all(EntryKind.TURN_CLOSED in kind for kind in kinds if EntryKind.TURN_OPENED in kind)
     assert after.delivered == [after.row.outcome]
     posted = scene.posted - there.others
-    if after.row.outcome == Outcome.DELIVERED:
+    if after.row.outcome == DeliveryOutcome.DELIVERED:
         final = [message for message in there.answers if not lost(message)]
         assert whole(final), there.answers
         assert len(final) == 1
         assert posted == len(there.answers) <= (1 if scene.certain else 2)
     else:
-        assert after.row.outcome == Outcome.UNCERTAIN
+        assert after.row.outcome == DeliveryOutcome.UNCERTAIN
         assert not scene.certain
         assert point.name in DOUBTFUL
         assert posted <= 1
@@ -213,11 +212,11 @@ async def test_killed_between_the_messages_of_a_long_answer_it_is_whole(
 
     assert (after.row.state, after.left) == (DONE, ())
     assert after.delivered == [after.row.outcome]
-    if after.row.outcome == Outcome.DELIVERED:
+    if after.row.outcome == DeliveryOutcome.DELIVERED:
         assert whole(there.answers), there.answers
         assert scene.posted - there.others == len(there.answers) >= 2
     else:
-        assert (after.row.outcome, scene.certain) == (Outcome.UNCERTAIN, False)
+        assert (after.row.outcome, scene.certain) == (DeliveryOutcome.UNCERTAIN, False)
         assert len({answer.text for answer in there.answers}) == len(there.answers)
     assert scene.street.refused == []
 
@@ -249,7 +248,7 @@ async def test_killed_anywhere_in_a_book_all_of_it_stands_there_once(
         there = await killed(scene, nurse, home, point, "Which rules has the harbour book?")
         after = await aftermath(home, scene.key(there.asks))
 
-    assert after.delivered == [after.row.outcome] == [Outcome.DELIVERED]
+    assert after.delivered == [after.row.outcome] == [DeliveryOutcome.DELIVERED]
     assert (after.row.state, after.left) == (DONE, ())
     assert all_rules(there.answers), there.answers
     assert scene.posted - there.others == len(there.answers) >= 2

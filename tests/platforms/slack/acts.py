@@ -3,6 +3,7 @@
 import copy
 from typing import Any
 
+from tests.platforms.slack import events
 from tests.platforms.slack import interactions as made
 from tests.platforms.slack.delivery import Delivery
 from tests.platforms.slack.events import callback, changed_event, message_event
@@ -111,7 +112,7 @@ class Acts:
         view = self.view(user)
         assert "submit" in view.body, "there is nothing to submit"
         body = made.common(self._slack, "view_submission", user)
-        shown = made.view_json(view) | {"state": {"values": self._values(view, values)}}
+        shown = events.view_json(view) | {"state": {"values": self._values(view, values)}}
         return self._hand_out(body | {"view": shown, "response_urls": []}, view)
 
     async def close(self, *, user: str = "U1") -> Delivery | None:
@@ -120,7 +121,7 @@ class Acts:
         self._slack.notify()
         if not view.body.get("notify_on_close"):
             return None
-        body = made.common(self._slack, "view_closed", user) | {"view": made.view_json(view), "is_cleared": False}
+        body = made.common(self._slack, "view_closed", user) | {"view": events.view_json(view), "is_cleared": False}
         del body["trigger_id"]
         return self._hand_out(body, view)
 
@@ -156,7 +157,7 @@ class Acts:
         place, ts = self._slack.world.dm(user), self._slack.world.ts()
         event = {"type": "app_home_opened", "user": user, "channel": place.id, "tab": tab, "event_ts": ts}
         if tab == "home" and user in self._slack.world.homes:
-            event["view"] = made.view_json(self._slack.world.homes[user])
+            event["view"] = events.view_json(self._slack.world.homes[user])
         self._slack.tell(event)
 
     async def stop(self, channel: str, thread: str, *, user: str = "U1") -> None:

@@ -13,10 +13,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.app import App
 from bot.platform import Platform
-from bot.settings_of.desk import ChannelValues
+from bot.settings.settings_tables import ChannelValues
 from bot.slack.limits import SECTIONS
+from bot.wiring import App
 from tests.platforms.contract import Call, Failure, Read, Street
 from tests.platforms.desks import SOONER
 from tests.platforms.slack import interactions
@@ -24,7 +24,8 @@ from tests.platforms.slack.clock import FastClock
 from tests.platforms.slack.delivery import Delivery
 from tests.platforms.slack.faults import LIMITED, LOST, UNAVAILABLE, Fault
 from tests.platforms.slack.seeing import modal, words
-from tests.platforms.slack.server import FakeSlack, Mode, serve
+from tests.platforms.slack.server import serve
+from tests.platforms.slack.state import FakeSlack, Mode
 from tests.platforms.slack.world import BOT, TEAM, Message
 
 Joined = Callable[[App, FakeSlack], AbstractAsyncContextManager[Platform]]

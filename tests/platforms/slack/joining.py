@@ -5,21 +5,21 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from bot import http
-from bot.app import App
-from bot.desk.clock import Clock
-from bot.desk.opening import open_desk
+from bot.desk.jobs.ports import Clock
+from bot.desk.turn_policy import open_desk
 from bot.platform import Platform
-from bot.redacting import redactor
-from bot.settings_of.serving import HttpSettings
-from bot.settings_of.slack import SlackSettings
+from bot.server import http_server
+from bot.server.server_log import build_redactor
+from bot.settings.platform_settings import SlackSettings
+from bot.settings.settings_tables import HttpSettings
 from bot.slack.calling import Calling, web_client
 from bot.slack.composing import composed
 from bot.slack.pacing import Pacing
 from bot.slack.transport import PATH
 from bot.slack.watching import Hearing
+from bot.wiring import App
 from tests.platforms.desks import HASTY
-from tests.platforms.slack.server import FakeSlack, Mode
+from tests.platforms.slack.state import FakeSlack, Mode
 from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET
 
 
@@ -83,8 +83,8 @@ async def put_together(
         platforms["slack"] = at_desk(platform)
         await stack.enter_async_context(desk.running())
         if routes:
-            application = http.application({}, redactor(()), routes)
-            address = await stack.enter_async_context(http.listening(HttpSettings(port=0), application))
+            application = http_server.build_http_app({}, build_redactor(()), routes)
+            address = await stack.enter_async_context(http_server.serve_http(HttpSettings(port=0), application))
             listens(address + PATH)
         await stack.enter_async_context(platform.connected())
         async with asyncio.timeout(4):

@@ -7,10 +7,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from bot.app import App
 from bot.slack.calling import Calling, web_client
 from bot.slack.pacing import Pacing
 from bot.slack.watching import Hearing
+from bot.wiring import App
 from tests.platforms.desks import SOONER
 from tests.platforms.killing.fuses import Fuse, FusedPlatform, Tell
 from tests.platforms.killing.lives import Life

@@ -16,7 +16,8 @@ from tests.platforms.slack.clock import FastClock
 from tests.platforms.slack.faults import refused
 from tests.platforms.slack.house import SlackStreet
 from tests.platforms.slack.joining import joined
-from tests.platforms.slack.server import Mode, serve
+from tests.platforms.slack.server import serve
+from tests.platforms.slack.state import Mode
 from tests.platforms.slack.world import BOT, TEAM
 
 _EXPECTED = {"feature_not_enabled", "streaming_state_conflict"}

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.app import App
 from bot.platform import Platform
+from bot.wiring import App
 from tests.platforms.slack.clock import FastClock
 from tests.platforms.slack.joining import joined
 from tests.platforms.slack.seeing import modal
-from tests.platforms.slack.server import FakeSlack, Mode, serve
+from tests.platforms.slack.server import serve
+from tests.platforms.slack.state import FakeSlack, Mode
 from tests.platforms.systems import Gated
 from tests.platforms.world import open_world
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from bot.doctoring.checks import Scene, findings
-from bot.settings import Settings
+from bot.doctor.diagnosis import Inspection, run_checks
+from bot.settings.settings_tables import Settings
 from bot.slack.examining import slack as check
 from tests.platforms.slack.server import serve
 from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN, SECRETS, SIGNING_SECRET
@@ -15,7 +15,7 @@ from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN, SECRETS, SIGNING_S
 async def found(slack: Any, **changes: Any) -> list[tuple[str, str]]:
     given = {"api_url": slack.api, "bot_token": BOT_TOKEN, "app_token": APP_TOKEN, **changes}
     settings = Settings.model_validate({"slack": given})
-    told = await findings([check], Scene(settings, datetime.now(UTC), lambda _: None))  # type: ignore[arg-type, return-value]
+    told = await run_checks([check], Inspection(settings, datetime.now(UTC), lambda _: None))  # type: ignore[arg-type, return-value]
     assert all(one.hint for one in told if one.level != "ok")
     assert not any(secret in f"{one.what} {one.hint}" for one in told for secret in SECRETS)
     return [(one.level, one.what) for one in told]
@@ -73,4 +73,4 @@ async def test_over_http_the_signing_secret_has_a_shape(secret: str, level: str)
 
 async def test_where_there_is_no_slack_nothing_is_looked_at() -> None:
     """Nor where something is missing, which another check tells."""
-    assert await findings([check], Scene(Settings(), datetime.now(UTC), lambda _: None)) == ()  # type: ignore[arg-type, return-value]
+    assert await run_checks([check], Inspection(Settings(), datetime.now(UTC), lambda _: None)) == ()  # type: ignore[arg-type, return-value]

@@ -14,7 +14,8 @@ from tests.platforms.slack import limits
 from tests.platforms.slack.apps import client, error, section, view
 from tests.platforms.slack.clock import ManualClock
 from tests.platforms.slack.faults import BROKEN, LIMITED, LOST, RESET, Fault
-from tests.platforms.slack.server import FakeSlack, serve
+from tests.platforms.slack.server import serve
+from tests.platforms.slack.state import FakeSlack
 from tests.platforms.slack.world import BOT, BOT_TOKEN, SECRETS
 
 

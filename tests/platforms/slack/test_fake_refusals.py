@@ -9,7 +9,8 @@ from slack_sdk.errors import SlackApiError
 from tests.platforms.slack.apps import button, client, error, section
 from tests.platforms.slack.clock import ManualClock
 from tests.platforms.slack.faults import refused
-from tests.platforms.slack.server import FakeSlack, serve
+from tests.platforms.slack.server import serve
+from tests.platforms.slack.state import FakeSlack
 from tests.platforms.slack.world import BOT_TOKEN, TEAM
 
 TO = {"recipient_team_id": TEAM, "recipient_user_id": "U1"}

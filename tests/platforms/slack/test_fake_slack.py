@@ -14,8 +14,9 @@ from tests.platforms.slack.apps import bolt, button, client, error, over_http, o
 from tests.platforms.slack.clock import ManualClock
 from tests.platforms.slack.request_url import verification
 from tests.platforms.slack.seeing import modal
-from tests.platforms.slack.server import FakeSlack, serve
+from tests.platforms.slack.server import serve
 from tests.platforms.slack.signing import FORGERIES, signed
+from tests.platforms.slack.state import FakeSlack
 from tests.platforms.slack.world import APP_TOKEN, OTHER_BOT, SIGNING_SECRET
 
 

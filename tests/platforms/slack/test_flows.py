@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.words import say
+from bot.views.catalog import translate
 from storage.types import EntryKind
 from tests.platforms.slack.faults import Fault, refused
 from tests.platforms.slack.talking import Talk, talking
@@ -54,7 +54,7 @@ async def test_who_mentions_the_bot_and_says_nothing_is_greeted(talk: Talk) -> N
     await talk.start()
     await talk.acts.mention("")
 
-    assert say("greeting", "en") in await talk.until("Ask me something")
+    assert translate("greeting", "en") in await talk.until("Ask me something")
 
 
 async def test_a_follow_up_in_a_thread_of_the_bots_needs_no_mention(talk: Talk) -> None:
@@ -91,7 +91,7 @@ async def test_the_agents_chat_suggests_what_to_ask_and_answers_in_threads(talk:
 
     seen = await talk.until(ANSWERS[MADE], channel="DU1")
     assert thread == ""
-    assert seen.startswith(f"(direct message)\nAna: Hello\n  Footnote: {say('greeting', 'en')}")
+    assert seen.startswith(f"(direct message)\nAna: Hello\n  Footnote: {translate('greeting', 'en')}")
     assert f"  Ana: {MADE}\n  Footnote: {ANSWERS[MADE]} [1]" in seen
 
 
@@ -103,12 +103,12 @@ async def test_ask_is_answered_to_its_asker_until_they_share_it(talk: Talk) -> N
     assert talk.sees(by="U2") == "#general"
     (shown,) = [one for one in talk.slack.world.ours() if one.only == "U1"]
     await talk.acts.press("footnote:share", shown.ts)
-    await talk.until(say("share_done", "en"))
+    await talk.until(translate("share_done", "en"))
     await talk.acts.press("footnote:share", shown.ts)
-    await talk.until(say("share_already", "en"))
+    await talk.until(translate("share_already", "en"))
 
     assert talk.sees(by="U2").count(ANSWERS[BUILT]) == 1
-    assert say("share_already", "en") not in talk.sees(by="U2")
+    assert translate("share_already", "en") not in talk.sees(by="U2")
 
 
 async def test_in_a_dm_there_is_nobody_to_share_with(talk: Talk) -> None:
@@ -119,8 +119,8 @@ async def test_in_a_dm_there_is_nobody_to_share_with(talk: Talk) -> None:
     await talk.acts.command("/ask", BUILT, channel="DU1")
 
     whole = await talk.until(ANSWERS[BUILT], channel="DU1")
-    assert say("button_evidence", "en") in whole
-    assert say("button_share", "en") not in whole
+    assert translate("button_evidence", "en") in whole
+    assert translate("button_share", "en") not in whole
 
 
 async def test_a_command_without_words_says_how_it_is_used(talk: Talk) -> None:
@@ -158,7 +158,7 @@ async def test_who_has_more_checked_than_is_checked_at_once_is_told_how_much_was
     written = await talk.acts.say(" ".join(ANSWERS.values()), user="U2")
     await talk.acts.shortcut("footnote_check", written)
 
-    assert say("unchecked", "en", count=2, checked=1) in await talk.until(ANSWERS[BUILT], "Not checked")
+    assert translate("unchecked", "en", count=2, checked=1) in await talk.until(ANSWERS[BUILT], "Not checked")
 
 
 async def test_check_takes_one_statement(talk: Talk) -> None:
@@ -204,13 +204,13 @@ async def test_an_admin_sees_and_narrows_what_holds_in_a_channel_and_it_is_logge
     """Nobody else does, and nobody else sees it."""
     await talk.start(**ADMIN, channel=[{"id": "slack:T1/C1", "answer": "every"}])
     await talk.acts.command("/footnote", user="U9")
-    seen = await talk.until(say("channel_now", "en"), by="U9")
+    seen = await talk.until(translate("channel_now", "en"), by="U9")
     held = ["corpora: handbook", "system: extractive", "answer: every", "ephemeral: off", "ask: –", "paused: off"]
     assert re.findall(r"^  ([a-z]+: \S+) \(.+\)$", seen, re.MULTILINE) == held
     await talk.acts.command("/footnote", "set answer mention", user="U9")
     await talk.until("answer is now: mention", by="U9")
     await talk.acts.command("/footnote", "answer reset", user="U1")
-    await talk.until(say("channel_admins", "en"))
+    await talk.until(translate("channel_admins", "en"))
     await talk.acts.command("/footnote", "nights on", user="U9")
     await talk.until("There is no setting “nights”", by="U9")
     await talk.acts.say(BUILT)
@@ -244,12 +244,12 @@ async def test_feedback_is_thanked_for_and_a_bad_answer_may_be_commented_on(talk
     await talk.until(ANSWERS[BUILT])
     (answer,) = talk.acts.answers(asked)
     await talk.acts.press("footnote:feedback", answer.ts, chosen="positive")
-    await talk.until(say("feedback_noted", "en"))
+    await talk.until(translate("feedback_noted", "en"))
     await talk.acts.press("footnote:feedback", answer.ts, user="U2", chosen="negative")
     await talk.modal("Your feedback", user="U2")
     await talk.acts.submit(user="U2", text="It was 1888.")
 
-    assert say("feedback_noted", "en") in await talk.modal("Thank you", user="U2")
+    assert translate("feedback_noted", "en") in await talk.modal("Thank you", user="U2")
     said = [(one["what"], one["by"], one["comment"]) for one in await _acts(talk, asked)]
     assert said == [("up", "slack:T1/U1", ""), ("down", "slack:T1/U2", ""), ("down", "slack:T1/U2", "It was 1888.")]
 
@@ -261,7 +261,7 @@ async def test_a_person_is_called_whom_settings_name(talk: Talk) -> None:
     await talk.until("[Ask a person]")
     (answer,) = talk.acts.answers(asked)
     await talk.acts.press("footnote:ask", answer.ts, user="U2")
-    await talk.until(say("ask_done", "en"), by="U2")
+    await talk.until(translate("ask_done", "en"), by="U2")
 
     assert talk.slack.pings == ["<@U3>"]
     assert "@cleo" in talk.sees()
@@ -276,11 +276,11 @@ async def test_who_asked_stops_it_and_others_are_told_that_they_cannot(talk: Tal
     await talk.slack.until(lambda: "[Stop]" in talk.sees())
     (answer,) = talk.acts.answers(asked)
     await talk.acts.press("footnote:stop", answer.ts, user="U2")
-    await talk.slack.until(lambda: say("slack_not_yours", "en") in talk.sees(by="U2"))
+    await talk.slack.until(lambda: translate("slack_not_yours", "en") in talk.sees(by="U2"))
     assert "Stopped." not in talk.sees()
     await talk.acts.press("footnote:stop", answer.ts)
 
-    assert say("slack_not_yours", "en") not in await talk.until("Stopped.")
+    assert translate("slack_not_yours", "en") not in await talk.until("Stopped.")
     await talk.system.open()
 
 
@@ -386,7 +386,7 @@ async def test_a_channel_that_is_shared_before_the_answer_stands_there_counts_as
     await talk.settled()
     await talk.system.open()
     await talk.slack.until(lambda: talk.acts.answers(asked))
-    await talk.until(say("abstained", "en"))
+    await talk.until(translate("abstained", "en"))
 
     assert ANSWERS[BUILT] not in talk.sees()
     assert len(talk.acts.answers(asked)) == 1

@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from bot.words import say
-from ingest.refreshing import refresh
+from bot.views.catalog import translate
+from ingest.refresh.corpus_refresh import refresh_corpus
 from tests.bot.desk.leaking import CORPORA, FOLLOW_UP, HELD, NEAREST, WHO, found_in, rounds, telling_all
 from tests.platforms.slack.clock import FastClock
 from tests.platforms.slack.joining import joined
-from tests.platforms.slack.server import FakeSlack, serve
+from tests.platforms.slack.server import serve
+from tests.platforms.slack.state import FakeSlack
 from tests.platforms.slack.world import BOT
 from tests.platforms.world import LinkedPages, open_world
 from tests.storage.stores import opened
@@ -113,7 +114,7 @@ async def vaults(tmp_path: Path) -> AsyncIterator[Vaults]:
         for name in CORPORA:
             pages = {f"{name}.md": {"title": f"Vault {name}", "": f"The vaults of {name} hold maps."}}
             source = LinkedPages(pages, urls={f"{name}.md": f"https://{name}.example/vault"})
-            await refresh(source, name, store, progress=lambda _: None)
+            await refresh_corpus(source, name, store, progress=lambda _: None)
     home = Path(shutil.copytree(tmp_path / "filled", tmp_path / "home"))
     async with serve(clock=FastClock(200), leisure=200) as slack:
         slack.world.channels[FOREIGN].externally = True
@@ -170,7 +171,7 @@ async def test_what_only_its_asker_saw_is_shared_only_if_it_may_be_read_by_then(
         before = [one.ts for one in world.ours() if not one.only]
         await vaults.allow(readers)
         await vaults.press("footnote:share", private()[-1], ("C2", "U2"))
-        words = say("share_done" if readers is OPEN else "not_here", "en")
+        words = translate("share_done" if readers is OPEN else "not_here", "en")
         await vaults.slack.until(lambda words=words: words in vaults.slack.seen("C2", by="U2").replace("\u2060", ""))
         vaults.look()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.desk.opening import open_desk
+from bot.desk.turn_policy import open_desk
 from bot.platform import CannotPost
 from bot.platforms import known
 from bot.slack.opening import open_slack

@@ -13,7 +13,7 @@ import pytest
 
 from bot.slack.transport import PATH
 from bot.slack.watching import DEAF_SECONDS, Hearing
-from bot.words import say
+from bot.views.catalog import translate
 from storage.errors import StorageError
 from tests.platforms.slack.clock import ManualClock
 from tests.platforms.slack.events import callback
@@ -184,9 +184,9 @@ async def test_what_cannot_be_kept_is_told_once_and_acknowledged(socket: Talk) -
     """To whoever asked, and to nobody else."""
     await _started_broken(socket)
     await socket.acts.mention(BUILT)
-    await socket.until(say("unrecorded", "en"))
+    await socket.until(translate("unrecorded", "en"))
 
-    assert socket.sees().count(say("unrecorded", "en")) == 1
+    assert socket.sees().count(translate("unrecorded", "en")) == 1
     assert "Footnote" not in socket.sees(by="U2")
     assert socket.slack.courier.lost == []
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.embedding.minilm import MiniLM, open_minilm
+from storage.indexes.minilm import MiniLM, open_minilm
 
 
 @pytest.fixture(scope="session")

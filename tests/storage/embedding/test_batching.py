@@ -4,13 +4,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.embedding.batching import batches, padded
+from storage.indexes.minilm import batch_by_length, pad_rows
 
 
 @given(st.lists(st.integers(1, 256)), st.integers(1, 2048))
 def test_every_text_is_in_one_batch(lengths: list[int], tokens: int) -> None:
     """No text is lost and none is embedded twice."""
-    found = [int(place) for batch in batches(lengths, tokens) for place in batch]
+    found = [int(place) for batch in batch_by_length(lengths, tokens) for place in batch]
 
     assert sorted(found) == list(range(len(lengths)))
 
@@ -18,20 +18,20 @@ def test_every_text_is_in_one_batch(lengths: list[int], tokens: int) -> None:
 @given(st.lists(st.integers(1, 256)), st.integers(1, 2048))
 def test_a_batch_keeps_to_its_tokens(lengths: list[int], tokens: int) -> None:
     """With its padding a batch is never larger than asked for, unless one text alone is."""
-    for batch in batches(lengths, tokens):
+    for batch in batch_by_length(lengths, tokens):
         assert len(batch) == 1 or max(lengths[place] for place in batch) * len(batch) <= tokens
 
 
 def test_the_longest_come_first_and_like_lengths_together() -> None:
     """Two batches of like lengths instead of two that are mostly padding."""
-    found = [batch.tolist() for batch in batches([10, 100, 12, 90], 200)]
+    found = [batch.tolist() for batch in batch_by_length([10, 100, 12, 90], 200)]
 
     assert found == [[1, 3], [2, 0]]
 
 
 def test_short_rows_are_filled_with_zeros() -> None:
     """The array is as wide as the longest row; each row's own length is told beside it."""
-    ids, lengths = padded([[5, 6, 7], [8]])
+    ids, lengths = pad_rows([[5, 6, 7], [8]])
 
     assert ids.tolist() == [[5, 6, 7], [8, 0, 0]]
     assert lengths.tolist() == [3, 1]

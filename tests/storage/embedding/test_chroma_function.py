@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from storage.embedding.chroma_function import BATCH, MOST_CHARACTERS, chroma_embedder
 from storage.errors import EmbeddingUnavailable
+from storage.indexes.embedding import MOST_CHARACTERS_SENT, SERVICE_BATCH, open_chroma_embedder
 
 
 class Letters:
@@ -69,7 +69,7 @@ def lengths(vectors: Sequence[Any]) -> Any:
 
 def test_its_vectors_are_of_length_one() -> None:
     """The function's own lengths do not matter; how many numbers a vector has is found by asking."""
-    embedder = chroma_embedder("letters", {}, known=KNOWN)
+    embedder = open_chroma_embedder("letters", {}, known=KNOWN)
 
     vectors = embedder.embed(["abc", "aaa"])
 
@@ -82,7 +82,7 @@ def test_its_vectors_are_of_length_one() -> None:
 def test_blank_texts_are_not_sent() -> None:
     """Services refuse them; their vectors are zeros, and every other text keeps its place."""
     made = Letters()
-    embedder = chroma_embedder("letters", {}, known={"letters": lambda: made})
+    embedder = open_chroma_embedder("letters", {}, known={"letters": lambda: made})
 
     vectors = embedder.embed(["", "b", " \n"])
 
@@ -93,25 +93,25 @@ def test_blank_texts_are_not_sent() -> None:
 def test_many_texts_go_in_several_calls_and_long_ones_are_cut() -> None:
     """Services limit both."""
     made = Letters()
-    embedder = chroma_embedder("letters", {}, known={"letters": lambda: made})
+    embedder = open_chroma_embedder("letters", {}, known={"letters": lambda: made})
 
-    vectors = embedder.embed(["a" * 100_000] * (BATCH + 1))
+    vectors = embedder.embed(["a" * 100_000] * (SERVICE_BATCH + 1))
 
-    assert [len(texts) for texts in made.asked[1:]] == [BATCH, 1]
-    assert {len(text) for texts in made.asked[1:] for text in texts} == {MOST_CHARACTERS}
-    assert vectors.shape == (BATCH + 1, 3)
+    assert [len(texts) for texts in made.asked[1:]] == [SERVICE_BATCH, 1]
+    assert {len(text) for texts in made.asked[1:] for text in texts} == {MOST_CHARACTERS_SENT}
+    assert vectors.shape == (SERVICE_BATCH + 1, 3)
 
 
 def test_no_texts_give_no_vectors() -> None:
     """Nothing is asked."""
-    assert chroma_embedder("letters", {}, known=KNOWN).embed([]).shape == (0, 3)
+    assert open_chroma_embedder("letters", {}, known=KNOWN).embed([]).shape == (0, 3)
 
 
 def test_a_name_changes_with_the_options_but_not_with_the_key() -> None:
     """Another model makes other vectors; a new key does not."""
-    first = chroma_embedder("letters", {"model_name": "a", "api_key": "key-one-1"}, known=KNOWN).name
-    same = chroma_embedder("letters", {"model_name": "a", "api_key": "key-two-2"}, known=KNOWN).name
-    other = chroma_embedder("letters", {"model_name": "b", "api_key": "key-one-1"}, known=KNOWN).name
+    first = open_chroma_embedder("letters", {"model_name": "a", "api_key": "key-one-1"}, known=KNOWN).name
+    same = open_chroma_embedder("letters", {"model_name": "a", "api_key": "key-two-2"}, known=KNOWN).name
+    other = open_chroma_embedder("letters", {"model_name": "b", "api_key": "key-one-1"}, known=KNOWN).name
 
     assert first == same
     assert first != other
@@ -121,7 +121,7 @@ def test_a_name_changes_with_the_options_but_not_with_the_key() -> None:
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     """A slip of the pen is mended at once."""
     with pytest.raises(EmbeddingUnavailable, match='no embedding function "leters"') as caught:
-        chroma_embedder("leters", {}, known=KNOWN)
+        open_chroma_embedder("leters", {}, known=KNOWN)
 
     assert "letters" in caught.value.hint
 
@@ -129,7 +129,7 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 def test_a_failing_service_is_told_in_one_line_without_its_key() -> None:
     """Neither the key, nor the password in an address, nor a second line; the cause is not chained for a traceback."""
     options = {"api_key": "hunter2-hunter2", "url": "https://me:open-sesame@api.example/v1"}
-    embedder = chroma_embedder("failing", options, known=KNOWN)
+    embedder = open_chroma_embedder("failing", options, known=KNOWN)
 
     with pytest.raises(EmbeddingUnavailable) as caught:
         embedder.embed(["a"])
@@ -144,19 +144,19 @@ def test_a_failing_service_is_told_in_one_line_without_its_key() -> None:
 def test_senseless_vectors_are_refused(function: str, cause: str) -> None:
     """They would spoil an index silently."""
     with pytest.raises(EmbeddingUnavailable, match=cause):
-        chroma_embedder(function, {}, known=KNOWN).embed(["a", "b"])
+        open_chroma_embedder(function, {}, known=KNOWN).embed(["a", "b"])
 
 
 def test_a_function_that_cannot_be_made_says_why() -> None:
     """As Chroma's say which package or key is missing."""
     with pytest.raises(EmbeddingUnavailable, match=r"package is not installed \(\[hidden\]\)"):
-        chroma_embedder("refusing", {"api_key": "hunter2-hunter2"}, known=KNOWN)
+        open_chroma_embedder("refusing", {"api_key": "hunter2-hunter2"}, known=KNOWN)
 
 
 def test_an_unknown_option_is_answered_with_the_known_ones() -> None:
     """Which options there are is up to the function."""
     with pytest.raises(EmbeddingUnavailable, match="modelname") as caught:
-        chroma_embedder("letters", {"modelname": "a"}, known=KNOWN)
+        open_chroma_embedder("letters", {"modelname": "a"}, known=KNOWN)
 
     assert caught.value.hint == "it takes these options: model_name, api_key, url"
 
@@ -164,11 +164,11 @@ def test_an_unknown_option_is_answered_with_the_known_ones() -> None:
 def test_chromas_own_functions_are_known() -> None:
     """By their names in Chroma; a name beside them is answered with the nearest."""
     with pytest.raises(EmbeddingUnavailable) as caught:
-        chroma_embedder("opnai", {})
+        open_chroma_embedder("opnai", {})
 
     assert "openai" in caught.value.hint
 
 
 def test_it_claims_to_know_every_script() -> None:
     """We cannot tell what a foreign model was trained on."""
-    assert chroma_embedder("letters", {}, known=KNOWN).knows("Сколько?") == 1
+    assert open_chroma_embedder("letters", {}, known=KNOWN).knows("Сколько?") == 1

@@ -3,14 +3,14 @@
 import asyncio
 from pathlib import Path
 
-from storage.embedding.lazy_states import LazyStates
-from storage.workers import Worker
+from storage.database.worker_threads import ThreadPool
+from storage.indexes.embedding import LazyTokenStates
 
 
 async def test_the_model_is_made_at_the_first_reading_and_not_before(tmp_path: Path) -> None:
     """Several who come first at once wait for one model."""
-    with Worker("states", threads=2) as worker:
-        states = LazyStates(tmp_path, worker)
+    with ThreadPool("states", threads=2) as worker:
+        states = LazyTokenStates(tmp_path, worker)
         assert not (tmp_path / "models").exists()
         one, other = await asyncio.gather(states(["The gate is closed."]), states(["The gate is closed.", "A dog."]))
 

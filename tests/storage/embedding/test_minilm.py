@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from storage.embedding.minilm import MiniLM
-from storage.embedding.weights import TOKENIZER, WEIGHTS, packaged_model
+from storage.indexes.minilm import TOKENIZER, WEIGHTS, MiniLM, find_model_folder
 
 TEXTS = (
     "The lighthouse at Vardmouth was lit for the first time in 1871.",
@@ -61,8 +60,8 @@ def by_hand(tensors: Mapping[str, NDArray[np.float32]], ids: list[int]) -> Array
 
 def test_vectors_are_those_of_a_forward_pass_by_hand(minilm: MiniLM) -> None:
     """The graph computes what BERT's description says, to four digits, for every text of a padded batch."""
-    tensors = load_file(packaged_model() / WEIGHTS)
-    tokenizer = Tokenizer.from_file(str(packaged_model() / TOKENIZER))
+    tensors = load_file(find_model_folder() / WEIGHTS)
+    tokenizer = Tokenizer.from_file(str(find_model_folder() / TOKENIZER))
     tokenizer.no_padding()
 
     expected = [by_hand(tensors, tokenizer.encode(text).ids) for text in TEXTS]

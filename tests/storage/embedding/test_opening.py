@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.embedding import open_embedder
 from storage.errors import EmbeddingUnavailable
+from storage.indexes.embedding import open_embedder
 
 
 def test_minilm_is_opened_by_its_name() -> None:

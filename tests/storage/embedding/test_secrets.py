@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.embedding.secrets import hidden, is_secret, secrets_of
+from storage.indexes.embedding import collect_secrets, hide_secrets, is_secret
 
 
 @pytest.mark.parametrize("name", ["api_key", "OPENAI_API_KEY", "auth_token", "password", "default_headers"])
@@ -21,14 +21,17 @@ def test_secrets_are_found_in_depth_but_not_the_names_of_variables() -> None:
     """`api_key_env_var` holds the name of a variable, which a message should show."""
     options = {"default_headers": {"Authorization": ["Bearer abcdef"]}, "api_key_env_var": "MY_OWN_KEY", "token": "x"}
 
-    assert secrets_of(options, {"SOME_TOKEN": "from-around", "HOME": "/home/me"}) == {"Bearer abcdef", "from-around"}
+    assert collect_secrets(options, {"SOME_TOKEN": "from-around", "HOME": "/home/me"}) == {
+        "Bearer abcdef",
+        "from-around",
+    }
 
 
 def test_a_secret_within_a_secret_leaves_nothing_behind() -> None:
     """The longer one goes first."""
-    assert hidden("got abcdefgh", {"abcdef", "abcdefgh"}) == "got [hidden]"
+    assert hide_secrets("got abcdefgh", {"abcdef", "abcdefgh"}) == "got [hidden]"
 
 
 def test_a_key_half_shown_is_hidden() -> None:
     """As OpenAI's error quotes it."""
-    assert hidden("Incorrect API key provided: sk-proj-****abcd.", ()) == "Incorrect API key provided: [hidden]."
+    assert hide_secrets("Incorrect API key provided: sk-proj-****abcd.", ()) == "Incorrect API key provided: [hidden]."

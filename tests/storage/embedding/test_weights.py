@@ -4,27 +4,26 @@ from pathlib import Path
 
 import pytest
 
-from storage.embedding.minilm import open_minilm
-from storage.embedding.weights import TOKENIZER, WEIGHTS, check_model, packaged_model
 from storage.errors import EmbeddingUnavailable
+from storage.indexes.minilm import TOKENIZER, WEIGHTS, check_model, find_model_folder, open_minilm
 
 
 def linked_model(folder: Path) -> Path:
     """The real files under `folder`, which a test may then damage."""
     for name in (WEIGHTS, TOKENIZER):
-        (folder / name).symlink_to(packaged_model() / name)
+        (folder / name).symlink_to(find_model_folder() / name)
     return folder
 
 
 def test_the_packaged_files_are_the_published_ones() -> None:
     """What the lock installs passes the check."""
-    check_model(packaged_model())
+    check_model(find_model_folder())
 
 
 def test_a_package_that_is_missing_is_named_with_what_to_do() -> None:
     """One line, and the command that mends it."""
     with pytest.raises(EmbeddingUnavailable, match="not installed: no package no_such_model") as caught:
-        packaged_model("no_such_model")
+        find_model_folder("no_such_model")
 
     assert "pip install" in caught.value.hint
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.language.detect import detect
+from storage.language.detection import detect_language
 
 DATA = Path(os.environ.get("FOOTNOTE_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
@@ -53,19 +53,19 @@ QUESTIONS = [
 @pytest.mark.parametrize(("language", "question"), QUESTIONS)
 def test_short_questions(language: str, question: str) -> None:
     """A short question with its function words is enough."""
-    assert detect(question) == language
+    assert detect_language(question) == language
 
 
 @pytest.mark.parametrize("text", ["", "   ", "12345", "😀👍", "Michael Jackson", "La La Land", "PostgreSQL", "?!"])
 def test_unsure(text: str) -> None:
     """Names, numbers and pictures have no language."""
-    assert detect(text) == ""
+    assert detect_language(text) == ""
 
 
 @given(st.text())
 def test_any_text_has_a_code_or_none(text: str) -> None:
     """The answer is a code of two letters or empty, for any text."""
-    found = detect(text)
+    found = detect_language(text)
 
     assert found == "" or (len(found) == 2 and found.isalpha() and found.islower())
 
@@ -79,4 +79,4 @@ def test_real_questions(language: str) -> None:
     articles = json.loads(path.read_text(encoding="utf-8"))["data"]
     asked = [qa["question"] for article in articles for paragraph in article["paragraphs"] for qa in paragraph["qas"]]
 
-    assert sum(detect(question) == language for question in asked) >= 0.98 * len(asked)
+    assert sum(detect_language(question) == language for question in asked) >= 0.98 * len(asked)

@@ -6,8 +6,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from storage.language.vocabulary import lists, plain
-from storage.language.words import content_terms, content_words, count_words, stop_words, terms, word_spans, words
+from storage.language.words import (
+    content_terms,
+    content_words,
+    count_words,
+    fold_spelling,
+    load_word_lists,
+    stop_words,
+    terms,
+    word_spans,
+    words,
+)
 
 WORDS = [
     ("It's well-known, isn't it?", ["It's", "well", "known", "isn't", "it"]),
@@ -134,7 +143,7 @@ def test_stop_words_are_plain(language: str) -> None:
     listed = stop_words(language)
 
     assert len(listed) > 40
-    assert listed == {plain(word) for word in listed}
+    assert listed == {fold_spelling(word) for word in listed}
 
 
 def test_stop_words_of_an_unknown_language() -> None:
@@ -146,7 +155,7 @@ def test_stop_words_of_an_unknown_language() -> None:
 def test_lists_cannot_be_changed() -> None:
     """A cached list is the same for everyone, so nobody can write into it."""
     with pytest.raises(TypeError):
-        lists("function_words")["en"] = frozenset()
+        load_word_lists("function_words")["en"] = frozenset()
 
 
 TEXTS = st.one_of(
@@ -202,7 +211,7 @@ def test_spans_give_the_words(text: str) -> None:
 @given(TEXTS)
 def test_plain_is_plain_already(text: str) -> None:
     """Plain spelling cannot be made plainer."""
-    assert plain(plain(text)) == plain(text)
+    assert fold_spelling(fold_spelling(text)) == fold_spelling(text)
 
 
 @given(TEXTS, TEXTS)

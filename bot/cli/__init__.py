@@ -1,0 +1,1 @@
+"""The command line: parse, call, print. Nothing is decided here."""

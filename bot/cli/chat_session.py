@@ -1,0 +1,246 @@
+"""Run `footnote chat`: a conversation in the terminal, or through a pipe, line by line.
+
+The loop takes its input, its answers and its output as arguments, so that it can be tested by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import secrets
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import typer
+from rich.text import Text
+
+from bot.cli.command_context import CommandContext, JsonOption, open_command
+from bot.cli.question_commands import CorpusOption, SystemOption, detect_question_language, identify_terminal_user
+from bot.cli.rendering import answer_view, json_documents
+from bot.cli.rendering.answer_view import StreamedAnswer
+from bot.cli.rendering.turn_progress import watch_turn
+from bot.cli.terminal_output import Output
+from bot.views.error_messages import ReportableError, explain_error, explain_failure
+from bot.views.sanitize import replace_unencodable, sanitize_line
+from pipeline.types import Turn
+
+if TYPE_CHECKING:
+    from bot.desk.types import TurnResult
+    from bot.server.service import BotService
+
+
+MAX_TURNS = 20
+"""How many turns a conversation keeps."""
+GOODBYES = {"/quit", "quit", "exit", ":q"}
+CHAT_HELP = "/sources shows the last answer's sources in full, /new forgets what was said, /quit ends, as Ctrl-D does."
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPorts:
+    """How a conversation hears and speaks."""
+
+    read: Callable[[], str | None]
+    """The next line; None when there are no more."""
+    ask: Callable[[str, tuple[Turn, ...]], TurnResult]
+    """Answers a question after what was said before it. Ctrl-C raises `KeyboardInterrupt` out of it."""
+    show: Callable[[str, TurnResult], None]
+    show_sources: Callable[[TurnResult], None]
+    note: Callable[[str], None]
+
+
+def run_chat(ways: ChatPorts) -> tuple[TurnResult, ...]:
+    """Hold a conversation to its end, and return its answers."""
+    said: tuple[Turn, ...] = ()
+    answers: list[TurnResult] = []
+    while (line := ways.read()) is not None and (text := line.strip()).lower() not in GOODBYES:
+        if text == "/new":
+            said = ()
+            ways.note("Forgotten.")
+        elif text == "/sources":
+            _show_sources(ways, answers)
+        elif text.startswith("/"):
+            ways.note(CHAT_HELP)
+        elif text and (done := _answer_line(ways, text, said)):
+            answers.append(done)
+            said = extend_history(said, text, done)
+            ways.show(text, done)
+    return tuple(answers)
+
+
+def extend_history(said: tuple[Turn, ...], question: str, done: TurnResult) -> tuple[Turn, ...]:
+    """Return the conversation with a question and its answer added, at most the last `REMEMBERED` turns."""
+    return (*said, Turn("user", question), Turn("bot", done.text, titles=list_cited_titles(done)))[-MAX_TURNS:]
+
+
+def list_cited_titles(done: TurnResult) -> tuple[str, ...]:
+    """Return the titles of the pages that an answer cites, most cited first."""
+    titles = {citation.number: citation.title for citation in done.answer.citations}
+    counted = Counter(titles[number] for sentence in done.answer.sentences for number in sentence.citations)
+    return tuple(title for title, _ in counted.most_common())
+
+
+def _answer_line(ways: ChatPorts, text: str, said: tuple[Turn, ...]) -> TurnResult | None:
+    """Answer a question; None when it was stopped or failed, which is told and ends nothing but the turn."""
+    try:
+        done = ways.ask(text, said)
+    except KeyboardInterrupt:
+        ways.note("Stopped.")
+        return None
+    except Exception as error:
+        if not isinstance(error, ReportableError):
+            raise
+        ways.note(explain_error(error).line())
+        return None
+    if done.failure:
+        ways.note(explain_failure(done.failure).line())
+        return None
+    return done
+
+
+def _show_sources(ways: ChatPorts, answers: list[TurnResult]) -> None:
+    if answers and answers[-1].answer.citations:
+        ways.show_sources(answers[-1])
+    else:
+        ways.note("The last answer has no sources.")
+
+
+PROMPT = "› "
+T = TypeVar("T")
+
+
+def chat(
+    context: typer.Context, corpora: CorpusOption = None, system: SystemOption = "", *, as_json: JsonOption = False
+) -> None:
+    """Hold a conversation: follow-up questions understand what was said before."""
+    with open_command(context, as_json=as_json) as frame, _open_service(frame) as (runner, home):
+        answers = run_chat(_build_ports(frame, runner, home, tuple(corpora or ()), system))
+        if as_json:
+            frame.output.give(json_documents.build_chat_document(answers))
+
+
+@contextmanager
+def _open_service(frame: CommandContext) -> Iterator[tuple[asyncio.Runner, BotService]]:
+    """Open the home on a loop that runs only while a question is answered, so that the prompt may block."""
+    # Nothing is left to stop once the conversation has ended: Ctrl-C is not heard from then on.
+    with ExitStack() as ended, asyncio.Runner() as runner:
+        stack = AsyncExitStack()
+        home = runner.run(stack.enter_async_context(frame.doors.open_home(frame.settings)))
+        try:
+            yield runner, home
+        finally:
+            ended.enter_context(_on_interrupt(lambda: None))
+            atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+            runner.run(stack.aclose())
+
+
+def run_interruptible(runner: asyncio.Runner, work: Coroutine[Any, Any, T]) -> T:
+    """Run work to its end. Ctrl-C cancels it; pressed again, it does not cut short what the work does before it ends.
+
+    Raises:
+        KeyboardInterrupt: It was stopped, and has ended.
+    """
+    loop = runner.get_loop()
+    task, pressed = loop.create_task(work), False
+
+    def press() -> None:
+        nonlocal pressed
+        if not pressed:
+            pressed = True
+            loop.call_soon_threadsafe(task.cancel)
+
+    async def outcome() -> T:
+        return await task
+
+    try:
+        with _on_interrupt(press):
+            return runner.run(outcome())
+    except asyncio.CancelledError:
+        if not pressed:
+            raise
+    # Outside the handler, so that the cancelled work is not chained to it.
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _on_interrupt(press: Callable[[], None]) -> Iterator[None]:
+    """Call `press` for each Ctrl-C within, which the loop would else raise in the midst of anything at the second."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: press())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _build_ports(
+    frame: CommandContext, runner: asyncio.Runner, home: BotService, corpora: tuple[str, ...], system: str
+) -> ChatPorts:
+    from bot.desk.types import TurnRequest
+
+    output, zone, thread = frame.output, frame.settings.zone, secrets.token_hex(6)
+    last = StreamedAnswer(output.out)
+
+    def ask(question: str, said: tuple[Turn, ...]) -> TurnResult:
+        nonlocal last
+        last = StreamedAnswer(output.out)
+        asked = TurnRequest(
+            question, identify_terminal_user(), thread=thread, earlier=said, corpora=corpora, system=system
+        )
+        try:
+            with watch_turn(output, last.say if _is_streaming(output) else None) as tell:
+                return run_interruptible(runner, home.answer(asked, tell))
+        finally:
+            last.close()
+
+    def show(question: str, done: TurnResult) -> None:
+        if output.as_json:
+            return
+        view = answer_view.render_answer_footer if last.begun else answer_view.render_answer
+        output.view(view(done, language=detect_question_language(question), zone=zone), Text())
+
+    def show_sources(done: TurnResult) -> None:
+        if not output.as_json:
+            output.view(answer_view.render_sources(done.answer.citations, zone=zone), Text())
+
+    return ChatPorts(_choose_reader(output), ask, show, show_sources, output.note)
+
+
+def _is_streaming(output: Output) -> bool:
+    """Return whether sentences are shown as they come: where somebody looks on, not into a pipe."""
+    return output.out.is_terminal and not output.as_json
+
+
+def _choose_reader(output: Output) -> Callable[[], str | None]:
+    if not (sys.stdin.isatty() and output.out.is_terminal):
+        return partial(_read_piped, output)
+    with suppress(ImportError):
+        import readline  # noqa: F401 - gives the prompt its line editing, where there is such a library
+    output.note(f"Ask something. {CHAT_HELP}")
+    return _read_typed
+
+
+def _read_typed() -> str | None:
+    try:
+        return replace_unencodable(input(PROMPT))
+    except EOFError:
+        line = None
+    except KeyboardInterrupt:
+        line = ""
+    sys.stdout.write("\n")
+    return line
+
+
+def _read_piped(output: Output) -> str | None:
+    line = replace_unencodable(sys.stdin.readline())
+    if line.strip() and not output.as_json:
+        output.view(Text(PROMPT + sanitize_line(line), style="bold"))
+    return line or None

@@ -1,0 +1,143 @@
+"""Define the command line: its commands, its options, and its entry point."""
+
+import io
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import EntryPoints, entry_points
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from bot.cli import chat_session, corpus_commands, operator_commands, question_commands
+from bot.cli.command_context import find_cli_state, format_examples
+from bot.cli.terminal_output import open_output, report_errors
+
+PLUGIN_GROUP = "footnote.commands"
+"""The entry-point group in which packages above `bot` offer commands of their own."""
+
+ORDER = ("init", "doctor", "ingest", "forget", "corpora", "reindex", "search", "ask", "check", "chat", "serve", "audit")
+
+
+class CommandGroup(TyperGroup):
+    """Our commands, and those of packages above, which are imported only when they are named or listed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return all names: ours in the order in which one comes to need them, then those of others."""
+        return [*sorted(super().list_commands(ctx), key=ORDER.index), *sorted(_plugins().names)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command by its name; None if there is none. Another package's is only its name, to be listed."""
+        if own := super().get_command(ctx, cmd_name):
+            return own
+        if cmd_name not in _plugins().names:
+            return None
+        return TyperCommand(cmd_name, help=f"See `footnote {cmd_name} --help`.")
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that was named, and load it if it is another package's."""
+        found = next(iter(_plugins().select(name=args[0])), None)
+        if not found:
+            return super().resolve_command(ctx, args)
+        command = typer.main.get_command(found.load())
+        command.name = args[0]
+        return args[0], command, args[1:]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options, which may stand behind the command's name as well."""
+        return super().parse_args(ctx, move_options_first(args))
+
+
+def _plugins() -> EntryPoints:
+    return entry_points(group=PLUGIN_GROUP)
+
+
+def move_options_first(arguments: Sequence[str]) -> list[str]:
+    """Return arguments with the options of `footnote` itself moved to the front, wherever before `--` they stood."""
+    front: list[str] = []
+    rest: list[str] = []
+    left = iter(arguments)
+    for argument in left:
+        if argument == "--":
+            rest += [argument, *left]
+        elif argument == "--config":
+            front += [argument, *(value for value in [next(left, None)] if value is not None)]
+        elif argument == "--debug" or argument.startswith("--config="):
+            front.append(argument)
+        else:
+            rest.append(argument)
+    return front + rest
+
+
+app = typer.Typer(
+    name="footnote",
+    cls=CommandGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    epilog=format_examples(
+        "footnote ingest folder handbook --corpus handbook",
+        "footnote ask 'How many days of leave do I get?'",
+    ),
+)
+app.command(epilog=format_examples("footnote init"))(operator_commands.init)
+app.command(
+    epilog=format_examples("footnote doctor", "footnote doctor --model", "footnote doctor --model --stage verify")
+)(operator_commands.doctor)
+app.add_typer(corpus_commands.ingest_app, name="ingest")
+app.command(epilog=format_examples("footnote forget https://docs.example.com/old.html", "footnote forget 'Old rules'"))(
+    corpus_commands.forget
+)
+app.command(epilog=format_examples("footnote corpora"))(corpus_commands.corpora)
+app.command(epilog=format_examples("footnote reindex"))(corpus_commands.reindex)
+app.command(epilog=format_examples("footnote search 'parental leave' -k 5 --corpus handbook"))(question_commands.search)
+app.command(
+    epilog=format_examples("footnote ask 'How many days of leave do I get?'", "footnote ask - --json < question.txt")
+)(question_commands.ask)
+app.command(
+    epilog=format_examples("footnote check 'The office closes at six.'", "footnote check - --json < claim.txt")
+)(question_commands.check)
+app.command(epilog=format_examples("footnote chat", "footnote chat --corpus handbook < questions.txt"))(
+    chat_session.chat
+)
+app.command(epilog=format_examples("footnote serve", "footnote --config /etc/footnote.toml serve"))(
+    operator_commands.serve
+)
+app.add_typer(operator_commands.audit_app, name="audit")
+
+
+def _print_version(*, wanted: bool) -> None:
+    if wanted:
+        from bot import VERSION
+
+        typer.echo(f"footnote {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def footnote(
+    context: typer.Context,
+    config: Annotated[
+        Path | None, typer.Option(envvar="FOOTNOTE_CONFIG", help="The settings file, instead of ./footnote.toml.")
+    ] = None,
+    *,
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="FOOTNOTE_DEBUG", help="Show where an unexpected error came from.")
+    ] = False,
+    version: Annotated[  # noqa: ARG001 - its callback acts
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Answer questions from your own documents, with a footnote to every sentence."""
+    context.obj = replace(find_cli_state(context), config=config, debug=debug)
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows another
+    with report_errors(open_output(as_json="--json" in sys.argv, debug="--debug" in sys.argv)):
+        app()

@@ -1,0 +1,285 @@
+"""Run `footnote init`, `doctor`, `serve` and `audit`: what an operator sets up, checks and looks up."""
+
+import asyncio
+import logging
+import sys
+from datetime import datetime
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from bot.cli.command_context import (
+    CommandContext,
+    JsonOption,
+    find_cli_state,
+    format_examples,
+    open_bare_command,
+    open_command,
+)
+from bot.cli.rendering import audit_summary, audit_view, json_documents
+from bot.cli.terminal_output import CommandError, show_progress
+from bot.settings.settings_errors import SettingsError
+from bot.settings.settings_tables import FILE_NAME
+from bot.views.error_messages import Fault, ReportableError, explain_error
+from pipeline.stages import STAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.cli.command_context import Services
+    from bot.doctor.diagnosis import CheckResult
+    from bot.doctor.model_exam import ExamRequest, ExamResults
+    from storage.audit import AuditLog
+    from storage.types import LogEntry
+
+
+def init(context: typer.Context, *, as_json: JsonOption = False) -> None:
+    """Write a footnote.toml with every setting, explained and at its default."""
+    with open_bare_command(context, as_json=as_json) as output:
+        path = write_starter(find_cli_state(context).config or FILE_NAME)
+        said = f"{path} is written: every setting, explained.\nNext: footnote ingest folder PATH --corpus NAME"
+        output.give(json_documents.build_init_document(str(path)), Text(said))
+
+
+def write_starter(path: Path) -> Path:
+    """Write the settings file to begin with, and return where.
+
+    Raises:
+        SettingsError: there is a file already; it is left as it is.
+    """
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(resources.files("bot.settings").joinpath("starter.toml").read_text(encoding="utf-8"))
+    except FileExistsError as error:
+        hint = "Edit it, or move it away to get a new one."
+        raise SettingsError(f"{path} is already there, and was left as it is.", hint=hint) from error
+    return path
+
+
+DOCTOR_TOKENS = 2_000_000
+NO_MODEL = Fault(
+    "no_model",
+    "No model is configured.",
+    "Set OPENAI_API_KEY, or base_url and name under [model] in footnote.toml.",
+)
+NOTHING_TO_TRY = Fault(
+    "nothing_to_try", "As it is set, the bot does nothing at this stage.", "Name another stage, or none."
+)
+
+
+def _validate_stages(stages: list[str] | None) -> list[str] | None:
+    for stage in stages or ():
+        if stage not in STAGES:
+            raise typer.BadParameter(f"There is no stage {stage!r}; there are: {', '.join(STAGES)}.")
+    return stages
+
+
+def doctor(
+    context: typer.Context,
+    stages: Annotated[
+        list[str] | None,
+        typer.Option("--stage", callback=_validate_stages, help="This stage alone; may be given several times."),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="So many cases of each kind at most.")] = 1_000,
+    tokens: Annotated[int, typer.Option("--tokens", min=1, help="Stop before more tokens are used.")] = DOCTOR_TOKENS,
+    *,
+    model: Annotated[bool, typer.Option("--model", help="Try the model on cases whose answers are known.")] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Try every way of asking, at thrice the calls.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Check everything and say what to do; with --model, how well the model does each stage, and what suits it."""
+    if (stages or compare) and not model:
+        raise typer.BadParameter("To try stages or ways of asking, say --model.")
+    if not model:
+        _check_all(context, as_json=as_json)
+        return
+    with open_command(context, as_json=as_json) as frame:
+        from bot.doctor import model_exam
+
+        _examine_model(frame, model_exam.ExamRequest(tuple(stages or ()), limit, tokens, compare=compare))
+
+
+def _check_all(context: typer.Context, *, as_json: bool) -> None:
+    """Look at everything, whatever is broken; exit with 1 if something is."""
+    with open_bare_command(context, as_json=as_json) as output:
+        from bot.doctor import diagnosis
+
+        invocation = find_cli_state(context)
+        found = asyncio.run(_run_all_checks(invocation.config, invocation.doors))
+        document = diagnosis.build_health_document(found)
+        if as_json:
+            output.give(document)
+        else:  # a finding is a line, however wide the terminal
+            output.out.print(diagnosis.render_health(found), soft_wrap=True)
+        if not document["healthy"]:
+            raise typer.Exit(1)
+
+
+async def _run_all_checks(config: "Path | None", doors: "Services") -> "Sequence[CheckResult]":
+    from bot.doctor.checks import CHECKS
+    from bot.doctor.diagnosis import CheckResult, inspect_home, report_error, run_checks
+    from bot.settings.settings_reader import load_settings
+
+    try:
+        settings = load_settings(config)
+    except Exception as error:  # noqa: BLE001 - a broken settings file is a finding like others
+        return (report_error(error),)
+    path = config or FILE_NAME
+    told = f"{path} can be read" if path.exists() else "there is no footnote.toml, so all is at its default"
+    looked = await inspect_home(settings, doors.open_model)
+    return (CheckResult("ok", f"Settings: {told}."), *await run_checks(CHECKS, looked))
+
+
+def _examine_model(frame: CommandContext, wanted: "ExamRequest") -> None:
+    """Examine the model that is set, and report; on Ctrl-C, what was measured until then."""
+    from bot.doctor.model_exam import ExamResults
+
+    if not frame.settings.model.configured:
+        raise CommandError(NO_MODEL)
+    findings = ExamResults()
+    try:
+        asyncio.run(_run_model_exam(frame, wanted, findings))
+    except KeyboardInterrupt:
+        if findings.anything:
+            _print_model_report(frame, findings)
+        raise
+    if findings.fault:
+        raise findings.fault
+    _print_model_report(frame, findings)
+
+
+async def _run_model_exam(frame: CommandContext, wanted: "ExamRequest", findings: "ExamResults") -> None:
+    from bot.doctor.model_exam import plan_exam, run_exam
+
+    now = datetime.now(frame.settings.zone)
+    asked = plan_exam(wanted, frame.settings, now)
+    if not asked.ways:
+        raise CommandError(NOTHING_TO_TRY)
+    with show_progress(frame.output.err, label="doctor", unit="cases") as tell:
+        await run_exam(asked, frame.doors.open_model, tokens=wanted.tokens, now=now, tell=tell, findings=findings)
+
+
+def _print_model_report(frame: CommandContext, findings: "ExamResults") -> None:
+    from bot.doctor.model_exam import build_exam_document, build_report, render_report
+
+    found = build_report(findings, frame.settings)
+    frame.output.give(build_exam_document(found), render_report(found))
+
+
+def serve(context: typer.Context) -> None:
+    """Serve the platforms that are configured, until a signal asks to stop; other commands work beside it."""
+    with open_command(context, as_json=False) as frame:
+        _serve(frame)
+
+
+def _serve(frame: "CommandContext") -> None:
+    from bot.server.server_log import build_redactor, collect_secrets, configure_logging
+
+    redact = build_redactor(collect_secrets(frame.settings))
+    with configure_logging(sys.stderr, level=frame.settings.log.level, redact=redact, debug=frame.output.debug):
+        try:
+            asyncio.run(frame.doors.serve(frame.settings))
+        except Exception as error:
+            fault = Fault(*map(redact, explain_error(error)))
+            if not isinstance(error, ReportableError | OSError):
+                logging.getLogger(__name__).exception("the server failed")
+            # Not chained: what is shown of it with --debug stands in the log, without secrets.
+            raise CommandError(fault) from None
+
+
+PAGE_SIZE = 500
+
+audit_app = typer.Typer(
+    no_args_is_help=True,
+    help="Read the record of all that was asked and answered.",
+    epilog=format_examples("footnote audit list", "footnote audit show 3f9a", "footnote audit verify"),
+)
+
+
+@audit_app.command("list", epilog=format_examples("footnote audit list -n 50"))
+def list_turns(
+    context: typer.Context,
+    count: Annotated[int, typer.Option("-n", "--count", min=1, max=10_000, help="How many at most.")] = 20,
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """List the last questions, newest first."""
+    with open_command(context, as_json=as_json) as frame:
+        last = asyncio.run(_load_turns(frame, count))
+        frame.output.give(json_documents.build_turns_document(last), audit_view.render_turns(last, frame.settings.zone))
+
+
+@audit_app.command(
+    epilog=format_examples(
+        "footnote audit show 3f9a1c02b7de", "footnote audit show 3f9a --full", "footnote audit show slack:T1/C1"
+    )
+)
+def show_turn(
+    context: typer.Context,
+    answer_id: Annotated[
+        str, typer.Argument(metavar="ID", help="An answer's id, or its first characters; or a channel's.")
+    ],
+    *,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show whole replies of a model, and all that it was given.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the story of one answer: the question, each search and call, each claim, each sentence, each source.
+
+    It goes on to where it was posted and what people did with it. Of a channel: what admins set there, and when.
+    """
+    with open_command(context, as_json=as_json) as frame:
+        entries = asyncio.run(_load_turn(frame, answer_id))
+        frame.output.give(
+            json_documents.build_turn_document(entries), audit_view.render_turn(entries, frame.settings.zone, full=full)
+        )
+
+
+@audit_app.command(epilog=format_examples("footnote audit verify"))
+def verify_record(context: typer.Context, *, as_json: JsonOption = False) -> None:
+    """Check that every sentence ever said cites a source, and that every quote stands word for word in its passage."""
+    with open_command(context, as_json=as_json) as frame:
+        checked = asyncio.run(_verify_record(frame))
+        frame.output.give(json_documents.build_verification_document(checked), audit_view.render_verification(checked))
+        if checked.findings:
+            frame.output.note(f"footnote: {json_documents.build_record_error(checked)['message']}")
+            raise typer.Exit(1)
+
+
+async def _load_turns(frame: CommandContext, count: int) -> "tuple[tuple[LogEntry, LogEntry | None], ...]":
+    async with frame.doors.open_records(frame.settings) as records:
+        return await records.audit.turns(count)
+
+
+async def _load_turn(frame: CommandContext, answer_id: str) -> "tuple[LogEntry, ...]":
+    async with frame.doors.open_records(frame.settings) as records:
+        return await records.audit.turn(await _complete_id(records.audit, answer_id))
+
+
+async def _complete_id(audit: "AuditLog", beginning: str) -> str:
+    match await audit.find(beginning, limit=2) if beginning else ():
+        case (only,):
+            return only
+        case ():
+            hint = "`footnote audit list` shows the last ones."
+            raise CommandError(Fault("unknown_answer", f"There is no answer “{beginning}” in the record.", hint))
+        case found if beginning in found:
+            return beginning
+        case _:
+            raise CommandError(
+                Fault("unknown_answer", f"Several answers begin with “{beginning}”.", "Give more of the id.")
+            )
+
+
+async def _verify_record(frame: CommandContext) -> audit_summary.RecordCheck:
+    """Check the whole record, a page at a time."""
+    checked, before = audit_summary.RecordCheck(), None
+    async with frame.doors.open_records(frame.settings) as records:
+        while page := await records.audit.turns(PAGE_SIZE, before=before):
+            checked = audit_summary.add_checks(checked, audit_summary.check_turns(page))
+            before = page[-1][0].seq
+    return checked

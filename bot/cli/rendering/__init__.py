@@ -1,0 +1,1 @@
+"""Views of results: Rich renderables for people, JSON documents for programs. Pure."""

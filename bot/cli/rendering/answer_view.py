@@ -1,0 +1,187 @@
+"""Render answers, verdicts and search hits for a terminal. Pure, but for the console that a streamed answer goes to."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group, RenderableType
+from rich.constrain import Constrain
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from bot.views.answer_text import find_asked_claim, render_left_out, render_sentence
+from bot.views.catalog import translate
+from bot.views.sanitize import sanitize_line, sanitize_link, sanitize_text
+from pipeline.types import AnsweredSentence, Status
+from storage.types import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime, tzinfo
+
+    from bot.desk.types import TurnResult
+    from storage.types import Citation, Hit
+
+
+WIDTH = 100
+"""Wider lines are hard to read."""
+MARK_STYLE = "cyan"
+
+
+def render_answer(done: TurnResult, *, language: str, zone: tzinfo) -> RenderableType:
+    """Show an answer with its sources, or what there is instead; `language` is the question's."""
+    beneath = _footer_parts(done, language, zone)
+    return Constrain(Group(style_sentences(done.text, done.answer.sentences), *beneath), WIDTH)
+
+
+def render_answer_footer(done: TurnResult, *, language: str, zone: tzinfo) -> RenderableType:
+    """Show what stands beneath an answer whose sentences were shown as they came."""
+    return Constrain(Group(*_footer_parts(done, language, zone)), WIDTH)
+
+
+def style_sentences(text: str, sentences: Sequence[AnsweredSentence]) -> Text:
+    """Return the text of sentences with their notes and footnote marks told apart from what they say."""
+    body = Text(sanitize_text(text))
+    body.highlight_words([f"({sanitize_line(said.note)})" for said in sentences if said.note], style="dim")
+    marks = {f"[{number}]" for said in sentences for number in said.citations}
+    body.highlight_words(sorted(marks), style=MARK_STYLE)
+    return body
+
+
+def render_source(citation: Citation, *, zone: tzinfo, whole: bool = False) -> RenderableType:
+    """Show one source: what page it is, where it can be read, and the quoted lines, or the `whole` passage."""
+    text = sanitize_text(citation.passage_text) if whole else f"“{sanitize_text(citation.quote)}”"
+    address = citation.url or f"{citation.corpus}: {citation.document}"
+    lines = [
+        _render_title(citation.title, citation.section, format_date(citation.date, zone)),
+        _render_link(address),
+        Text(text, style="italic" if not whole else ""),
+    ]
+    return _render_marked(Text(f"[{citation.number}]", style=MARK_STYLE), Group(*lines))
+
+
+def render_sources(citations: Sequence[Citation], *, zone: tzinfo) -> RenderableType:
+    """Show sources with their whole passages."""
+    return Constrain(
+        Group(*separate_blocks(render_source(citation, zone=zone, whole=True) for citation in citations)), WIDTH
+    )
+
+
+def render_hits(hits: Sequence[Hit]) -> RenderableType:
+    """Show what a search found, best first."""
+    if not hits:
+        return Text("Nothing was found.")
+    return Constrain(Group(*separate_blocks(_render_hit(place, hit) for place, hit in enumerate(hits, start=1))), WIDTH)
+
+
+def separate_blocks(views: Iterable[RenderableType]) -> Iterator[RenderableType]:
+    """Put an empty line between blocks."""
+    for place, view in enumerate(views):
+        if place:
+            yield Text()
+        yield view
+
+
+def format_date(moment: datetime | None, zone: tzinfo) -> str:
+    """Return the date of a moment in a time zone, as ISO 8601; empty when nobody knows it."""
+    return moment.astimezone(zone).date().isoformat() if moment else ""
+
+
+def _footer_parts(done: TurnResult, language: str, zone: tzinfo) -> list[RenderableType]:
+    answer, parts = done.answer, list[RenderableType]()
+    if answer.sentences and answer.withheld:
+        total = len(answer.sentences) + answer.withheld
+        parts += [Text(), Text(render_left_out(answer.withheld, total, language), style="dim")]
+    if answer.citations:
+        parts += [Text(), *separate_blocks(render_source(citation, zone=zone) for citation in answer.citations)]
+    if answer.status is Status.ABSTAINED and answer.nearest:
+        parts += [Text(), Text(translate("nearest", language)), *(_render_nearest(hit) for hit in answer.nearest)]
+    return parts
+
+
+def _render_title(title: str, section: str, *after: str) -> Text:
+    path = f"{sanitize_line(title)} › {sanitize_line(section)}" if section else sanitize_line(title)
+    return Text.assemble((path, "bold"), *((f" · {part}", "dim") for part in after if part))
+
+
+def _render_link(address: str) -> Text:
+    url = sanitize_link(address)
+    return Text(sanitize_line(address), style=Style(color="blue", link=url) if url else "dim", overflow="fold")
+
+
+def _address(hit: Hit) -> str:
+    return hit.document.url or f"{hit.passage.corpus}: {hit.passage.document}"
+
+
+def _render_nearest(hit: Hit) -> RenderableType:
+    lines = (_render_title(hit.document.title, hit.passage.section), _render_link(_address(hit)))
+    return _render_marked(Text("•", style=MARK_STYLE), Group(*lines))
+
+
+def _render_hit(place: int, hit: Hit) -> RenderableType:
+    lines = [
+        _render_title(hit.document.title, hit.passage.section, f"{hit.score:.2f}"),
+        _render_link(_address(hit)),
+        Text(sanitize_text(hit.passage.text)),
+    ]
+    return _render_marked(Text(f"{place}.", style=MARK_STYLE), Group(*lines))
+
+
+def _render_marked(mark: Text, content: RenderableType) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(mark, content)
+    return grid
+
+
+VERDICT_COLOURS: Mapping[Verdict, str] = MappingProxyType({
+    Verdict.SUPPORTS: "green",
+    Verdict.REFUTES: "red",
+    Verdict.NOT_ENOUGH_INFO: "yellow",
+})  # fmt: skip
+
+
+def render_verdict(done: TurnResult, zone: tzinfo) -> RenderableType:
+    """Show what a check found out, with its evidence."""
+    found = find_asked_claim(done.answer)
+    if not found:
+        return Text(sanitize_line(done.text))
+    heading = Text.assemble(
+        (found.verdict.value, f"bold {VERDICT_COLOURS[found.verdict]}"), f"  {sanitize_line(found.claim.text)}"
+    )
+    parts: list[RenderableType] = [heading, Text(sanitize_line(found.reasoning), style="dim")]
+    if done.answer.citations:
+        parts += [Text(), *separate_blocks(render_source(citation, zone=zone) for citation in done.answer.citations)]
+    return Constrain(Group(*parts), WIDTH)
+
+
+class StreamedAnswer:
+    """One answer; say each sentence with `flow.say`, and close it to end its last line."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._text = Text()
+        self._shown = 0
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything was said."""
+        return bool(self._shown)
+
+    def say(self, sentence: AnsweredSentence) -> None:
+        """Print what comes after the sentences before."""
+        piece = render_sentence(sentence)
+        self._text.append_text(style_sentences(piece if self.begun else piece.lstrip(), [sentence]))
+        width = min(WIDTH, self._console.width)
+        # Lines are filled from the first on, so that a longer text begins with the lines of a shorter one.
+        whole = Text("\n").join(self._text.wrap(self._console, width))
+        self._console.print(whole[self._shown :], end="", soft_wrap=True)
+        self._shown = len(whole)
+
+    def close(self) -> None:
+        """End the last line."""
+        if self.begun:
+            self._console.print()

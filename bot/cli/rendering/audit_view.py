@@ -1,0 +1,292 @@
+"""Render the audit record for a terminal: turns listed, one turn in full, what a check found. Pure.
+
+Bodies are JSON as they were written; what an older version left out is not shown.
+Claims that were not confirmed are shown here, marked as what they are, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import datetime
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.constrain import Constrain
+from rich.padding import Padding
+from rich.text import Text
+
+from bot.cli.rendering.answer_view import WIDTH, render_sources
+from bot.cli.rendering.audit_summary import find_status
+from bot.cli.terminal_output import build_table, format_count, format_moment
+from bot.views.sanitize import sanitize_line, sanitize_text
+from storage.types import Citation, EntryKind, LogEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import tzinfo
+
+    from bot.cli.rendering.audit_summary import RecordCheck, TurnEnds
+
+
+EMPTY_VALUES: tuple[Any, ...] = (None, "", [], {})
+
+
+def render_facts(body: Mapping[str, Any]) -> list[Padding]:
+    """Show each fact that says something."""
+    return [render_line(f"{name}: {format_value(value)}") for name, value in body.items() if value not in EMPTY_VALUES]
+
+
+def render_line(text: str, *, depth: int = 1, style: str = "") -> Padding:
+    """Show a text as one paragraph, whose every line stands so many steps from the edge."""
+    return indent(Text(sanitize_line(text), style=style), depth=depth)
+
+
+def render_block(text: str, *, depth: int = 2) -> Padding:
+    """Show a text as it stands, line by line."""
+    return indent(Text(sanitize_text(text)), depth=depth)
+
+
+def indent(text: Text, *, depth: int = 1) -> Padding:
+    """Move a text away from the edge."""
+    return Padding(text, (0, 0, 0, 2 * depth), expand=False)
+
+
+def format_value(value: Any) -> str:
+    """Write a value of the record as people do."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {format_value(inner)}" for name, inner in value.items() if inner not in EMPTY_VALUES)
+    if isinstance(value, list):
+        return ", ".join(map(format_value, value))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+SHORT_TEXT = 200
+"""Characters of a reply, or of what was asked, that are shown unless all is."""
+_TELLING_FACTS = ("claim", "query", "draft")
+"""Facts of a call that tell it from others of its stage."""
+_SHOWN_APART = frozenset(
+    {"stage", "template", "model", "milliseconds", "prompt_tokens", "completion_tokens", "facts", "reply", "error"}
+)
+
+
+def render_step(body: Mapping[str, Any], *, full: bool) -> list[RenderableType]:
+    """Show one step."""
+    lines = _call_lines(body, full=full) if "template" in body else _search_lines(body, full=full)
+    return [_step_heading(body), *lines]
+
+
+def _step_heading(body: Mapping[str, Any]) -> Text:
+    """Name the step, with what it took: `verify · small-model · 438 ms · 812 + 31 tokens`."""
+    stage, template = str(body.get("stage", "")), str(body.get("template", ""))
+    named = f"{stage} ({template})" if template and template != stage else stage
+    tokens = (
+        f"{body['prompt_tokens']:,} + {body.get('completion_tokens', 0):,} tokens" if "prompt_tokens" in body else ""
+    )
+    attempts = format_count(body["attempts"], "attempt") if body.get("attempts", 1) != 1 else ""
+    took = (str(body.get("model", "")), f"{body.get('milliseconds', 0):,.0f} ms", tokens, attempts)
+    told = "".join(f" · {sanitize_line(part)}" for part in took if part)
+    return Text.assemble((sanitize_line(named), "bold"), (told, "dim"))
+
+
+def _search_lines(body: Mapping[str, Any], *, full: bool) -> Iterator[Padding]:
+    when = f" ({body['time']})" if body.get("time") else ""
+    hits: Sequence[Any] = body.get("hits", ())
+    found = f"error: {body['error']}" if "error" in body else format_count(len(hits), "passage")
+    yield render_line(f"“{body.get('query', '')}”{when}: {found}")
+    for passage, score, *_ in hits if full else ():
+        yield render_line(f"{passage} {score:.2f}", depth=2)
+
+
+def _call_lines(body: Mapping[str, Any], *, full: bool) -> Iterator[Padding]:
+    facts = body.get("facts", {})
+    if full:
+        yield from render_facts(facts)
+        yield from render_facts({name: value for name, value in body.items() if name not in _SHOWN_APART})
+    for name, text in {**_telling_facts(facts, full=full), "reply": body.get("reply")}.items():
+        if text:
+            yield from _text_lines(name, str(text), full=full)
+    if "error" in body:
+        yield render_line(f"error: {body['error']}")
+
+
+def _telling_facts(facts: Mapping[str, Any], *, full: bool) -> Mapping[str, Any]:
+    """Return what tells a call from others of its stage, where not all facts are shown anyway."""
+    return {} if full else {name: facts.get(name) for name in _TELLING_FACTS}
+
+
+def _text_lines(name: str, text: str, *, full: bool) -> tuple[Padding, ...]:
+    """Show a text: its beginning in one paragraph, or all of it as it stands."""
+    if full:
+        return render_line(f"{name}:"), render_block(text)
+    return (render_line(f"{name}: {shorten(sanitize_line(text), SHORT_TEXT, placeholder=' …')}"),)
+
+
+def format_usage(usage: Mapping[str, Any]) -> str:
+    """Say what was asked of a model: `7 calls in 4 rounds, 3,940 + 67 tokens, cost 0.0041`; nothing if nothing was."""
+    if not usage.get("llm_calls"):
+        return ""
+    calls = f"{format_count(usage['llm_calls'], 'call')} in {format_count(usage.get('llm_rounds', 0), 'round')}"
+    tokens = f"{usage.get('prompt_tokens', 0):,} + {usage.get('completion_tokens', 0):,} tokens"
+    cost = usage.get("cost")
+    return f"{calls}, {tokens}" + (f", cost {cost:.6g}" if cost is not None else "")
+
+
+def render_claims(body: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """Show each claim with its verdict, whose it was, why, and the passages, with their pages where recorded."""
+    pages = {
+        page.get("passage_id"): page.get("title") for page in (*body.get("nearest", ()), *body.get("citations", ()))
+    }
+    if body.get("claims"):
+        yield from (Text(), Text("claims", style="bold"))
+    for checked in body.get("claims", ()):
+        claim = checked.get("claim", {})
+        whose = f"{checked.get('verdict', '')} ({claim.get('origin', '')})"
+        yield indent(Text.assemble((sanitize_line(whose), "bold"), f" {sanitize_line(str(claim.get('text', '')))}"))
+        named = (f"{one} ({pages[one]})" if pages.get(one) else one for one in checked.get("evidence", ()))
+        evidence = f"by {', '.join(named)}" if checked.get("evidence") else ""
+        yield from (render_line(why, depth=2, style="dim") for why in (checked.get("reasoning"), evidence) if why)
+
+
+def render_withheld(body: Mapping[str, Any]) -> Iterator[RenderableType]:
+    """Show each sentence that the gate did not let through, and its reason; and what had left a turn that broke off."""
+    for name, heading in (("withheld", "withheld"), ("spoken", "said before it broke off")):
+        if body.get(name):
+            yield from (Text(), Text(heading, style="bold"))
+        for sentence in body.get(name, ()):
+            yield render_line(str(sentence.get("text", "")))
+            if sentence.get("reason"):
+                yield render_line(str(sentence["reason"]), depth=2, style="dim")
+
+
+_FEEDBACK_WORDS = {"up": "helpful", "down": "not helpful", "ask": "a person was asked", "share": "shared"}
+
+
+def render_followup(entry: LogEntry) -> list[RenderableType]:
+    """Show what an entry says, below its heading."""
+    return _FOLLOWUP_VIEWS[entry.kind](entry.body)
+
+
+def _delivered_lines(body: Mapping[str, Any]) -> list[RenderableType]:
+    told = ("outcome", "platform", "workspace", "channel", "thread", "messages", "only_asker", "text", "ticket")
+    facts = {
+        "outcome": body.get("outcome"),
+        "where": _format_place(body),
+        "messages": body.get("messages"),
+        "shown to": "the asker alone" if body.get("only_asker") else "",
+        **_other_facts(body, *told),
+    }
+    text = [render_line("text as delivered:"), render_block(str(body["text"]))] if body.get("text") else []
+    return [*render_facts(facts), *text]
+
+
+def _edited_lines(body: Mapping[str, Any]) -> list[RenderableType]:
+    whats = [what for what in ("retracted", "stopped", "withheld") if body.get(what)]
+    return [
+        *_act_lines(", ".join(whats), body),
+        *render_facts(_other_facts(body, "retracted", "stopped", "withheld", "by")),
+    ]
+
+
+def _feedback_lines(body: Mapping[str, Any]) -> list[RenderableType]:
+    what = str(body.get("what", ""))
+    return [*_act_lines(_FEEDBACK_WORDS.get(what, what), body), *render_facts(_other_facts(body, "what", "by"))]
+
+
+def _setting_lines(body: Mapping[str, Any]) -> list[RenderableType]:
+    change = f"{body.get('key', '')}: {_format_setting(body.get('was'))} → {_format_setting(body.get('now'))}"
+    return [*_act_lines(change, body), *render_facts(_other_facts(body, "key", "was", "now", "by"))]
+
+
+def _format_place(body: Mapping[str, Any]) -> str:
+    channel = f"{body.get('platform', '')}:{body.get('workspace', '')}/{body['channel']}" if body.get("channel") else ""
+    thread = f"thread {body['thread']}" if body.get("thread") else ""
+    return ", ".join(part for part in (channel, thread) if part)
+
+
+def _other_facts(body: Mapping[str, Any], *told: str) -> dict[str, Any]:
+    return {name.replace("_", " "): value for name, value in body.items() if name not in told}
+
+
+def _act_lines(what: str, body: Mapping[str, Any]) -> list[RenderableType]:
+    by = f"by {body['by']}" if body.get("by") else ""
+    said = ", ".join(part for part in (what, by) if part)
+    return [render_line(said)] if said else []
+
+
+def _format_setting(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value == [] else "not set" if value in EMPTY_VALUES else format_value(value)
+
+
+_FOLLOWUP_VIEWS: Mapping[EntryKind, Callable[[Mapping[str, Any]], list[RenderableType]]] = {
+    EntryKind.DELIVERED: _delivered_lines,
+    EntryKind.EDITED: _edited_lines,
+    EntryKind.FEEDBACK: _feedback_lines,
+    EntryKind.SETTING: _setting_lines,
+}
+FOLLOWUP_KINDS = frozenset(_FOLLOWUP_VIEWS)
+"""The kinds of entries that `aftermath_lines` shows."""
+
+
+def render_turns(turns: Sequence[TurnEnds], zone: tzinfo) -> RenderableType:
+    """Show turns, a line each."""
+    if not turns:
+        return Text("Nothing has been asked yet. `footnote ask QUESTION` asks.")
+    rows = build_table("When", "Answer", "Status", "Question")
+    for opened, closed in turns:
+        question = sanitize_line(str(opened.body.get("question", "")))
+        rows.add_row(format_moment(opened.at, zone), opened.turn_id, find_status(closed), question[:WIDTH])
+    return rows
+
+
+def render_turn(entries: Sequence[LogEntry], zone: tzinfo, *, full: bool = False) -> RenderableType:
+    """Show all that is recorded of one turn, or of a channel, in order.
+
+    Replies of a model stand there in `full`, or their beginning.
+    """
+    lines = [line for entry in entries for line in _entry_lines(entry, zone, full=full)]
+    return Constrain(Group(*lines), WIDTH)
+
+
+def render_verification(checked: RecordCheck) -> RenderableType:
+    """Show what was checked, and each finding."""
+    if not checked.answers:
+        return Text("Nothing has been answered yet.")
+    kinds = ((checked.answers, "answer"), (checked.sentences, "sentence"), (checked.citations, "source"))
+    counts = f"Checked: {', '.join(format_count(number, noun) for number, noun in kinds)}."
+    if not checked.findings:
+        return Group(Text(counts), Text("Every sentence cites a source, and every quote stands in its passage."))
+    return Group(
+        Text(counts), *(Text(f"{finding.turn_id}: {sanitize_line(finding.what)}") for finding in checked.findings)
+    )
+
+
+def _entry_lines(entry: LogEntry, zone: tzinfo, *, full: bool) -> list[RenderableType]:
+    heading = Text.assemble(
+        (entry.kind.value.replace("_", " "), "bold"), (f" · {format_moment(entry.at, zone)}", "dim")
+    )
+    if entry.kind is EntryKind.STEP:
+        return render_step(entry.body, full=full)
+    if entry.kind is EntryKind.TURN_CLOSED:
+        return [Text(), heading, *_closed_lines(entry.body, zone)]
+    if entry.kind in FOLLOWUP_KINDS:
+        return [Text(), heading, *render_followup(entry)]
+    return [heading, *render_facts(entry.body), Text()]
+
+
+def _closed_lines(body: Mapping[str, Any], zone: tzinfo) -> list[RenderableType]:
+    shown = ("status", "system", "model", "seconds", "failure")
+    facts = {name: body[name] for name in shown if body.get(name)}
+    usage = format_usage(body.get("usage") or {})
+    citations = [_parse_citation(citation) for citation in body.get("citations", ())]
+    text = [Text(), Text(sanitize_text(str(body["text"])))] if body.get("text") else []
+    sources = [Text(), render_sources(citations, zone=zone)] if citations else []
+    asked = render_facts({"usage": usage} if usage else {})
+    return [*render_facts(facts), *asked, *render_claims(body), *render_withheld(body), *text, *sources]
+
+
+def _parse_citation(body: Mapping[str, Any]) -> Citation:
+    facts = {field.name: body.get(field.name, "") for field in fields(Citation)}
+    return Citation(**facts | {"date": datetime.fromisoformat(facts["date"]) if facts["date"] else None})

@@ -1,0 +1,205 @@
+"""Render corpora, refreshes and nights as tables for a terminal. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from bot.cli.terminal_output import build_table, format_duration, format_moment, format_progress
+from bot.server.refresh.run_history import MISSED, RUNNING, is_silent, measure_seconds
+from bot.views.sanitize import sanitize_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime, tzinfo
+
+    from bot.server.refresh.run_history import RefreshSummary
+    from ingest.types import RefreshReport
+    from storage.types import CorpusInfo, DocumentRef, NightRecord, RefreshRun
+
+
+def render_reports(reports: Sequence[RefreshReport]) -> RenderableType:
+    """Show what was ingested, what could not be read and why, and how much was left out; nothing if nothing was."""
+    if not reports:
+        return Group()
+    rows = build_table(
+        "Corpus", "Added", "Changed", "Unchanged", "Removed", "Failed", "Passages", "Seconds", numbers=range(1, 8)
+    )
+    for report in reports:
+        documents = (report.added, report.changed, report.unchanged, report.removed, report.failed)
+        passages = f"+{report.passages_added:,} −{report.passages_removed:,}"
+        rows.add_row(report.corpus, *(f"{count:,}" for count in documents), passages, f"{report.seconds:,.1f}")
+    failures = [
+        (f"{report.corpus}: {document}" if len(reports) > 1 else document, reason)
+        for report in reports
+        for document, reason in report.failures
+    ]
+    told = [Text(f"{report.corpus}: {sanitize_line(report.fault)}") for report in reports if report.fault]
+    told += render_forgotten_counts({report.corpus: report.forgotten for report in reports})
+    return Group(rows, *(_render_failures(failures) if failures else ()), *((Text(), *told) if told else ()))
+
+
+def render_forgotten_counts(forgotten: Mapping[str, int]) -> list[Text]:
+    """Return the line that says of which corpora how many documents were forgotten; none where none was."""
+    some = ", ".join(f"{count:,} of {corpus}" for corpus, count in forgotten.items() if count)
+    return (
+        [Text(f"Forgotten on purpose, and left out: {some}. `footnote corpora --forgotten` lists them.")]
+        if some
+        else []
+    )
+
+
+def _render_failures(failures: Iterable[tuple[str, str]]) -> list[RenderableType]:
+    lines = [
+        Text.assemble("  ", (sanitize_line(document), "bold"), f": {sanitize_line(reason)}")
+        for document, reason in failures
+    ]
+    return [Text(), Text("Could not be read:"), *lines]
+
+
+DAY = 86_400
+
+
+def format_age(at: datetime | None, now: datetime) -> str:
+    """Say how long ago a moment was: `3 h 20 min`; empty for none."""
+    if at is None:
+        return ""
+    seconds = max((now - at).total_seconds(), 0.0)
+    days = int(seconds // DAY)
+    if days > 1:
+        return f"{days:,} days"
+    return format_duration(seconds)
+
+
+def format_corpus(corpus: str, edition: str) -> str:
+    """Return a corpus with the edition of its source, if that has a name, on a line of its own."""
+    return f"{corpus}\n{sanitize_line(edition)}" if edition else corpus
+
+
+def format_run_outcome(run: RefreshRun) -> str:
+    """Say in a word or two what became of a run, on two lines where tables would become too wide."""
+    held = f",\n{run.held_back:,} held back" if run.held_back else ""
+    return f"{run.state.value}{held}"
+
+
+def format_owner(owner: str) -> str:
+    """Say which process an owner is: `process 7 on host`."""
+    host, _, rest = owner.partition(":")
+    number = rest.partition(":")[0]
+    return f"process {number} on {host}" if number else owner
+
+
+def render_refreshes(found: RefreshSummary, zone: tzinfo) -> RenderableType:
+    """Show what runs, what ran, and when the next night comes."""
+    parts: list[RenderableType] = [Text(line) for line in _running_lines(found, zone)]
+    parts.append(Text(_next_night_line(found, zone)))
+    if found.nights:
+        parts += [Text(), _render_nights(found.nights, zone)]
+    if found.ended:
+        parts += [Text(), _render_runs(found, zone), *(Text(line) for line in _run_fault_lines(found.ended, zone))]
+    return Group(*parts)
+
+
+def _running_lines(found: RefreshSummary, zone: tzinfo) -> Iterator[str]:
+    if not found.running:
+        yield "Running now: nothing."
+    for run in found.running:
+        beside = run.doing or (f"{run.passages:,} passages" if run.passages else "")
+        far = format_progress(run.done, run.total, "documents", measure_seconds(run, found.now), beside)
+        since = f"since {format_moment(run.begun, zone)}, by {format_owner(run.owner)}"
+        yield f"Running now: {run.corpus}: {far}; {since}."
+        if is_silent(run, found.now):
+            seen = format_age(run.seen, found.now)
+            yield f"  It last gave a sign of life {seen} ago. If its process is gone, the next run goes on from there."
+
+
+def _next_night_line(found: RefreshSummary, zone: tzinfo) -> str:
+    if found.next_night is None:
+        return "Next night: none is set; `footnote ingest all` reads every source in."
+    wait = format_duration((found.next_night - found.now).total_seconds())
+    return f"Next night: {format_moment(found.next_night, zone)}, in {wait}, if `footnote serve` runs then."
+
+
+def _render_nights(nights: tuple[NightRecord, ...], zone: tzinfo) -> RenderableType:
+    rows = build_table("Outcome", "Night", "Begun", "Took", "What came of it")
+    for night in nights:
+        begun = "" if night.outcome == MISSED else format_moment(night.begun, zone)
+        took = format_duration((night.ended - night.begun).total_seconds()) if night.ended else ""
+        lines = night.lines or ((format_owner(night.owner),) if night.outcome == RUNNING else ())
+        rows.add_row(night.outcome, format_moment(night.due, zone), begun, took, "\n".join(map(sanitize_line, lines)))
+    return rows
+
+
+def _render_runs(found: RefreshSummary, zone: tzinfo) -> RenderableType:
+    rows = build_table("Corpus", "Run", "Outcome", "Took", "Added", "Changed", "Removed", "Unread", numbers=range(4, 8))
+    for run in found.ended:
+        took = format_duration(measure_seconds(run, found.now))
+        counts = (f"{count:,}" for count in (run.added, run.changed, run.removed, run.failed))
+        rows.add_row(
+            format_corpus(run.corpus, run.edition),
+            format_moment(run.begun, zone),
+            format_run_outcome(run),
+            took,
+            *counts,
+        )
+    return rows
+
+
+def _run_fault_lines(runs: tuple[RefreshRun, ...], zone: tzinfo) -> Iterator[str]:
+    for run in runs:
+        if run.fault:
+            yield f"  {format_moment(run.begun, zone)} {run.corpus}: {sanitize_line(run.fault)}"
+
+
+TERMINAL_ONLY = "the terminal only"
+
+
+def render_corpora(
+    corpora: Sequence[CorpusInfo],
+    readers: Mapping[str, Sequence[str]],
+    zone: tzinfo,
+    now: datetime,
+    missing: Sequence[str] = (),
+) -> RenderableType:
+    """Show what is indexed, and who may read it; `missing` are corpora of the settings that were never read in."""
+    if not corpora:
+        return Text("Nothing is ingested yet. `footnote ingest folder PATH --corpus NAME` reads a folder in.")
+    rows = build_table(
+        "Corpus", "Documents", "Passages", "Unread", "Last refresh", "Last run", "Readers", numbers=(1, 2, 3)
+    )
+    for corpus in corpora:
+        refreshed = format_moment(corpus.refreshed, zone)
+        rows.add_row(
+            format_corpus(corpus.name, corpus.edition),
+            *(f"{count:,}" for count in (corpus.documents, corpus.passages, corpus.failures)),
+            f"{refreshed}\n{format_age(corpus.refreshed, now)} ago" if refreshed else "never to its end",
+            format_run_outcome(corpus.last_run) if corpus.last_run else "",
+            ", ".join(readers.get(corpus.name, ())) or TERMINAL_ONLY,
+        )
+    below = [
+        *_corpus_fault_lines(corpora, zone),
+        *render_forgotten_counts({corpus.name: corpus.forgotten for corpus in corpora}),
+    ]
+    if missing:
+        why = "`footnote ingest status` shows whether that was tried, `footnote ingest all` does it."
+        below.append(Text(f"Not read in so far: {', '.join(missing)}. {why}"))
+    return Group(rows, Text(), *below) if below else rows
+
+
+def render_forgotten(forgotten: Sequence[DocumentRef]) -> RenderableType:
+    """Show what was forgotten on purpose, and how it comes back."""
+    if not forgotten:
+        return Text("Nothing is forgotten.")
+    rows = build_table("Corpus", "Title", "Address")
+    for one in forgotten:
+        rows.add_row(one.corpus, sanitize_line(one.title), sanitize_line(one.url or one.key))
+    return Group(rows, Text(), Text("`footnote ingest --only ADDRESS` brings one back."))
+
+
+def _corpus_fault_lines(corpora: Sequence[CorpusInfo], zone: tzinfo) -> Iterator[Text]:
+    for corpus in corpora:
+        run = corpus.last_run
+        if run and run.fault:
+            yield Text(f"{corpus.name}, {format_moment(run.begun, zone)}: {sanitize_line(run.fault)}")

@@ -1,0 +1,98 @@
+"""Show a turn's progress on stderr while somebody waits at a terminal.
+
+A claim's text is shown only where passages support it: what a model made up by itself is said nowhere.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.status import Status
+from rich.text import Text
+
+from bot.cli.terminal_output import Output, format_count
+from bot.views.sanitize import sanitize_line
+from pipeline.replies.footnotes import write_dated_note
+from pipeline.types import (
+    AnsweredSentence,
+    ClaimChecked,
+    ClaimExplained,
+    DraftStarted,
+    Event,
+    PageQuoted,
+    PassagesFound,
+    SearchStarted,
+    SentencePassed,
+)
+from storage.types import CheckedClaim, Evidence, Verdict
+
+ShowSentence = Callable[[AnsweredSentence], None]
+_MAX_QUERY_SHOWN = 60
+"""Characters of a query that are shown."""
+
+
+@contextmanager
+def watch_turn(output: Output, say: ShowSentence | None = None) -> Iterator[Callable[[Event], None]]:
+    """Show what happens within while somebody waits; `say` gets each sentence that has passed, where they are shown."""
+    if output.as_json or not output.err.is_terminal:
+        yield lambda event: _pass_sentence(event, say)
+        return
+    with output.err.status("") as status:
+        yield _ProgressScreen(status, say).show
+
+
+def render_event_line(event: Event) -> str:
+    """Say in a line what is happening."""
+    match event:
+        case SearchStarted(query=query):
+            return f"Searching “{sanitize_line(query)[:_MAX_QUERY_SHOWN]}” …" if query else "Looking for evidence …"
+        case PassagesFound(hits=hits):
+            return f"Found {format_count(len(hits), 'passage')}, reading …"
+        case PageQuoted(evidence=evidence):
+            return render_quote_line(evidence)
+        case ClaimChecked() | ClaimExplained():
+            return "Checking claims …"
+        case DraftStarted(evidence=evidence):
+            return f"Drafting from {format_count(evidence, 'finding')} …"
+        case _:
+            return "Writing …"
+
+
+def render_quote_line(said: Evidence) -> str:
+    """Say what a page says in its own words, and that this is no answer yet."""
+    return f"Meanwhile, a quotation (not an answer yet): “{sanitize_line(said.text)}” ({sanitize_line(write_dated_note(said.document))})"
+
+
+def render_claim_line(checked: CheckedClaim) -> str:
+    """Say in a line what became of a claim of the model's own."""
+    if checked.verdict is Verdict.SUPPORTS:
+        return f"confirmed: {sanitize_line(checked.claim.text)}"
+    return "a claim could not be confirmed"
+
+
+class _ProgressScreen:
+    """A line of what happens, and beneath it what a page says in its own words; both go when the answer comes."""
+
+    def __init__(self, status: Status, say: ShowSentence | None) -> None:
+        self._status = status
+        self._say = say
+        self._line = ""
+        self._quote = ""
+
+    def show(self, event: Event) -> None:
+        """Show what has happened."""
+        if isinstance(event, ClaimChecked) and event.checked.claim.origin == "model":
+            self._status.console.print(Text(render_claim_line(event.checked), style="dim"))
+        if isinstance(event, SentencePassed) and self._say:
+            self._status.stop()  # both may be on one screen, and it would paint over the sentence
+            self._say(event.sentence)
+            return
+        if isinstance(event, PageQuoted):
+            self._quote = f"\n{render_event_line(event)}"
+        elif not isinstance(event, ClaimExplained):
+            self._line = render_event_line(event)
+        self._status.update(Text.assemble(self._line, (self._quote, "dim")))
+
+
+def _pass_sentence(event: Event, say: ShowSentence | None) -> None:
+    if isinstance(event, SentencePassed) and say:
+        say(event.sentence)

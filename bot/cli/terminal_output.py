@@ -1,0 +1,224 @@
+"""Write what a command prints: results to stdout, everything else to stderr, an error as one line.
+
+Holds what all views share: the envelope of JSON documents, tables, numbers, times, and progress bars.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
+
+import typer
+from rich import box
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+
+from bot.views.error_messages import Fault, explain_error
+from bot.views.sanitize import sanitize_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime, tzinfo
+
+    from rich.console import JustifyMethod
+
+
+EXIT_INTERRUPTED = 130
+_UNSEEN = {char: f"\\u{char:04x}" for char in range(0x7F, 0xA0)}
+
+
+class CommandError(Exception):
+    """A failure that a value told of, such as an answer that could not be given, and that ends the command."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.kind = fault.kind
+        self.hint = fault.hint
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where a command speaks."""
+
+    out: Console
+    err: Console
+    as_json: bool = False
+    debug: bool = False
+
+    def give(self, document: Mapping[str, Any], *views: RenderableType) -> None:
+        """Print a result: the document with `--json`, the views for people otherwise."""
+        if self.as_json:
+            self.out.file.write(encode_json(document, self.out.encoding) + "\n")
+        else:
+            self.view(*views)
+
+    def view(self, *views: RenderableType) -> None:
+        """Print what people read, one below the other."""
+        if self.out.color_system:
+            self.out.print(*views, sep="\n")
+            return
+        with self.out.capture() as capture:
+            self.out.print(*views, sep="\n")
+        # Rich fills lines up to the width, which a file or a pipe has no use for.
+        self.out.file.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+
+    def note(self, text: str) -> None:
+        """Say something beside the result, on one line of stderr."""
+        self.err.out(sanitize_line(text), highlight=False)
+
+    def fail(self, fault: Fault) -> None:
+        """Say a failure: a line on stderr and, with `--json`, a document."""
+        self.note(f"footnote: {fault.line()}")
+        if self.as_json:
+            self.give(build_error_document(fault.kind, sanitize_line(fault.message), sanitize_line(fault.hint)))
+
+
+def open_output(*, as_json: bool, debug: bool) -> Output:
+    """Return the output of this process as it is now; plain text where nobody sees colours or nobody wants them."""
+    return Output(_console(sys.stdout), _console(sys.stderr), as_json, debug)
+
+
+@contextmanager
+def report_errors(output: Output) -> Iterator[None]:
+    """Turn whatever goes wrong within into one plain line and an exit status."""
+    try:
+        yield
+    except (typer.Exit, BrokenPipeError):
+        raise
+    except KeyboardInterrupt as error:
+        output.note("footnote: stopped; what was done so far is kept")
+        raise SystemExit(EXIT_INTERRUPTED) from error
+    except Exception as error:
+        output.fail(explain_error(error))
+        if output.debug:
+            output.err.out("".join(traceback.format_exception(error)), highlight=False)
+        raise SystemExit(1) from error
+
+
+def encode_json(document: Mapping[str, Any], encoding: str) -> str:
+    """Return a document as JSON that a stream of this encoding can carry and that no terminal obeys."""
+    plain = json.dumps(document, indent=2, ensure_ascii=not encoding.lower().startswith("utf"))
+    return plain.translate(_UNSEEN)
+
+
+def _console(stream: TextIO) -> Console:
+    # Without a colour system rich writes no links and nothing bold either, which is what NO_COLOR asks for here.
+    system: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+    return Console(file=stream, color_system=system, highlight=False, emoji=False, markup=False)
+
+
+SECONDS_BETWEEN_LINES = 5.0
+_MINUTE = 60
+
+
+class ProgressCallback(Protocol):
+    """Hears how far it has come."""
+
+    def __call__(self, done: int, total: int | None, beside: str = "") -> None:
+        """Hear how many are done, of how many (None: nobody knows), and what else there is to say."""
+        ...
+
+
+@contextmanager
+def show_progress(
+    err: Console, *, label: str, unit: str, clock: Callable[[], float] = time.monotonic
+) -> Iterator[ProgressCallback]:
+    """Show how far the work within has come, its rate and the time left; `unit` is what is counted, in the plural."""
+    if not err.is_terminal:
+        yield _print_progress_lines(err, label, unit, clock)
+        return
+    started = clock()
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
+    with Progress(*columns, console=err) as bar:
+        task = bar.add_task(label, total=None, told="")
+
+        def tell(done: int, total: int | None, beside: str = "") -> None:
+            bar.update(
+                task, completed=done, total=total, told=format_progress(done, total, unit, clock() - started, beside)
+            )
+
+        yield tell
+
+
+def format_progress(done: int, total: int | None, unit: str, seconds: float, beside: str = "") -> str:
+    """Say how far it has come: `256 of 883 documents, 1,204 passages, 51 documents/s, 12 s left`."""
+    rate = done / seconds if seconds > 0 else 0.0
+    parts = [f"{done:,} of {total:,} {unit}" if total is not None else f"{done:,} {unit}", beside]
+    if rate:
+        parts.append(f"{rate:,.0f} {unit}/s" if rate >= 1 else f"{60 * rate:,.1f} {unit}/min")
+    if rate and total is not None and done < total:
+        parts.append(f"{format_duration((total - done) / rate)} left")
+    return ", ".join(filter(None, parts))
+
+
+def format_duration(seconds: float) -> str:
+    """Write a duration as people say it: `40 s`, `3 min`, `1 h 20 min`."""
+    if seconds < _MINUTE:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / _MINUTE), _MINUTE)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def _print_progress_lines(err: Console, label: str, unit: str, clock: Callable[[], float]) -> ProgressCallback:
+    started = spoken = clock()
+    err.out(f"{label}: begun", highlight=False)
+
+    def tell(done: int, total: int | None, beside: str = "") -> None:
+        nonlocal spoken
+        if clock() - spoken >= SECONDS_BETWEEN_LINES:
+            spoken = clock()
+            err.out(f"{label}: {format_progress(done, total, unit, spoken - started, beside)}", highlight=False)
+
+    return tell
+
+
+SCHEMA = 1
+Document = dict[str, Any]
+
+
+def build_error_document(kind: str, message: str, hint: str) -> Document:
+    """Say that a command failed, and why."""
+    return build_document(error=build_error(kind, message, hint))
+
+
+def build_error(kind: str, message: str, hint: str) -> Document:
+    """Return what a document says of a failure."""
+    return {"kind": kind, "message": message, "hint": hint}
+
+
+def build_document(**content: Any) -> Document:
+    """Return a document of these keys, with the version of their meaning."""
+    return {"schema": SCHEMA, **content}
+
+
+def format_timestamp(at: datetime | None) -> str | None:
+    """Return a moment as ISO 8601."""
+    return at.isoformat() if at else None
+
+
+def format_count(number: int, noun: str, plural: str = "") -> str:
+    """Write a number with its noun: `1 fault`, `2 faults`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"
+
+
+def format_moment(at: datetime | None, zone: tzinfo) -> str:
+    """Return a moment to the minute in a time zone; empty for none."""
+    return at.astimezone(zone).strftime("%Y-%m-%d %H:%M") if at else ""
+
+
+def build_table(*headings: str, numbers: Iterable[int] = ()) -> Table:
+    """Return an empty table; `numbers` are the places of the columns that hold some."""
+    rows = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    right, last = set(numbers), len(headings) - 1
+    for place, heading in enumerate(headings):
+        justify: JustifyMethod = "right" if place in right else "left"
+        rows.add_column(heading, justify=justify, overflow="fold", no_wrap=place in right or 0 < place < last)
+    return rows

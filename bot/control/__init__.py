@@ -1,1 +1,0 @@
-"""The running server's local socket: what other commands of the same user ask of it, and its client."""

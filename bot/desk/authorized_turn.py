@@ -1,0 +1,209 @@
+"""Decide who may see a turn again, and load it for them.
+
+A ticket is a number that anybody can guess. To whoever may not see its turn there is nothing: they are told the same
+as of a ticket that was never given out. What people did with an answer is read from the log here too.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bot.access import Asker, select_readable
+from bot.desk.channel_settings import ChannelSettings, read_channel_table, resolve_channel_settings
+from bot.desk.jobs.job import decode_question
+from bot.desk.turn_record import TurnRecord, read_turn_record
+from bot.desk.types import DeliveryOutcome, Question, TurnResult
+from bot.views.catalog import translate
+from bot.wiring import App
+from storage.errors import StorageError
+from storage.types import Citation, EntryKind, LogEntry, QueuedQuestion
+
+ACTION_BEGUN, ACTION_DONE, ACTION_FAILED = "begun", "done", "failed"
+
+
+def build_action_entry(turn_id: str, what: str, by: Asker, **facts: object) -> LogEntry:
+    """Return the entry of what somebody did."""
+    place = f"{by.platform}:{by.workspace}"
+    whose = {"what": what, "by": f"{place}/{by.user}", "where": f"{place}/{by.channel}"}
+    return LogEntry(turn_id, EntryKind.FEEDBACK, {**whose, **facts})
+
+
+def has_tried(entries: Iterable[LogEntry], what: str) -> bool:
+    """Return whether something was ever begun, however it ended."""
+    return bool(_select_actions(entries, {what}))
+
+
+def find_last_action(entries: Iterable[LogEntry], what: str) -> Mapping[str, Any]:
+    """Return the last entry of what is done to a turn once; empty where it never was, or failed."""
+    found = _select_actions(entries, {what})
+    return found[-1] if found and found[-1].get("state") != ACTION_FAILED else {}
+
+
+def find_opinion(entries: Iterable[LogEntry], by: Asker) -> Mapping[str, Any]:
+    """Return the last entry of what somebody thought of an answer; empty where they never said."""
+    mine = build_action_entry("", "", by).body["by"]
+    found = [body for body in _select_actions(entries, {"up", "down"}) if body.get("by") == mine]
+    return found[-1] if found else {}
+
+
+def _select_actions(entries: Iterable[LogEntry], whats: Collection[str]) -> list[Mapping[str, Any]]:
+    return [entry.body for entry in entries if entry.kind is EntryKind.FEEDBACK and entry.body.get("what") in whats]
+
+
+class ActionDenied(Exception):
+    """What somebody wanted is not done. `words` tell them so, and nothing of what they may not see."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(words)
+        self.words = words
+
+
+def deny_unseen(language: str) -> ActionDenied:
+    """Return what is said where there is nothing to see, for whatever reason.
+
+    `language` is that of whoever looks. It must not be the question's: that would tell that there is one.
+    """
+    return ActionDenied(translate("not_here", language or "en"))
+
+
+def may_be_told(asker: Asker, by: Asker, *, alone: bool) -> bool:
+    """Return whether somebody stands where a turn was answered, or is who asked.
+
+    Args:
+        asker: Who asked, and where.
+        by: Who looks, and where.
+        alone: Whether the asker alone was shown the answer.
+    """
+    if by.platform == by.kind == "terminal":
+        return True
+    return is_same_person(asker, by) or (not alone and is_same_channel(asker, by))
+
+
+def is_same_channel(asker: Asker, by: Asker) -> bool:
+    """Return whether both stand in one channel, which is no DM."""
+    places = {(one.platform, one.workspace, one.channel) for one in (asker, by)}
+    return asker.kind == by.kind == "channel" and len(places) == 1 and bool(by.channel)
+
+
+def is_same_person(asker: Asker, by: Asker) -> bool:
+    """Return whether both are one person. On Discord they are so over all servers, on Slack within one workspace."""
+    if not by.user or (asker.platform, asker.user) != (by.platform, by.user):
+        return False
+    return by.platform == "discord" or asker.workspace == by.workspace
+
+
+def may_see_answer(recalled: TurnRecord, here: Collection[str]) -> bool:
+    """Return whether an answer may be seen: all that it cites can be read here. A retracted one is gone for everybody.
+
+    A fact-check gives reasons in words that are held to no footnote: all that it was made from must be readable.
+    """
+    used = recalled.corpora if recalled.task == "check" else recalled.cited
+    return not recalled.retracted and used <= set(here)
+
+
+def may_see_evidence(recalled: TurnRecord, here: Collection[str]) -> bool:
+    """Return whether all that a turn was made from can be read here; a corpus that nobody knows cannot."""
+    return not recalled.retracted and recalled.corpora <= set(here)
+
+
+async def find_readable_corpora(app: App, by: Asker) -> frozenset[str]:
+    """Return the corpora that there are and that somebody may read where they stand. Raises `StorageError`."""
+    readers = app.settings.readers
+    known = {corpus.name: readers.get(corpus.name, ()) for corpus in await app.manifest.catalogue()}
+    channel = await load_channel_settings(app, f"{by.platform}:{by.workspace}/{by.channel}")
+    allowed = frozenset(select_readable(known, by))
+    return allowed if channel.corpora is None else allowed & set(channel.corpora)
+
+
+async def load_channel_settings(app: App, channel_id: str) -> ChannelSettings:
+    """Return the settings of a channel as they are in effect. Raises `StorageError`."""
+    return resolve_channel_settings(app.settings, await app.overrides.of(channel_id), channel_id)
+
+
+async def load_channel_settings_or_file(app: App, channel_id: str) -> ChannelSettings:
+    """Return the same; where admins' changes cannot be read, what the file says.
+
+    What cannot be read cannot be written either: the desk will not keep a question, and tells.
+    """
+    try:
+        return await load_channel_settings(app, channel_id)
+    except StorageError:
+        return read_channel_table(app.settings, channel_id)
+
+
+async def find_forgotten_pages(app: App, citations: Iterable[Citation]) -> frozenset[tuple[str, str]]:
+    """Return the corpus and key of each page that was forgotten. Raises `StorageError`."""
+    pages = {(one.corpus, one.document) for one in citations}
+    gone = {corpus: await app.manifest.forgotten(corpus) for corpus in {corpus for corpus, _ in pages}}
+    return frozenset((corpus, key) for corpus, key in pages if key in gone[corpus])
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizedTurn:
+    """A question, its turn, and who looks."""
+
+    row: QueuedQuestion
+    question: Question
+    entries: tuple[LogEntry, ...]
+    turn: TurnRecord
+    by: Asker
+    theirs: str
+    """The language of whoever looks; empty where it is not known."""
+    here: frozenset[str]
+    """The corpora that may be read where `by` stands, now."""
+
+    @property
+    def language(self) -> str:
+        """What they are answered in."""
+        return self.theirs or self.turn.language or "en"
+
+    @property
+    def nothing(self) -> ActionDenied:
+        """What they are told of what they may not see: the same as of a ticket that there is not."""
+        return deny_unseen(self.theirs)
+
+    def denied(self, occasion: str) -> ActionDenied:
+        """Return that what they want is not done, and why: they may see the answer, and so be told."""
+        return ActionDenied(translate(occasion, self.language))
+
+    @property
+    def answered(self) -> TurnResult:
+        """The answer. Raises `Denied` until there is one."""
+        if not self.turn.answered:
+            raise self.denied("acting_later")
+        return self.turn.answered
+
+
+async def authorize_turn(app: App, ticket: int, by: Asker, language: str) -> AuthorizedTurn:
+    """Look up a turn for somebody.
+
+    Raises:
+        Denied: There is no such ticket, or they may not see its answer, or it cites a page that was forgotten: in the
+            same words.
+        StorageError: It cannot be looked up.
+        ValueError: The record is not as any version wrote it.
+    """
+    here = await find_readable_corpora(app, by)
+    row = await app.queue.get(ticket)
+    if not row or row.outcome == DeliveryOutcome.RETRACTED:
+        raise deny_unseen(language)
+    entries = await app.audit.turn(row.turn_id) if row.turn_id else ()
+    question, turn = decode_without_handle(row), read_turn_record(entries)
+    if not may_be_told(question.asker, by, alone=is_asker_only(question, entries)):
+        raise deny_unseen(language)
+    if not turn:
+        raise ActionDenied(translate("acting_later", language or "en"))
+    cited = turn.answered.answer.citations if turn.answered else ()
+    if not may_see_answer(turn, here) or await find_forgotten_pages(app, cited):
+        raise deny_unseen(language)
+    return AuthorizedTurn(row, question, entries, turn, by, language, here)
+
+
+def decode_without_handle(row: QueuedQuestion) -> Question:
+    """Return a question without its secret, which only the desk needs to answer it."""
+    return replace(decode_question(row), handle="")
+
+
+def is_asker_only(question: Question, entries: tuple[LogEntry, ...]) -> bool:
+    """Return whether an answer is shown to the asker alone; one that they shared is the channel's."""
+    return question.only_asker and not find_last_action(entries, "share")

@@ -1,0 +1,346 @@
+"""Resolve a channel's settings, and apply the changes that its admins write.
+
+The settings file is the ceiling; overrides narrow it. An override that this version does not know is passed over; one
+that it knows and cannot read narrows as far as it can. None widens anything.
+"""
+
+import re
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from textwrap import shorten
+from types import MappingProxyType
+from typing import Any, Literal
+
+from bot.access import Asker, select_readable
+from bot.settings.settings_tables import Settings
+from bot.views.catalog import has_message, translate
+from bot.wiring import App
+from storage.errors import StorageError
+
+SHOW_WORDS = ("", "settings", "help")
+"""What asks to see it; "set" before a key may be left out."""
+
+
+class ChannelSettingsCommand:
+    """Shows and changes the settings of one workspace's channels."""
+
+    def __init__(self, app: App, is_admin: Callable[[Asker], bool]) -> None:
+        """Take what is opened, and what says who may."""
+        self._app, self._is_admin = app, is_admin
+
+    async def answer(self, written: str, by: Asker, language: str) -> str:
+        """Do what an admin writes after `/footnote`, and return what they are told; why not, where it is not done."""
+        channel = f"{by.platform}:{by.workspace}/{by.channel}"
+        key, value = parse_setting(written)
+        try:
+            if key in SHOW_WORDS:
+                return await describe_channel(self._app, channel, by, is_admin=self._is_admin, language=language)
+            return await change_channel(self._app, channel, key, value, by, is_admin=self._is_admin, language=language)
+        except ChangeRefused as refused:
+            return str(refused)
+        except StorageError:
+            return translate("channel_unchangeable", language)
+
+
+def parse_setting(written: str) -> tuple[str, str]:
+    """Return the key and the value that somebody wrote, with or without "set" before them; pure."""
+    head, _, rest = " ".join(written.split()).partition(" ")
+    if head.lower() == "set":
+        head, _, rest = rest.partition(" ")
+    return head.lower(), rest
+
+
+QUOTING_SYSTEM = "extractive"
+"""The system that asks no model; to have it answer is the only change of system that narrows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelSettings:
+    """What holds in one channel."""
+
+    id: str
+    corpora: tuple[str, ...] | None = None
+    """Those of the readable ones that are searched here; None for all of them."""
+    system: str = ""
+    """Empty for the one that answers everywhere."""
+    answer: Literal["mention", "every"] = "mention"
+    ephemeral: bool = False
+    """Whether answers are shown to the asker alone."""
+    ask: tuple[str, ...] = ()
+    """Whom "Ask a person" mentions, such as `slack:T1/U1`."""
+    paused: bool = False
+    """Whether nothing is answered here for now."""
+    threads: Literal["never", "long"] = "never"
+    """Whether a longer exchange gets a thread of its own."""
+
+
+def resolve_channel_settings(settings: Settings, overrides: Mapping[str, Any], channel_id: str) -> ChannelSettings:
+    """Return what holds in a channel, such as `slack:T1/C1`, under what admins set there."""
+    return narrow_channel_settings(read_channel_table(settings, channel_id), overrides)
+
+
+def read_channel_table(settings: Settings, channel_id: str) -> ChannelSettings:
+    """Return what the settings file says of a channel."""
+    table = next((channel for channel in settings.channel if channel.id == channel_id), None)
+    return ChannelSettings(**dict(table)) if table else ChannelSettings(channel_id)
+
+
+def narrow_channel_settings(ceiling: ChannelSettings, overrides: Mapping[str, Any]) -> ChannelSettings:
+    """Return a channel's settings under overrides: what stands under each key, and never more."""
+    known = {key: narrow for key, narrow in CHANNEL_KEYS.items() if key in overrides}
+    changes: dict[str, Any] = {key: narrow(getattr(ceiling, key), overrides[key]) for key, narrow in known.items()}
+    return replace(ceiling, **changes)
+
+
+def _narrow_corpora(ceiling: tuple[str, ...] | None, value: object) -> tuple[str, ...]:
+    chosen = _select_texts(value)
+    return chosen if ceiling is None else tuple(name for name in ceiling if name in chosen)
+
+
+def _narrow_system(ceiling: str, value: object) -> str:
+    return QUOTING_SYSTEM if value == QUOTING_SYSTEM else ceiling
+
+
+def _narrow_answer(ceiling: str, value: object) -> str:
+    return ceiling if value == "every" else "mention"
+
+
+def _narrow_switch(ceiling: bool, value: object) -> bool:  # noqa: FBT001 - it is the setting's value
+    return ceiling or value is not False
+
+
+def _narrow_ask(ceiling: tuple[str, ...], value: object) -> tuple[str, ...]:
+    chosen = _select_texts(value)
+    return tuple(person for person in ceiling if person in chosen)
+
+
+def _select_texts(value: object) -> tuple[str, ...]:
+    """Return the texts of a list; none of what is no list."""
+    listed = value if isinstance(value, list | tuple) else ()
+    return tuple(dict.fromkeys(one for one in listed if isinstance(one, str)))
+
+
+CHANNEL_KEYS: Mapping[str, Callable[[Any, object], object]] = MappingProxyType(
+    {
+        "corpora": _narrow_corpora,
+        "system": _narrow_system,
+        "answer": _narrow_answer,
+        "ephemeral": _narrow_switch,
+        "ask": _narrow_ask,
+        "paused": _narrow_switch,
+    }
+)
+"""What can be set by command, each with what becomes of the file's value under the one that was set."""
+
+RESET = "reset"
+"""Written as a value it gives a key back to the settings file."""
+_SWITCH: Mapping[str, bool] = MappingProxyType({"on": True, "off": False})
+_CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"answer": ("mention", "every"), "ephemeral": tuple(_SWITCH), "paused": tuple(_SWITCH)}
+)
+_NOBODY = "nobody"
+_MENTION = re.compile(r"<@!?([^>|\s]+)(?:\|[^>]*)?>")
+
+
+class ChangeRefused(Exception):
+    """A change is not made; `str()` says why, in the asker's language."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelChange:
+    """What is kept of a change."""
+
+    key: str
+    value: Any | None
+    """None gives the key back to the settings file."""
+    words: str
+    """What the admin is told."""
+
+
+async def change_channel(
+    app: App, channel: str, key: str, value: str, by: Asker, *, is_admin: Callable[[Asker], bool], language: str
+) -> str:
+    """Change what holds in a channel, and return what its admin is told.
+
+    Args:
+        app: What is opened.
+        channel: Which, such as `slack:T1/C1`; the admin must stand there.
+        key: What is to change; one of `KEYS`.
+        value: To what, as it was written; `reset` for what the settings file says.
+        by: Who changes it, and where.
+        is_admin: Says whether somebody may.
+        language: The admin's.
+
+    Raises:
+        Refused: it is not changed.
+        StorageError: it could not be kept.
+    """
+    here = f"{by.platform}:{by.workspace}"
+    if not is_admin(by):
+        raise ChangeRefused(translate("channel_admins", language))
+    if channel != f"{here}/{by.channel}":
+        raise ChangeRefused(translate("channel_elsewhere", language))
+    readers = app.settings.readers
+    known = {corpus.name: readers.get(corpus.name, ()) for corpus in await app.manifest.catalogue()}
+    ceiling, now = (
+        read_channel_table(app.settings, channel),
+        resolve_channel_settings(app.settings, await app.overrides.of(channel), channel),
+    )
+    made = plan_channel_change(
+        ceiling, select_readable(known, by), key.strip().lower(), value.strip(), language=language
+    )
+    was = getattr(now, made.key)
+    await app.overrides.set(channel, made.key, made.value, by=f"{here}/{by.user}", was=was)
+    return made.words
+
+
+async def describe_channel(
+    app: App, channel: str, by: Asker, *, is_admin: Callable[[Asker], bool], language: str
+) -> str:
+    """Return what holds in the channel where an admin stands, a line a key, and how it is changed.
+
+    Raises:
+        Refused: they are no admin, or stand elsewhere.
+        StorageError: it cannot be looked up.
+    """
+    if not is_admin(by):
+        raise ChangeRefused(translate("channel_admins", language))
+    if channel != f"{by.platform}:{by.workspace}/{by.channel}":
+        raise ChangeRefused(translate("channel_elsewhere", language))
+    now = resolve_channel_settings(app.settings, await app.overrides.of(channel), channel)
+    readers = app.settings.readers
+    known = {corpus.name: readers.get(corpus.name, ()) for corpus in await app.manifest.catalogue()}
+    there = tuple(name for name in select_readable(known, by) if now.corpora is None or name in now.corpora)
+    values = {key: getattr(now, key) for key in CHANNEL_KEYS} | {"corpora": there, "system": now.system or app.system}
+    lines = [f"{key}: {_explain_value(key, _format_value(value), language)}" for key, value in values.items()]
+    return "\n".join((translate("channel_now", language), *lines, translate("channel_how", language)))
+
+
+def plan_channel_change(
+    ceiling: ChannelSettings, there: Collection[str], key: str, written: str, *, language: str
+) -> ChannelChange:
+    """Return what a change comes to. Pure.
+
+    Args:
+        ceiling: What the settings file says of the channel.
+        there: The corpora that its readers let be read there.
+        key: What is to change.
+        written: To what.
+        language: Whose words it is told in.
+
+    Raises:
+        Refused: there is no such key or value, or it would widen what the file allows.
+    """
+    if key not in CHANNEL_KEYS:
+        raise ChangeRefused(translate("channel_no_key", language, key=_shorten(key), known=", ".join(CHANNEL_KEYS)))
+    allowed = getattr(ceiling, key)
+    corpora = tuple(name for name in there if ceiling.corpora is None or name in ceiling.corpora)
+    shown = _format_value(corpora if key == "corpora" else allowed)
+    if written.lower() == RESET:
+        return ChannelChange(key, None, translate("channel_reset", language, key=key, value=shown))
+    value = _read_value(ceiling, corpora, key, written, language)
+    asked = ChannelSettings(ceiling.id, **{key: value})
+    if getattr(narrow_channel_settings(ceiling, {key: value}), key) != getattr(asked, key):
+        raise ChangeRefused(translate("channel_wider", language, key=key, value=_shorten(written), allowed=shown))
+    kept = None if value == allowed else value
+    return ChannelChange(key, kept, translate("channel_set", language, key=key, value=_format_value(value)))
+
+
+def _read_value(ceiling: ChannelSettings, corpora: tuple[str, ...], key: str, written: str, language: str) -> Any:
+    """Return the value that was written. Raises `Refused` where it is none."""
+    if key == "corpora":
+        return _read_corpora(corpora, written, language)
+    if key == "ask":
+        people = _read_people(ceiling, written)
+        return tuple(person for person in ceiling.ask if person in people) if people <= set(ceiling.ask) else people
+    fits = _CHOICES.get(key, tuple(dict.fromkeys(filter(None, (QUOTING_SYSTEM, ceiling.system)))))
+    if written.lower() not in fits:
+        raise ChangeRefused(
+            translate("channel_unfit", language, key=key, value=_shorten(written), fits=", ".join(fits))
+        )
+    return _SWITCH.get(written.lower(), written.lower())
+
+
+def _read_corpora(there: tuple[str, ...], written: str, language: str) -> tuple[str, ...]:
+    """Return the corpora that were named, in their order. One out of reach is not told apart from none."""
+    names = _split_list(written)
+    unknown = next((name for name in names if name not in there), None)
+    if unknown is not None or not names:
+        known = _format_value(there)
+        raise ChangeRefused(translate("channel_no_corpus", language, name=_shorten(unknown or written), known=known))
+    return tuple(name for name in there if name in names)
+
+
+def _read_people(ceiling: ChannelSettings, written: str) -> frozenset[str]:
+    workspace = ceiling.id.rpartition("/")[0]
+    names = () if written.lower() == _NOBODY else _split_list(_MENTION.sub(r"\1", written))
+    return frozenset(name if "/" in name else f"{workspace}/{name}" for name in names)
+
+
+def _split_list(written: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, re.split(r"[,;\s]+", written))))
+
+
+def _explain_value(key: str, shown: str, language: str) -> str:
+    """Return a value as it is written, and what it means where that can be said."""
+    known = (f"channel_means_{key}_{shown}", f"channel_means_{key}")
+    means = next((translate(occasion, language) for occasion in known if has_message(occasion)), "")
+    return f"{shown} ({means})" if means else shown
+
+
+def _format_value(value: object) -> str:
+    """Return a value as it is written."""
+    match value:
+        case bool():
+            return "on" if value else "off"
+        case tuple():
+            return ", ".join(map(str, value)) or "–"
+        case _:
+            return str(value) or "–"
+
+
+def _shorten(written: str) -> str:
+    return shorten(written, 60, placeholder=" …")
+
+
+MAX_PEOPLE_REMEMBERED = 50_000
+"""Of how many people it is remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class _LastQuestion:
+    until: float
+    what: str
+    told: bool = False
+
+
+class Cooldown:
+    """Lets each person ask once in so many seconds."""
+
+    def __init__(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
+        """Take how many (0 for no wait), and a clock in seconds."""
+        self._seconds, self._now = seconds, now
+        self._asked: dict[str, _LastQuestion] = {}
+
+    def left(self, who: str, what: str) -> float:
+        """Return for how many seconds somebody has to wait; 0 if not, and of what they were let ask before."""
+        asked = self._asked.get(who)
+        return 0.0 if asked is None or asked.what == what else max(asked.until - self._now(), 0.0)
+
+    def begin(self, who: str, what: str) -> None:
+        """Note that somebody asks; the same thing once more begins no new wait."""
+        if not self._seconds or (who in self._asked and self._asked[who].what == what):
+            return
+        self._asked.pop(who, None)
+        while len(self._asked) >= MAX_PEOPLE_REMEMBERED:
+            self._asked.pop(next(iter(self._asked)))
+        self._asked[who] = _LastQuestion(self._now() + self._seconds, what)
+
+    def first_refusal(self, who: str) -> bool:
+        """Return whether somebody is refused for the first time in this wait: then they are told."""
+        asked = self._asked.get(who)
+        if asked is None or asked.told:
+            return False
+        self._asked[who] = _LastQuestion(asked.until, asked.what, told=True)
+        return True

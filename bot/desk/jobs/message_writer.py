@@ -1,0 +1,223 @@
+"""Write one question's messages, so that nothing is posted twice.
+
+That a first post is begun is stored before it is made, and the messages' ids after; whoever is not sure asks the
+platform. Where it cannot be asked, what is stored is that the last view is being shown, and that it no longer is:
+that one alone must not be shown twice. Views on the way are for those who wait: of several only the newest is shown,
+never faster than the platform's pace, and nobody waits for them. The last one is shown whatever it takes.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+from bot.desk.jobs.ports import Clock, log_event
+from bot.desk.types import DeliveryCapabilities, PostedMessages, Question
+from bot.platform import Platform, PlatformUnavailable
+from bot.views.turn_view import View
+
+T = TypeVar("T")
+
+CALL_SECONDS = 120.0
+"""A platform that has said nothing for so long is taken for one that does not answer."""
+_MAX_BACKOFF_SECONDS = 60.0
+
+
+class DeliveryUnknown(Exception):
+    """The last view may stand there or not, and the platform cannot be asked."""
+
+
+class SaveProgress(Protocol):
+    """Stores how far a post has come. Raises `StorageError`."""
+
+    def __call__(self, *, sending: bool | None = None, posted: tuple[str, ...] | None = None) -> Awaitable[None]:
+        """Store what is not None; it is on the disk when this returns."""
+        ...
+
+
+class MessageWriter:
+    """Shows the views of one question, one at a time. `fault` is why nothing more can be shown."""
+
+    def __init__(
+        self,
+        platform: Platform,
+        question: Question,
+        posted: PostedMessages,
+        keep: SaveProgress,
+        clock: Clock,
+        *,
+        sending: bool,
+        failed: Callable[[], None],
+    ) -> None:
+        """Take up a post as it is stored. `failed` is called once when a view on the way cannot be shown for good."""
+        self.question, self.posted, self._stored = question, posted, posted
+        self.fault: Exception | None = None
+        self.platform, self._keep, self._clock, self._failed = platform, keep, clock, failed
+        self._sending = self._doubt = sending
+        self._latest: View | None = None
+        self._muted = False
+        self._closing = asyncio.Event()
+        self._pump: asyncio.Task[None] | None = None
+
+    @property
+    def ways(self) -> DeliveryCapabilities:
+        """What can be done with it."""
+        return self.platform.ways(self.question)
+
+    @property
+    def begun(self) -> bool:
+        """Whether something of it stands there, or may."""
+        return self._sending or self._muted or bool(self.posted)
+
+    def offer(self, view: View) -> None:
+        """Show a view on the way as soon as may be, unless a newer one comes first. Never blocks."""
+        if self.fault or self._muted or self.question.unasked or not self.ways.edits:
+            return
+        self._latest = view
+        if self._pump is None or self._pump.done():
+            self._pump = asyncio.create_task(self._show_newest())
+
+    async def finish(self, view: View) -> None:
+        """Show the last view, however long the platform is away.
+
+        Raises:
+            CannotPost, PostGone: The platform will not have it.
+            Uncertain: It may have been shown.
+            StorageError: How far it came could not be stored.
+        """
+        await self.settle()
+        if self.fault:
+            raise self.fault
+        await self.patiently(lambda: self._show(view))
+
+    async def remove(self) -> tuple[str, ...]:
+        """Remove all that was posted, and return the messages' ids. Raises `PlatformError` where it cannot."""
+        await self.settle()
+        if self.ways.reads_back and self.begun:
+            self.posted = await self.patiently(self._found)
+        removed = self.posted
+        if removed:
+            await self.patiently(lambda: self.platform.remove(self.question, removed))
+            self.posted = PostedMessages()
+        return removed.messages
+
+    async def settle(self) -> None:
+        """Wait until no view is on its way. None is broken off: nobody would know whether it arrived."""
+        self._closing.set()
+        self._latest = None
+        if self._pump is not None:
+            await asyncio.wait({self._pump})
+        self._closing.clear()
+
+    async def shown(self) -> None:
+        """Wait until what was offered is shown, or never will be."""
+        if self._pump is not None:
+            await asyncio.wait({self._pump})
+
+    async def show_once(self, view: View) -> None:
+        """Show a view once, without storing anything: for when nothing can be stored. Raises `PlatformError`."""
+        if self.posted and self.ways.edits:
+            await self.platform.show(self.question, view, self.posted)
+        elif not self._sending:
+            await self.platform.tell(self.question, view.text)
+
+    def close(self) -> None:
+        """Break off what is on its way."""
+        if self._pump is not None:
+            self._pump.cancel()
+
+    async def _show_newest(self) -> None:
+        attempts = itertools.count()
+        while (view := self._latest) is not None and not self._closing.is_set():
+            self._latest = None
+            try:
+                await self._show(view)
+            except PlatformUnavailable as error:
+                self._latest = None if self._muted else self._latest or view
+                pause = _choose_delay(error, next(attempts))
+            except Exception as error:  # noqa: BLE001 - whatever it is, the turn's end has to deal with it
+                self.fault = error
+                self._failed()
+                return
+            else:
+                attempts, pause = itertools.count(), self.ways.pace
+            await self._clock.sleep_unless(self._closing, pause)
+
+    async def _show(self, view: View) -> None:
+        if self._doubt and self.ways.reads_back:
+            self.posted = await self._found()
+            if self.posted and not self.ways.edits:
+                await self._store()
+                return
+        elif self._doubt:
+            raise DeliveryUnknown("the answer was perhaps posted, and the platform cannot be asked")
+        self._doubt = view.done or self.ways.reads_back
+        if self._doubt and not self._sending:
+            await self._keep(sending=True)
+            self._sending = True
+        try:
+            self.posted = await self._call(view)
+            while self.posted.begun:
+                self.posted = replace(self.posted, begun=False)
+                await self._keep(posted=self.posted.messages)
+                self._stored = self.posted
+                self.posted = await self._call(view)
+        except PlatformUnavailable as error:
+            await self._failed_to_show(view, sure=error.seconds is not None)
+            raise
+        self._doubt = False
+        await self._store()
+
+    async def _call(self, view: View) -> PostedMessages:
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                return await self.platform.show(self.question, view, self.posted)
+        except TimeoutError as error:
+            raise PlatformUnavailable("The platform does not answer.") from error
+
+    async def _failed_to_show(self, view: View, *, sure: bool) -> None:
+        """Note what is known of a view that was not shown, or perhaps was: `sure` says that nothing was posted."""
+        if sure:
+            self._doubt = False
+            if not self.ways.reads_back and self._sending:
+                await self._keep(sending=False)
+                self._sending = False
+        elif not (view.done or self.posted or self.ways.reads_back):
+            # Each attempt could leave another line that nobody ever changes again.
+            self._muted = True
+
+    async def _store(self) -> None:
+        """Store what stands there, if that is not what is stored, and that nothing is in doubt any more."""
+        notes: dict[str, Any] = {}
+        if self.posted != self._stored:
+            notes["posted"] = self.posted.messages
+        if self._sending and not self.ways.reads_back:
+            notes["sending"] = False
+        if notes:
+            await self._keep(**notes)
+            self._stored, self._sending = self.posted, notes.get("sending", self._sending)
+
+    async def _found(self) -> PostedMessages:
+        """Ask for what stands there. What is stored and not found was deleted, as an edit of it will say.
+
+        Or the platform cannot find it: of what only the asker sees it may know the first message alone.
+        """
+        found = await self.platform.find(self.question)
+        return self.posted if set(found.messages) <= set(self.posted.messages) else found
+
+    async def patiently(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Call the platform until it is there. Raises what it raises besides `PlatformUnavailable`."""
+        for attempt in itertools.count():
+            try:
+                return await call()
+            except PlatformUnavailable as error:
+                log_event(logging.WARNING, "the platform is away", self.question, error, attempt=attempt)
+                await self._clock.sleep(_choose_delay(error, attempt))
+        raise AssertionError
+
+
+def _choose_delay(error: PlatformUnavailable, attempt: int) -> float:
+    """Return how many seconds to wait: what the platform asks for, or twice as long each time."""
+    return error.seconds if error.seconds is not None else min(_MAX_BACKOFF_SECONDS, 2.0 ** min(attempt, 10))

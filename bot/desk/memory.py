@@ -1,0 +1,164 @@
+"""Recall the conversation before a question, as far as whoever asks may know it here and now.
+
+Our own log says what was asked and answered; the platform adds what other people said in between. A turn of which
+anything cannot be read any more is left out whole, the question too, and also where the platform would hand it over.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.cli.chat_session import MAX_TURNS, list_cited_titles
+from bot.desk import authorized_turn
+from bot.desk.authorized_turn import find_readable_corpora, is_asker_only, is_same_person
+from bot.desk.jobs.job import decode_question
+from bot.desk.jobs.ports import log_event
+from bot.desk.turn_record import TurnRecord, read_turn_record
+from bot.desk.types import ConversationMessage, DeliveryOutcome, Question
+from bot.platform import Platform, PlatformError
+from bot.wiring import App
+from pipeline.kit import Limits
+from pipeline.types import Status, Turn
+from storage.language.detection import detect_language
+from storage.types import QueuedQuestion
+
+HISTORY_SECONDS = 5.0
+"""How long the platform may take to hand a conversation over; the answer waits for it."""
+_MAX_TURN_CHARACTERS = Limits().question_characters
+_WITHDRAWN = frozenset({DeliveryOutcome.STOPPED, DeliveryOutcome.RETRACTED})
+_NEVER_SHOWN = frozenset({DeliveryOutcome.SILENT, DeliveryOutcome.UNDELIVERABLE})
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question of the log and its answer, or what is left of them, and the messages that show them."""
+
+    at: datetime
+    turns: tuple[Turn, ...]
+    messages: frozenset[str]
+
+
+async def recall_conversation(
+    app: App, platform: Platform, question: Question, row: QueuedQuestion, *, patience: float = HISTORY_SECONDS
+) -> tuple[Turn, ...]:
+    """Return what was said before a question in its conversation, oldest first.
+
+    A platform that has not answered after `patience` seconds keeps nobody waiting: the log alone is remembered then.
+
+    Raises:
+        StorageError: the log cannot be read.
+    """
+    most = max(app.settings.limits.turns, MAX_TURNS)
+    scope = await find_readable_corpora(app, question.asker)
+    rows = await app.queue.conversation(question.conversation, before=row.ticket, limit=most)
+    own = [await _load_exchange(app, earlier, question, scope) for earlier in rows]
+    heard = await _fetch_history(platform, question, most, patience)
+    known = {question.message}.union(*(exchange.messages for exchange in own))
+    others = [message for message in heard if message.message not in known and message.at <= question.at]
+    kept = await _drop_own_messages(app, others, question, scope)
+    return merge_exchanges(own, kept, scope)[-most:]
+
+
+def merge_exchanges(
+    own: Iterable[Exchange], heard: Iterable[ConversationMessage], scope: Collection[str] = ()
+) -> tuple[Turn, ...]:
+    """Return exchanges and messages by time; an answer follows its question, whatever was said meanwhile. Pure.
+
+    A message of ours that only the platform knows of may stand on anything in the `scope` it is remembered in.
+    """
+    said = [(exchange.at, exchange.turns) for exchange in own]
+    said += [(message.at, (_build_turn(message, scope),)) for message in heard if message.text.strip()]
+    return tuple(turn for _, turns in sorted(said, key=lambda one: one[0]) for turn in turns)
+
+
+def select_turns(
+    earlier: Question, outcome: str, turn: TurnRecord | None, by: Question, scope: Collection[str]
+) -> tuple[Turn, ...]:
+    """Return what of an earlier question and its answer is remembered. Pure.
+
+    Nothing of what was taken back, of what another asker alone was shown, and of what stands on anything that cannot
+    be read any more; of what nobody saw an answer to, the question alone.
+
+    Args:
+        earlier: The question.
+        outcome: How it was done with.
+        turn: Its turn of the log; None where it never ran.
+        by: The question that is asked now.
+        scope: The corpora that can be read where that is asked.
+    """
+    if outcome in _WITHDRAWN or (turn and (turn.retracted or not turn.corpora <= set(scope))):
+        return ()
+    if earlier.only_asker and not is_same_person(earlier.asker, by.asker):
+        return ()
+    asked = _build_user_turn(earlier.text, earlier.at)
+    answered = turn.answered if turn else None
+    if (
+        not turn
+        or not answered
+        or answered.failure
+        or outcome in _NEVER_SHOWN
+        or answered.answer.status is Status.CANCELLED
+    ):
+        return (asked,)
+    corpora = tuple(sorted(turn.corpora))
+    return asked, Turn("bot", answered.text, turn.at, turn.language, list_cited_titles(answered), corpora)
+
+
+async def _load_exchange(app: App, earlier: QueuedQuestion, by: Question, scope: Collection[str]) -> Exchange:
+    """Return what is remembered of a row. Of one that cannot be read that is nothing."""
+    messages = frozenset({earlier.message, *earlier.posted})
+    try:
+        entries = await app.audit.turn(earlier.turn_id) if earlier.turn_id else ()
+        turn, question = read_turn_record(entries), decode_question(earlier)
+        # What was shared is everybody's, and its post is known like any other.
+        question = replace(question, only_asker=is_asker_only(question, entries))
+        messages |= frozenset(map(str, authorized_turn.find_last_action(entries, "share").get("messages", ())))
+    except ValueError as error:
+        log_event(logging.WARNING, "an earlier turn cannot be read", by, error, ticket=earlier.ticket)
+        return Exchange(earlier.taken_at, (), messages)
+    shown = messages.union(turn.delivered) if turn else messages
+    return Exchange(question.at, select_turns(question, earlier.outcome, turn, by, scope), shown)
+
+
+async def _fetch_history(
+    platform: Platform, question: Question, most: int, patience: float
+) -> Sequence[ConversationMessage]:
+    try:
+        async with asyncio.timeout(patience):
+            return await platform.heard(question, most)
+    except (PlatformError, TimeoutError) as error:
+        log_event(logging.WARNING, "the platform does not hand over the conversation", question, error)
+        return ()
+
+
+async def _drop_own_messages(
+    app: App, heard: Sequence[ConversationMessage], question: Question, scope: Collection[str]
+) -> tuple[ConversationMessage, ...]:
+    """Leave out our own messages, unless they are older than the log and nothing is there that cannot be read here.
+
+    What the log knows of is remembered from the log or not at all. Of any other message of ours nobody can tell what it
+    stands on.
+    """
+    if all(message.user for message in heard):
+        return tuple(heard)
+    all_readable = {corpus.name for corpus in await app.manifest.catalogue()} <= set(scope)
+    channel = question.place.channel_id
+    return tuple(
+        [
+            message
+            for message in heard
+            if message.user or (all_readable and not await app.queue.by_message(channel, message.message))
+        ]
+    )
+
+
+def _build_turn(message: ConversationMessage, scope: Collection[str]) -> Turn:
+    if message.user:
+        return _build_user_turn(message.text, message.at)
+    return Turn("bot", message.text[:_MAX_TURN_CHARACTERS], message.at, corpora=tuple(sorted(scope)))
+
+
+def _build_user_turn(text: str, at: datetime) -> Turn:
+    return Turn("user", text[:_MAX_TURN_CHARACTERS], at, detect_language(text[:2_000]))

@@ -1,0 +1,264 @@
+"""Decide how a question is answered: its scope, its budget, the conversation before it, and what its answer shows.
+
+`open_desk` wires the desk of a running server. Budgets count days and months that begin at midnight in the settings'
+time zone; where one is spent, questions are refused or only quoted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from functools import partial
+
+from bot.access import Asker
+from bot.answering import answer, check_text, close_interrupted, record_unanswered
+from bot.desk.authorized_turn import find_readable_corpora, load_channel_settings, may_see_evidence
+from bot.desk.channel_settings import QUOTING_SYSTEM
+from bot.desk.desk import Desk
+from bot.desk.jobs.ports import AnswerFunction, Clock, DeskPorts, TurnPlan
+from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
+from bot.desk.memory import recall_conversation
+from bot.desk.turn_record import TurnRecord
+from bot.desk.types import DeliveryOutcome, Failure, Question, TurnRequest, TurnResult
+from bot.platform import Platform
+from bot.settings.settings_tables import BudgetSettings
+from bot.views import view_reducer
+from bot.views.answer_text import list_asked_claims
+from bot.views.catalog import translate
+from bot.views.turn_view import View, remove_share_button
+from bot.wiring import App
+from pipeline.errors import NotAClaim
+from pipeline.stages.claim_check import extract_statements
+from pipeline.types import Turn
+from storage.language.detection import detect_language
+from storage.types import QueuedQuestion, SpendingTotal
+
+_NOT_COUNTED = frozenset({DeliveryOutcome.SILENT})
+"""Messages that the bot read unasked, and had nothing to say to, are no questions of whoever wrote them."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetUse:
+    """What was asked and used, this question included."""
+
+    by_user: int = 0
+    """Questions of today."""
+    in_channel: int = 0
+    """Questions of today."""
+    today: SpendingTotal = field(default_factory=SpendingTotal)
+    this_month: SpendingTotal = field(default_factory=SpendingTotal)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetAllowance:
+    """A question may be answered. Where a budget is spent, by `system` alone."""
+
+    system: str = ""
+    """Empty for the usual one."""
+    notice: str = ""
+    """Why only quotations are given, in the asker's language."""
+    because: str = ""
+    """The setting whose limit is reached, for the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRefusal:
+    """A question is not answered."""
+
+    text: str
+    """Why, and when it goes on, in the asker's language."""
+    because: str
+    """The setting whose limit is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetPeriod:
+    """A day or a month: its first moment, and the first moment after it, both in UTC."""
+
+    since: datetime
+    until: datetime
+
+
+def find_day(now: datetime, zone: tzinfo) -> BudgetPeriod:
+    """Return the day of a moment, as the zone's clocks have it: 23 or 25 hours where they are changed."""
+    day = now.astimezone(zone).date()
+    return BudgetPeriod(_find_midnight(day, zone), _find_midnight(day + timedelta(days=1), zone))
+
+
+def find_month(now: datetime, zone: tzinfo) -> BudgetPeriod:
+    """Return the month of a moment, as the zone's clocks have it."""
+    first = now.astimezone(zone).date().replace(day=1)
+    return BudgetPeriod(_find_midnight(first, zone), _find_midnight((first + timedelta(days=31)).replace(day=1), zone))
+
+
+def decide_budget(
+    limits: BudgetSettings, used: BudgetUse, *, now: datetime, zone: tzinfo, language: str
+) -> BudgetAllowance | BudgetRefusal:
+    """Decide by the limits, of which 0 is none, and say so in the asker's language."""
+    day, month = (
+        f"{end.until.astimezone(zone):%Y-%m-%d %H:%M %Z}" for end in (find_day(now, zone), find_month(now, zone))
+    )
+    for name, count in (("questions_per_user", used.by_user), ("questions_per_channel", used.in_channel)):
+        most = getattr(limits, name)
+        if most and count > most:
+            return BudgetRefusal(translate(f"budget_{name}", language, most=most, when=day), name)
+    spent = (
+        ("cost_per_month", used.this_month.cost, "budget_month", month),
+        ("tokens_per_month", used.this_month.tokens, "budget_month", month),
+        ("tokens_per_day", used.today.tokens, "budget_day", day),
+    )
+    for name, amount, occasion, when in spent:
+        most = getattr(limits, name)
+        if most and amount >= most:
+            return BudgetAllowance(QUOTING_SYSTEM, translate(occasion, language, when=when), name)
+    return BudgetAllowance()
+
+
+async def check_budget(
+    app: App, row: QueuedQuestion, *, now: datetime, language: str
+) -> BudgetAllowance | BudgetRefusal:
+    """Decide on a question of the queue.
+
+    Raises:
+        StorageError: it cannot be read what was used.
+    """
+    limits, zone = app.settings.limits, app.settings.zone
+    used = await _load_use(app, row, find_day(now, zone).since, find_month(now, zone).since)
+    return decide_budget(limits, used, now=now, zone=zone, language=language)
+
+
+async def _load_use(app: App, row: QueuedQuestion, day: datetime, month: datetime) -> BudgetUse:
+    limits = app.settings.limits
+    nothing = SpendingTotal()
+    return BudgetUse(
+        await _count_questions(app, row, day, user=row.user) if limits.questions_per_user else 0,
+        await _count_questions(app, row, day, channel=row.channel) if limits.questions_per_channel else 0,
+        await app.spending.total(since=day) if limits.tokens_per_day else nothing,
+        await app.spending.total(since=month) if limits.tokens_per_month or limits.cost_per_month else nothing,
+    )
+
+
+async def _count_questions(app: App, row: QueuedQuestion, day: datetime, *, user: str = "", channel: str = "") -> int:
+    """Count the questions of today up to this one: what was taken after it does not use up what it may."""
+    return await app.queue.asked(since=day, user=user, channel=channel, upto=row.ticket, besides=_NOT_COUNTED)
+
+
+def _find_midnight(day: date, zone: tzinfo) -> datetime:
+    """Return the first moment of a day. Where clocks skip midnight, it is the moment of their change."""
+    return datetime.combine(day, time.min, zone).astimezone(UTC)
+
+
+def render_unverified_notice(text: str, answered: TurnResult, language: str) -> str:
+    """Say how many statements of a text were not checked; empty where all were, or none."""
+    checked = len(list_asked_claims(answered.answer))
+    try:
+        left = len(extract_statements(text)) - checked
+    except NotAClaim:
+        return ""
+    return translate("unchecked", language, count=left, checked=checked) if checked and left > 0 else ""
+
+
+_LANGUAGE_SAMPLE = 2_000
+
+
+def open_desk(
+    app: App,
+    platforms: Mapping[str, Platform],
+    *,
+    answering: AnswerFunction | None = None,
+    clock: Clock | None = None,
+) -> Desk:
+    """Return the desk of an opened app; it works within `desk.running()`.
+
+    Args:
+        app: What answers, remembers and keeps the record.
+        platforms: By name; may be filled until the desk runs, since platforms are made with it.
+        answering: What answers instead of the app, for benchmarks.
+        clock: The time, where it is not the machine's.
+    """
+    time, settings = clock or Clock(), app.settings.desk
+    rules = TurnPolicy(app, time)
+    knowing = DeskPorts(
+        plan=rules.plan,
+        answer=answering or (lambda asked, tell: answer(app, asked, tell)),
+        check=answering or (lambda asked, tell: check_text(app, asked, tell)),
+        ended=rules.ended,
+        entries=app.audit.turn,
+        append=app.audit.append,
+        interrupt=lambda turn_id: close_interrupted(app, turn_id),
+        unanswered=partial(record_unanswered, app),
+        readable=rules.readable,
+        governs=rules.governs,
+    )
+    pace = SchedulerSettings(
+        ConcurrencyLimit(settings.at_once, settings.per_channel), settings.patience_seconds, settings.grace_seconds
+    )
+    # SQLite lies in the home, which one process holds; PostgreSQL may be shared by several machines.
+    return Desk(app.queue, platforms, knowing, pace, sole=not app.settings.database, clock=time)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPolicy:
+    """What holds for a question when its turn comes."""
+
+    app: App
+    clock: Clock
+
+    async def plan(self, platform: Platform, question: Question, row: QueuedQuestion, turn_id: str) -> TurnPlan:
+        """Decide how it is answered."""
+        language = detect_language(question.text[:_LANGUAGE_SAMPLE])
+        channel = await load_channel_settings(self.app, question.place.channel_id)
+        allowed = await check_budget(self.app, row, now=self.clock.now(), language=language)
+        asked = TurnRequest(
+            question.text,
+            question.asker,
+            thread=question.place.thread,
+            id=turn_id,
+            message=question.message,
+            ticket=row.ticket,
+            within=channel.corpora,
+        )
+        if channel.paused:
+            return TurnPlan(asked, refused=Failure("channel_paused", translate("channel_paused", language), ""))
+        if isinstance(allowed, BudgetRefusal):
+            hint = f"The limit is set by [limits] {allowed.because}."
+            return TurnPlan(replace(asked, because=allowed.because), refused=Failure("over_budget", allowed.text, hint))
+        earlier = await self._earlier(platform, question, row)
+        system = allowed.system or channel.system
+        return TurnPlan(replace(asked, earlier=earlier, system=system, because=allowed.because), allowed.notice)
+
+    async def ended(self, view: View, question: Question, answered: TurnResult) -> View:
+        """Return what stays; of the nearest pages, those that can be read there now."""
+        final = await self._final(view, question, answered)
+        direct = question.asker.kind != "channel"
+        return replace(final, buttons=remove_share_button(final.buttons)) if direct else final
+
+    async def _final(self, view: View, question: Question, answered: TurnResult) -> View:
+        channel = await load_channel_settings(self.app, question.place.channel_id)
+        here = await find_readable_corpora(self.app, question.asker)
+        nearest = tuple(hit for hit in answered.answer.nearest if hit.passage.corpus in here)
+        shown = replace(answered, answer=replace(answered.answer, nearest=nearest))
+        if question.task != "check":
+            return view_reducer.finish_view(view, shown, only_asker=question.only_asker, ask=bool(channel.ask))
+        final = view_reducer.finish_check_view(view, shown, only_asker=question.only_asker, ask=bool(channel.ask))
+        left = render_unverified_notice(question.text, answered, view.language)
+        return replace(final, left_out=left) if left else final
+
+    async def readable(self, question: Question, turn: TurnRecord) -> bool:
+        """Return whether an answer of the record may still be shown where it was asked for: what it counts, too."""
+        return may_see_evidence(turn, await find_readable_corpora(self.app, question.asker))
+
+    async def governs(self, question: Question, by: Asker) -> bool:
+        """Return whether somebody may set the question's channel."""
+        place, settings = question.place, self.app.settings
+        same = (by.platform, by.workspace) == (place.platform, place.workspace)
+        admins = {*settings.slack.admins, *settings.discord.admins}
+        named = f"{by.platform}:{by.workspace}/{by.user}" in admins
+        return same and (named or (by.moderates and by.channel == place.channel))
+
+    async def _earlier(self, platform: Platform, question: Question, row: QueuedQuestion) -> tuple[Turn, ...]:
+        """Return the conversation before a question. A claim, and what nobody asked us, is taken by itself.
+
+        Among people "ok" would else be a question about whatever was answered last.
+        """
+        alone = question.task == "check" or question.unasked
+        return () if alone else await recall_conversation(self.app, platform, question, row)

@@ -1,0 +1,265 @@
+"""Write a turn's log entries, and read a turn back from them; pure.
+
+Entries of older versions say less. What they do not say counts against whoever wants to see the turn again: its
+corpora are then all that it could read.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from bot.access import Asker
+from bot.desk.types import Failure, Place, TaskKind, TurnRequest, TurnResult
+from bot.views.catalog import translate
+from pipeline.gate import WithheldSentence
+from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Usage
+from storage.types import EntryKind, Hit, LogEntry, Step
+
+INTERRUPTED = "interrupted"
+"""The kind of failure of a turn that was cut short with its process."""
+
+
+def build_opening(
+    asked: TurnRequest, talk: Conversation, corpora: Mapping[str, datetime | None], ran: Mapping[str, str | None]
+) -> Mapping[str, Any]:
+    """Return what is known before anything is answered: who asks what, what may be read, and what will answer.
+
+    `corpora` are those that may be read, each with its last refresh; `ran` names the task, the system, the models that
+    may be asked, and the versions of everything. What was said earlier may come from other corpora than may be read
+    now: whoever sees how this answer was made sees something of them, so they are named.
+    """
+    return {
+        "asker": asked.asker,
+        "thread": asked.thread,
+        "message": asked.message,
+        "ticket": asked.ticket,
+        "because": asked.because,
+        "question": talk.question.text,
+        "language": talk.question.language,
+        "earlier": [turn.text for turn in talk.earlier],
+        "earlier_corpora": sorted({corpus for turn in talk.earlier for corpus in turn.corpora}),
+        "corpora": corpora,
+        **ran,
+    }
+
+
+def build_closing_entries(
+    answered: TurnResult,
+    steps: Sequence[Step],
+    withheld: Sequence[WithheldSentence],
+    spoken: Sequence[AnsweredSentence],
+) -> tuple[LogEntry, ...]:
+    """Return the turn's steps, and how it ended: all that was said, on what, and what was not let through.
+
+    `spoken` are the sentences that were shown as they passed the gate. They are the answer's, but of a turn that broke
+    off, whose answer has none.
+    """
+    answer = answered.answer
+    body = {
+        "status": answer.status,
+        "text": answered.text,
+        "sentences": answer.sentences,
+        "spoken": () if answer.sentences else spoken,
+        "citations": answer.citations,
+        "claims": answer.claims,
+        "nearest": [_keep_page(hit) for hit in answer.nearest],
+        "withheld": withheld,
+        "system": answered.system,
+        "model": answered.model,
+        "usage": answered.usage,
+        "seconds": answered.seconds,
+        "failure": answered.failure,
+    }
+    return (*(_build_step(answered, step) for step in steps), LogEntry(answered.answer_id, EntryKind.TURN_CLOSED, body))
+
+
+def build_interruption(turn_id: str, *, language: str) -> LogEntry:
+    """Return the end of a turn that its process did not live to close. What it had done is not known."""
+    failure = Failure(INTERRUPTED, "The process ended before the turn did.", "The question is asked again.")
+    return build_unanswered(turn_id, Status.FAILED, failure, translate("failed", language))
+
+
+def build_unanswered(turn_id: str, status: Status, failure: Failure, text: str = "") -> LogEntry:
+    """Return the end of a turn without an answer. `text` is what was said instead, where that is not the failure's."""
+    answered = TurnResult(
+        turn_id,
+        Answer(status),
+        text or failure.message,
+        system="",
+        model=None,
+        usage=Usage(),
+        seconds=0.0,
+        failure=failure,
+    )
+    (closed,) = build_closing_entries(answered, (), (), ())
+    return closed
+
+
+def _build_step(answered: TurnResult, step: Step) -> LogEntry:
+    body = {**step.facts, "stage": step.stage, "milliseconds": step.milliseconds}
+    return LogEntry(answered.answer_id, EntryKind.STEP, body)
+
+
+def _keep_page(hit: Hit) -> Mapping[str, Any]:
+    """Keep a page whole, so that it can be shown again; the first three are what a list of pages shows."""
+    named = {"passage_id": hit.passage.id, "title": hit.document.title, "url": hit.document.url}
+    return named | {part.name: getattr(hit, part.name) for part in fields(hit)}
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """A turn of the record."""
+
+    turn_id: str
+    task: TaskKind
+    question: str
+    asker: Asker
+    place: Place
+    """Where it was asked."""
+    at: datetime | None
+    """When it was opened, by our clock."""
+    language: str = ""
+    message: str = ""
+    """The message that asked."""
+    ticket: int = 0
+    because: str = ""
+    answered: TurnResult | None = None
+    """What was answered; None of a turn that was never closed."""
+    delivered: tuple[str, ...] = ()
+    """The messages that show it; none once it was taken back."""
+    retracted: bool = False
+    cited: frozenset[str] = field(default_factory=frozenset)
+    """The corpora that the answer cites."""
+    touched: frozenset[str] = field(default_factory=frozenset)
+    """The corpora of all that it was made from: cited, found, checked, or said earlier in its conversation."""
+
+    @property
+    def corpora(self) -> frozenset[str]:
+        """All corpora that must be readable to whoever is to see how it was made."""
+        return self.cited | self.touched
+
+    def asked(self, text: str) -> bool:
+        """Return whether this is the question as it was asked, as far as the record can tell."""
+        return bool(self.question == _repair_surrogates(text))
+
+
+def read_turn_record(entries: Sequence[LogEntry]) -> TurnRecord | None:
+    """Return what the entries of one turn, oldest first, say of it; None where it was never opened.
+
+    Raises:
+        ValueError: An entry is not as any version wrote it.
+    """
+    opened = _find_first(entries, EntryKind.TURN_OPENED)
+    if not opened:
+        return None
+    body, closed = opened.body, _find_first(entries, EntryKind.TURN_CLOSED)
+    asker = _read_asker(body.get("asker"))
+    answered = _read_result(closed) if closed else None
+    retracted = any(entry.kind is EntryKind.EDITED and entry.body.get("retracted") for entry in entries)
+    cited = frozenset(citation.corpus for citation in answered.answer.citations) if answered else frozenset[str]()
+    return TurnRecord(
+        opened.turn_id,
+        "check" if body.get("task") == "check" else "ask",
+        _repair_surrogates(str(body.get("question", ""))),
+        asker,
+        Place(asker.platform, asker.workspace, asker.channel, str(body.get("thread", ""))),
+        opened.at,
+        language=str(body.get("language", "")),
+        message=str(body.get("message", "")),
+        ticket=int(body.get("ticket", 0)),
+        because=str(body.get("because", "")),
+        answered=answered,
+        delivered=() if retracted else _find_delivered(entries),
+        retracted=retracted,
+        cited=cited,
+        touched=_find_touched_corpora(body, entries) | cited,
+    )
+
+
+def _find_first(entries: Iterable[LogEntry], kind: EntryKind) -> LogEntry | None:
+    return next((entry for entry in entries if entry.kind is kind), None)
+
+
+def _read_asker(body: object) -> Asker:
+    """Return who asked; of one who is not named, somebody who may read nothing."""
+    known = body if isinstance(body, Mapping) and body.get("platform") and body.get("kind") else None
+    asker: Asker = _adapter(Asker).validate_python(_repair_surrogates(known or {"platform": "slack", "kind": "dm"}))
+    return asker
+
+
+def _read_result(closed: LogEntry) -> TurnResult:
+    body = _repair_surrogates(closed.body)
+    answer = {
+        "status": body.get("status", "failed"),
+        "sentences": body.get("sentences", ()),
+        "citations": body.get("citations", ()),
+        "claims": body.get("claims", ()),
+        "nearest": [_restore_page(page) for page in body.get("nearest", ())],
+        "withheld": len(body.get("withheld", ())),
+    }
+    outcome = {
+        "answer_id": closed.turn_id,
+        "answer": answer,
+        "text": body.get("text", ""),
+        "system": body.get("system", ""),
+        "model": body.get("model"),
+        "usage": body.get("usage") or {},
+        "seconds": body.get("seconds") or 0.0,
+        "failure": body.get("failure"),
+    }
+    answered: TurnResult = _adapter(TurnResult).validate_python(outcome)
+    return answered
+
+
+def _restore_page(page: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return one of the nearest pages; of an older entry, which names it only, one of a corpus that nobody may read."""
+    if "passage" in page:
+        return page
+    passage = dict.fromkeys(("corpus", "document", "section", "text", "hash"), "")
+    document = {"corpus": "", "key": "", "title": page.get("title", ""), "url": page.get("url", "")}
+    return {
+        "passage": passage | {"id": page.get("passage_id", ""), "position": 0},
+        "document": document,
+        "score": 0.0,
+    }
+
+
+def _find_touched_corpora(opened: Mapping[str, Any], entries: Iterable[LogEntry]) -> frozenset[str]:
+    """Return the corpora of all that was found, and of what was said earlier."""
+    readable, earlier = frozenset(opened.get("corpora", ())), frozenset(opened.get("earlier_corpora", ()))
+    hits = [hit for entry in entries if entry.kind is EntryKind.STEP for hit in entry.body.get("hits", ())]
+    unnamed = any(len(hit) < len(_HIT_FIELDS) for hit in hits) or (
+        opened.get("earlier") and "earlier_corpora" not in opened
+    )
+    return earlier | (readable if unnamed else frozenset(hit[_HIT_FIELDS.index("corpus")] for hit in hits))
+
+
+_HIT_FIELDS = ("passage", "score", "corpus")
+"""What a step says of each hit; older ones leave out the last."""
+
+
+def _find_delivered(entries: Iterable[LogEntry]) -> tuple[str, ...]:
+    posts = [entry.body.get("messages", ()) for entry in entries if entry.kind is EntryKind.DELIVERED]
+    return tuple(map(str, posts[-1])) if posts else ()
+
+
+def _repair_surrogates(value: Any) -> Any:
+    """Return a value of JSON whose every text can be written as UTF-8: half a surrogate pair becomes a mark."""
+    match value:
+        case str() if not value.isascii():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case Mapping():
+            return {key: _repair_surrogates(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_repair_surrogates(item) for item in value]
+        case _:
+            return value
+
+
+@cache
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)

@@ -1,0 +1,27 @@
+"""Register every check of `footnote doctor`, in the order in which they are shown."""
+
+from bot.discord import examining as discord_checks
+from bot.doctor.checks import home_checks, server_checks, settings_checks
+from bot.doctor.diagnosis import HealthCheck
+from bot.slack import examining as slack_checks
+
+CHECKS: tuple[HealthCheck, ...] = (
+    home_checks.check_clock,
+    home_checks.check_home,
+    home_checks.check_lock,
+    home_checks.check_disk,
+    home_checks.check_database,
+    home_checks.check_embedder,
+    home_checks.check_indexes,
+    settings_checks.check_corpora,
+    settings_checks.check_channels,
+    settings_checks.check_schedule,
+    server_checks.check_sources,
+    server_checks.check_git,
+    server_checks.check_model,
+    settings_checks.check_prices,
+    server_checks.check_port,
+    settings_checks.check_platforms,
+    slack_checks.slack,
+    discord_checks.discord,
+)

@@ -1,0 +1,194 @@
+"""Check the home and what is kept in it: access, owner, disk, clocks, database, embedder, indexes."""
+
+import asyncio
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from types import MappingProxyType
+
+from bot.cli.terminal_output import format_count
+from bot.doctor.diagnosis import CheckResult, Inspection, report_error
+from bot.settings.source_settings import WikipediaSettings
+from storage.errors import REINDEX_HINT, StorageError
+from storage.home_folder import free_bytes, lock_home, probe_folder, used_bytes
+from storage.indexes.embedding import open_embedder
+from storage.passages import find_stale_indexes
+
+SKEW = timedelta(seconds=5)
+"""How far clocks may be apart before it is told."""
+_FLOOR = 500_000_000
+_SHARE = 10
+_HOUR = 3_600
+_GROWTH = {".xml": 3, ".bz2": 12, ".gz": 12}
+"""How many bytes of home a dump's byte becomes, about: half of its XML is text, and text with vectors and terms takes
+six times its size; compressed, XML is a quarter of itself."""
+_MIRRORED: Mapping[str, int] = MappingProxyType({"enwiki": 25_000_000_000, "simplewiki": 400_000_000})
+"""Bytes of a wiki's compressed dump, about, before its mirror is asked."""
+_OTHER_MIRRORED = 3_000_000_000
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+async def check_home(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether the folder is there and can be written, and by whom it can be read."""
+    folder = scene.settings.home
+    if not folder.exists():
+        return (await _to_be_made(folder),)
+    await asyncio.to_thread(probe_folder, folder)
+    if folder.stat().st_mode & _OTHERS:
+        hint = f"`chmod 700 {folder}` keeps what was asked and answered from them."
+        return (CheckResult("warn", f"Home: {folder} can be opened by other users of this machine.", hint),)
+    return (CheckResult("ok", f"Home: {folder} can be written."),)
+
+
+async def check_lock(scene: Inspection) -> Sequence[CheckResult]:
+    """Who owns the home."""
+    if scene.owner is None:
+        return (CheckResult("ok", "Lock: nobody owns the home just now."),)
+    if scene.serving:
+        return (CheckResult("ok", f"Lock: a server has the home open and answers ({scene.owner})."),)
+    hint = (
+        "Other commands wait for it. Stop it if it should not run; a server of another version is to be started again."
+    )
+    return (CheckResult("warn", f"Lock: the home is owned by {scene.owner}, which is no server that answers.", hint),)
+
+
+async def check_disk(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether there is room for what is to come."""
+    need = await asyncio.to_thread(estimate_bytes, scene)
+    return (room(free_bytes(scene.settings.home), need),)
+
+
+async def check_clock(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether this machine's clock agrees with the others that there are, and with the record."""
+    ahead = {}
+    if scene.settings.home.exists():
+        with suppress(StorageError):  # the check of the home tells of it
+            seconds = await asyncio.to_thread(probe_folder, scene.settings.home)
+            ahead["the clock of home's file system"] = timedelta(seconds=seconds)
+    if scene.clocks and scene.clocks.server:
+        ahead["the database server's clock"] = scene.clocks.server - scene.now
+    if scene.clocks and scene.clocks.newest and scene.clocks.newest > scene.now:
+        ahead["the last entry of the record"] = scene.clocks.newest - scene.now
+    hint = "Set this machine's clock by a time server; nights and daily budgets go by it."
+    wrong = [f"{what} is {_apart(skew)} this machine's" for what, skew in ahead.items() if abs(skew) > SKEW]
+    if wrong:
+        return tuple(CheckResult("fail", f"Clock: {said}.", hint) for said in wrong)
+    local = scene.now.astimezone(scene.settings.zone)
+    return (CheckResult("ok", f"Clock: it is {local:%Y-%m-%d %H:%M} in {scene.settings.timezone}."),)
+
+
+def estimate_bytes(scene: Inspection) -> int:
+    """Return about how many bytes are going to be written: a night's changes, a migration's copy, dumps. Blocks."""
+    folder = scene.settings.home
+    held = used_bytes(folder) if folder.exists() else 0
+    copy = scene.file.bytes if scene.file and scene.file.revision == "older" else 0
+    known = {info.name for info in scene.corpora or () if info.passages}
+    sources = [corpus.source for corpus in scene.settings.corpus if corpus.name not in known]
+    dumps = [source for source in sources if isinstance(source, WikipediaSettings)]
+    return max(_FLOOR, held // _SHARE) + copy + sum(map(_grown, dumps))
+
+
+def room(free: int, need: int) -> CheckResult:
+    """Judge whether there is room. Pure."""
+    said = f"Disk: {format_bytes(free)} free, and about {format_bytes(need)} may be needed."
+    if free >= need:
+        return CheckResult("ok", said)
+    hint = "Free some space, or move home to another disk."
+    return CheckResult("fail" if free < _FLOOR else "warn", said, hint)
+
+
+def format_bytes(count: int) -> str:
+    """Write a number of bytes as people do."""
+    for unit, factor in (("TB", 10**12), ("GB", 10**9)):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count / 10**6:.0f} MB" if count >= 10**6 else f"{count / 10**3:.0f} kB"
+
+
+async def _to_be_made(folder: Path) -> CheckResult:
+    there = next(path for path in folder.parents if path.exists())
+    await asyncio.to_thread(probe_folder, there)
+    return CheckResult("ok", f"Home: {folder} is not there yet; the first `footnote ingest` makes it.")
+
+
+def _grown(source: WikipediaSettings) -> int:
+    """Return what a dump becomes; one of a mirror is kept beside that."""
+    most = max(_GROWTH.values())
+    if source.dump is None:
+        return _MIRRORED.get(source.wiki, _OTHER_MIRRORED) * (1 + most)
+    return source.dump.stat().st_size * _GROWTH.get(source.dump.suffix, most) if source.dump.is_file() else 0
+
+
+def _apart(skew: timedelta) -> str:
+    seconds = abs(skew.total_seconds())
+    amount = f"{seconds / _HOUR:.1f} h" if seconds >= _HOUR else f"{seconds:.0f} s"
+    return f"{amount} {'ahead of' if skew > timedelta() else 'behind'}"
+
+
+_RESTORE = "Restore it from a backup, or move the whole folder away and ingest again."
+_BEGIN = "`footnote ingest folder PATH --corpus NAME` reads a folder in."
+
+
+async def check_database(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether it can be read and written, is of this version, and is whole."""
+    if scene.fault:
+        return (report_error(scene.fault),)
+    if scene.file is None:
+        there = bool(scene.settings.database)
+        return (CheckResult("ok", "Database: PostgreSQL answers." if there else "Database: none yet."),)
+    if scene.file.faults:
+        return (CheckResult("fail", f"Database: it is damaged: {scene.file.faults[0]}.", _RESTORE),)
+    if scene.file.unwritable:
+        return (report_error(scene.file.unwritable),)
+    return (_check_revision(scene),)
+
+
+async def check_embedder(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether what turns text into vectors is there, and is what it should be."""
+    chosen = scene.settings.embedding
+    found = await asyncio.to_thread(open_embedder, chosen.function, chosen.options)
+    return (CheckResult("ok", f"Embedder: {found.name} is there."),)
+
+
+async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether both indexes hold what the database lists, made by this embedder and version."""
+    if scene.corpora is None:
+        return ()
+    passages = sum(info.passages for info in scene.corpora)
+    if not passages:
+        return (CheckResult("warn", "Indexes: nothing is ingested yet, so nothing can be answered.", _BEGIN),)
+    corpora = "1 corpus" if len(scene.corpora) == 1 else f"{len(scene.corpora)} corpora"
+    said = f"{format_count(passages, 'passage')} of {corpora}"
+    if scene.owner is not None:
+        return (CheckResult("ok", f"Indexes: {said}; whoever owns the home checked them when it opened it."),)
+    reasons = await asyncio.to_thread(_find_stale, scene)
+    if reasons:
+        return tuple(CheckResult("fail", f"Indexes: {reason}", REINDEX_HINT) for reason in reasons)
+    return (CheckResult("ok", f"Indexes: {said} can be searched."),)
+
+
+def _find_stale(scene: Inspection) -> tuple[str, ...]:
+    settings = scene.settings
+    name = open_embedder(settings.embedding.function, settings.embedding.options).name
+    with lock_home(settings.home):
+        return find_stale_indexes(settings.home, settings.chroma.url, name, scene.corpora or ())
+
+
+def _check_revision(scene: Inspection) -> CheckResult:
+    file = scene.file
+    if file is None:
+        return CheckResult("ok", "Database: none yet.")
+    if file.revision == "newer":
+        hint = "Upgrade this Footnote. Nothing was changed."
+        return CheckResult("fail", "Database: it was written by a newer Footnote.", hint)
+    if file.revision == "older":
+        hint = "The next command that writes copies it and brings it up to date."
+        return CheckResult("warn", "Database: it was written by an older Footnote.", hint)
+    if not file.whole:
+        hint = "`sqlite3 footnote.db 'PRAGMA quick_check'` in home looks through all of it."
+        return CheckResult(
+            "warn", f"Database: {format_bytes(file.bytes)} can be written; too large to be checked whole here.", hint
+        )
+    return CheckResult("ok", f"Database: {format_bytes(file.bytes)}, whole, and can be written.")

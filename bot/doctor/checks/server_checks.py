@@ -1,0 +1,127 @@
+"""Check what the bot reads from and talks to: sources, git, the model's server, our own port."""
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from bot.cli.terminal_output import format_count
+from bot.doctor.diagnosis import CheckResult, Inspection
+from bot.server.refresh.source_factory import SourceContext, open_source
+from bot.settings.source_settings import GitSettings, SourceSettings
+from bot.views.error_messages import explain_error
+from ingest.sources.git import git_program
+from ingest.types import SourceUnavailable
+from pipeline.errors import ModelRefused
+from pipeline.llm.model_client import validate_settings
+from pipeline.llm.model_settings import ModelSettings
+from pipeline.model import Budget, BudgetMeter, ChatMessage, ModelCall
+
+_MOUNT_HINT = "Mend the path in footnote.toml, or mount what belongs there; what was read from it stays until then."
+
+
+async def check_sources(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether each source can be opened here: its folder or file is there, its secrets are set."""
+    return await asyncio.to_thread(
+        examine_sources, scene.settings.sources, SourceContext(scene.settings.home, os.environ)
+    )
+
+
+def examine_sources(given: Mapping[str, SourceSettings], around: SourceContext) -> tuple[CheckResult, ...]:
+    """Look at the sources of corpora, by name; return what each lacks, or that all are well. Blocks."""
+    found = tuple(fault for corpus, source in given.items() if (fault := _find_source_fault(corpus, source, around)))
+    if found or not given:
+        return found
+    kinds = ", ".join(f"{corpus} ({source.type.replace('_', ' ')})" for corpus, source in given.items())
+    return (CheckResult("ok", f"Sources: {format_count(len(given), 'source')} can be opened: {kinds}."),)
+
+
+def _find_source_fault(corpus: str, source: SourceSettings, around: SourceContext) -> CheckResult | None:
+    for path in (value for _, value in source if isinstance(value, Path)):
+        if not path.exists():
+            return CheckResult("fail", f"Sources: {corpus} is read from {path}, which is not there.", _MOUNT_HINT)
+        if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
+            hint = "Let the user that Footnote runs as read it."
+            return CheckResult("fail", f"Sources: {corpus} is read from {path}, which may not be read.", hint)
+    try:
+        open_source(source, around)
+    except Exception as error:  # noqa: BLE001 - whatever keeps a source from being opened is a finding
+        fault = explain_error(error)
+        return CheckResult("fail", f"Sources: {corpus}: {fault.message}", fault.hint)
+    return None
+
+
+_GIT_SECONDS = 10.0
+
+
+async def check_git(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether there is a git program, and one that is new enough, where a corpus is read from a repository."""
+    named = [name for name, source in scene.settings.sources.items() if isinstance(source, GitSettings)]
+    if not named:
+        return ()
+    return (await asyncio.to_thread(_check_git_version, shutil.which("git"), ", ".join(named)),)
+
+
+def _check_git_version(path: str | None, named: str) -> CheckResult:
+    try:
+        if path is None:
+            raise git_program.make_git_missing()
+        said = subprocess.run(  # noqa: S603 - the program that `which` found
+            [path, "--version"], capture_output=True, text=True, timeout=_GIT_SECONDS, check=False, cwd=Path(os.sep)
+        ).stdout
+        git_program.refuse_old_git(said)
+    except SourceUnavailable as error:
+        return CheckResult("fail", f"Git: {error}", error.hint)
+    return CheckResult("ok", f"Git: {said.strip()} reads {named}.")
+
+
+MODEL_SECONDS = 15.0
+"""Seconds that a model's server has to answer a word."""
+_PROBE_TOKENS = 16
+_PROBE = ModelCall("query", (ChatMessage("user", "Say yes."),), max_tokens=_PROBE_TOKENS)
+
+
+async def check_model(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether a model is configured, and answers a word. None is needed."""
+    values = scene.settings.model
+    if not values.configured:
+        return (CheckResult("ok", "Model: none; answers are quoted from the documents."),)
+    plain = _with_short_timeouts(values.plain())
+    validate_settings(plain)
+    async with scene.open_model(plain) as llm:
+        with suppress(ModelRefused):  # to refuse is to answer
+            await llm.complete(_PROBE, BudgetMeter(Budget()))
+    said = f"Model: {values.names} at {plain.server} answers; `footnote doctor --model` tries how well."
+    return (CheckResult("ok", said),)
+
+
+async def check_port(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether our server can listen where it is to."""
+    host, number = scene.settings.http.host, scene.settings.http.port
+    place = f"{host}:{number}"
+    if scene.serving:
+        return (CheckResult("ok", f"Port: {place} is the running server's."),)
+    try:
+        await asyncio.to_thread(_try_port, host, number)
+    except OSError as error:
+        hint = "Stop what listens there, or set another host or port under [http]."
+        return (CheckResult("fail", f"Port: nothing can listen at {place}: {error.strerror or error}.", hint),)
+    return (CheckResult("ok", f"Port: {place} is free."),)
+
+
+def _with_short_timeouts(settings: ModelSettings) -> ModelSettings:
+    seconds = {name: min(MODEL_SECONDS, getattr(settings, name)) for name in ("timeout_seconds", "first_token_seconds")}
+    return replace(settings, retries=0, **seconds)
+
+
+def _try_port(host: str, number: int) -> None:
+    family, kind, protocol, _, address = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0]
+    with closing(socket.socket(family, kind, protocol)) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        tried.bind(address)
+        tried.listen()

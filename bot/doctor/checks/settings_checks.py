@@ -1,0 +1,105 @@
+"""Check what the settings mean together: who reads what, which channels search what, when the next night is."""
+
+from collections.abc import Iterator, Sequence
+
+from bot.doctor.diagnosis import CheckResult, Inspection
+from bot.place_ids import platform_of
+from bot.settings.settings_errors import find_missing_secrets
+from bot.settings.settings_tables import Settings
+from ingest.refresh.night_schedule import night_after
+
+_READERS_HINT = "Name channels or people in its readers, as under [[corpus]] in footnote.toml."
+
+
+async def check_corpora(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether each corpus has somebody to read it, and has been read in."""
+    found = tuple(_check_each_corpus(scene))
+    if found or scene.fault:
+        return found
+    return (CheckResult("ok", "Corpora: each is read in, and by somebody."),)
+
+
+async def check_channels(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether what each channel is to be answered from is there, and may be read there."""
+    return tuple(_check_each_channel(scene))
+
+
+async def check_schedule(scene: Inspection) -> Sequence[CheckResult]:
+    """When the next night comes, and whether there is anything to do in it."""
+    settings, at = scene.settings, scene.settings.schedule.at
+    if at is None:
+        return (CheckResult("ok", "Schedule: no night is set; `footnote ingest all` reads every source in."),)
+    if not settings.sources:
+        hint = "Give a [[corpus]] a source, or empty [schedule] nightly."
+        return (CheckResult("warn", "Schedule: a night is set, and no corpus has a source to read in.", hint),)
+    night = night_after(scene.now, at, settings.zone).astimezone(settings.zone)
+    return (
+        CheckResult("ok", f"Schedule: the next night begins {night:%Y-%m-%d %H:%M} in {settings.timezone}."),
+        *_check_admin_channel(settings),
+    )
+
+
+async def check_prices(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether what limits the cost can be reckoned: a model without a price costs nothing, as far as is known."""
+    limit, model = scene.settings.limits.cost_per_month, scene.settings.model
+    if not limit or not model.configured:
+        return ()
+    asked = {model.name, *(stage.name for stage in model.stages.values() if stage.name)}
+    unpriced = ", ".join(sorted(name for name in asked - model.prices.keys() if name))
+    if not unpriced:
+        return (CheckResult("ok", f"Limits: cost_per_month is {limit:g}, and each model has its price."),)
+    hint = "Add [model.prices] for it, what a million tokens cost, or set a limit of tokens instead."
+    return (
+        CheckResult("warn", f"Limits: cost_per_month limits nothing that {unpriced} costs: it has no price.", hint),
+    )
+
+
+async def check_platforms(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether what is configured of a platform is all that it needs."""
+    if fault := find_missing_secrets(scene.settings):
+        return (CheckResult("fail", str(fault), fault.hint),)
+    if not list_configured_platforms(scene.settings):
+        return (CheckResult("ok", "Platforms: none is configured; the terminal answers all the same."),)
+    return ()
+
+
+def list_configured_platforms(settings: Settings) -> frozenset[str]:
+    """Return the platforms that are configured."""
+    there = {"slack": settings.slack.configured, "discord": settings.discord.configured}
+    return frozenset(name for name, given in there.items() if given)
+
+
+def _check_each_corpus(scene: Inspection) -> Iterator[CheckResult]:
+    settings = scene.settings
+    indexed = {info.name: info.refreshed for info in scene.corpora or ()}
+    if list_configured_platforms(settings):
+        unread = [name for name in {**indexed, **settings.readers} if not settings.readers.get(name)]
+        for name in unread:
+            yield CheckResult("warn", f"Corpora: nobody but the terminal may read {name}.", _READERS_HINT)
+    for corpus in settings.corpus:
+        if corpus.source and scene.corpora is not None and not indexed.get(corpus.name):
+            yield CheckResult(
+                "warn", f"Corpora: {corpus.name} has not been read in to its end.", "Run `footnote ingest all`."
+            )
+
+
+def _check_each_channel(scene: Inspection) -> Iterator[CheckResult]:
+    settings = scene.settings
+    indexed = {info.name for info in scene.corpora or ()}
+    for channel in settings.channel:
+        for name in channel.corpora or ():
+            if scene.corpora is not None and name not in indexed:
+                hint = f"Read it in: `footnote ingest folder PATH --corpus {name}`."
+                yield CheckResult(
+                    "warn", f"Channels: {channel.id} is to be answered from {name}, which is empty.", hint
+                )
+            if not {channel.id, "*"} & set(settings.readers.get(name, ())):
+                hint = f'Add "{channel.id}" to the readers of {name}, or take {name} out of the channel\'s corpora.'
+                yield CheckResult("warn", f"Channels: {channel.id} names {name}, which may not be read there.", hint)
+
+
+def _check_admin_channel(settings: Settings) -> Iterator[CheckResult]:
+    channel = settings.schedule.admin_channel
+    if channel and platform_of(channel) not in list_configured_platforms(settings):
+        hint = f"Configure {platform_of(channel).capitalize()}, or empty [schedule] admin_channel."
+        yield CheckResult("warn", f"Schedule: the night's report cannot be posted to {channel}.", hint)

@@ -1,0 +1,155 @@
+"""Run the doctor's checks, and show what they find; an error of a check is a result as well."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from bot.server.control.control_socket import connect_service
+from bot.settings.settings_tables import Settings
+from bot.views.error_messages import Fault, explain_error
+from pipeline.llm.model_settings import ModelSettings
+from pipeline.model import LLM
+from storage.audit import Clocks, read_clocks
+from storage.database.engine import open_database
+from storage.home_folder import DatabaseFileState, find_lock_owner, inspect_database_file
+from storage.manifest import Manifest
+from storage.types import CorpusInfo
+
+CHECK_TIMEOUT = 60.0
+"""After so many a check is given up."""
+
+Level = Literal["ok", "warn", "fail"]
+OpenModel = Callable[[ModelSettings], AbstractAsyncContextManager[LLM]]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One thing that was looked at."""
+
+    level: Level
+    what: str
+    """One plain line."""
+    hint: str = ""
+    """What to do; something wherever not all is well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What checks look at. What could not be found out is None, and is told of by the check whose it is."""
+
+    settings: Settings
+    now: datetime
+    open_model: OpenModel
+    owner: str | None = None
+    """Who owns the home; None where nobody does."""
+    serving: bool = False
+    """Whether that is a server which answers."""
+    file: DatabaseFileState | None = None
+    """SQLite's; None where there is none yet, or another database."""
+    fault: Exception | None = None
+    """Why the database cannot be read."""
+    clocks: Clocks | None = None
+    corpora: tuple[CorpusInfo, ...] | None = None
+
+
+HealthCheck = Callable[[Inspection], Awaitable[Sequence[CheckResult]]]
+"""Looks at something; finds nothing where it is not configured. What it raises is told as a failure."""
+
+
+async def run_checks(
+    checks: Sequence[HealthCheck], scene: Inspection, *, seconds: float = CHECK_TIMEOUT
+) -> tuple[CheckResult, ...]:
+    """Run all checks, several at once, and return what they found, in their order."""
+    found = await asyncio.gather(*(_run_guarded(check, scene, seconds) for check in checks))
+    return tuple(finding for each in found for finding in each)
+
+
+def report_error(error: Exception) -> CheckResult:
+    """Return the finding that an error is."""
+    fault = explain_error(error)
+    return CheckResult("fail", fault.message, fault.hint)
+
+
+async def _run_guarded(check: HealthCheck, scene: Inspection, seconds: float) -> Sequence[CheckResult]:
+    try:
+        async with asyncio.timeout(seconds):
+            return await check(scene)
+    except TimeoutError:
+        subject = getattr(check, "__name__", "a check").removeprefix("check_").replace("_", " ")
+        return (
+            CheckResult("warn", f"Looking at {subject} took longer than {seconds:g} s.", "Try again when less runs."),
+        )
+    except Exception as error:  # noqa: BLE001 - a doctor that stumbles over what is broken is of no use
+        return (report_error(error),)
+
+
+QUICK_CHECK_SECONDS = 20.0
+"""How long SQLite may look through its file."""
+
+
+async def inspect_home(settings: Settings, open_model: OpenModel, *, now: datetime | None = None) -> Inspection:
+    """Return what there is to look at."""
+    plain = Inspection(settings, now or datetime.now(UTC), open_model)
+    owner, serving = await _find_owner(settings)
+    return replace(await _inspect_database(plain), owner=owner, serving=serving)
+
+
+async def _find_owner(settings: Settings) -> tuple[str | None, bool]:
+    try:
+        owner = await asyncio.to_thread(find_lock_owner, settings.home)
+    except Exception:  # noqa: BLE001 - the check of the home tells of it
+        return None, False
+    return owner, bool(owner) and await _is_serving(settings)
+
+
+async def _is_serving(settings: Settings) -> bool:
+    try:
+        async with connect_service(settings.home) as served:
+            return served is not None
+    except Exception:  # noqa: BLE001 - a server of another version answers too, and its owner is told
+        return False
+
+
+async def _inspect_database(scene: Inspection) -> Inspection:
+    settings, file = scene.settings, scene.settings.home / "footnote.db"
+    try:
+        if not settings.database:
+            if not file.exists():
+                return scene
+            scene = replace(
+                scene, file=await asyncio.to_thread(inspect_database_file, file, seconds=QUICK_CHECK_SECONDS)
+            )
+            if scene.file and scene.file.revision != "fits":
+                return scene
+        with open_database(settings.database, home=settings.home, read_only=True) as database:
+            scene = replace(scene, clocks=await read_clocks(database))
+            return replace(scene, corpora=await Manifest(database).corpora())
+    except Exception as error:  # noqa: BLE001 - the check of the database tells of it
+        return replace(scene, fault=error)
+
+
+_MARKS = {"ok": "ok  ", "warn": "WARN", "fail": "FAIL"}
+_STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+def build_health_document(found: Sequence[CheckResult]) -> dict[str, Any]:
+    """Return the findings, and whether all is well enough to work."""
+    told = [{"level": one.level, "what": one.what, "hint": one.hint} for one in found]
+    return {"schema": 1, "healthy": not any(one.level == "fail" for one in found), "findings": told}
+
+
+def render_health(found: Sequence[CheckResult]) -> RenderableType:
+    """Show each in a line, with what to do."""
+    return Group(*map(_render_result, found))
+
+
+def _render_result(finding: CheckResult) -> Text:
+    said = Fault("", finding.what, finding.hint).line()
+    mark = (_MARKS[finding.level], _STYLES[finding.level])
+    return Text.assemble(mark, f"  {said}")

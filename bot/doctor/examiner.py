@@ -1,0 +1,188 @@
+"""Ask a model the gold cases, kind after kind, several at once, and keep each outcome.
+
+`Examination` holds the outcomes while it grows, so that an interrupted run keeps what was measured.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+
+from bot.doctor.call_kinds import CallKind
+from bot.doctor.gold_cases import GoldCase, Grade
+from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, PipelineError, UnreadableReply
+from pipeline.llm.usage import estimate_prompt_tokens, estimate_tokens
+from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
+from pipeline.prompts.prompter import Prompter
+from pipeline.stages.concurrency import gather_all
+from storage.types import Step
+
+MAX_DEAD_CASES = 6
+"""After so many cases of a kind in a row that the model gave no reply to, no more of the kind are asked.
+
+After so many of several kinds in a row, or at the beginning, nothing more is asked at all: it is no single stage's.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCall:
+    """One call of the model as it was noted."""
+
+    seconds: float
+    error: str = ""
+    """The kind of error it ended in; empty for a reply that could be read."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    sent_tokens: int = 0
+    """About how many tokens were sent, by our own count."""
+    written_tokens: int = 0
+    """About how many tokens the visible reply has, by our own count."""
+    estimated: bool = False
+    cost: float | None = None
+    cut: bool = False
+    """Whether the reply ended at its limit of tokens."""
+    tries: int = 1
+    thought: bool = False
+    schema: bool = False
+    """Whether JSON was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOutcome:
+    """What came of a case."""
+
+    case: str
+    calls: tuple[RecordedCall, ...]
+    judgement: Grade | None = None
+    """None where no reply could be read."""
+    fault: PipelineError | None = None
+    """Why no reply came at all; None where one came, readable or not."""
+
+
+@dataclass(slots=True)
+class Examination:
+    """What was measured of one way to ask a model, so far."""
+
+    outcomes: dict[str, list[CaseOutcome]] = field(default_factory=dict)
+    """By kind."""
+    cut_short: dict[str, PipelineError] = field(default_factory=dict)
+    """Why some kinds were not examined to their end."""
+
+    @property
+    def fault(self) -> PipelineError | None:
+        """Why nothing was measured; None if anything was."""
+        ended = [outcome.fault for outcomes in self.outcomes.values() for outcome in outcomes]
+        return next(iter((*ended, *self.cut_short.values())), None) if all(ended) else None
+
+
+class Examiner:
+    """Examines one model that is asked in one way."""
+
+    def __init__(self, llm: LLM, spent: BudgetMeter, *, now: datetime, student: bool, at_once: int) -> None:
+        """Take the model, what may be spent in all, the day of the cases, and how many calls run at once."""
+        self.found = Examination()
+        self._llm = llm
+        self._spent = spent
+        self._now = now
+        self._student = student
+        self._at_once = at_once
+        self._dead: list[str] = []
+
+    async def examine(self, kind: CallKind, cases: tuple[GoldCase, ...], tell: Callable[[], None]) -> None:
+        """Ask all cases of a kind; fewer where the model gives no reply any more, or the budget is used up."""
+        if self._is_over():
+            return
+        self.found.outcomes[kind.name] = []
+        left = iter(cases)
+        await gather_all(self._work(kind, left, tell) for _ in range(self._at_once))
+
+    async def _work(self, kind: CallKind, left: Iterator[GoldCase], tell: Callable[[], None]) -> None:
+        for case in left:
+            outcome = await self._outcome(kind, case)
+            if isinstance(outcome.fault, BudgetExceeded):
+                self.found.cut_short[kind.name] = _budget_used_up(self._spent)
+                return
+            self.found.outcomes[kind.name].append(outcome)
+            self._dead = [*self._dead, kind.name] if _is_unavailable(outcome) else []
+            tell()
+            if outcome.fault and (self._dead.count(kind.name) >= MAX_DEAD_CASES or self._is_over()):
+                self.found.cut_short[kind.name] = outcome.fault
+            if kind.name in self.found.cut_short:
+                return
+
+    async def _outcome(self, kind: CallKind, case: GoldCase) -> CaseOutcome:
+        calls: list[RecordedCall] = []
+        counted = _CountingModel(self._llm)
+        prompter = Prompter(
+            counted,
+            self._spent,
+            note=lambda step, _: calls.append(_record_call(step, counted.sent)),
+            now=self._now,
+            random=Random(case.name),  # noqa: S311 - it draws fences, and a case is asked alike each time
+            student=self._student,
+        )
+        try:
+            value = await kind.asked(case, prompter, student=self._student)
+        except UnreadableReply:
+            return CaseOutcome(case.name, tuple(calls))
+        except PipelineError as error:
+            return CaseOutcome(case.name, tuple(calls), fault=error)
+        return CaseOutcome(case.name, tuple(calls), kind.judge(case, value))
+
+    def _is_over(self) -> bool:
+        """Return whether nothing more can come of it: the budget is used up, or no kind gets a reply any more."""
+        spent = any(isinstance(fault, BudgetExceeded) for fault in self.found.cut_short.values())
+        kinds = len(set(self._dead))
+        return spent or (len(self._dead) >= MAX_DEAD_CASES and (kinds > 1 or self.found.fault is not None))
+
+
+def _is_unavailable(outcome: CaseOutcome) -> bool:
+    return isinstance(outcome.fault, ModelUnavailable) and not isinstance(outcome.fault, ModelRefused)
+
+
+def _budget_used_up(spent: BudgetMeter) -> BudgetExceeded:
+    return BudgetExceeded(f"the {spent.budget.tokens:,} tokens that this may use are used up", hint="raise --tokens")
+
+
+class _CountingModel:
+    """A model whose calls are counted by our own estimate, to be held against what the server counts."""
+
+    def __init__(self, llm: LLM) -> None:
+        self._llm = llm
+        self.sent = 0
+
+    def structured(self, stage: str) -> bool:
+        """See `pipeline.model.LLM`."""
+        return self._llm.structured(stage)
+
+    def busy(self) -> bool:
+        """See `pipeline.model.LLM`."""
+        return self._llm.busy()
+
+    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
+        """See `pipeline.model.LLM`."""
+        self.sent = estimate_prompt_tokens(call)
+        return await self._llm.complete(call, spent)
+
+    def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
+        """See `pipeline.model.LLM`."""
+        self.sent = estimate_prompt_tokens(call)
+        return self._llm.stream(call, spent)
+
+
+def _record_call(step: Step, sent: int) -> RecordedCall:
+    noted = step.facts
+    return RecordedCall(
+        seconds=step.milliseconds / 1000,
+        error=noted.get("error", "").partition(":")[0],
+        prompt_tokens=noted.get("prompt_tokens", 0),
+        completion_tokens=noted.get("completion_tokens", 0),
+        sent_tokens=sent,
+        written_tokens=estimate_tokens(noted.get("reply", "")),
+        estimated=noted.get("estimated", False),
+        cost=noted.get("cost"),
+        cut=noted.get("finish") == "length",
+        tries=noted.get("attempts", 1),
+        thought=bool(noted.get("reasoning")),
+        schema=noted["format"] == "schema",
+    )

@@ -1,0 +1,232 @@
+"""Read gold cases, and grade a model's replies by what each case expects. Pure, but for reading the files.
+
+Gold cases were written for this alone and never appear in a prompt. They have the shape of the prompts' worked examples
+(`pipeline.examples`), and dates that follow the day. Terms match whatever the case of their letters; `a|b` matches
+either. Format is not graded: the reply was parsed already.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from pipeline.prompts.prompt_templates import WorkedExample, load_examples
+from pipeline.replies.cited_sentences import MarkedSentence
+from pipeline.replies.stage_replies import Bullet, Feedback, TimedClaim, parse_time
+from pipeline.replies.verdict_replies import ClaimRuling, Verification
+from pipeline.stages.passage_retrieval import SourcedFinding
+from pipeline.stages.question_analysis import english_name
+from storage.language.detection import detect_language
+from storage.types import Evidence, SearchQuery, Verdict
+
+GOLD_FOLDER = Path(__file__).parent / "gold"
+
+
+@dataclass(frozen=True, slots=True)
+class GoldCase:
+    """One case of a stage."""
+
+    name: str
+    facts: Mapping[str, Any]
+    """What the stage's template is given."""
+    expected: Any
+    """What a right reply has, as the stage's judge reads it; None where the case has no right reply."""
+    reply: str = ""
+    """A right reply, for stages whose replies are free text."""
+
+
+def read_cases(file: str, day: date) -> tuple[GoldCase, ...]:
+    """Return the cases of a file, as of a day."""
+    return tuple(_build_case(example) for example in load_examples(GOLD_FOLDER / f"{file}.json", day, "expected"))
+
+
+def _build_case(example: WorkedExample) -> GoldCase:
+    facts = {name: value for name, value in example.facts.items() if name not in {"name", "reply"}}
+    if "claim" in facts:
+        facts["claims"] = (facts["claim"],)  # some calls take several
+    return GoldCase(example.facts["name"], facts, example.reply, example.facts.get("reply", ""))
+
+
+PASSING_SCORE = 90
+"""A criterion with at least this score is one that a critic finds no fault with."""
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_PRONOUN = re.compile(
+    r"(?:he|she|it|they|his|her|its|their|this|er|sie|ihre?|seine?|elle|ils|elles|il(?! y a\b)|ella|él|ellos|ellas)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What is to be said of a reply."""
+
+    wrong: str = ""
+    """What is wrong with it; empty where it is right."""
+    cited: int = 0
+    """How many citations it has."""
+    valid: int = 0
+    """How many of them bear on the matter."""
+    verdicts: tuple[Verdict, Verdict] | None = None
+    """The verdict that was expected, and the one that was given."""
+
+
+def grade_query(case: GoldCase, found: SearchQuery | None) -> Grade:
+    """Judge whether something is looked up where it should, in words of substance, and of the right time."""
+    expected = case.expected
+    if found is None:
+        return Grade("nothing is looked up" if expected["search"] else "")
+    if not expected["search"]:
+        return Grade(f"“{found.text}” is looked up")
+    if missing := find_missing_terms(found.text, expected["terms"]):
+        return Grade(f"“{found.text}” lacks {missing[0]}")
+    right = expected["time"] == "any" or found.time == parse_time(expected["time"])
+    return Grade("" if right else f"its time is {found.time or 'none'} and not {expected['time']}")
+
+
+def grade_summary(case: GoldCase, found: Sequence[Bullet]) -> Grade:
+    """Judge whether bullets rest on the sentences that are to the point, and on no others."""
+    sentences: Sequence[Evidence] = case.facts["sentences"]
+    cited = [number for bullet in found for number in bullet.sentences]
+    wrong = _find_citation_fault(case, cited)
+    for bullet in found:
+        stand = " ".join(_format_evidence(sentences[number - 1]) for number in bullet.sentences)
+        if strange := find_foreign_numbers(bullet.text, stand):
+            wrong = wrong or f"{strange[0]} is not in the sentences behind “{bullet.text}”"
+    return Grade(wrong, len(cited), _count_valid(case, cited))
+
+
+def grade_reply(case: GoldCase, found: str) -> Grade:
+    """Judge whether free text is one paragraph; what it says is nobody's to judge before it is verified."""
+    del case
+    return Grade("" if len([line for line in found.splitlines() if line.strip()]) == 1 else "it is not a paragraph")
+
+
+def grade_claims(case: GoldCase, found: Sequence[TimedClaim]) -> Grade:
+    """Judge whether every fact became a claim that is understood by itself, and nothing else did."""
+    facts, avoid = case.expected["claims"], case.expected["avoid"]
+    if not facts:
+        return Grade(f"“{found[0].text}” is no fact" if found else "")
+    if lost := next((fact for fact in facts if not any(_states_fact(claim, fact) for claim in found)), None):
+        return Grade(f"no claim says, for its time: {lost['text']}")
+    said = " ".join(claim.text for claim in found)
+    if strange := [term for term in avoid if not find_missing_terms(said, [term])]:
+        return Grade(f"a claim speaks of “{strange[0]}”")
+    vague = next((claim.text for claim in found if _PRONOUN.match(claim.text)), "")
+    return Grade(f"“{vague}” does not name what it is about" if vague else "")
+
+
+def grade_verification(case: GoldCase, found: Verification) -> Grade:
+    """Judge a verdict, and the sentences it names where they should settle it."""
+    expected = Verdict(case.expected["verdict"])
+    wrong = "" if found.verdict is expected else f"{found.verdict} and not {expected}"
+    if wrong or expected is Verdict.NOT_ENOUGH_INFO:
+        return Grade(wrong, verdicts=(expected, found.verdict))
+    valid = set(case.expected["sentences"]) | set(case.expected["may"])
+    return Grade("", len(found.sentences), len(valid & set(found.sentences)), (expected, found.verdict))
+
+
+def grade_rulings(case: GoldCase, found: Sequence[ClaimRuling]) -> Grade:
+    """Judge the verdict on the one claim that was asked about."""
+    return grade_verification(case, found[0].found)
+
+
+def grade_draft(case: GoldCase, found: Sequence[MarkedSentence]) -> Grade:
+    """Judge whether a draft says what its notes say, all that is asked for, in the user's language."""
+    findings: Sequence[SourcedFinding] = case.facts["findings"]
+    sources = {number: _format_finding(finding) for number, finding in enumerate(findings, start=1)}
+    judged = _grade_sentences(case, found, sources)
+    spoken = english_name(detect_language(_join_text(found)))
+    if judged.wrong or not found or spoken in {"", case.facts["language"]}:
+        return judged
+    return Grade(f"it is in {spoken}", judged.cited, judged.valid)
+
+
+def grade_feedback(case: GoldCase, found: Feedback) -> Grade:
+    """Judge whether the faults of a draft are found; one without any is to be left in peace."""
+    given = {point.criterion: point.score for point in found.points}
+    faults = [point.criterion for point in case.facts["feedback"].points if point.score < PASSING_SCORE]
+    if unseen := [name for name in faults if given[name] >= PASSING_SCORE]:
+        return Grade(f"it finds nothing to mend about: {unseen[0]}")
+    low = [name for name, score in given.items() if score < PASSING_SCORE]
+    return Grade(f"it is not {low[0]} to the critic, though it is" if low and not faults else "")
+
+
+def grade_refinement(case: GoldCase, found: Sequence[MarkedSentence]) -> Grade:
+    """Judge whether a reply was mended, and nothing added."""
+    draft = case.facts["draft"]
+    return _grade_sentences(case, found, dict.fromkeys(range(1, count_sources(draft) + 1), draft))
+
+
+def count_sources(draft: str) -> int:
+    """Return how many notes a draft cites, by the highest number in brackets."""
+    return max(int(number) for number in re.findall(r"\[(\d+)\]", draft))
+
+
+def find_missing_terms(text: str, terms: Iterable[str]) -> list[str]:
+    """Return the terms that a text does not have."""
+    folded = text.casefold()
+    return [term for term in terms if not any(one.casefold() in folded for one in term.split("|"))]
+
+
+def find_foreign_numbers(text: str, source: str) -> list[str]:
+    """Return the numbers of a text that its source does not have, however both group their digits."""
+    known = {_strip_separators(number) for number in _NUMBER.findall(source)}
+    return [number for number in _NUMBER.findall(text) if _strip_separators(number) not in known]
+
+
+def _grade_sentences(case: GoldCase, found: Sequence[MarkedSentence], sources: Mapping[int, str]) -> Grade:
+    cited = [number for sentence in found for number in sentence.numbers]
+    wrong = _find_citation_fault(case, cited) or _find_term_fault(case, found)
+    for sentence in found:
+        source = " ".join(sources[number] for number in sentence.numbers)
+        if not sentence.numbers:
+            wrong = wrong or f"“{sentence.text}” cites nothing"
+        elif strange := find_foreign_numbers(sentence.text, source):
+            wrong = wrong or f"{strange[0]} is not in what “{sentence.text}” cites"
+    return Grade(wrong, len(cited), _count_valid(case, cited))
+
+
+def _find_citation_fault(case: GoldCase, cited: Sequence[int]) -> str:
+    must, may = case.expected["must"], case.expected["may"]
+    if stray := [number for number in cited if number not in {*must, *may}]:
+        return f"[{stray[0]}] has nothing to do with it"
+    if missing := [number for number in must if number not in cited]:
+        return f"[{missing[0]}] is missing"
+    return "nothing is said" if may and not cited else ""
+
+
+def _find_term_fault(case: GoldCase, found: Sequence[MarkedSentence]) -> str:
+    said = _join_text(found)
+    if missing := find_missing_terms(said, case.expected["has"]):
+        return f"it does not say {missing[0]}"
+    strange = [term for term in case.expected["avoid"] if not find_missing_terms(said, [term])]
+    return f"it says “{strange[0]}”" if strange else ""
+
+
+def _count_valid(case: GoldCase, cited: Iterable[int]) -> int:
+    bearing = {*case.expected["must"], *case.expected["may"]}
+    return sum(number in bearing for number in cited)
+
+
+def _states_fact(claim: TimedClaim, fact: Mapping[str, str | list[str]]) -> bool:
+    in_time = "time" not in fact or claim.time == parse_time(str(fact["time"]))
+    return in_time and not find_missing_terms(claim.text, fact["terms"])
+
+
+def _format_evidence(sentence: Evidence) -> str:
+    return f"{sentence.document.title} {sentence.passage.section} {sentence.text}"
+
+
+def _format_finding(finding: SourcedFinding) -> str:
+    place = finding.evidence[0]
+    return f"{place.document.title} {place.passage.section} {finding.text}"
+
+
+def _join_text(found: Iterable[MarkedSentence]) -> str:
+    return " ".join(sentence.text for sentence in found)
+
+
+def _strip_separators(number: str) -> str:
+    return re.sub(r"[.,]", "", number)

@@ -1,0 +1,315 @@
+"""Plan and run the examination of a model, and report it for people and for programs.
+
+`examiner` asks one model in one variant; here are all of them, under one budget.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from bot.cli.terminal_output import ProgressCallback, build_table
+from bot.doctor.advice import Advice, ExamFacts, collect_advice
+from bot.doctor.call_kinds import CALL_KINDS
+from bot.doctor.examiner import Examination, Examiner
+from bot.doctor.gold_cases import GoldCase, read_cases
+from bot.doctor.prompt_variants import (
+    AS_SET,
+    Figures,
+    PromptVariant,
+    VariantFigures,
+    count_verdicts,
+    estimate_turn_seconds,
+    list_prompt_variants,
+    measure_variant,
+)
+from bot.settings.settings_tables import Settings
+from bot.views.sanitize import sanitize_line
+from bot.wiring import DEFAULT_MODEL_SYSTEM
+from pipeline.errors import PipelineError
+from pipeline.llm.model_settings import ModelSettings, StageSettings
+from pipeline.model import LLM, Budget, BudgetMeter
+from storage.types import Verdict
+
+
+def format_settings(advice: Iterable[Advice], stages: Mapping[str, StageSettings]) -> tuple[str, ...]:
+    """Return the lines that follow all advice, table by table.
+
+    Args:
+        advice: With changes of `TABLE.key`, or of `model.stages.STAGE.key`.
+        stages: What stages have of their own already.
+    """
+    tables: dict[str, dict[str, Any]] = {}
+    for name, value in (change for one in advice for change in one.changes.items()):
+        table, _, key = name.partition(".")
+        place = tables.setdefault(table, {})
+        path = key.split(".")
+        if path[0] == "stages":
+            place.setdefault("stages", _list_stage_settings(stages)).setdefault(path[1], {})[path[2]] = value
+        else:
+            place[key] = value
+    return tuple(line for table, values in tables.items() for line in _format_table(table, values))
+
+
+def _list_stage_settings(stages: Mapping[str, StageSettings]) -> dict[str, dict[str, Any]]:
+    every = {stage: asdict(own) for stage, own in stages.items()}
+    plain = {stage: {key: value for key, value in own.items() if value is not None} for stage, own in every.items()}
+    return {stage: own for stage, own in plain.items() if own}
+
+
+def _format_table(name: str, values: Mapping[str, Any]) -> Iterable[str]:
+    yield f"[{name}]"
+    for key, value in values.items():
+        yield f"{key} = {_format_toml(value)}"
+
+
+def _format_toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_format_toml(one)}" for key, one in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False)
+
+
+NO_FIGURE = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReport:
+    """What was found about a model."""
+
+    model: str
+    server: str
+    facts: ExamFacts
+
+    @property
+    def advice(self) -> tuple[Advice, ...]:
+        """What follows from it."""
+        return collect_advice(self.facts)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The same as lines of `footnote.toml`."""
+        return format_settings(self.advice, self.facts.settings.stages)
+
+
+def render_report(report: ModelReport) -> RenderableType:
+    """Show what was measured, and then what follows."""
+    heading = Text(f"{report.model} at {report.server}, {report.facts.at_once} calls at once", style="bold")
+    parts: list[RenderableType] = [heading, Text()]
+    for found in report.facts.measured:
+        parts += _render_variant(found)
+    seconds = estimate_turn_seconds(report.facts.figures)
+    if seconds is not None:
+        parts += [Text(f"By these an answer takes about {seconds:.1f} s; what runs at once is counted once."), Text()]
+    return Group(*parts, *_render_advice(report))
+
+
+def _render_variant(found: VariantFigures) -> Sequence[RenderableType]:
+    title = [] if found.way == AS_SET else [Text(f"Asked as {found.way}:")]
+    stopped = [Text(f"{kind} was cut short: {sanitize_line(why)}") for kind, why in found.cut_short.items()]
+    given = count_verdicts(found.figures)
+    tables = [
+        _render_replies(found.figures),
+        _render_calls(found.figures),
+        *([_render_verdicts(given)] if given else []),
+    ]
+    return [*title, *(part for one in tables for part in (one, Text())), *stopped, *([Text()] if stopped else [])]
+
+
+def _render_replies(found: Mapping[str, Figures]) -> RenderableType:
+    rows = build_table("Replies", "Cases", "1st try", "Readable", "Right", "Cited right", numbers=range(1, 6))
+    for kind, one in found.items():
+        shares = (format_percent(count, one.cases) for count in (one.first, one.readable, one.right))
+        rows.add_row(kind, f"{one.cases}", *shares, format_percent(one.valid, one.cited))
+    return rows
+
+
+def _render_calls(found: Mapping[str, Figures]) -> RenderableType:
+    rows = build_table("Calls", "Number", "Median", "95 %", "Read", "Written", "Cost", numbers=range(1, 7))
+    for kind, one in found.items():
+        about = "~" if one.estimated else ""
+        tokens = (f"{about}{count:,}" for count in (one.prompt_tokens, one.completion_tokens))
+        seconds = (f"{value:.1f} s" for value in (one.seconds, one.slow_seconds))
+        rows.add_row(kind, f"{one.calls}", *seconds, *tokens, NO_FIGURE if one.cost is None else f"{one.cost:.4f}")
+    return rows
+
+
+def _render_verdicts(found: Mapping[tuple[Verdict, Verdict], int]) -> RenderableType:
+    rows = build_table("Claims that are", *(f"called {verdict}" for verdict in Verdict), numbers=range(1, 4))
+    for expected in Verdict:
+        rows.add_row(expected, *(str(found.get((expected, given), 0)) for given in Verdict))
+    return rows
+
+
+def _render_advice(report: ModelReport) -> Sequence[RenderableType]:
+    if not report.advice:
+        return [Text("By these figures the settings suit the model: there is nothing to change.")]
+    said = [Text(f"{number}. {sanitize_line(one.why)}") for number, one in enumerate(report.advice, start=1)]
+    if not report.lines:
+        return said
+    return [*said, Text(), Text("In footnote.toml:"), *(Text(f"    {line}") for line in report.lines)]
+
+
+def format_percent(count: int, among: int) -> str:
+    """Write a share in whole percent; a dash where there is nothing to have a share of."""
+    return f"{count / among:.0%}" if among else NO_FIGURE
+
+
+_FIGURE_NAMES = (
+    "cases",
+    "first",
+    "readable",
+    "right",
+    "cited",
+    "valid",
+    "calls",
+    "prompt_tokens",
+    "completion_tokens",
+    "estimated",
+    "cost",
+    "cut",
+    "retried",
+    "thought",
+    "trimmed",
+    "shortened",
+    "schema",
+)
+
+
+def build_exam_document(report: ModelReport) -> dict[str, Any]:
+    """Return the findings: `ways`, each with its figures by kind, `advice`, and `settings`, the lines to write."""
+    return {
+        "schema": 1,
+        "model": report.model,
+        "server": report.server,
+        "calls_at_once": report.facts.at_once,
+        "ways": [_build_variant(found) for found in report.facts.measured],
+        "turn_seconds": estimate_turn_seconds(report.facts.figures),
+        "advice": [{"why": one.why, "changes": dict(one.changes)} for one in report.advice],
+        "settings": list(report.lines),
+    }
+
+
+def _build_variant(found: VariantFigures) -> dict[str, Any]:
+    kinds = {kind: _build_figures(one) for kind, one in found.figures.items()}
+    return {"way": found.way, "offered": found.offered, "kinds": kinds, "cut_short": dict(found.cut_short)}
+
+
+def _build_figures(one: Figures) -> Mapping[str, Any]:
+    return {
+        **{name: getattr(one, name) for name in _FIGURE_NAMES},
+        "seconds": {"median": one.seconds, "p95": one.slow_seconds},
+        "verdicts": [
+            {"expected": expected, "given": given, "count": count} for (expected, given), count in one.verdicts.items()
+        ],
+        "wrong": dict(one.wrong),
+        "faults": [str(fault) for fault in one.faults],
+    }
+
+
+_ENDLESS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ExamRequest:
+    """How much is to be examined."""
+
+    stages: Sequence[str] = ()
+    """None is all."""
+    limit: int = _ENDLESS
+    """Cases of each kind."""
+    tokens: int = _ENDLESS
+    compare: bool = False
+    """Whether to try every way of asking."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExamPlan:
+    """What is asked: the ways, and the cases by kind."""
+
+    ways: Sequence[PromptVariant]
+    cases: Mapping[str, tuple[GoldCase, ...]]
+
+    @property
+    def total(self) -> int:
+        """How many cases that is, each once a way."""
+        return sum(len(self.cases[kind.name]) for way in self.ways for kind in way.kinds)
+
+
+@dataclass(slots=True)
+class ExamResults:
+    """What was found so far, way by way; it grows, so that whoever stops has it."""
+
+    ways: list[tuple[PromptVariant, Examination]] = field(default_factory=list)
+
+    @property
+    def fault(self) -> PipelineError | None:
+        """Why nothing was measured, by what was tried last; None if anything was."""
+        faults = [found.fault for _, found in self.ways if found.outcomes]
+        return faults[-1] if all(faults) and faults else None
+
+    @property
+    def anything(self) -> bool:
+        """Whether any case got a reply."""
+        return any(not found.fault for _, found in self.ways if any(found.outcomes.values()))
+
+
+def plan_exam(wanted: ExamRequest, settings: Settings, now: datetime) -> ExamPlan:
+    """Return what is to be asked; no ways where the stages have nothing to ask."""
+    model = settings.model
+    system = (
+        settings.system
+        if settings.system in {kind.system for kind in CALL_KINDS} and settings.system
+        else DEFAULT_MODEL_SYSTEM
+    )
+    tried = list_prompt_variants(
+        model.plain(), student=model.student, compare=wanted.compare, stages=wanted.stages, system=system
+    )
+    cases = {kind.name: read_cases(kind.file, now.date()) for way in tried for kind in way.kinds}
+    if "refine" in cases:
+        cases["refine"] = tuple(case for case in cases["refine"] if case.expected)
+    return ExamPlan(tried, {name: found[: wanted.limit] for name, found in cases.items()})
+
+
+async def run_exam(
+    asked: ExamPlan,
+    open_model: Callable[[ModelSettings], AbstractAsyncContextManager[LLM]],
+    *,
+    tokens: int,
+    now: datetime,
+    tell: ProgressCallback,
+    findings: ExamResults,
+) -> None:
+    """Ask all of it, way after way, until so many tokens are used; what comes of it goes into `findings`.
+
+    Raises:
+        ModelUnavailable: the model's settings lack something.
+    """
+    spent, done = BudgetMeter(Budget(_ENDLESS, tokens)), 0
+
+    def count(beside: str) -> None:
+        nonlocal done
+        done += 1
+        tell(done, asked.total, beside)
+
+    for way in asked.ways:
+        if findings.fault:
+            return  # who gives no reply at all gives none when asked otherwise
+        async with open_model(way.settings) as llm:
+            examiner = Examiner(llm, spent, now=now, student=way.student, at_once=way.settings.max_concurrency)
+            findings.ways.append((way, examiner.found))
+            for kind in way.kinds:
+                await examiner.examine(kind, asked.cases[kind.name], partial(count, f"{kind.name} {way.name}"))
+
+
+def build_report(findings: ExamResults, settings: Settings) -> ModelReport:
+    """Return the report of what was found, of those ways that got a reply."""
+    model = settings.model.plain()
+    replied = tuple(measure_variant(way, found) for way, found in findings.ways if not found.fault)
+    facts = ExamFacts(replied, model, settings.model.student, settings.limits.seconds, model.max_concurrency)
+    return ModelReport(settings.model.names, model.server, facts)

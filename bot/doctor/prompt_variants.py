@@ -1,0 +1,242 @@
+"""List the variants in which a model can be prompted, and compute the figures of each. Pure.
+
+As set is one variant; to compare is to ask the structured kinds as text, as JSON and by a schema, and all kinds as a
+student is asked. Shares are of cases that got a reply; seconds and tokens are of calls, and a case may take two.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+from bot.doctor.call_kinds import CALL_KINDS, CallKind, list_call_kinds
+from bot.doctor.examiner import CaseOutcome, Examination, RecordedCall
+from pipeline.errors import PipelineError
+from pipeline.llm.model_settings import ModelSettings, Structured
+from storage.types import Verdict
+
+UNREADABLE = "UnreadableReply"
+HIDDEN_THOUGHT_FACTOR = 2
+"""A reply that cost this many times the tokens that it shows was thought over, though no thoughts are shown."""
+TOKEN_TOLERANCE = 60
+"""Tokens. Our own count of a short reply may be off by as much."""
+SHORTENED_SHARE = 0.55
+"""A server that counts less than this share of what was sent has not read all of it; our count is not so far off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What was measured of one kind of call."""
+
+    cases: int = 0
+    """How many a reply came to."""
+    first: int = 0
+    """How many replies could be read at once."""
+    readable: int = 0
+    """How many could be read, some of them after asking once more."""
+    right: int = 0
+    cited: int = 0
+    valid: int = 0
+    verdicts: Mapping[tuple[Verdict, Verdict], int] = field(default_factory=dict)
+    """By the verdict that was expected and the one that was given."""
+    wrong: Mapping[str, str] = field(default_factory=dict)
+    """By case what is wrong with its reply."""
+    faults: tuple[PipelineError, ...] = ()
+    """Why no reply came, for each case that none came to."""
+    calls: int = 0
+    seconds: float = 0.0
+    """The median."""
+    slow_seconds: float = 0.0
+    """What 95 of 100 calls stay within."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    estimated: bool = False
+    cost: float | None = None
+    longest_prompt: int = 0
+    """Tokens, by the server's count."""
+    longest_sent: int = 0
+    """Tokens, by our own count."""
+    longest_reply: int = 0
+    cut: int = 0
+    """How many replies ended at their limit of tokens."""
+    retried: int = 0
+    """How many calls the server took only after more than one try, or not at all."""
+    thought: int = 0
+    trimmed: int = 0
+    """How often a prompt did not fit and was made smaller."""
+    shortened: int = 0
+    """How many prompts the server seems not to have read to their end."""
+    schema: int = 0
+    """How many replies were asked for as JSON."""
+
+    def share(self, count: int) -> float:
+        """Return what share of the cases a count is, 0 where there are none."""
+        return count / self.cases if self.cases else 0.0
+
+
+def compute_figures(outcomes: Sequence[CaseOutcome]) -> Figures:
+    """Return the figures of the outcomes of one kind."""
+    replied = [outcome for outcome in outcomes if not outcome.fault]
+    judged = [(one.case, one.judgement) for one in replied if one.judgement]
+    calls = [call for outcome in outcomes for call in outcome.calls]
+    asked = [call for call in calls if call.error not in {"SchemaNotOffered", "PromptTooLong"}]
+    seconds = [call.seconds for call in asked]
+    costs = [call.cost for call in asked if call.cost is not None]
+    return Figures(
+        cases=len(replied),
+        first=sum(UNREADABLE not in {call.error for call in one.calls} for one in replied),
+        readable=len(judged),
+        right=sum(not judgement.wrong for _, judgement in judged),
+        cited=sum(judgement.cited for _, judgement in judged),
+        valid=sum(judgement.valid for _, judgement in judged),
+        verdicts=Counter(judgement.verdicts for _, judgement in judged if judgement.verdicts),
+        wrong={case: judgement.wrong for case, judgement in judged if judgement.wrong},
+        faults=tuple(one.fault for one in outcomes if one.fault),
+        calls=len(asked),
+        seconds=median(seconds) if seconds else 0.0,
+        slow_seconds=compute_percentile(seconds, 0.95),
+        prompt_tokens=sum(call.prompt_tokens for call in asked),
+        completion_tokens=sum(call.completion_tokens for call in asked),
+        estimated=any(call.estimated for call in asked),
+        cost=sum(costs) if costs else None,
+        longest_prompt=max((call.prompt_tokens for call in asked), default=0),
+        longest_sent=max((call.sent_tokens for call in calls), default=0),
+        longest_reply=max((call.completion_tokens for call in asked), default=0),
+        cut=sum(call.cut for call in asked),
+        retried=sum(call.tries > 1 for call in asked),
+        thought=sum(_has_thought(call) for call in asked),
+        trimmed=sum(call.error == "PromptTooLong" for call in calls),
+        shortened=sum(_was_shortened(call) for call in asked),
+        schema=sum(call.schema for call in asked),
+    )
+
+
+def compute_percentile(seconds: Sequence[float], share: float) -> float:
+    """Return the least of the values that a share of them do not exceed; 0 where there are none."""
+    return sorted(seconds)[math.ceil(share * len(seconds)) - 1] if seconds else 0.0
+
+
+_TURN_CALLS = (
+    (("query", "summarise"), ("generate", "split", "verify"), ("draft", "feedback", "refine")),
+    (("query", "bullets"), ("claims", "verdicts"), ("answer",)),
+)
+"""Of each system its calls: those of two ways that run at once, and those after them, of which the first is needed."""
+
+
+def estimate_turn_seconds(found: Mapping[str, Figures]) -> float | None:
+    """Return about how long the model takes for a turn, by medians: what runs at once is counted once.
+
+    None unless every kind was examined that a turn needs.
+    """
+    for looked_up, recalled, written in _TURN_CALLS:
+        if all(found.get(name, Figures()).calls for name in (*looked_up, *recalled, written[0])):
+            abreast = max(sum(found[name].seconds for name in side) for side in (looked_up, recalled))
+            return abreast + sum(found[name].seconds for name in written if name in found)
+    return None
+
+
+def count_verdicts(found: Mapping[str, Figures]) -> Mapping[tuple[Verdict, Verdict], int]:
+    """Return how often which verdict was given where which was expected, in all kinds that give any."""
+    return sum((Counter(one.verdicts) for one in found.values()), Counter())
+
+
+def _has_thought(call: RecordedCall) -> bool:
+    hidden = (
+        not call.estimated and call.completion_tokens > HIDDEN_THOUGHT_FACTOR * call.written_tokens + TOKEN_TOLERANCE
+    )
+    return call.thought or hidden
+
+
+def _was_shortened(call: RecordedCall) -> bool:
+    return not call.estimated and 0 < call.prompt_tokens < SHORTENED_SHARE * call.sent_tokens
+
+
+AS_SET = "as set"
+STUDENT = "student"
+_COMPARED: tuple[Structured, ...] = ("text", "json", "schema")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptVariant:
+    """A way to ask."""
+
+    name: str
+    settings: ModelSettings
+    kinds: tuple[CallKind, ...]
+    student: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VariantFigures:
+    """What was measured of a way: the figures of each kind."""
+
+    way: str
+    figures: Mapping[str, Figures]
+    cut_short: Mapping[str, str]
+    """Why some kinds were not examined to their end."""
+
+    @property
+    def offered(self) -> bool:
+        """Whether the server could be asked this way at all."""
+        return any(one.readable for one in self.structured) and (
+            self.way not in {"json", "schema"} or any(one.schema for one in self.structured)
+        )
+
+    @property
+    def structured(self) -> tuple[Figures, ...]:
+        """The figures of those kinds that can be asked in several ways."""
+        names = {kind.name for kind in CALL_KINDS if kind.structured}
+        return tuple(one for name, one in self.figures.items() if name in names)
+
+    @property
+    def readable(self) -> float:
+        """What share of the structured replies could be read."""
+        return _compute_share(sum(one.readable for one in self.structured), self.structured)
+
+    @property
+    def right(self) -> float:
+        """What share of the structured replies was right."""
+        return _compute_share(sum(one.right for one in self.structured), self.structured)
+
+
+def list_prompt_variants(
+    settings: ModelSettings, *, student: bool, compare: bool, stages: Sequence[str], system: str
+) -> tuple[PromptVariant, ...]:
+    """Return the ways to examine, as set or each that there is; none where the stages have nothing to ask."""
+    if not compare:
+        as_set = PromptVariant(
+            AS_SET, settings, list_call_kinds(student=student, system=system, stages=stages), student=student
+        )
+        return (as_set,) if as_set.kinds else ()
+    every = list_call_kinds(student=False, system=system, stages=stages)
+    structured = tuple(kind for kind in every if kind.structured)
+    compared = (
+        PromptVariant(name, force_format(settings, name), every if name == "text" else structured) for name in _COMPARED
+    )
+    merged = PromptVariant(
+        STUDENT,
+        force_format(settings, "text"),
+        list_call_kinds(student=True, system=system, stages=stages),
+        student=True,
+    )
+    return tuple(way for way in (*compared, merged) if way.kinds)
+
+
+def measure_variant(way: PromptVariant, found: Examination) -> VariantFigures:
+    """Return what was measured of a way."""
+    cut_short = {kind: str(fault) for kind, fault in found.cut_short.items()}
+    return VariantFigures(
+        way.name, {kind: compute_figures(outcomes) for kind, outcomes in found.outcomes.items()}, cut_short
+    )
+
+
+def force_format(settings: ModelSettings, structured: Structured) -> ModelSettings:
+    """Return settings by which every stage is asked in one way."""
+    stages = {name: replace(own, structured=None) for name, own in settings.stages.items()}
+    return replace(settings, structured=structured, stages=stages)
+
+
+def _compute_share(count: int, among: Sequence[Figures]) -> float:
+    cases = sum(one.cases for one in among)
+    return count / cases if cases else 0.0

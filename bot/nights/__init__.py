@@ -1,1 +1,0 @@
-"""The nights of a server: worked once over all processes, and told."""

@@ -1,1 +1,0 @@
-"""What the command line prints: views for a terminal, and JSON documents."""

@@ -1,0 +1,156 @@
+"""Encode what goes over the control socket: one value a line, as JSON that names its type. Pure.
+
+Types are read back by pydantic, so that what arrives is what was sent or is refused. A digest of all their schemas
+detects two versions of the code that would misunderstand each other.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from bot.desk.types import Failure, TurnRequest, TurnResult
+from bot.server.refresh.document_lookup import ForgottenDocument
+from bot.settings.source_settings import SourceSettings
+from ingest.types import RefreshProgress, RefreshReport
+from pipeline.types import (
+    ClaimChecked,
+    ClaimExplained,
+    DraftStarted,
+    PageQuoted,
+    PassagesFound,
+    SearchStarted,
+    SentencePassed,
+)
+from storage.types import CorpusInfo, Hit
+
+
+class MalformedMessage(Exception):
+    """What arrived is none of our values."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerHello:
+    """Who serves: a process, the version of its code, and the digest of what it can say."""
+
+    pid: int
+    version: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A search that is wanted."""
+
+    query: str
+    corpora: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshRequest:
+    """A refresh that is wanted."""
+
+    corpus: str
+    source: SourceSettings
+    confirm_removal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOneRequest:
+    """One document that is to be read in, from one of these sources."""
+
+    address: str
+    sources: dict[str, SourceSettings]
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetRequest:
+    """One document that is to be forgotten."""
+
+    address: str
+    corpus: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportList:
+    """What reading one document in did, corpus by corpus."""
+
+    reports: tuple[RefreshReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HitList:
+    """What a search found."""
+
+    hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusList:
+    """What is indexed."""
+
+    corpora: tuple[CorpusInfo, ...]
+
+
+REQUESTS = (TurnRequest, SearchRequest, RefreshRequest, ReadOneRequest, ForgetRequest)
+EVENTS = (SearchStarted, PassagesFound, PageQuoted, ClaimChecked, ClaimExplained, DraftStarted, SentencePassed)
+RESULTS = (TurnResult, HitList, CorpusList, RefreshReport, ReportList, ForgottenDocument, Failure, ServerHello)
+TYPES = MappingProxyType({kind.__name__: kind for kind in (*REQUESTS, *EVENTS, RefreshProgress, *RESULTS)})
+"""All that may be sent, by the name it is sent under."""
+
+
+class NotText(Exception):
+    """What is to be sent holds what is no Unicode text, such as a file's name in another encoding."""
+
+    kind = "not_text"
+    hint = "Rename it, or stop the server and run the command again."
+
+    def __init__(self) -> None:
+        super().__init__("A name in this is no UTF-8, and cannot be told to the server that runs.")
+
+
+def encode_message(value: object) -> bytes:
+    """Return one of our values as a line.
+
+    Raises:
+        NotText: It cannot be written as one.
+    """
+    name = type(value).__name__
+    try:
+        body = _adapters()[name].dump_json(value)
+    except PydanticSerializationError as error:
+        raise NotText from error
+    return b'{"type":"%b","value":%b}\n' % (name.encode(), body)
+
+
+def decode_message(line: bytes | str) -> Any:
+    """Return the value of a line.
+
+    Raises:
+        Garbled: It holds none.
+    """
+    try:
+        held = json.loads(line)
+        return _adapters()[held["type"]].validate_python(held["value"], strict=False)
+    except (ValueError, LookupError, TypeError) as error:
+        reason = "wrong fields" if isinstance(error, ValidationError) else type(error).__name__
+        raise MalformedMessage(f"a line that is none of our values: {reason}") from error
+
+
+@cache
+def hash_protocol() -> str:
+    """Return a short hash of all that can be sent."""
+    schemas = {name: adapter.json_schema() for name, adapter in _adapters().items()}
+    return hashlib.sha256(json.dumps(schemas, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@cache
+def _adapters() -> Mapping[str, TypeAdapter[Any]]:
+    return {name: TypeAdapter(kind) for name, kind in TYPES.items()}

@@ -1,0 +1,180 @@
+"""Serve the control socket: run what is asked for, and stream what happens as lines.
+
+A closed connection cancels the work; a turn's record then says that it was cancelled. Only the home's owner can
+connect.
+"""
+
+import asyncio
+import logging
+import math
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from bot import VERSION
+from bot.desk.types import Failure, TurnResult
+from bot.server.control import control_protocol
+from bot.server.control.control_socket import open_socket
+from bot.server.http_server import serve_socket
+from bot.server.service import BotService
+from bot.views.error_messages import ReportableError, explain_error, explain_failure
+from bot.views.sanitize import replace_unencodable
+from pipeline.types import Status
+
+log = logging.getLogger(__name__)
+
+MAX_REQUEST_BYTES = 16 * 1024 * 1024
+"""Bytes of a request."""
+CLOSE_SECONDS = 1.0
+"""How long it may take to hang up when a command in a shell is broken off."""
+Tell = Callable[[object], None]
+Work = Callable[[Any, Tell], Awaitable[object]]
+
+
+@asynccontextmanager
+async def serve_control(
+    home: BotService, folder: Path, *, grace: float, hurried: asyncio.Event | None = None
+) -> AsyncIterator[None]:
+    """Offer a home at the socket of its folder within the block.
+
+    At its end commands in shells get `grace` seconds to finish; nobody waits who is `hurried`.
+
+    Raises:
+        OSError: There is no place for a socket.
+    """
+    with open_socket(folder) as bound:
+        async with serve_socket(build_control_app(home), bound, grace=math.ceil(grace), hurried=hurried):
+            yield
+
+
+def build_control_app(home: BotService) -> Starlette:
+    """Return all that can be asked of a home."""
+
+    async def answer(asked: Any, tell: Tell) -> object:
+        return _log_failure(await home.answer(asked, tell))
+
+    async def check(asked: Any, tell: Tell) -> object:
+        return _log_failure(await home.check(asked, tell))
+
+    async def search(wanted: Any, _: Tell) -> object:
+        return control_protocol.HitList(await home.search(wanted.query, wanted.corpora, wanted.count))
+
+    async def corpora(_: Any, __: Tell) -> object:
+        return control_protocol.CorpusList(await home.corpora())
+
+    async def refresh(wanted: Any, tell: Tell) -> object:
+        return await home.refresh(wanted.corpus, wanted.source, tell, confirm_removal=wanted.confirm_removal)
+
+    async def read_one(wanted: Any, _: Tell) -> object:
+        return control_protocol.ReportList(await home.read_one(wanted.address, wanted.sources))
+
+    async def forget(wanted: Any, _: Tell) -> object:
+        return await home.forget(wanted.address, wanted.corpus)
+
+    works = {
+        "/answer": answer,
+        "/check": check,
+        "/search": search,
+        "/corpora": corpora,
+        "/refresh": refresh,
+        "/read_one": read_one,
+        "/forget": forget,
+    }
+    routes = [Route(path, _build_endpoint(work), methods=["POST"]) for path, work in works.items()]
+    return Starlette(routes=[Route("/hello", _hello), *routes], max_body_size=MAX_REQUEST_BYTES)
+
+
+def _log_failure(done: TurnResult) -> TurnResult:
+    """Log why a turn of a command failed, as far as it is not for whoever asked to mend."""
+    if done.failure and done.answer.status is Status.FAILED:
+        cause = explain_failure(done.failure).line()
+        log.warning("a turn of a command in a shell failed", extra={"turn": done.answer_id, "cause": cause})
+    return done
+
+
+async def _hello(_: Request) -> Response:
+    return Response(
+        control_protocol.encode_message(
+            control_protocol.ServerHello(os.getpid(), VERSION, control_protocol.hash_protocol())
+        )
+    )
+
+
+def _build_endpoint(work: Work) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        body = await request.body()
+        try:
+            wanted = control_protocol.decode_message(body) if body else None
+        except control_protocol.MalformedMessage as error:
+            return Response(str(error), status_code=400)
+        return _LineStream(lambda tell: work(wanted, tell))
+
+    return endpoint
+
+
+@dataclass
+class _LineStream(Response):
+    """Sends what some work tells and what it ends with, a line each; it is stopped when nobody listens any more."""
+
+    work: Callable[[Tell], Awaitable[object]]
+    background: None = field(default=None, init=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del scope
+        lines: asyncio.Queue[bytes] = asyncio.Queue()
+        task = asyncio.create_task(_run_work(self.work, lines), name="control")
+        hung_up = asyncio.create_task(_cancel_on_disconnect(receive, task))
+        try:
+            headers = [(b"content-type", b"application/x-ndjson")]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            while line := await lines.get():
+                await send({"type": "http.response.body", "body": line, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        except asyncio.CancelledError:
+            # The server stops. Who waits sees the end of what was told, and nothing is left to be logged as a fault.
+            await _close_stream(send)
+        finally:
+            task.cancel()
+            hung_up.cancel()
+            await asyncio.gather(task, hung_up, return_exceptions=True)
+
+
+async def _run_work(work: Callable[[Tell], Awaitable[object]], lines: "asyncio.Queue[bytes]") -> None:
+    """Do the work, and put a line for all it tells and for what came of it; at the end an empty one."""
+    try:
+        lines.put_nowait(
+            control_protocol.encode_message(
+                await work(lambda value: lines.put_nowait(control_protocol.encode_message(value)))
+            )
+        )
+    except Exception as error:
+        if isinstance(error, ReportableError):
+            # It may well be a slip of whoever asked; what is wrong with the home itself, readiness tells as a warning.
+            log.info("a command in a shell failed", extra={"cause": explain_error(error).line()})
+        else:
+            log.exception("a command through the control socket failed")
+        lines.put_nowait(control_protocol.encode_message(Failure(*map(replace_unencodable, explain_error(error)))))
+    finally:
+        lines.put_nowait(b"")
+
+
+async def _close_stream(send: Send) -> None:
+    with suppress(TimeoutError, OSError):
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await send({"type": "http.response.body", "body": b""})
+
+
+async def _cancel_on_disconnect(receive: Receive, task: "asyncio.Task[None]") -> None:
+    """Cancel a task as soon as whoever waits for it has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    task.cancel()

@@ -1,0 +1,125 @@
+"""Find and bind the control socket: in the home, in a folder that is its owner's alone.
+
+A socket's path may have only some 100 characters, and not every file system can hold one. The home then names the
+place, in a private folder for what lives as long as a process.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.server.service import BotService
+
+
+SOCKET_FOLDER = "control"
+SOCKET_NAME = "socket"
+ELSEWHERE = "elsewhere"
+_PREFIX = "footnote-"
+_RUNTIME = "XDG_RUNTIME_DIR"
+
+
+@contextmanager
+def open_socket(home: Path) -> Iterator[socket.socket]:
+    """Listen for this user alone, until the end of the block. Only the home's owner may do so.
+
+    Raises:
+        OSError: There is no place for a socket.
+    """
+    folder = home / SOCKET_FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    folder.chmod(0o700)
+    _clear(folder)  # what a killed process left
+    try:
+        with _bound(folder) as bound:
+            yield bound
+    finally:
+        _clear(folder)
+
+
+def find_socket(home: Path) -> Path | None:
+    """Return where the socket of a home stands; None where there is none that this user may trust."""
+    folder = home / SOCKET_FOLDER
+    named = _elsewhere(folder)
+    path = named or folder / SOCKET_NAME
+    return path if _is_ours(path.parent) and path.is_socket() else None
+
+
+def _bound(folder: Path) -> socket.socket:
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        try:
+            _bind(bound, folder / SOCKET_NAME)
+        except OSError:
+            path = _private_folder() / SOCKET_NAME
+            (folder / ELSEWHERE).write_text(str(path), encoding="utf-8")
+            _bind(bound, path)
+    except BaseException:
+        bound.close()
+        raise
+    return bound
+
+
+def _bind(bound: socket.socket, path: Path) -> None:
+    bound.bind(str(path))
+    path.chmod(0o600)
+
+
+def _private_folder() -> Path:
+    for place in (os.environ.get(_RUNTIME), tempfile.gettempdir()):
+        with suppress(OSError):
+            if place:
+                return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
+    return Path(tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp"))
+
+
+def _elsewhere(folder: Path) -> Path | None:
+    try:
+        return Path((folder / ELSEWHERE).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _is_ours(folder: Path) -> bool:
+    """Return whether a folder is this user's and nobody else can enter it: who can, might answer in our place."""
+    try:
+        found = folder.stat()
+    except (OSError, ValueError):
+        return False
+    return found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077
+
+
+def _clear(folder: Path) -> None:
+    named = _elsewhere(folder)
+    # Only a folder that is named as ours are is removed, whatever a file in the home may say.
+    if named and named.name == SOCKET_NAME and named.parent.name.startswith(_PREFIX) and _is_ours(named.parent):
+        shutil.rmtree(named.parent, ignore_errors=True)
+    for name in (SOCKET_NAME, ELSEWHERE):
+        (folder / name).unlink(missing_ok=True)
+
+
+@asynccontextmanager
+async def connect_service(home: Path) -> AsyncIterator[BotService | None]:
+    """Give the home as its server offers it; None where none answers, such as one that was killed.
+
+    Raises:
+        OtherVersion: The server that answers runs another version of the code.
+    """
+    path = find_socket(home)
+    if not path:
+        yield None
+        return
+    from bot.server.control.remote_service import open_remote_service
+
+    async with open_remote_service(path) as remote:
+        yield remote

@@ -1,0 +1,154 @@
+"""Ask the server that has the home open: `BotService` over its control socket."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+from bot import VERSION
+from bot.desk.types import Failure, TurnRequest, TurnResult
+from bot.server.control import control_protocol
+from bot.server.refresh.document_lookup import ForgottenDocument
+from bot.settings.source_settings import SourceSettings
+from ingest.types import RefreshProgress, RefreshReport
+from pipeline.types import Event
+from storage.types import CorpusInfo, Hit
+
+T = TypeVar("T")
+
+HANDSHAKE_SECONDS = 5.0
+"""A server that does not say who it is within this time does not answer."""
+_CONNECT = httpx.Timeout(None, connect=HANDSHAKE_SECONDS)
+
+
+class RemoteError(Exception):
+    """Something went wrong at the server, or with it. `str()` is one plain line; `hint` says what to do."""
+
+    def __init__(self, message: str, *, kind: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.hint = hint
+
+
+class VersionMismatch(RemoteError):
+    """The server runs another version of the code."""
+
+    def __init__(self, server: control_protocol.ServerHello) -> None:
+        theirs = server.version if server.version != VERSION else "another one of the same number"
+        super().__init__(
+            f"The server here (process {server.pid}) is of another version: this is {VERSION}, it is {theirs}.",
+            kind="other_version",
+            hint="Stop it, start `footnote serve` again, and run the command again.",
+        )
+
+
+class ServerGone(RemoteError):
+    """The server ended in the middle of it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The server ended before it was done.",
+            kind="server_gone",
+            hint="Start `footnote serve` again, or run the command again without it.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteService:
+    """The home as its server offers it. Cancelled, each method hangs up, and the server stops the work."""
+
+    client: httpx.AsyncClient
+
+    async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
+        """Have a question answered."""
+        return await self._asked("/answer", asked, TurnResult, tell)
+
+    async def check(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
+        """Have a claim checked."""
+        return await self._asked("/check", asked, TurnResult, tell)
+
+    async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
+        """Have passages searched."""
+        return (
+            await self._asked(
+                "/search", control_protocol.SearchRequest(query, tuple(corpora), count), control_protocol.HitList
+            )
+        ).hits
+
+    async def corpora(self) -> tuple[CorpusInfo, ...]:
+        """Ask what is indexed."""
+        return (await self._asked("/corpora", None, control_protocol.CorpusList)).corpora
+
+    async def refresh(
+        self,
+        corpus: str,
+        source: SourceSettings,
+        tell: Callable[[RefreshProgress], None],
+        *,
+        confirm_removal: bool = False,
+    ) -> RefreshReport:
+        """Have a corpus brought up to date; its source's paths and secrets are looked up by the server."""
+        wanted = control_protocol.RefreshRequest(corpus, source, confirm_removal=confirm_removal)
+        return await self._asked("/refresh", wanted, RefreshReport, tell)
+
+    async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
+        """Have one document read in."""
+        return (
+            await self._asked(
+                "/read_one", control_protocol.ReadOneRequest(address, dict(sources)), control_protocol.ReportList
+            )
+        ).reports
+
+    async def forget(self, address: str, corpus: str) -> ForgottenDocument:
+        """Have one document forgotten."""
+        return await self._asked("/forget", control_protocol.ForgetRequest(address, corpus), ForgottenDocument)
+
+    async def _asked(self, path: str, wanted: object, kind: type[T], tell: Callable[[Any], None] = lambda _: None) -> T:
+        """Return what the server answers, of this kind; `tell` hears what it says before.
+
+        Raises:
+            RemoteError: What went wrong there, or that it ended before it had answered.
+        """
+        body = control_protocol.encode_message(wanted) if wanted is not None else b""
+        try:
+            async with self.client.stream("POST", path, content=body) as response:
+                if response.is_error:
+                    raise RemoteError(f"The server refused this: {response.reason_phrase}.", kind="refused")
+                async for line in response.aiter_lines():
+                    value = control_protocol.decode_message(line)
+                    if isinstance(value, kind):
+                        return value
+                    if isinstance(value, Failure):
+                        raise RemoteError(value.message, kind=value.kind, hint=value.hint)
+                    tell(value)
+        except (httpx.TransportError, control_protocol.MalformedMessage) as error:
+            raise ServerGone from error
+        raise ServerGone
+
+
+@asynccontextmanager
+async def open_remote_service(socket: Path) -> AsyncIterator[RemoteService | None]:
+    """Speak with the server at a socket; give None where none answers.
+
+    Raises:
+        OtherVersion: It runs another version of the code.
+    """
+    # One connection for each request: a kept one might have been closed while somebody thought.
+    transport = httpx.AsyncHTTPTransport(uds=str(socket), limits=httpx.Limits(max_keepalive_connections=0))
+    async with httpx.AsyncClient(transport=transport, base_url="http://footnote", timeout=_CONNECT) as client:
+        hello = await _shake_hands(client)
+        if hello and hello.digest != control_protocol.hash_protocol():
+            raise VersionMismatch(hello)
+        yield RemoteService(client) if hello else None
+
+
+async def _shake_hands(client: httpx.AsyncClient) -> control_protocol.ServerHello | None:
+    try:
+        said = await client.get("/hello", timeout=HANDSHAKE_SECONDS)
+        hello = control_protocol.decode_message(said.content)
+    except (httpx.TransportError, control_protocol.MalformedMessage):
+        return None
+    return hello if isinstance(hello, control_protocol.ServerHello) else None

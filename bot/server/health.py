@@ -1,0 +1,183 @@
+"""Check whether the server is ready, and watch it: readiness checks, their changes, and a blocked event loop."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from bot.server.server_log import Redact
+from bot.views.error_messages import explain_error
+from bot.wiring import App
+from storage.home_folder import free_bytes
+
+MIN_FREE_BYTES = 10_000_000
+"""With less free space a turn's record may not find room."""
+
+
+class Connectable(Protocol):
+    """What says whether it is connected."""
+
+    @property
+    def ready(self) -> str:
+        """Why it is not; empty where it is."""
+        ...
+
+
+ReadinessCheck = Callable[[], Awaitable[str]]
+"""Says in a line why something is not ready; nothing when it is."""
+
+
+def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Mapping[str, ReadinessCheck]:
+    """Return what must hold for questions to be answered, by the names under which `/readyz` tells what does not."""
+    file = None if app.settings.database else app.settings.home / "footnote.db"
+    begun = _file_identity(file)
+
+    async def database() -> str:
+        if file and _file_identity(file) != begun:
+            return f"{file} is not the file any more that was opened: put it back, and start the server again."
+        await app.queue.try_writing()
+        return ""
+
+    async def disk() -> str:
+        free = await asyncio.to_thread(free_bytes, app.settings.home)
+        return (
+            "" if free >= MIN_FREE_BYTES else f"The disk that holds {app.settings.home} is full: free some space on it."
+        )
+
+    async def index() -> str:
+        store = app.passages
+        await store.threads.read.run(store.lexical.count)
+        await store.threads.read.run(store.dense.corpora)
+        return ""
+
+    async def model() -> str:
+        if app.system != "extractive" and not app.model:
+            return f"The system that answers, {app.system}, needs a model, and none is configured."
+        return ""
+
+    own = {"database": database, "disk": disk, "index": index, "model": model}
+    return {**own, **{name: _connection_check(platform) for name, platform in platforms.items()}}
+
+
+def _file_identity(file: Path | None) -> tuple[int, int] | None:
+    """Return what tells a file from another one of its name; None where there is none."""
+    try:
+        found = file.stat() if file else None
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if found else None
+
+
+def _connection_check(platform: Connectable) -> ReadinessCheck:
+    async def connected() -> str:
+        return platform.ready
+
+    return connected
+
+
+log = logging.getLogger(__name__)
+
+READINESS_SECONDS = 30.0
+
+
+class ReadinessSource(Protocol):
+    """What says why things are not ready."""
+
+    async def reasons(self) -> Mapping[str, str]:
+        """Return why, by their names."""
+        ...
+
+
+@asynccontextmanager
+async def watch_readiness(
+    readiness: ReadinessSource, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+) -> AsyncIterator[None]:
+    """Log within the block what is not ready: at once, and whenever that changes."""
+    task = asyncio.create_task(_log_readiness_changes(readiness, sleep), name="readiness")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _log_readiness_changes(readiness: ReadinessSource, sleep: Callable[[float], Awaitable[object]]) -> None:
+    known: Mapping[str, str] = {}
+    while True:
+        found = await readiness.reasons()
+        for name in found.keys() - known.keys():
+            log.warning("not ready: %s", name, extra={"cause": found[name]})
+        for name in known.keys() - found.keys():
+            log.info("ready again: %s", name)
+        known = dict(found)
+        await sleep(READINESS_SECONDS)
+
+
+MAX_LAG_SECONDS = 1.0
+LAG_SAMPLE_SECONDS = 0.25
+
+
+@asynccontextmanager
+async def watch_event_loop(
+    *,
+    tolerated: float = MAX_LAG_SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+) -> AsyncIterator[None]:
+    """Log each time within the block when the loop stands still for longer than is tolerated."""
+    task = asyncio.create_task(_log_lag(tolerated, clock, sleep), name="lag watch")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _log_lag(tolerated: float, clock: Callable[[], float], sleep: Callable[[float], Awaitable[object]]) -> None:
+    while True:
+        before = clock()
+        await sleep(LAG_SAMPLE_SECONDS)
+        lag = clock() - before - LAG_SAMPLE_SECONDS
+        if lag > tolerated:
+            log.warning("the event loop stood still", extra={"seconds": round(lag, 3)})
+
+
+CHECK_SECONDS = 3.0
+FRESH_SECONDS = 1.0
+"""So long a result counts: anybody may ask, and each answer costs a look at the disk."""
+
+
+@dataclass
+class Readiness:
+    """What is not ready, looked up at most once in a while."""
+
+    checks: Mapping[str, ReadinessCheck]
+    redact: Redact
+    clock: Callable[[], float] = time.monotonic
+    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _found: dict[str, str] = field(default_factory=dict)
+    _until: float = float("-inf")
+
+    async def reasons(self) -> Mapping[str, str]:
+        """Return why things are not ready, by their names; nothing where all is well."""
+        async with self._looking:
+            if self.clock() >= self._until:
+                said = await asyncio.gather(*(_run_check(check) for check in self.checks.values()))
+                found = dict(zip(self.checks, said, strict=True))
+                self._found = {name: self.redact(reason) for name, reason in found.items() if reason}
+                self._until = self.clock() + FRESH_SECONDS
+            return self._found
+
+
+async def _run_check(check: ReadinessCheck) -> str:
+    try:
+        async with asyncio.timeout(CHECK_SECONDS):
+            return await check()
+    except TimeoutError:
+        return f"It does not answer within {CHECK_SECONDS:g} seconds."
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is a reason
+        return explain_error(error).line()

@@ -1,0 +1,194 @@
+"""Serve HTTP: `/healthz`, `/readyz`, and the routes that platforms add, by uvicorn on a socket that is bound already.
+
+It tells nobody what is asked or answered, and names no secret.
+"""
+
+import asyncio
+import errno
+import logging
+import socket
+import time
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bot.server.health import Readiness, ReadinessCheck
+from bot.server.server_log import Redact
+from bot.settings.settings_tables import HttpSettings
+
+
+@asynccontextmanager
+async def serve_socket(
+    app: ASGIApp, bound: socket.socket, *, grace: int, hurried: asyncio.Event | None = None
+) -> AsyncIterator[None]:
+    """Serve within the block. At its end requests under way get `grace` seconds, then they are cancelled.
+
+    What they still do when they are cancelled, such as closing a record, is waited for. Who is `hurried` gives no
+    grace.
+    """
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        http="h11",
+        ws="none",
+        interface="asgi3",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=grace,
+    )
+    server = _Server(config)
+    task = asyncio.create_task(server.serve(sockets=[bound]), name="web server")
+    try:
+        await server.ready(task)
+        yield
+    finally:
+        server.should_exit = True
+        hurry = asyncio.ensure_future((hurried or asyncio.Event()).wait())
+        try:
+            await asyncio.wait({task, hurry}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            hurry.cancel()
+            server.force_exit = True
+            await _cancel_requests(task, *server.server_state.tasks)
+
+
+class _Server(uvicorn.Server):
+    """Says when it listens, and leaves signals to us."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._listens = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._listens.set()
+
+    async def ready(self, task: "asyncio.Task[None]") -> None:
+        """Wait until it listens. Raises what `task`, which serves, ended with instead."""
+        waiting = asyncio.create_task(self._listens.wait())
+        await asyncio.wait({waiting, task}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if task.done():
+            task.result()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+async def _cancel_requests(task: "asyncio.Task[None]", *requests: "asyncio.Task[None]") -> None:
+    for request in requests:
+        if not request.cancelling():  # who is cancelled already is closing what it has open
+            request.cancel()
+    await asyncio.gather(task, *requests, return_exceptions=True)
+
+
+log = logging.getLogger(__name__)
+
+PROBES = ("/healthz", "/readyz")
+MAX_BODY_BYTES = 1024 * 1024
+"""Bytes of a request's body; platforms send some tens of thousands at most."""
+GRACE_SECONDS = 3
+
+
+class CannotListen(Exception):
+    """The address cannot be listened at. `str()` is one plain line; `hint` says what to do."""
+
+    kind = "cannot_listen"
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@asynccontextmanager
+async def serve_http(at: HttpSettings, app: ASGIApp, hurried: asyncio.Event | None = None) -> AsyncIterator[str]:
+    """Serve an application within the block, and give its address; at the end nobody waits who is `hurried`.
+
+    Raises:
+        CannotListen: Another program listens there, or the address is not this machine's.
+    """
+    with bind_socket(at.host, at.port) as listener:
+        host, port = listener.getsockname()[:2]
+        async with serve_socket(app, listener, grace=GRACE_SECONDS, hurried=hurried):
+            yield f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def bind_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens there. Raises `CannotListen`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    hint = "Set [http] host and port to an address of this machine that is free; port 0 takes any."
+    try:
+        host.encode("idna")  # where that fails, the socket would not be closed
+        return socket.create_server((host, port), family=family)
+    except UnicodeError as error:
+        raise CannotListen(f"Nothing can listen at {host}:{port}: it is no name of a host.", hint=hint) from error
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise CannotListen(f"Another program listens at {host}:{port}.", hint=hint) from error
+        raise CannotListen(f"Nothing can listen at {host}:{port}: {_explain_bind_error(error)}.", hint=hint) from error
+
+
+def _explain_bind_error(error: OSError) -> str:
+    """Say why an address cannot be listened at."""
+    if (error.errno or 0) < 0:  # the resolver's own numbers
+        return "this machine knows no such name"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return "it is not an address of this machine"
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        return "this user may not listen there; ports below 1024 are the system's"
+    return f"the system refuses it ({errno.errorcode.get(error.errno or 0, 'unknown')})"
+
+
+def build_http_app(checks: Mapping[str, ReadinessCheck], redact: Redact, routes: Sequence[BaseRoute] = ()) -> Starlette:
+    """Return the server's application: `/healthz`, `/readyz` by these checks, and these routes; more may be added."""
+    readiness = Readiness(checks, redact)
+
+    async def healthz(_: Request) -> Response:
+        return JSONResponse({"status": "alive"})
+
+    async def readyz(_: Request) -> Response:
+        reasons = await readiness.reasons()
+        status = "not ready" if reasons else "ready"
+        return JSONResponse({"status": status, "reasons": reasons}, status_code=503 if reasons else 200)
+
+    probes = [Route(path, probe) for path, probe in zip(PROBES, (healthz, readyz), strict=True)]
+    return Starlette(routes=[*probes, *routes], middleware=[Middleware(RequestLog)], max_body_size=MAX_BODY_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLog:
+    """Logs each request: how, where without its query, with what outcome, and how long it took."""
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        status, started = 500, time.monotonic()
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noting)
+        finally:
+            level = logging.DEBUG if scope["path"] in PROBES else logging.INFO
+            spent = round((time.monotonic() - started) * 1000, 1)
+            about = {"method": scope["method"], "path": scope["path"], "status": status, "milliseconds": spent}
+            log.log(level, "request", extra=about)

@@ -1,0 +1,192 @@
+"""Compose and run `footnote serve`: the service, the sockets, the desk, the nights, the configured platforms.
+
+All are blocks that are entered in order and left in reverse: first nothing more is accepted, then work in progress, at
+the desk and at the sockets, is finished or put back, then everything is closed.
+"""
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bot.arriving import Arrivals, Opened, OpenPlatform
+from bot.desk.desk import Desk
+from bot.desk.turn_policy import open_desk
+from bot.platform import Platform
+from bot.server import health, http_server
+from bot.server.control.control_server import serve_control
+from bot.server.health import build_readiness_checks, watch_event_loop, watch_readiness
+from bot.server.refresh.nightly import NightLease, NightNotifier, schedule_nights
+from bot.server.refresh.run_history import build_history
+from bot.server.server_log import build_redactor, collect_secrets
+from bot.server.service import LocalService
+from bot.settings.settings_errors import find_missing_secrets
+from bot.settings.settings_tables import Settings
+from bot.wiring import App, open_app
+from ingest.refresh.night_schedule import system_clock
+from storage.database.refresh_log import make_owner_id
+
+
+@asynccontextmanager
+async def exit_in_parallel(*blocks: AbstractAsyncContextManager[Any]) -> AsyncIterator[tuple[Any, ...]]:
+    """Enter blocks in order, and leave them at the same time. Gives what each gives.
+
+    Raises what entering one raises; what was entered before is left then. Of what leaving raises, the first.
+    """
+    stacks = [AsyncExitStack() for _ in blocks]
+    try:
+        yield tuple([await stack.enter_async_context(block) for stack, block in zip(stacks, blocks, strict=True)])
+    finally:
+        left = await asyncio.gather(*(stack.aclose() for stack in stacks), return_exceptions=True)
+        for error in left:
+            if isinstance(error, BaseException):
+                raise error
+
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequest:
+    """What was asked of a server so far."""
+
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    """To stop: take nothing more, and let what is under way finish for a while."""
+    hurried: asyncio.Event = field(default_factory=asyncio.Event)
+    """To finish nothing any more: what is under way is put back."""
+
+    def hear(self) -> None:
+        """Note a further signal."""
+        if self.asked.is_set():
+            self.hurried.set()
+        self.asked.set()
+
+
+@contextmanager
+def handle_stop_signals() -> Iterator[StopRequest]:
+    """Give what signals ask within the block; they do nothing else."""
+    loop, stopping = asyncio.get_running_loop(), StopRequest()
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, stopping.hear)
+    try:
+        yield stopping
+    finally:
+        for number in STOP_SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+log = logging.getLogger(__name__)
+
+
+async def serve(settings: Settings, platforms: Mapping[str, OpenPlatform]) -> None:
+    """Serve until a signal asks to stop.
+
+    Args:
+        settings: What is configured.
+        platforms: All that there are, by name; those that are not configured are passed over, and those that cannot
+            be reached are tried until they can.
+
+    Raises:
+        SettingsError: A platform that is configured lacks something.
+        HomeLocked: Another process owns the home.
+        CannotListen: Another program listens at the address of `[http]`.
+        PlatformError: A platform refuses us for good.
+        StorageError: Something of the home cannot be used.
+    """
+    if fault := find_missing_secrets(settings):
+        raise fault
+    with handle_stop_signals() as stopping:
+        async with _run_server(settings, platforms, stopping) as arrivals:
+            await _wait_for_first(stopping.asked, arrivals.failed)
+            if arrivals.failure:
+                raise arrivals.failure
+            log.info("stopping")
+    log.info("stopped")
+
+
+@asynccontextmanager
+async def _run_server(
+    settings: Settings, platforms: Mapping[str, OpenPlatform], stopping: StopRequest
+) -> AsyncIterator[Arrivals]:
+    """Serve within the block, and give what is on its way. Commands are served first, and wait for no network."""
+    async with AsyncExitStack() as stack:
+        app = _with_polite_refresh(await stack.enter_async_context(open_app(settings)))
+        await stack.enter_async_context(watch_event_loop())
+        home, there = LocalService(app), dict[str, Platform]()
+        desk = open_desk(app, there)
+        arrivals = Arrivals(app, desk, platforms)
+        await stack.enter_async_context(arrivals.kept())
+        await stack.enter_async_context(_forward_hurry(desk, stopping.hurried))
+        holds, redact = (
+            build_readiness_checks(app, {one.name: one for one in arrivals.all}),
+            build_redactor(collect_secrets(settings)),
+        )
+        answers = http_server.build_http_app(holds, redact)
+        control = serve_control(home, settings.home, grace=settings.desk.grace_seconds, hurried=stopping.hurried)
+        listening = http_server.serve_http(settings.http, answers, stopping.hurried)
+        _, address, _ = await stack.enter_async_context(exit_in_parallel(control, listening, desk.running()))
+
+        async def arrived(opened: Opened) -> None:
+            there[opened.platform.name] = opened.platform
+            answers.router.routes.extend(opened.routes)
+            await desk.resume_questions()
+
+        told, watch, corpora = NightNotifier(settings.schedule, there), build_night_watch(app), await home.corpora()
+        await stack.enter_async_context(schedule_nights(settings, home.refresh, told, watch=watch, corpora=corpora))
+        await stack.enter_async_context(arrivals.arriving(arrived))
+        await _wait_for_first(stopping.asked, arrivals.failed, arrivals.all_tried)
+        if not arrivals.failure:
+            # Whatever level is logged, that it serves, and where, is told.
+            log.log(max(logging.INFO, log.getEffectiveLevel()), _ready_message(settings, address, arrivals))
+            await stack.enter_async_context(watch_readiness(health.Readiness(holds, redact)))
+        yield arrivals
+
+
+async def _wait_for_first(*events: asyncio.Event) -> None:
+    """Wait for the first of some events."""
+    waiting = {asyncio.ensure_future(event.wait()) for event in events}
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
+
+
+@asynccontextmanager
+async def _forward_hurry(desk: Desk, hurried: asyncio.Event) -> AsyncIterator[None]:
+    """Hurry the desk within the block as soon as we are."""
+
+    async def hurry() -> None:
+        await hurried.wait()
+        desk.stop_now()
+
+    task = asyncio.create_task(hurry(), name="hurry")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _with_polite_refresh(app: App) -> App:
+    """Return the app with refreshes that leave a core for questions."""
+    return replace(app, passages=replace(app.passages, polite=True))
+
+
+def _ready_message(settings: Settings, address: str, arrivals: Arrivals) -> str:
+    where = f"ready: {address}, commands reach it through {settings.home}"
+    there = [one.name for one in arrivals.all if one.connected]
+    late = [one.name for one in arrivals.all if one.ready and not one.connected]
+    said = (f"connected to {', '.join(there)}" if there else "", f"waiting for {', '.join(late)}" if late else "")
+    connected = ", ".join(filter(None, said)) or "no platform is configured"
+    nightly = settings.schedule.nightly
+    return f"{where}; {connected}; " + (f"sources are read in at {nightly}" if nightly else "no nights are set")
+
+
+def build_night_watch(app: App) -> NightLease:
+    """Return the nights as this process keeps them."""
+    history = build_history(app.manifest.database)
+    return NightLease(history.nights, history.leases, make_owner_id(), system_clock)

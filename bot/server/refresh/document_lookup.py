@@ -1,0 +1,171 @@
+"""Find one document by what a person calls it, and forget it or read it in anew."""
+
+import asyncio
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from bot.server.refresh.source_factory import SourceContext, open_source
+from bot.settings.source_settings import SourceSettings
+from bot.views.error_messages import ReportableError
+from bot.wiring import App
+from ingest.refresh.corpus_refresh import forget_documents, refresh_document
+from ingest.types import RefreshReport, SingleReadUnsupported
+from storage.errors import StorageError
+from storage.types import DocumentRef
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenDocument:
+    """A document that was forgotten."""
+
+    document: DocumentRef
+    passages: int
+    """How many passages of it could be found until then."""
+
+
+MAX_SIMILAR = 3
+_MAX_QUERY = 200
+_MIN_SIMILARITY = 0.8
+"""How much of two names must be the same, 0 to 1."""
+
+
+class NoSuchDocument(Exception):
+    """No document is called so. `str()` is one plain line; `hint` names what comes near it."""
+
+    kind = "unknown_document"
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class SeveralDocuments(Exception):
+    """Several are called so; `hint` lists them."""
+
+    kind = "ambiguous_document"
+
+    def __init__(self, address: str, found: Sequence[DocumentRef]) -> None:
+        super().__init__(f"“{address}” names {len(found)} documents.")
+        some = "; ".join(_name_document(one) for one in found[: 2 * MAX_SIMILAR])
+        more = f", and {len(found) - 2 * MAX_SIMILAR} more" if len(found) > 2 * MAX_SIMILAR else ""
+        self.hint = f"Say which, by its key or address, or with --corpus: {some}{more}."
+
+
+async def forget_document(app: App, address: str, corpus: str = "") -> ForgottenDocument:
+    """Forget the document that an address, a key or a title names: it is found and cited no more, and stays away.
+
+    Raises:
+        NoSuchDocument: Nothing is called so in the corpus, or in any where none is named.
+        SeveralDocuments: More than one is.
+        StorageError: It could not be removed.
+    """
+    found = select_documents(await app.manifest.find(address), address, corpus)
+    if not found:
+        raise await _build_unknown_error(app, address, corpus)
+    if len(found) > 1:
+        raise SeveralDocuments(address, found)
+    report = await forget_documents(app.passages, found[0].corpus, [found[0].key])
+    return ForgottenDocument(found[0], report.passages_removed)
+
+
+async def reread_document(
+    app: App, address: str, sources: Mapping[str, SourceSettings], around: SourceContext
+) -> tuple[RefreshReport, ...]:
+    """Read in the document that an address names, also one that was forgotten; return a report for each corpus of it.
+
+    Of a document that is known, or was forgotten, only its own sources are asked, of another one all.
+
+    Args:
+        app: The home.
+        address: Its address, key or title.
+        sources: Where it may come from, by the corpus that reads it in.
+        around: What they are opened with.
+
+    Raises:
+        NoSuchDocument: No source has it.
+        SeveralDocuments: A title names several of one corpus.
+        Exception: Why the only source that may have it cannot be asked.
+    """
+    named = (*await app.manifest.find_forgotten(address), *await app.manifest.find(address))
+    called = {(one.corpus, one.key): one for one in named}
+    known = [one for one in select_documents(tuple(called.values()), address) if one.corpus in sources]
+    if len(known) > len({one.corpus for one in known}):
+        raise SeveralDocuments(address, known)
+    names = {one.corpus: one.key for one in known} or dict.fromkeys(sources, address)
+    reports, failures = list[RefreshReport](), list[Exception]()
+    for corpus, name in names.items():
+        try:
+            there = await asyncio.to_thread(open_source, sources[corpus], around)
+            if report := await refresh_document(there, corpus, app.passages, name):
+                reports.append(report)
+        except Exception as error:
+            if not isinstance(error, ReportableError):
+                raise
+            failures.append(error)
+    # What is read as a whole says so of any address: that tells something only of a document that is its own.
+    unheard = [one for one in failures if known or not isinstance(one, SingleReadUnsupported)]
+    if not reports and (unheard or len(failures) == len(names)):
+        raise (*unheard, *failures)[0]
+    if not reports:
+        raise await _build_unknown_error(app, address, "", sources)
+    return tuple(reports)
+
+
+def select_documents(found: Sequence[DocumentRef], address: str, corpus: str = "") -> tuple[DocumentRef, ...]:
+    """Return the documents that are meant: those of the corpus; of these, those whose key it is. Pure."""
+    there = tuple(one for one in found if not corpus or one.corpus == corpus)
+    return tuple(one for one in there if one.key == address.strip()) or there
+
+
+async def _build_unknown_error(
+    app: App, address: str, corpus: str, sources: Mapping[str, SourceSettings] | None = None
+) -> NoSuchDocument:
+    """Return what is said of an address that names nothing: what was looked through, and what comes near."""
+    names = [info.name for info in await app.manifest.catalogue() if corpus in {"", info.name}]
+    if sources is None and select_documents(await app.manifest.find_forgotten(address), address, corpus):
+        again = f"`footnote ingest --only {shlex.quote(address.strip())}` brings it back."
+        return NoSuchDocument(f"“{address}” was forgotten already.", hint=again)
+    where = (
+        f"No source of {_join_names(sources)} has" if sources is not None else f"No document of {_join_names(names)} is"
+    )
+    away = [
+        f"{_name_document(one)}, which was forgotten"
+        for one in find_similar(address, await app.manifest.all_forgotten(), names)
+    ]
+    near = [*away, *map(_name_document, await _search_similar(app, address, names))][:MAX_SIMILAR]
+    told = f"Near it: {'; '.join(near)}." if near else "Give its address, its key, or its exact title."
+    return NoSuchDocument(f"{where} “{address}”.", hint=told)
+
+
+def find_similar(address: str, forgotten: Sequence[DocumentRef], corpora: Collection[str]) -> list[DocumentRef]:
+    """Return what was forgotten of these corpora and is called nearly so: no search finds it. Pure."""
+    names: dict[str, DocumentRef] = {}
+    for one in forgotten:
+        if one.corpus in corpora:
+            names |= {name.casefold(): one for name in (one.url, one.key, one.title) if name}
+    close = (names[name] for name in get_close_matches(address.strip().casefold(), names, MAX_SIMILAR, _MIN_SIMILARITY))
+    return list(dict.fromkeys(close))
+
+
+async def _search_similar(app: App, address: str, corpora: Sequence[str]) -> tuple[DocumentRef, ...]:
+    """Return the documents that a search for an address or a title comes upon, best first."""
+    words = "".join(char if char.isalnum() else " " for char in address.rpartition("://")[2])[:_MAX_QUERY]
+    with suppress(StorageError):
+        if words.strip():
+            hits = await app.passages.search(words, corpora, 4 * MAX_SIMILAR)
+            rows = (hit.document for hit in hits)
+            near = {(row.corpus, row.key): DocumentRef(row.corpus, row.key, row.title, row.url) for row in rows}
+            return tuple(near.values())[:MAX_SIMILAR]
+    return ()
+
+
+def _join_names(names: Sequence[str] | Mapping[str, SourceSettings] | None) -> str:
+    return ", ".join(names or ()) or "any corpus"
+
+
+def _name_document(one: DocumentRef) -> str:
+    where = one.url or one.key
+    return f"{one.corpus}: {one.title} ({where})" if one.title != where else f"{one.corpus}: {where}"

@@ -1,0 +1,313 @@
+"""Run the nightly refresh: every source of the settings, once over all processes, with a report to the admins.
+
+When the night comes is `ingest.schedule`'s. A process that takes a night holds a lease that is renewed meanwhile;
+where it dies, or is asked to stop, the lease lapses or is given back, and one of those who wait takes the night over.
+One corpus that fails takes no other with it. With `[schedule] heartbeat` a line says each day that it was done: where
+it fails to come, nothing ran.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Protocol
+
+from bot.cli.terminal_output import format_count, format_duration
+from bot.desk.types import Place
+from bot.platform import Platform, PlatformError, PlatformUnavailable
+from bot.settings.settings_tables import ScheduleSettings, Settings
+from bot.settings.source_settings import SourceSettings
+from bot.views.error_messages import Fault, ReportableError, explain_error
+from bot.views.sanitize import sanitize_line
+from ingest.refresh.night_schedule import CHECK_SECONDS, CLOCK_LEAP, run_nightly
+from ingest.types import RefreshProgress, RefreshReport
+from storage.database.refresh_log import NIGHT_LEASE, NIGHT_LEASE_SECONDS, Leases, NightLog
+from storage.errors import StorageError
+from storage.types import CorpusInfo
+
+NIGHT_DONE, NIGHT_FAILED = "done", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class NightReport:
+    """What a night came to."""
+
+    due: datetime
+    reports: tuple[RefreshReport, ...]
+    faults: Mapping[str, Fault]
+    """Why a corpus was not brought up to date, by its name."""
+
+    @property
+    def outcome(self) -> str:
+        """A word: `done`, or `failed` where a corpus was not brought up to date."""
+        return NIGHT_FAILED if self.faults else NIGHT_DONE
+
+    def lines(self) -> Iterator[str]:
+        """Tell it, a line a corpus."""
+        for report in self.reports:
+            yield f"{report.corpus}: {_render_counts(report)}, in {format_duration(report.seconds)}{_render_fault(report)}"
+        for corpus, fault in self.faults.items():
+            yield _render_failure(corpus, fault)
+
+    def troubles(self) -> Iterator[str]:
+        """Tell what somebody has to look at: what failed, and what else is amiss, such as removals held back."""
+        for corpus, fault in self.faults.items():
+            yield _render_failure(corpus, fault)
+        for report in self.reports:
+            if report.fault:
+                yield f"{report.corpus}: brought up to date{_render_fault(report)}"
+
+    def summary(self) -> str:
+        """Tell all of it in one line."""
+        done, all_of_it = len(self.reports), len(self.reports) + len(self.faults)
+        total = RefreshReport(
+            "",
+            added=sum(report.added for report in self.reports),
+            changed=sum(report.changed for report in self.reports),
+            removed=sum(report.removed for report in self.reports),
+            failures=tuple(failure for report in self.reports for failure in report.failures),
+        )
+        which = format_count(done, "corpus", "corpora") if done == all_of_it else f"{done} of {all_of_it} corpora"
+        seconds = sum(report.seconds for report in self.reports)
+        return f"Last night: {which} brought up to date; {_render_counts(total)}, in {format_duration(seconds)}."
+
+
+def _render_failure(corpus: str, fault: Fault) -> str:
+    return f"{corpus}: not brought up to date. {fault.line()}"
+
+
+def _render_counts(report: RefreshReport) -> str:
+    unread = f", {report.failed:,} could not be read" if report.failed else ""
+    return f"{report.added:,} added, {report.changed:,} changed, {report.removed:,} removed{unread}"
+
+
+def _render_fault(report: RefreshReport) -> str:
+    return f". {sanitize_line(report.fault)}" if report.fault else ""
+
+
+log = logging.getLogger(__name__)
+
+_RECENT_NIGHTS = 50
+"""How many nights are looked through for the last one that has come."""
+
+
+@dataclass(frozen=True)
+class NightLease:
+    """The nights as one process keeps them."""
+
+    nights: NightLog
+    leases: Leases
+    owner: str
+    clock: Callable[[], datetime]
+    look_again: float = 15.0
+    """Seconds between two looks at a night that another process is at, or that cannot be begun."""
+    renewing: float = 30.0
+    """Seconds between two renewals of the lease; it outlasts several."""
+
+    async def last(self) -> datetime | None:
+        """Return when the newest night was due that came to its end, by this clock; None where none has."""
+        await self.put_back()
+        ended = (night.due for night in await self.nights.recent(_RECENT_NIGHTS) if night.ended)
+        return next(ended, None)
+
+    async def put_back(self) -> None:
+        """Take back the nights that have not come yet: they were worked while the clock was wrong."""
+        if count := await self.nights.undo(self.clock() + CLOCK_LEAP):
+            log.warning("the clock was put back: %d of the nights on record have yet to come", count)
+
+    async def keep(self, due: datetime, work: Callable[[], Awaitable[NightReport]]) -> NightReport | None:
+        """Have a night's work done, and noted; return what it came to, or None where another process did it.
+
+        Nothing is done either where the clock is put back meanwhile, so that the night has yet to come.
+        """
+        while due <= self.clock() + CLOCK_LEAP:
+            begun = await self._begun(due)
+            if begun is not None:
+                return await self._worked(work) if begun else None
+            await asyncio.sleep(self.look_again)
+        return None
+
+    async def _begun(self, due: datetime) -> bool | None:
+        """Begin a night. Returns False where it has ended, and None where another is at it, or nobody can tell."""
+        try:
+            if await self.nights.begin(due, self.clock(), self.owner):
+                return True
+            ended = any(night.due == due and night.ended for night in await self.nights.recent(_RECENT_NIGHTS))
+        except StorageError as error:
+            log.warning("the night cannot be begun yet", extra={"cause": f"{error} {error.hint}"})
+            return None
+        return False if ended else None
+
+    async def _worked(self, work: Callable[[], Awaitable[NightReport]]) -> NightReport | None:
+        try:
+            if night := await self._held(work):
+                await self._noted(night)
+            return night
+        finally:
+            with suppress(StorageError):  # it lapses by itself
+                await self.leases.release(NIGHT_LEASE, self.owner)
+
+    async def _held(self, work: Callable[[], Awaitable[NightReport]]) -> NightReport | None:
+        """Do the work while the lease is ours; where it is lost, stop: another process does it then."""
+        working = asyncio.ensure_future(work())
+        renewing = asyncio.create_task(self._renew(), name="night lease")
+        try:
+            await asyncio.wait((working, renewing), return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                return working.result()
+            log.warning("another process took the night over: this one did not renew its lease in time")
+            return None
+        finally:
+            for task in (working, renewing):
+                task.cancel()
+            await asyncio.gather(working, renewing, return_exceptions=True)
+
+    async def _noted(self, night: NightReport) -> None:
+        try:
+            await self.nights.end(night.due, self.clock(), night.outcome, night.lines(), self.owner)
+        except StorageError as error:
+            log.warning("what the night came to cannot be noted", extra={"cause": f"{error} {error.hint}"})
+
+    async def _renew(self) -> None:
+        """Renew the lease until it is somebody else's. While the database is away it may lapse, and is still ours."""
+        while True:
+            await asyncio.sleep(self.renewing)
+            with suppress(StorageError):
+                if not await self.leases.renew(NIGHT_LEASE, self.owner, self.clock(), NIGHT_LEASE_SECONDS):
+                    return
+
+
+RETRY_SECONDS = (15.0, 30.0, 60.0, *(300.0,) * 36)
+"""How long to wait before each further try: three hours altogether."""
+
+
+def render_admin_lines(night: NightReport, *, heartbeat: bool) -> tuple[str, ...]:
+    """Return what the admins are told, in lines; nothing where all is well and no heartbeat is wanted. Pure."""
+    return (*night.troubles(), *((night.summary(),) if heartbeat else ()))
+
+
+@dataclass(frozen=True)
+class NightNotifier:
+    """Hears of nights."""
+
+    schedule: ScheduleSettings
+    platforms: Mapping[str, Platform]
+    """Those that there are by now, by name."""
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+
+    async def __call__(self, night: NightReport) -> None:
+        """Tell of one."""
+        for line in night.lines():
+            log.info("last night: %s", line)
+        lines = render_admin_lines(night, heartbeat=self.schedule.heartbeat)
+        if lines and self.schedule.admin_channel:
+            await self._delivered(self.schedule.admin_channel, lines)
+
+    async def _delivered(self, channel: str, lines: Sequence[str]) -> None:
+        """Post lines to a channel, as one message; a platform that is away is tried again."""
+        name, _, rest = channel.partition(":")
+        workspace, _, place = rest.partition("/")
+        why = f"{name} is not connected."
+        try:
+            for seconds in (0.0, *RETRY_SECONDS):
+                await self.sleep(seconds)
+                if platform := self.platforms.get(name):
+                    try:
+                        await platform.call(Place(name, workspace, place), "\n".join(lines), people=())
+                    except PlatformUnavailable as error:
+                        why = str(error)
+                    else:
+                        return
+        except PlatformError as error:
+            why = str(error)
+        except asyncio.CancelledError:
+            _log_undelivered(channel, lines, f"The server stops; {why}")
+            raise
+        _log_undelivered(channel, lines, why)
+
+
+def _log_undelivered(channel: str, lines: Sequence[str], why: str) -> None:
+    for line in lines:
+        log.warning("the admins were not told: %s", line, extra={"channel": channel, "cause": why})
+
+
+class RefreshCorpus(Protocol):
+    """Brings a corpus up to date with its source, as `LocalHome.refresh` does."""
+
+    async def __call__(
+        self,
+        corpus: str,
+        source: SourceSettings,
+        tell: Callable[[RefreshProgress], None],
+        *,
+        night: datetime | None = None,
+    ) -> RefreshReport:
+        """Do it, for the night that was due then."""
+        ...
+
+
+def find_last_refresh(settings: Settings, corpora: Sequence[CorpusInfo]) -> datetime | None:
+    """Return when any corpus that has a source was last brought up to date; None if none ever was. Pure."""
+    wanted = settings.sources
+    done = [info.refreshed for info in corpora if info.name in wanted and info.refreshed]
+    return max(done, default=None)
+
+
+async def refresh_every_source(settings: Settings, refresh: RefreshCorpus, due: datetime) -> NightReport:
+    """Read in every source, one after another."""
+    reports: list[RefreshReport] = []
+    faults: dict[str, Fault] = {}
+    for corpus, source in settings.sources.items():
+        try:
+            reports.append(await refresh(corpus, source, _ignore_progress, night=due))
+        except Exception as error:
+            faults[corpus] = explain_error(error)
+            if not isinstance(error, ReportableError):
+                log.exception("%s could not be brought up to date", corpus)
+    return NightReport(due, tuple(reports), faults)
+
+
+@asynccontextmanager
+async def schedule_nights(
+    settings: Settings,
+    refresh: RefreshCorpus,
+    told: Callable[[NightReport], Awaitable[None]],
+    *,
+    watch: NightLease,
+    corpora: Sequence[CorpusInfo],
+    pulse: float = CHECK_SECONDS,
+) -> AsyncIterator[None]:
+    """Have the nights of `[schedule] nightly` within the block; none where it names no time.
+
+    A night that no process worked through is made up for at once. Before there ever was a night, those count that
+    came after a corpus was last brought up to date.
+
+    Args:
+        settings: What there is to read, when, and in which zone.
+        refresh: Does it.
+        told: Hears of each night that was worked here; what it raises is logged.
+        watch: Sees to it that no other process works it too.
+        corpora: What is indexed.
+        pulse: As `ingest.refresh.night_schedule.CHECK_SECONDS`.
+    """
+    at = settings.schedule.at
+    if at is None:
+        yield
+        return
+
+    async def work(due: datetime) -> None:
+        if night := await watch.keep(due, lambda: refresh_every_source(settings, refresh, due)):
+            await told(night)
+
+    now = watch.clock()
+    since = min(now, await watch.last() or find_last_refresh(settings, corpora) or now)
+    again = partial(run_nightly, put_back=watch.put_back, clock=watch.clock, pulse=pulse)
+    async with again(work, at=at, zone=settings.zone, since=since):
+        yield
+
+
+def _ignore_progress(progress: RefreshProgress) -> None:
+    """Nobody watches at night."""

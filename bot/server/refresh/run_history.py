@@ -1,0 +1,136 @@
+"""Read what is on record of refreshes: the runs, the nights, and the next one."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from bot.settings.settings_tables import Settings
+from ingest.refresh.night_schedule import night_after
+from ingest.refresh.refresh_run import name_lease
+from storage.database.engine import Database, open_database
+from storage.database.refresh_log import LOST_RUN_FAULT, NIGHT_LEASE, Leases, NightLog, RefreshLog
+from storage.types import NightRecord, RefreshRun, RunState
+
+MISSED = "missed"
+RUNNING = "running"
+ABORTED = "broken off"
+_NOBODY_WORKED = "No server ran then; the next night made up for it."
+
+_SILENT_AFTER = timedelta(minutes=5)
+"""A run that gave no sign of life for so long is told as one that may be gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshSummary:
+    """What the record says of refreshes, newest first."""
+
+    now: datetime
+    running: tuple[RefreshRun, ...]
+    ended: tuple[RefreshRun, ...]
+    nights: tuple[NightRecord, ...]
+    next_night: datetime | None
+    """None where no night is set."""
+
+
+def summarize_refreshes(
+    settings: Settings, runs: Sequence[RefreshRun], nights: Sequence[NightRecord], now: datetime, *, watching: bool
+) -> RefreshSummary:
+    """Put together what is told.
+
+    Args:
+        settings: Of the schedule.
+        runs: The newest runs, newest first.
+        nights: The newest nights, newest first.
+        now: The moment.
+        watching: Whether a process has the lease of the nights: one that has not ended is broken off otherwise.
+    """
+    at = settings.schedule.at
+    return RefreshSummary(
+        now,
+        tuple(run for run in runs if run.state is RunState.RUNNING),
+        tuple(run for run in runs if run.state is not RunState.RUNNING),
+        tuple(_insert_missed([_resolve_outcome(night, watching=watching) for night in nights], settings)),
+        night_after(now, at, settings.zone) if at else None,
+    )
+
+
+def measure_seconds(run: RefreshRun, now: datetime) -> float:
+    """Return how many seconds a run took, or has taken so far."""
+    return max(((run.ended or now) - run.begun).total_seconds(), 0.0)
+
+
+def measure_rate(run: RefreshRun, now: datetime) -> float:
+    """Return how many documents a run looked at in a second."""
+    seconds = measure_seconds(run, now)
+    return run.done / seconds if seconds else 0.0
+
+
+def is_silent(run: RefreshRun, now: datetime) -> bool:
+    """Return whether a run that goes on gave no sign of life for a while."""
+    return now - run.seen > _SILENT_AFTER
+
+
+def _resolve_outcome(night: NightRecord, *, watching: bool) -> NightRecord:
+    outcome = night.outcome or (RUNNING if watching else ABORTED)
+    return NightRecord(night.due, night.begun, night.ended, night.owner, outcome, night.lines)
+
+
+def _insert_missed(nights: Sequence[NightRecord], settings: Settings) -> Iterator[NightRecord]:
+    """Yield nights, newest first, and between them those of days on which nothing was worked."""
+    at, zone = settings.schedule.at, settings.zone
+    for place, night in enumerate(nights):
+        yield night
+        if at is None or place + 1 == len(nights):
+            continue
+        day, missed = night.due.astimezone(zone).date(), list[datetime]()
+        due = night_after(nights[place + 1].due, at, zone)
+        while due < night.due and due.astimezone(zone).date() < day:
+            missed.append(due)
+            due = night_after(due, at, zone)
+        # The time of day may have been set anew: a day that had its night missed none.
+        had = nights[place + 1].due.astimezone(zone).date()
+        yield from (
+            NightRecord(due, due, None, "", MISSED, (_NOBODY_WORKED,))
+            for due in reversed(missed)
+            if due.astimezone(zone).date() != had
+        )
+
+
+@dataclass(frozen=True)
+class RefreshHistory:
+    """It can be read beside a process that owns the home."""
+
+    runs: RefreshLog
+    nights: NightLog
+    leases: Leases
+
+    async def told(self, settings: Settings, now: datetime, *, count: int) -> RefreshSummary:
+        """Return the newest runs and nights, so many of each at most. Raises `StorageError`."""
+        runs = [await resolve_run(run, self.leases, now) for run in await self.runs.recent(count)]
+        nights = await self.nights.recent(count)
+        holder = await self.leases.holder(NIGHT_LEASE, now)
+        return summarize_refreshes(settings, runs, nights, now, watching=holder is not None)
+
+
+async def resolve_run(run: RefreshRun, leases: Leases, now: datetime) -> RefreshRun:
+    """Return a run as lost where it did not end, and its process has let its lease lapse. Raises `StorageError`."""
+    if run.state is not RunState.RUNNING or await leases.holder(name_lease(run.corpus), now) == run.owner:
+        return run
+    return replace(run, state=RunState.LOST, ended=run.seen, fault=LOST_RUN_FAULT, doing="")
+
+
+def build_history(database: Database) -> RefreshHistory:
+    """Return what a database has on record."""
+    return RefreshHistory(RefreshLog(database), NightLog(database), Leases(database))
+
+
+@asynccontextmanager
+async def open_history(settings: Settings) -> AsyncIterator[RefreshHistory]:
+    """Open the database alone.
+
+    Raises:
+        StorageError: the database cannot be used; the message says what to do.
+    """
+    with open_database(settings.database, home=settings.home) as database:
+        yield build_history(database)

@@ -1,0 +1,213 @@
+"""Open the source that a corpus's settings describe.
+
+A secret is named by its variable, or a file by `_FILE` at its end. It is looked up when the source is opened, so that
+it stands neither in the settings nor in what other processes are sent.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from bot import VERSION
+from bot.settings.settings_errors import SettingsError
+from bot.settings.source_settings import (
+    ConfluenceExportSettings,
+    ConfluencePages,
+    ConfluenceSettings,
+    FolderSettings,
+    GitSettings,
+    LlamaIndexSettings,
+    MediaWikiSettings,
+    SiteSettings,
+    SourceSettings,
+    WikipediaSettings,
+)
+from ingest.sources.confluence.confluence_api import ConfluenceAddress, is_cloud
+from ingest.sources.confluence.confluence_export import ConfluenceExport, ExportScope
+from ingest.sources.confluence.confluence_source import ConfluenceScope, ConfluenceSource
+from ingest.sources.dumps import cirrus_dump, dump_mirror
+from ingest.sources.dumps.cirrus_dump import CirrusDump
+from ingest.sources.dumps.dump_mirror import DumpMirror, make_article_finder
+from ingest.sources.dumps.wikipedia_dump import WikipediaDump
+from ingest.sources.filters import SelectionRules
+from ingest.sources.folder import FolderSource
+from ingest.sources.git import git_program as git_address
+from ingest.sources.git.git_mirror import GitMirror
+from ingest.sources.git.git_program import GitRemote
+from ingest.sources.git.git_source import GitSource, RepositoryScope
+from ingest.sources.llama_index_source import LlamaIndexSource, LlamaReader
+from ingest.sources.mediawiki.mediawiki_api import WikiLogin
+from ingest.sources.mediawiki.mediawiki_source import MediaWikiSource, WikiScope
+from ingest.sources.sites import site_source
+from ingest.sources.sites.site_source import SiteSource
+from ingest.types import LiveSource
+from ingest.web.http_connection import RequestPolicy
+from ingest.web.web_client import WebClient, build_user_agent
+
+
+def read_secret(name: str, environment: Mapping[str, str]) -> str:
+    """Return what the variable of this name holds, or the file that `NAME_FILE` names; empty where `name` is.
+
+    Raises `SettingsError` where there is neither, or the file cannot be read. What is held is in no message.
+    """
+    if not name:
+        return ""
+    if held := environment.get(name, "").strip():
+        return held
+    path = environment.get(f"{name}_FILE", "")
+    if not path:
+        raise SettingsError(f"{name}, which a source names, is not set.", hint=f"Set {name}, or {name}_FILE.")
+    try:
+        held = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", "") or "it is not UTF-8 text"
+        raise SettingsError(
+            f"The file that {name}_FILE names cannot be read: {reason}.", hint="Mend the path, or what may be read."
+        ) from error
+    if not held:
+        raise SettingsError(f"The file that {name}_FILE names is empty.", hint="Write the secret into it.")
+    return held
+
+
+_NO_CONTACT = "no contact given"
+
+
+def _open_mediawiki(given: MediaWikiSettings, environment: Mapping[str, str]) -> MediaWikiSource:
+    """Return a wiki by its API. Raises `SettingsError` where its secret is missing."""
+    token = read_secret(given.token_env, environment)
+    login = WikiLogin(
+        given.user, read_secret(given.password_env, environment), token, given.password_env or given.token_env
+    )
+    rules = SelectionRules(
+        given.include, given.exclude, given.categories, given.without_categories, newest_days=given.newest_days
+    )
+    web = WebClient(
+        RequestPolicy(build_user_agent(given.contact or _NO_CONTACT, VERSION)),
+        headers={"Authorization": f"Bearer {token}"} if token else {},
+        credential=login.credential,
+    )
+    wiki = WikiScope(given.api, given.namespaces, rules, login, given.relist_days, given.reference)
+    return MediaWikiSource(wiki, web)
+
+
+def _open_confluence(given: ConfluenceSettings, environment: Mapping[str, str]) -> ConfluenceSource:
+    """Return a Confluence by its REST API. Raises `SettingsError` where its secret is missing."""
+    token = read_secret(given.token_env, environment)
+    cloud = given.edition == "cloud" or (not given.edition and is_cloud(given.url))
+    basic = bool(token and given.email)
+    web = WebClient(
+        RequestPolicy(build_user_agent(given.contact or _NO_CONTACT, VERSION)),
+        headers={"Authorization": f"Bearer {token}"} if token and not basic else {},
+        auth=(given.email, token) if basic else None,
+        credential=given.token_env,
+    )
+    spaces = ConfluenceScope(
+        place=ConfluenceAddress(given.url, cloud),
+        spaces=given.spaces,
+        blog_posts=given.blog_posts,
+        attachments=given.attachments,
+        statuses=given.statuses,
+        allowed=given.allowed,
+        rules=_build_confluence_rules(given),
+        credential=given.token_env,
+    )
+    return ConfluenceSource(spaces, web)
+
+
+def _open_confluence_export(given: ConfluenceExportSettings) -> ConfluenceExport:
+    """Return an export of Confluence."""
+    export = ExportScope(
+        path=given.path,
+        base=given.url_base,
+        blog_posts=given.blog_posts,
+        attachments=given.attachments,
+        statuses=given.statuses,
+        allowed=given.allowed,
+        rules=_build_confluence_rules(given),
+    )
+    return ConfluenceExport(export)
+
+
+def _build_confluence_rules(given: ConfluencePages) -> SelectionRules:
+    return SelectionRules(
+        given.include, given.exclude, given.labels, given.without_labels, newest_days=given.newest_days
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """What a source may need of this process besides its settings."""
+
+    home: Path
+    """Where it may keep what it fetched, in a folder of its own."""
+    environment: Mapping[str, str]
+    """Where its secrets are."""
+
+
+def open_source(given: SourceSettings, around: SourceContext) -> LiveSource:
+    """Return the source. Raises an error that says what to do where there is none."""
+    return _OPENERS[type(given)](given, around)
+
+
+def _open_folder(given: FolderSettings, _around: SourceContext) -> LiveSource:
+    return FolderSource(
+        given.path, url_base=given.url_base, include=given.include, exclude=given.exclude, newest_days=given.newest_days
+    )
+
+
+def _open_git(given: GitSettings, around: SourceContext) -> LiveSource:
+    remote = GitRemote(given.url or str(given.path), read_secret(given.token_env, around.environment))
+    mirror = GitMirror(remote, around.home / "git", around.environment, branch=given.branch, depth=given.depth)
+    rules = SelectionRules(given.include, given.exclude, newest_days=given.newest_days)
+    return GitSource(
+        mirror, RepositoryScope(given.folder, git_address.choose_url_template(given.url_base, remote.address), rules)
+    )
+
+
+def _open_llama_index(given: LlamaIndexSettings, around: SourceContext) -> LiveSource:
+    secrets = {option: read_secret(name, around.environment) for option, name in given.options_env.items()}
+    reader = LlamaReader(given.reader, {**given.options, **secrets}, given.load, tuple(secrets.values()))
+    return LlamaIndexSource(reader, SelectionRules(given.include, given.exclude, newest_days=given.newest_days))
+
+
+def _open_wikipedia(given: WikipediaSettings, around: SourceContext) -> LiveSource:
+    if given.dump:
+        return CirrusDump(given.dump) if given.cirrus else WikipediaDump(given.dump)
+    web, folder = WebClient(RequestPolicy(build_user_agent(given.contact, VERSION))), around.home / "dumps"
+    if not given.cirrus:
+        return DumpMirror(given.wiki, web, folder, find=make_article_finder(given.mirror, given.wiki), keep=given.keep)
+    find = dump_mirror.make_cirrus_finder(given.mirror, given.wiki)
+    read = partial(_read_cirrus, given.wiki)
+    there = folder / "cirrus"
+    return DumpMirror(given.wiki, web, there, find=find, read=read, version=cirrus_dump.CIRRUS_VERSION, keep=given.keep)
+
+
+def _read_cirrus(wiki: str, paths: tuple[Path, ...]) -> CirrusDump:
+    return CirrusDump(*paths, wiki=wiki)
+
+
+def _open_site(given: SiteSettings, around: SourceContext) -> LiveSource:
+    token = read_secret(given.token_env, around.environment)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    manners = RequestPolicy(build_user_agent(given.contact, VERSION), gap=given.gap)
+    rules = SelectionRules(given.include, given.exclude, newest_days=given.newest_days)
+    return SiteSource(
+        site_source.SiteScope(given.url, rules), WebClient(manners, headers=headers, credential=given.token_env)
+    )
+
+
+_OPENERS: Mapping[type[SourceSettings], Callable[[Any, SourceContext], LiveSource]] = MappingProxyType(
+    {
+        FolderSettings: _open_folder,
+        WikipediaSettings: _open_wikipedia,
+        GitSettings: _open_git,
+        LlamaIndexSettings: _open_llama_index,
+        SiteSettings: _open_site,
+        MediaWikiSettings: lambda given, around: _open_mediawiki(given, around.environment),
+        ConfluenceSettings: lambda given, around: _open_confluence(given, around.environment),
+        ConfluenceExportSettings: lambda given, _around: _open_confluence_export(given),
+    }
+)

@@ -1,0 +1,192 @@
+"""Configure the server's log, on stderr: JSON lines for programs, columns for a terminal, and never a secret.
+
+Code logs by the standard library's `logging`, extra fields included; structlog formats the lines. What a task binds
+with `structlog.contextvars`, such as the question's ticket, stands in every line that it logs.
+"""
+
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from typing import Any, TextIO
+from urllib.parse import quote, quote_plus, unquote, urlsplit
+
+import structlog
+from pydantic import BaseModel, SecretBytes, SecretStr
+
+from bot.views.sanitize import sanitize_text
+
+Redact = Callable[[str], str]
+
+HIDDEN = "***"
+MIN_SECRET_LENGTH = 4
+"""Characters of a value that can be a secret: to hide shorter ones would hide words."""
+SECRET_SHAPES = (
+    r"xox[a-z](?:\.xox[a-z])?-[\w-]{6,}",  # Slack's tokens
+    r"xapp-[\w-]{6,}",
+    r"\b(?:sk|pk|rk)-[\w-]{12,}",  # OpenAI's and others' keys
+    r"(?i:\bbearer\s+)[\w.~+/=-]{6,}",
+    r"(?i:\bauthorization\W{1,5}(?:\w+\s+)?)[\w.~+/=-]{6,}",
+    r"\b[\w-]{23,28}\.[\w-]{6,7}\.[\w-]{27,}",  # Discord's tokens
+    r"aW50ZXJhY3Rpb2[\w+/=-]{8,}",  # Discord's interactions
+    r"(?<=/webhooks/)\d+/[\w-]+",
+    r"(?<=/interactions/)\d+/[\w-]+",
+    r"(?<=hooks\.slack\.com/)[\w/-]+",
+    r"(?<=ticket=)[\w%.~-]+",  # of a Socket Mode connection
+    r"(?<=://)[^\s/@:]*:[^\s/@]+(?=@)",  # user and password of an address
+)
+_SECRET_NAME = re.compile(r"key|token|secret|password", re.IGNORECASE)
+
+
+def build_redactor(secrets: Iterable[str]) -> Redact:
+    """Return a function that hides these secrets, and all that is shaped like one, in a text."""
+    forms = {form for secret in secrets if len(secret) >= MIN_SECRET_LENGTH for form in _secret_forms(secret)}
+    # The longest first, so that of a secret that begins another no rest stays.
+    known = [re.escape(form) for form in sorted(forms, key=len, reverse=True)]
+    pattern = re.compile("|".join((*known, *SECRET_SHAPES)))
+
+    def redact(text: str) -> str:
+        return pattern.sub(HIDDEN, text)
+
+    return redact
+
+
+def redact_value(value: Any, redact: Redact) -> Any:
+    """Return a value as JSON can hold it with all its texts redacted, the names of its fields as well."""
+    match value:
+        case str():
+            return redact(value)
+        case bool() | int() | float() | None:
+            return value
+        case Mapping():
+            return {redact(str(key)): redact_value(item, redact) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [redact_value(item, redact) for item in value]
+        case _:
+            return redact(repr(value))
+
+
+def collect_secrets(settings: BaseModel) -> frozenset[str]:
+    """Return every secret that settings hold: secret values, options named like one, passwords in addresses."""
+    return frozenset(filter(None, _find_secrets(settings, named=False)))
+
+
+def _secret_forms(secret: str) -> Iterator[str]:
+    yield secret
+    yield repr(secret)[1:-1]
+    yield repr(secret.encode("utf-8", "replace"))[2:-1]
+    for plain in (True, False):
+        yield json.dumps(secret, ensure_ascii=plain)[1:-1]
+    for quoted in (quote, quote_plus):
+        yield quoted(secret, safe="", errors="replace")
+
+
+def _find_secrets(value: Any, *, named: bool) -> Iterator[str]:
+    match value:
+        case SecretStr() | SecretBytes():
+            secret = value.get_secret_value()
+            yield secret if isinstance(secret, str) else secret.decode("utf-8", "replace")
+        case BaseModel():
+            for name, item in value:
+                yield from _find_secrets(item, named=bool(_SECRET_NAME.search(name)))
+        case Mapping():
+            for name, item in value.items():
+                yield from _find_secrets(item, named=named or bool(_SECRET_NAME.search(str(name))))
+        case list() | tuple() | set() | frozenset():
+            for item in value:
+                yield from _find_secrets(item, named=named)
+        case str():
+            yield from (value,) if named else _find_passwords(value)
+
+
+def _find_passwords(text: str) -> Iterator[str]:
+    try:
+        password = urlsplit(text).password if "://" in text else None
+    except ValueError:
+        password = None
+    if password:
+        yield from (password, unquote(password))
+
+
+OWN_LOGGERS = ("bot", "pipeline", "ingest", "storage")
+VERBOSE_LOGGERS = ("aiohttp", "apscheduler", "discord", "slack_bolt", "slack_sdk", "uvicorn")
+"""Libraries whose doings tell an operator something, where he asked for more."""
+SILENT_LOGGERS = ("chromadb", "httpcore", "httpx", "openai")
+"""Libraries that log addresses, headers or bodies of what they send."""
+
+
+@contextmanager
+def configure_logging(stream: TextIO, *, level: str, redact: Redact, debug: bool = False) -> Iterator[None]:
+    """Write what is logged within to a stream; `level` is ours, libraries are heard from warnings on.
+
+    Args:
+        stream: Where to.
+        level: The least that is told of our own code: `debug`, `info`, `warning` or `error`.
+        redact: Takes secrets out of a text.
+        debug: Tell everything of ours, and more of libraries.
+    """
+    handler = _LineHandler(stream)
+    handler.setFormatter(_build_formatter(stream, redact))
+    mine, theirs = (logging.DEBUG, logging.INFO) if debug else (logging.getLevelName(level.upper()), logging.WARNING)
+    levels = {
+        **dict.fromkeys(OWN_LOGGERS, mine),
+        **dict.fromkeys(VERBOSE_LOGGERS, theirs),
+        **dict.fromkeys(SILENT_LOGGERS, logging.WARNING),
+    }
+    root = logging.getLogger()
+    before = {name: logging.getLogger(name).level for name in levels}
+    root.addHandler(handler)
+    logging.captureWarnings(capture=True)
+    try:
+        for name, least in levels.items():
+            logging.getLogger(name).setLevel(least)
+        yield
+    finally:
+        logging.captureWarnings(capture=False)
+        root.removeHandler(handler)
+        for name, least in before.items():
+            logging.getLogger(name).setLevel(least)
+
+
+class _LineHandler(logging.StreamHandler[TextIO]):
+    """Writes lines. The library's own handler would print a message that cannot be formatted, secrets and all."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name is the library's
+        try:
+            self.stream.write(f"a line that {record.name} logged could not be written\n")
+        except (OSError, ValueError):
+            return
+
+
+def _build_formatter(stream: TextIO, redact: Redact) -> logging.Formatter:
+    seen = stream.isatty()
+
+    def clean(text: str) -> str:
+        return redact(sanitize_text(text)) if seen else redact(text)
+
+    def without_secrets(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        cleaned: dict[str, Any] = redact_value(event, clean)
+        return cleaned
+
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.contextvars.merge_contextvars,
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.stdlib.ExtraAdder(),
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+        ],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            without_secrets,
+            _build_column_renderer() if seen else structlog.processors.JSONRenderer(ensure_ascii=False),
+        ],
+    )
+
+
+def _build_column_renderer() -> structlog.types.Processor:
+    colours = not os.environ.get("NO_COLOR")
+    return structlog.dev.ConsoleRenderer(colors=colours, exception_formatter=structlog.dev.plain_traceback)

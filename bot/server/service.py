@@ -1,0 +1,153 @@
+"""Do what commands ask for: the protocol, and the service that runs in this process.
+
+`RemoteService` asks the process that has the home open instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from bot import answering
+from bot.desk.types import TurnRequest, TurnResult
+from bot.server.refresh import document_lookup, source_factory
+from bot.server.refresh.document_lookup import ForgottenDocument
+from bot.settings.source_settings import SourceSettings
+from bot.wiring import App
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.refresh.refresh_run import hold_lease, record_run, utc_now
+from ingest.types import LiveSource, RefreshProgress, RefreshRefused, RefreshReport
+from pipeline.types import Event
+from storage.types import CorpusInfo, Hit
+
+
+class BotService(Protocol):
+    """What can be asked of a home. Every method raises errors that a person can mend, as `console.Mendable` has them.
+
+    A method that is cancelled stops its work, wherever that is done; a turn's record says so.
+    """
+
+    async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
+        """Answer a question; `tell` hears what happens meanwhile."""
+        ...
+
+    async def check(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
+        """Check a claim; `tell` hears what happens meanwhile."""
+        ...
+
+    async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
+        """Return the passages of these corpora that fit best, at most so many, best first."""
+        ...
+
+    async def corpora(self) -> tuple[CorpusInfo, ...]:
+        """Return what is indexed."""
+        ...
+
+    async def refresh(
+        self,
+        corpus: str,
+        source: SourceSettings,
+        tell: Callable[[RefreshProgress], None],
+        *,
+        confirm_removal: bool = False,
+    ) -> RefreshReport:
+        """Bring a corpus up to date with its source; `tell` hears how far it has come.
+
+        Documents that are gone in suspicious number are removed only with `confirm_removal`.
+        """
+        ...
+
+    async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
+        """Read in the document of an address, from these sources by corpus; return a report for each corpus of it."""
+        ...
+
+    async def forget(self, address: str, corpus: str) -> ForgottenDocument:
+        """Forget the document of an address, a key or a title; with an empty `corpus`, in whichever it is."""
+        ...
+
+
+@dataclass(frozen=True)
+class LocalService:
+    """The home itself."""
+
+    app: App
+    _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+
+    async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
+        """Answer a question, as `answering.answer` does."""
+        return await answering.answer(self.app, asked, tell)
+
+    async def check(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
+        """Check a claim, as `answering.check` does."""
+        return await answering.check(self.app, asked, tell)
+
+    async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
+        """Return the passages that fit best."""
+        return await self.app.passages.search(query, corpora, count)
+
+    async def corpora(self) -> tuple[CorpusInfo, ...]:
+        """Return what is indexed."""
+        return await self.app.manifest.corpora()
+
+    async def refresh(
+        self,
+        corpus: str,
+        source: SourceSettings,
+        tell: Callable[[RefreshProgress], None],
+        *,
+        confirm_removal: bool = False,
+        night: datetime | None = None,
+    ) -> RefreshReport:
+        """Bring a corpus up to date, one at a time: several would be slower than one after another.
+
+        `night` is the night that it is done for, if it is.
+        """
+        async with self._refreshing:
+            there = await self._opened(corpus, source, night)
+            return await refresh_corpus(
+                there,
+                corpus,
+                self.app.passages,
+                progress=tell,
+                confirm_removal=confirm_removal,
+                source_digest=hash_source(source),
+                night=night,
+            )
+
+    async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
+        """Read one document in, whatever else is under way."""
+        return await document_lookup.reread_document(self.app, address, sources, self._around)
+
+    async def forget(self, address: str, corpus: str) -> ForgottenDocument:
+        """Forget one document, whatever else is under way."""
+        return await document_lookup.forget_document(self.app, address, corpus)
+
+    async def _opened(self, corpus: str, source: SourceSettings, night: datetime | None) -> LiveSource:
+        """Open a source; where that fails, the history tells of it as of any other refresh."""
+        try:
+            return await asyncio.to_thread(source_factory.open_source, source, self._around)
+        except Exception:
+            store = self.app.passages
+            with suppress(RefreshRefused):  # another process has it open
+                begun = RefreshReport(corpus)
+                async with (
+                    hold_lease(store.leases, corpus, clock=utc_now) as lease,
+                    record_run(store.runs, begun, lease.owner, night, utc_now),
+                ):
+                    raise
+            raise
+
+    @property
+    def _around(self) -> source_factory.SourceContext:
+        return source_factory.SourceContext(self.app.settings.home, os.environ)
+
+
+def hash_source(source: SourceSettings) -> str:
+    """Return a short hash of a source's settings: what was read under others says nothing of what is there now."""
+    return hashlib.sha256(source.model_dump_json().encode()).hexdigest()[:16]

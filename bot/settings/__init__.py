@@ -1,0 +1,1 @@
+"""Settings: typed tables, how they are read, and what their errors say."""

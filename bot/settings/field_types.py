@@ -1,0 +1,56 @@
+"""Define what every table of the settings is made of: frozen, strict about names, quiet about secrets."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+
+
+class SettingsTable(BaseModel):
+    """Frozen, and strict about names: a misspelt key is an error, not a default."""
+
+    # Of a wrong value pydantic's own message shows the whole table, and a key may stand in it.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
+
+
+def validate_web_address(url: str) -> str:
+    """Return an address as it is. Raises `ValueError` unless it is empty or one of the web's."""
+    if url and not url.startswith(("http://", "https://")):
+        raise ValueError('must be empty or begin with "http://" or "https://"')
+    return url
+
+
+def _validate_contact(said: str) -> str:
+    if said and (not re.fullmatch(r"[!-'*-~]+", said) or not ("@" in said or said.startswith(("http://", "https://")))):
+        raise ValueError('must be an e-mail address, or a page that begins with "https://"')
+    return said
+
+
+Contact = Annotated[str, AfterValidator(_validate_contact)]
+"""How the operator can be reached, as servers are told that are read from; empty for not at all."""
+
+
+def _none_if_empty(value: object) -> object:
+    return None if value == "" else value
+
+
+EMPTY_IS_NONE = BeforeValidator(_none_if_empty)
+"""TOML has no word for nothing: `""` says it."""
+
+
+def expand_home(path: Path) -> Path:
+    """Return a path with `~` expanded, where there is a user of that name."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
+def _make_absolute(path: Path) -> Path:
+    return expand_home(path).absolute()
+
+
+FullPath = Annotated[Path, AfterValidator(_make_absolute)]

@@ -1,0 +1,210 @@
+"""Explain what is wrong with the settings in one plain line: which key, where it stands, and what would be right."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+
+from bot.settings.settings_tables import CORPUS_NAME_RULE, READER_RULE, PriceValues, Settings, StageValues
+from bot.settings.source_settings import SOURCE_TYPES
+
+
+class SettingsError(Exception):
+    """The settings cannot be used. `str()` is one plain line that says where; `hint` says what to do."""
+
+    kind = "settings"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+ENV_PREFIX = "FOOTNOTE_"
+Key = tuple[str | int, ...]
+"""The way to a value, such as `("corpus", 0, "name")`."""
+
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text in quotes",
+    "tuple": "a list in [ ], or tables under [[ ]]",
+    "path": "a path in quotes",
+    "model": "a table of keys",
+    "mapping": "a table of keys",
+    "dict": "a table of keys",
+}
+_NAMED_TABLES: Mapping[Key, type[BaseModel]] = {("model", "stages"): StageValues, ("model", "prices"): PriceValues}
+"""Tables of tables whose names are the operator's own."""
+_DEPTH = 3
+"""Parts of a key above those of such a table's own."""
+_SECRET_KEYS = frozenset(
+    {
+        *("api_key", "azure_ad_token", "database", "bot_token", "app_token", "signing_secret", "token"),
+        *("model", "slack", "discord"),
+    }
+)
+"""Keys whose values are never shown; a table's, as somebody may write a secret in its place."""
+_BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
+_HEADER = re.compile(r"\s*(\[{1,2})\s*([\w.-]+)\s*\]")
+_SETTING = re.compile(r"\s*([\w.-]+)\s*=")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsOrigin:
+    """What settings were read from."""
+
+    path: Path
+    text: str
+    environment: Mapping[str, str]
+
+    def where(self, key: Key) -> str:
+        """Say where a value stands: the variable that sets it, else the file and the line."""
+        variable = next((name for name in self.environment if _sets(name, key)), "")
+        line = find_line(self.text, key)
+        return variable or (f"{self.path}, line {line}" if line else str(self.path))
+
+
+def explain_validation_error(faults: Sequence[ErrorDetails], surroundings: SettingsOrigin) -> SettingsError:
+    """Put the first of pydantic's findings into plain words; a misspelt key comes before what is missing for it."""
+    fault = min(faults, key=lambda fault: fault["type"] != "extra_forbidden")
+    key, siblings = _locate(fault)
+    if fault["type"] == "extra_forbidden":
+        return explain_unknown_key(key, where=surroundings.where(key), siblings=siblings)
+    missing = fault["type"] in {"missing", "union_tag_not_found"}
+    hint = "Add it." if missing else "Mend it, or take it out to get the default."
+    return SettingsError(f"{surroundings.where(key)}: {format_key(key)} {_describe_fault(fault)}.", hint=hint)
+
+
+def find_missing_secrets(settings: Settings) -> SettingsError | None:
+    """Say what a platform that is configured lacks; None where nothing does. Serving needs it, commands do not."""
+    missing = settings.slack.missing
+    if not missing:
+        return None
+    verb = "is" if len(missing) == 1 else "are"
+    said = f'Slack with mode = "{settings.slack.mode}" needs {" and ".join(missing)}, which {verb} not set.'
+    hint = "Set it, or a file that holds it by the same name and _FILE at its end; or take Slack's other secrets away."
+    return SettingsError(said, hint=hint)
+
+
+def explain_unknown_key(key: Key, *, where: str, siblings: Sequence[str] = ()) -> SettingsError:
+    """Say that there is no such key, and name the nearest that there is; among `siblings` alone if they are given."""
+    names = [part for part in key if isinstance(part, str)]
+    known = siblings or list(list_keys())
+    siblings = siblings or [name for name in known if name.split(".")[:-1] == names[:-1]]
+    nearest = _find_nearest(names[-1], siblings) or _find_nearest(names[-1], known)
+    hint = f"Did you mean `{nearest}`?" if nearest else f"There are: {', '.join(siblings or known)}."
+    return SettingsError(f"{where}: there is no setting `{format_key(key)}`.", hint=hint)
+
+
+def list_keys(model: type[BaseModel] = Settings, above: str = "") -> Iterator[str]:
+    """All keys that can be set, as dotted names."""
+    for name, field in model.model_fields.items():
+        yield above + name
+        for inner in _find_models(field.annotation):
+            yield from list_keys(inner, f"{above}{name}.")
+
+
+def find_line(text: str, key: Key) -> int | None:
+    """Return the line of the file that sets a key, else of the nearest table or list around it; None if none does."""
+    lines = dict(_index_lines(text))
+    return next((lines[key[:length]] for length in range(len(key), 0, -1) if key[:length] in lines), None)
+
+
+def format_key(key: Key) -> str:
+    """Write a key as people do: `corpus[2].name`, counted from 1."""
+    parts = [f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in key]
+    return "".join(parts).removeprefix(".")
+
+
+def _locate(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
+    """Return the key that a fault is in as it is written, and the keys beside it where they depend on what is set."""
+    table = next((table for table in _NAMED_TABLES if fault["loc"][:2] == table and len(fault["loc"]) > _DEPTH), ())
+    if table:
+        above = ".".join(map(str, fault["loc"][:-1]))
+        return fault["loc"], list(list_keys(_NAMED_TABLES[table], f"{above}."))
+    return _locate_in_source(fault)
+
+
+def _locate_in_source(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
+    """Return the key that a fault is in as it is written, and the keys beside it if it is in a source of a known type.
+
+    Pydantic puts the type of a source into the key, and the key of a wrong type above it.
+    """
+    key: Key = fault["loc"]
+    if fault["type"] in {"union_tag_invalid", "union_tag_not_found"}:
+        return (*key, "type"), ()
+    at = key.index("source") + 1 if "source" in key else len(key)
+    model = SOURCE_TYPES.get(str(key[at])) if at < len(key) else None
+    return (key[:at] + key[at + 1 :], list(list_keys(model, "corpus.source."))) if model else (key, ())
+
+
+def _find_nearest(name: str, known: Sequence[str]) -> str:
+    by_last = {dotted.split(".")[-1]: dotted for dotted in reversed(known)}
+    return next((by_last[match] for match in get_close_matches(name.lower(), by_last, n=1, cutoff=0.6)), "")
+
+
+def _find_models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _find_models(argument)
+
+
+def _sets(variable: str, key: Key) -> bool:
+    names = [str(part) for part in key]
+    parts = variable.upper().removeprefix(ENV_PREFIX).lower().removesuffix("_file").split("__")
+    return variable.upper().startswith(ENV_PREFIX) and parts == names[: len(parts)]
+
+
+def _index_lines(text: str) -> Iterator[tuple[Key, int]]:
+    """Yield each key that a file sets and its line; the last line of a key that is set twice wins, as no file does."""
+    table: Key = ()
+    counts: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            name = header[2]
+            table = tuple(name.split("."))
+            if header[1] == "[[":
+                table = (*table, counts.get(name, 0))
+                counts[name] = counts.get(name, 0) + 1
+            yield table, number
+        elif setting := _SETTING.match(line):
+            yield (*table, *setting[1].split(".")), number
+
+
+def _describe_fault(fault: ErrorDetails) -> str:
+    kind, bounds = fault["type"], fault.get("ctx", {})
+    if kind in {"missing", "union_tag_not_found"}:
+        return "is missing"
+    if kind == "value_error":
+        return str(bounds["error"])
+    wanted = _describe_expected(fault, bounds)
+    if not wanted:
+        return f"is wrong: {fault['msg']}"
+    shown = bounds["tag"] if kind == "union_tag_invalid" else fault["input"]
+    return f"must be {wanted}" + ("" if fault["loc"][-1] in _SECRET_KEYS else f", not {_format_value(shown)}")
+
+
+def _describe_expected(fault: ErrorDetails, bounds: Mapping[str, Any]) -> str:
+    """Say what would be right; nothing where we have no words for it."""
+    kind = fault["type"]
+    if kind == "string_pattern_mismatch":
+        return READER_RULE if fault["loc"][-2:-1] == ("readers",) else CORPUS_NAME_RULE
+    if kind == "union_tag_invalid":
+        return str(bounds["expected_tags"].replace(", ", " or "))
+    if kind == "literal_error":
+        return str(bounds["expected"])
+    bound = next((bound for bound in _BOUNDS if bound in bounds), "")
+    return f"{_BOUNDS[bound]} {bounds[bound]:g}" if bound else _KINDS.get(kind.split("_")[0], "")
+
+
+def _format_value(value: Any) -> str:
+    text = f'"{value}"' if isinstance(value, str) else repr(value)
+    return textwrap.shorten(text, 60, placeholder="…")

@@ -1,0 +1,176 @@
+"""Read the settings once, at start: the environment over `footnote.toml` over the defaults."""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsError as UnreadableVariable
+
+from bot.settings import platform_settings as discord_settings
+from bot.settings import platform_settings as slack_settings
+from bot.settings.field_types import expand_home
+from bot.settings.settings_errors import (
+    ENV_PREFIX,
+    SettingsError,
+    SettingsOrigin,
+    explain_unknown_key,
+    explain_validation_error,
+)
+from bot.settings.settings_tables import FILE_NAME, Settings
+
+OTHER_VARIABLES = frozenset({"config", "debug", "data"})
+"""Variables that the command line and the tests read, not the settings."""
+FILE_SUFFIX = "_file"
+"""How variables end that name a file which holds the value."""
+OWNERS_SECRETS = (
+    *("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"),
+    *slack_settings.SLACK_SECRETS.values(),
+    *discord_settings.DISCORD_SECRETS.values(),
+)
+"""Variables of OpenAI's own client and of the platforms; each may also name a file, as `OPENAI_API_KEY_FILE`."""
+ORCHESTRATOR_VARIABLE = re.compile(r"service_|port($|_)")
+"""Kubernetes sets such variables for a service that is called `footnote`."""
+
+
+class _EnvironmentSettings(Settings, BaseSettings):
+    """Settings that look at the environment while they are made; what they are made with comes from the file."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, env_nested_delimiter="__", env_ignore_empty=True)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the signature is pydantic's
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let the environment win over the file; variables that name files are read by us."""
+        if isinstance(env_settings, EnvSettingsSource):
+            variables = env_settings.env_vars.items()
+            env_settings.env_vars = {name: value for name, value in variables if not name.lower().endswith(FILE_SUFFIX)}
+        return env_settings, init_settings
+
+
+def load_settings(config: Path | None = None) -> Settings:
+    """Read `config`, else `footnote.toml` of the working directory if it is there, and the environment.
+
+    Raises:
+        SettingsError: the file is missing though named, is no TOML, or a key is unknown or has a wrong value.
+    """
+    path = config or FILE_NAME
+    text = _read_text(path, must_exist=config is not None)
+    surroundings = SettingsOrigin(path, text, os.environ)
+    _refuse_unknown(os.environ)
+    values = {"home": str(path.parent / ".footnote"), **_anchor_paths(_parse_toml(path, text), path.parent)}
+    try:
+        settings = Settings(**dict(_EnvironmentSettings(**_merge(values, _read_secret_files(os.environ)))))
+        owners = _read_owners_secrets(os.environ)
+        completed = {
+            "model": settings.model.completed(owners),
+            "slack": settings.slack.completed(owners),
+            "discord": settings.discord.completed(owners),
+        }
+        return settings.model_copy(update=completed)
+    except ValidationError as error:
+        raise explain_validation_error(error.errors(), surroundings) from error
+    except UnreadableVariable as error:
+        field = re.search(r'field "(\w+)"', str(error))
+        name = ENV_PREFIX + field[1].upper() if field else "A variable"
+        raise SettingsError(f"{name} is not valid JSON.", hint="Lists and tables are written as JSON.") from error
+
+
+def _read_text(path: Path, *, must_exist: bool) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        if not must_exist:
+            return ""
+        raise SettingsError(f"There is no settings file {path}.", hint="`footnote init` writes one.") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path} is not UTF-8 text.", hint="Save it as UTF-8.") from error
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}.", hint="Name another file.") from error
+
+
+def _parse_toml(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        hint = "Mend that line; text stands in quotes."
+        raise SettingsError(f"{path} is not valid TOML: {error}.", hint=hint) from error
+
+
+def _anchor_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Take relative paths in the file as relative to the file."""
+    corpora = values.get("corpus")
+    if isinstance(corpora, list):
+        values = values | {"corpus": [_anchor_source(corpus, folder) for corpus in corpora]}
+    if isinstance(values.get("home"), str):
+        values = values | {"home": _anchor_path(folder, values["home"])}
+    return values
+
+
+def _anchor_source(corpus: Any, folder: Path) -> Any:
+    source = corpus.get("source") if isinstance(corpus, dict) else None
+    if not isinstance(source, dict):
+        return corpus
+    paths = {key: source[key] for key in ("path", "dump") if isinstance(source.get(key), str)}
+    return corpus | {"source": source | {key: _anchor_path(folder, path) for key, path in paths.items()}}
+
+
+def _anchor_path(folder: Path, path: str) -> str:
+    return str(folder / expand_home(Path(path)))
+
+
+def _read_secret_files(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Read the values of variables such as `FOOTNOTE_DATABASE_FILE`, which name a file that holds a secret."""
+    values: dict[str, Any] = {}
+    for name in _own_variables(environment):
+        if not name.lower().endswith(FILE_SUFFIX) or not environment[name]:
+            continue
+        value: Any = _read_secret(name, Path(environment[name]))
+        for key in reversed(name.lower().removeprefix(ENV_PREFIX.lower()).removesuffix(FILE_SUFFIX).split("__")):
+            value = {key: value}
+        values = _merge(values, value)
+    return values
+
+
+def _read_owners_secrets(environment: Mapping[str, str]) -> Mapping[str, str]:
+    """Return variables with the secrets that files hold, under the names that their owners use."""
+    files = {name: environment.get(f"{name}_FILE", "") for name in OWNERS_SECRETS}
+    named = {name: path for name, path in files.items() if path and not environment.get(name)}
+    return {**environment, **{name: _read_secret(f"{name}_FILE", Path(path)) for name, path in named.items()}}
+
+
+def _read_secret(name: str, path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", "") or "it is not UTF-8 text"
+        hint = "Mend the path; the value itself goes into the variable without _FILE."
+        # The path is not shown: where it cannot be read, it may be the secret itself.
+        raise SettingsError(f"The file that {name} names cannot be read: {reason}.", hint=hint) from error
+
+
+def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    tables = [key for key in low.keys() & high.keys() if isinstance(low[key], dict) and isinstance(high[key], dict)]
+    both = {key: _merge(low[key], high[key]) for key in tables}
+    return {**low, **high, **both}
+
+
+def _refuse_unknown(environment: Mapping[str, str]) -> None:
+    for name in _own_variables(environment):
+        key = name.lower().removeprefix(ENV_PREFIX.lower()).split("__")[0].removesuffix(FILE_SUFFIX)
+        if not (key in Settings.model_fields or key in OTHER_VARIABLES or ORCHESTRATOR_VARIABLE.match(key)):
+            raise explain_unknown_key((key,), where=name)
+
+
+def _own_variables(environment: Mapping[str, str]) -> list[str]:
+    return [name for name in environment if name.upper().startswith(ENV_PREFIX)]

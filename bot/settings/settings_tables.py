@@ -1,0 +1,366 @@
+"""Define every setting, as typed and frozen tables with their defaults.
+
+Each key does something; the starter file that `footnote init` writes explains each in a line.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, time, tzinfo
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+)
+
+from bot.place_ids import ChannelId, PersonId, channel_id, platform_of
+from bot.settings.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, validate_web_address
+from bot.settings.platform_settings import DiscordSettings, SlackSettings
+from bot.settings.source_settings import AnySource, SourceSettings
+from pipeline.kit import Limits
+from pipeline.llm.model_settings import ModelSettings, Price, Secret, StageSettings, Structured, fill_from_environment
+from pipeline.model import Budget
+from pipeline.stages import STAGES
+
+
+class DeskSettings(SettingsTable):
+    """How many questions are answered at once, and how long things may wait."""
+
+    at_once: int = Field(default=8, ge=1, le=1_000)
+    per_channel: int = Field(default=4, ge=1, le=1_000)
+    patience_seconds: float = Field(default=20, gt=0, le=3_600)
+    """Who waits longer is told how many are before him."""
+    grace_seconds: float = Field(default=20, ge=0, le=3_600)
+    """How long answers under way may take to end when the server stops; the rest waits for its next start."""
+
+
+class BudgetSettings(SettingsTable):
+    """How much may be asked and used by day and month, as the time zone has them; 0 sets no limit."""
+
+    questions_per_user: int = Field(default=0, ge=0)
+    """A day."""
+    questions_per_channel: int = Field(default=0, ge=0)
+    """A day."""
+    tokens_per_day: int = Field(default=0, ge=0)
+    tokens_per_month: int = Field(default=0, ge=0)
+    cost_per_month: float = Field(default=0, ge=0)
+    """In the currency of `[model] prices`."""
+
+
+class ChannelValues(SettingsTable):
+    """What is different in one channel."""
+
+    id: ChannelId
+    corpora: Annotated[tuple[str, ...] | None, EMPTY_IS_NONE] = None
+    """Those of the readable ones that are searched here; None is all of them, and an empty list is none."""
+    system: str = ""
+    answer: Literal["mention", "every"] = "mention"
+    ephemeral: bool = False
+    """Whether answers are shown to the asker alone."""
+    threads: Literal["never", "long"] = "never"
+    """Whether a second question gets a thread, where the platform does not answer in threads anyway."""
+    ask: tuple[PersonId, ...] = ()
+    """Whom "Ask a person" mentions."""
+    paused: bool = False
+    """Whether nothing is answered here for now."""
+
+    @field_validator("ask")
+    @classmethod
+    def _of_its_platform(cls, people: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        here = platform_of(info.data.get("id", ""))
+        stranger = next((person for person in people if here and platform_of(person) != here), "")
+        if stranger:
+            raise ValueError(f"names {stranger}, who is not on {here} as the channel is")
+        return people
+
+
+def _validate_channels(channels: tuple[ChannelValues, ...], info: ValidationInfo) -> tuple[ChannelValues, ...]:
+    """Return the channels as they are. Raises `ValueError` if one stands there twice or names a corpus there is not."""
+    ids = [channel.id for channel in channels]
+    if twice := sorted({one for one in ids if ids.count(one) > 1}):
+        raise ValueError(f"has two entries for {twice[0]}, and there is one for each channel")
+    known = {corpus.name for corpus in info.data.get("corpus", ())}
+    for channel in channels if "corpus" in info.data else ():
+        if unknown := sorted(set(channel.corpora or ()) - known):
+            there = f"there are: {', '.join(sorted(known))}" if known else "there is none yet"
+            raise ValueError(f"of {channel.id} names the corpus {unknown[0]!r}, which no [[corpus]] has; {there}")
+    return channels
+
+
+_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
+
+
+def _validate_time_of_day(text: str) -> str:
+    if text and not _TIME.fullmatch(text):
+        raise ValueError('must be a time of day like "03:00", or empty')
+    return text
+
+
+def _validate_channel(text: str) -> str:
+    return channel_id(text) if text else text
+
+
+class HttpSettings(SettingsTable):
+    """Where the server listens: its health, its pages, and what platforms send over HTTP."""
+
+    host: str = Field(default="127.0.0.1", min_length=1)
+    port: int = Field(default=8710, ge=0, le=65_535)
+    """0 takes any that is free."""
+
+
+class LogSettings(SettingsTable):
+    """What a server logs, on stderr."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least that is told."""
+
+
+class ScheduleSettings(SettingsTable):
+    """When every source is read in again."""
+
+    nightly: Annotated[str, AfterValidator(_validate_time_of_day)] = ""
+    """The time of day in the time zone of the settings; empty: never."""
+    admin_channel: Annotated[str, AfterValidator(_validate_channel)] = ""
+    """Where it is told what failed at night, and what to do; empty: only in the server's log."""
+    heartbeat: bool = False
+    """Whether one line is posted there each day, also when all went well."""
+
+    @property
+    def at(self) -> time | None:
+        """The time of day at which it happens; None where it never does."""
+        return time.fromisoformat(self.nightly) if self.nightly else None
+
+
+_MODEL_DEFAULTS = ModelSettings()
+_Temperature = Annotated[float | None, Field(ge=0, le=2), EMPTY_IS_NONE]
+
+
+class PriceValues(SettingsTable):
+    """What a million tokens of a model cost."""
+
+    prompt: float = Field(ge=0)
+    completion: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+
+
+class StageValues(SettingsTable):
+    """What one stage asks differently."""
+
+    name: str | None = None
+    temperature: _Temperature = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    reasoning_effort: str | None = None
+    structured: Structured | None = None
+
+
+def _expand_stage_name(stage: object) -> object:
+    """Take a stage that is only text as the name of its model."""
+    return {"name": stage} if isinstance(stage, str) else stage
+
+
+def _validate_stages(stages: dict[str, StageValues]) -> dict[str, StageValues]:
+    unknown = next((name for name in stages if name not in STAGES), None)
+    if unknown is not None:
+        raise ValueError(f"has no stage {unknown!r}; there are: {', '.join(STAGES)}")
+    return stages
+
+
+_Stage = Annotated[StageValues, BeforeValidator(_expand_stage_name)]
+
+
+class ModelValues(SettingsTable):
+    """A model and its server."""
+
+    name: str = ""
+    base_url: Annotated[str, AfterValidator(validate_web_address)] = Field(default="", repr=False)
+    api_key: SecretStr = SecretStr("")
+    azure_ad_token: SecretStr = SecretStr("")
+    api: Literal["openai", "azure"] = _MODEL_DEFAULTS.api
+    api_version: str = ""
+    stages: Annotated[dict[str, _Stage], AfterValidator(_validate_stages)] = Field(default_factory=dict)
+    student: bool = False
+    """Whether it was distilled for our calls: see `pipeline.kit.Limits`."""
+    structured: Structured = _MODEL_DEFAULTS.structured
+    temperature: _Temperature = _MODEL_DEFAULTS.temperature
+    reasoning_effort: str = ""
+    thinks: Annotated[bool | None, EMPTY_IS_NONE] = None
+    thinking_tokens: int = Field(default=_MODEL_DEFAULTS.thinking_tokens, ge=0)
+    context_tokens: int = Field(default=_MODEL_DEFAULTS.context_tokens, ge=0)
+    max_concurrency: int = Field(default=_MODEL_DEFAULTS.max_concurrency, ge=1, le=1_000)
+    timeout_seconds: float = Field(default=_MODEL_DEFAULTS.timeout_seconds, gt=0, le=3_600)
+    first_token_seconds: float = Field(default=_MODEL_DEFAULTS.first_token_seconds, gt=0, le=3_600)
+    idle_seconds: float = Field(default=_MODEL_DEFAULTS.idle_seconds, gt=0, le=3_600)
+    retries: int = Field(default=_MODEL_DEFAULTS.retries, ge=0, le=20)
+    prices: dict[str, PriceValues] = Field(default_factory=dict)
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is to be a model to ask: somebody gave a key, or an address, or named Azure."""
+        return bool(self.api_key or self.azure_ad_token or self.base_url or self.api == "azure")
+
+    @property
+    def names(self) -> str:
+        """The models that may be asked, as the record names them; empty where none is configured."""
+        if not self.configured:
+            return ""
+        own = {name: stage.name for name, stage in self.stages.items() if stage.name not in {None, self.name}}
+        return ", ".join(filter(None, (self.name, *(f"{model} ({name})" for name, model in own.items()))))
+
+    def plain(self) -> ModelSettings:
+        """Return the same as the adapter takes it."""
+        given: dict[str, Any] = {name: value for name, value in self if name != "student"}
+        secrets = {name: Secret(given[name].get_secret_value()) for name in ("api_key", "azure_ad_token")}
+        stages = {name: StageSettings(**dict(stage)) for name, stage in self.stages.items()}
+        prices = {name: Price(**dict(price)) for name, price in self.prices.items()}
+        return ModelSettings(**given | secrets | {"stages": stages, "prices": prices})
+
+    def completed(self, environ: Mapping[str, str]) -> "ModelValues":
+        """Return it with what it leaves open filled in from the variables that OpenAI's own client reads."""
+        found = fill_from_environment(self.plain(), environ)
+        secrets = {name: SecretStr(getattr(found, name).value) for name in ("api_key", "azure_ad_token")}
+        plain = {name: getattr(found, name) for name in ("name", "base_url", "api_version")}
+        return self.model_copy(update=plain | secrets)
+
+
+FILE_NAME = Path("footnote.toml")
+CORPUS_NAME = r"[a-zA-Z0-9](?:[a-zA-Z0-9._-]{0,58}[a-zA-Z0-9])?"
+CORPUS_NAME_RULE = "1 to 60 letters, digits, dots, dashes or underscores, with a letter or digit at both ends"
+READER = r"\*|(slack|discord):[^/\s]+/[^/\s]+"
+READER_RULE = '"*", "slack:TEAM/CHANNEL-OR-USER" or "discord:SERVER/CHANNEL-OR-USER"'
+
+
+def _validate_time_zone(name: str) -> str:
+    load_time_zone(name)
+    return name
+
+
+def _validate_database(url: str) -> str:
+    if url and not url.startswith("postgresql"):
+        raise ValueError('must be empty (SQLite in home) or begin with "postgresql://"')
+    return url
+
+
+def _validate_corpora(corpora: "tuple[CorpusSettings, ...]") -> "tuple[CorpusSettings, ...]":
+    names = [corpus.name for corpus in corpora]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"has two entries named {twice[0]!r}, and names must differ")
+    return corpora
+
+
+class LimitSettings(BudgetSettings):
+    """How much one turn may use, and all of them together."""
+
+    seconds: float = Field(default=Limits().seconds, gt=0, le=3600)
+    calls: int = Field(default=Budget().calls, ge=1)
+    tokens: int = Field(default=Budget().tokens, ge=1)
+    passages: int = Field(default=Limits().passages, ge=1, le=100)
+    sentences: int = Field(default=Limits().sentences, ge=1, le=20)
+    turns: int = Field(default=Limits().turns, ge=1, le=100)
+    looked_up: int = Field(default=Limits().looked_up, ge=1, le=100)
+    evidence: int = Field(default=Limits().evidence, ge=1, le=100)
+    claims: int = Field(default=Limits().claims, ge=0, le=100)
+    refine: bool = Limits().refine
+
+    @property
+    def budget(self) -> Budget:
+        """What a turn may ask of a model."""
+        return Budget(self.calls, self.tokens, self.seconds)
+
+    def kit(self, *, student: bool) -> Limits:
+        """What a system is told of them."""
+        return Limits(**self.model_dump(exclude={"calls", "tokens", *BudgetSettings.model_fields}), student=student)
+
+
+class SupportSettings(SettingsTable):
+    """How sure the local check must be that passages say a sentence."""
+
+    strictness: Literal["", "loose", "normal", "strict"] = ""
+    """Empty: normal for answers, strict where somebody asks whether a claim is true."""
+    names: tuple[str, ...] = ()
+    """Names that every page may be taken to speak of, such as the company's own."""
+
+
+class EmbeddingSettings(SettingsTable):
+    """Which embedding function turns text into vectors, and its options."""
+
+    function: str = Field(default="minilm", min_length=1)
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class ChromaSettings(SettingsTable):
+    """Where the vectors are: embedded in the home when `url` is empty."""
+
+    url: Annotated[str, AfterValidator(validate_web_address)] = ""
+
+
+class CorpusSettings(SettingsTable):
+    """A named collection of documents, who may read it, and where it comes from."""
+
+    name: Annotated[str, StringConstraints(pattern=f"^{CORPUS_NAME}$")]
+    readers: tuple[Annotated[str, StringConstraints(pattern=f"^({READER})$")], ...] = ()
+    """Empty means nobody but the terminal."""
+    source: AnySource | None = None
+
+
+class RankingSettings(SettingsTable):
+    """How passages of several corpora are ranked among each other."""
+
+    own_first: float = Field(default=2.5, ge=0, le=10)
+    """How far the team's own passages are put before those of works of reference; 0 ranks all alike."""
+
+
+def load_time_zone(name: str) -> tzinfo:
+    """Return a time zone by its name, such as `Europe/Berlin`. Raises `ValueError` when there is none of that name."""
+    if name == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (LookupError, ValueError, OSError) as error:
+        raise ValueError(f'{name!r} is no time zone; write one like "Europe/Berlin" or "UTC"') from error
+
+
+class Settings(SettingsTable):
+    """Everything that can be set."""
+
+    timezone: Annotated[str, AfterValidator(_validate_time_zone)] = "UTC"
+    home: FullPath = Path(".footnote")
+    database: Annotated[str, AfterValidator(_validate_database), Field(repr=False)] = ""
+    system: str = ""
+    """Empty: by what is configured."""
+    model: ModelValues = ModelValues()
+    limits: LimitSettings = LimitSettings()
+    support: SupportSettings = SupportSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    chroma: ChromaSettings = ChromaSettings()
+    ranking: RankingSettings = RankingSettings()
+    desk: DeskSettings = DeskSettings()
+    http: HttpSettings = HttpSettings()
+    log: LogSettings = LogSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
+    slack: SlackSettings = SlackSettings()
+    discord: DiscordSettings = DiscordSettings()
+    corpus: Annotated[tuple[CorpusSettings, ...], AfterValidator(_validate_corpora)] = ()
+    channel: Annotated[tuple[ChannelValues, ...], AfterValidator(_validate_channels)] = ()
+    """Channels in which something is different; checked after the corpora, which they name."""
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone that dates are told in, and that rules days and nights."""
+        return load_time_zone(self.timezone)
+
+    @property
+    def sources(self) -> dict[str, SourceSettings]:
+        """The corpora that have a source, with it."""
+        return {corpus.name: corpus.source for corpus in self.corpus if corpus.source}
+
+    @property
+    def readers(self) -> dict[str, tuple[str, ...]]:
+        """Who may read each corpus that is set, by its name."""
+        return {corpus.name: corpus.readers for corpus in self.corpus}

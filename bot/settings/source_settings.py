@@ -1,0 +1,284 @@
+"""Define the settings of each type of source.
+
+A type that is added here is known to the settings, their errors and the control socket.
+"""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints, model_validator
+
+from bot.settings.field_types import EMPTY_IS_NONE, Contact, FullPath, SettingsTable, validate_web_address
+from ingest.sources.git import git_program as git_address
+from ingest.sources.git.git_program import may_send_token
+from ingest.wikitext.wiki_site import resolve_database
+
+VARIABLE_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*"
+VariableName = Annotated[str, StringConstraints(pattern=f"^(?:{VARIABLE_PATTERN})?$")]
+"""The name of an environment variable that holds a secret; empty for none."""
+NewestDays = Annotated[Annotated[float, Field(gt=0)] | None, EMPTY_IS_NONE]
+"""How many days ago a document may have been changed last; None: however long."""
+
+
+def _validate_repository(address: str) -> str:
+    if address and (fault := git_address.find_address_fault(address)):
+        raise ValueError(fault)
+    return address
+
+
+def _validate_branch(name: str) -> str:
+    if name and not git_address.is_branch(name):
+        raise ValueError('must be the name of a branch, such as "main"')
+    return name
+
+
+def _validate_folder(path: str) -> str:
+    if any(part in {".", "..", ""} for part in path.strip("/").split("/")) and path.strip("/"):
+        raise ValueError('must be the path of a folder in the repository, such as "docs/handbook"')
+    if re.search(r"[\x00-\x1f\x7f]", path):
+        raise ValueError("must be a path without control characters")
+    return path.strip("/")
+
+
+def _validate_template(url: str) -> str:
+    if unknown := set(re.findall(r"\{[^{}]*\}", url)) - {"{path}", "{branch}", "{commit}"}:
+        raise ValueError(f"knows {{path}}, {{branch}} and {{commit}}, not {min(unknown)}")
+    return validate_web_address(url)
+
+
+class GitSettings(SettingsTable):
+    """A git repository, on a server or in a folder of this machine."""
+
+    type: Literal["git"]
+    url: Annotated[str, AfterValidator(_validate_repository)] = ""
+    path: FullPath | None = None
+    branch: Annotated[str, AfterValidator(_validate_branch)] = ""
+    """Empty: the one that the repository's HEAD names."""
+    folder: Annotated[str, AfterValidator(_validate_folder)] = ""
+    url_base: Annotated[str, AfterValidator(_validate_template)] = ""
+    """Empty: as GitHub, GitLab, Gitea, Forgejo, Codeberg and Bitbucket show files; none elsewhere."""
+    include: tuple[str, ...] = ("**/*",)
+    exclude: tuple[str, ...] = ()
+    newest_days: NewestDays = None
+    depth: int = Field(default=0, ge=0)
+    """How many commits of history are fetched; 0 for all."""
+    token_env: VariableName = ""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if bool(self.url) == (self.path is not None):
+            raise ValueError("must have either url or path")
+        if self.token_env and not git_address.may_send_token(self.url):
+            raise ValueError('has a token_env, which can only be sent to an address that begins with "https://"')
+        return self
+
+
+class LlamaIndexSettings(SettingsTable):
+    """A reader of LlamaIndex's, by the path that it is imported from."""
+
+    type: Literal["llama_index"]
+    reader: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$")]
+    """Module and class, such as `llama_index.readers.web:SimpleWebPageReader`."""
+    options: Mapping[str, Any] = Field(default_factory=dict)
+    """What the reader is made with."""
+    options_env: Mapping[str, Annotated[str, StringConstraints(pattern=f"^{VARIABLE_PATTERN}$")]] = Field(
+        default_factory=dict
+    )
+    """Options that are secrets, and the variables that hold them."""
+    load: Mapping[str, Any] = Field(default_factory=dict)
+    """What its `load_data` is called with."""
+    include: tuple[str, ...] = ("**/*",)
+    exclude: tuple[str, ...] = ()
+    newest_days: NewestDays = None
+
+    @model_validator(mode="after")
+    def _said_once(self) -> Self:
+        if twice := sorted(self.options.keys() & self.options_env.keys()):
+            raise ValueError(f"names {twice[0]} in options and in options_env")
+        return self
+
+
+class SiteSettings(SettingsTable):
+    """A web site by its sitemap."""
+
+    type: Literal["sitemap"]
+    url: Annotated[str, AfterValidator(validate_web_address), Field(min_length=1)]
+    """Of the sitemap, or of the site, whose robots.txt names it."""
+    contact: Contact
+    """Whom the site may turn to."""
+    include: tuple[str, ...] = ("**/*",)
+    """By the path of a page, without its first slash."""
+    exclude: tuple[str, ...] = ()
+    newest_days: NewestDays = None
+    gap: float = Field(default=0.5, ge=0.1)
+    """Seconds between two requests; more where robots.txt asks for it."""
+    token_env: VariableName = ""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if not self.contact:
+            raise ValueError("must have a contact, such as an e-mail address: sites want to know who reads them")
+        if self.token_env and not self.url.startswith("https://"):
+            raise ValueError('has a token_env, which can only be sent to an address that begins with "https://"')
+        return self
+
+
+def _validate_wiki(name: str) -> str:
+    return resolve_database(name) if name else ""
+
+
+class WikipediaSettings(SettingsTable):
+    """A dump of a Wikipedia, or of another wiki: this file, or the latest that a mirror has."""
+
+    type: Literal["wikipedia"]
+    dump: FullPath | None = None
+    wiki: Annotated[str, AfterValidator(_validate_wiki)] = ""
+    """Such as `simple`, or the name of its database: `simplewiki`."""
+    mirror: Annotated[str, AfterValidator(validate_web_address)] = "https://dumps.wikimedia.org"
+    cirrus: bool = False
+    """Whether it is a dump of CirrusSearch: plain text, quick to read, without sections."""
+    keep: int = Field(default=1, ge=0)
+    """How many dumps stay in the home once the latest was read in."""
+    contact: Contact = ""
+    """Required with `wiki`: mirrors refuse clients whose operator they cannot reach."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if bool(self.wiki) == (self.dump is not None):
+            raise ValueError("must have either dump or wiki")
+        if self.wiki and not self.mirror:
+            raise ValueError("must have the address of a mirror")
+        if self.wiki and not self.contact:
+            raise ValueError("must have a contact, such as an e-mail address: mirrors want to know who downloads")
+        return self
+
+
+ConfluenceReader = Annotated[str, StringConstraints(pattern="^(user|group):.+$")]
+"""One of those whom Confluence lets read a restricted page: `group:staff`, `user:jane`."""
+SpaceKey = Annotated[str, StringConstraints(pattern="^~?[A-Za-z0-9_.-]{1,255}$")]
+
+
+def _validate_wiki_address(url: str) -> str:
+    if not url:
+        raise ValueError("must have an address")
+    parts = urlsplit(validate_web_address(url))
+    if parts.username or parts.query or parts.fragment or not parts.hostname:
+        raise ValueError("must be an address without user, password, query and fragment")
+    return url.rstrip("/")
+
+
+WikiAddress = Annotated[str, AfterValidator(_validate_wiki_address)]
+
+
+class MediaWikiSettings(SettingsTable):
+    """A wiki by its api.php: all its pages once, then what changes."""
+
+    type: Literal["mediawiki"]
+    api: WikiAddress
+    namespaces: tuple[Annotated[int, Field(ge=0)], ...] = Field(default=(0,), min_length=1)
+    user: str = ""
+    """Of a bot password, as Special:BotPasswords gives it: `Name@robot`."""
+    password_env: VariableName = ""
+    token_env: VariableName = ""
+    """Of an owner-only OAuth consumer, in place of a user."""
+    include: tuple[str, ...] = ("**/*",)
+    exclude: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    without_categories: tuple[str, ...] = ()
+    newest_days: NewestDays = None
+    relist_days: float = Field(default=7, gt=0)
+    reference: bool = False
+    contact: Contact = ""
+
+    @model_validator(mode="after")
+    def _let_in(self) -> Self:
+        if bool(self.user) != bool(self.password_env):
+            raise ValueError("must have both user and password_env, or neither")
+        if self.user and self.token_env:
+            raise ValueError("must have either a user or a token_env")
+        if (self.user or self.token_env) and not may_send_token(self.api):
+            raise ValueError('has a secret, which can only be sent to an address that begins with "https://"')
+        return self
+
+
+class ConfluencePages(SettingsTable):
+    """Which pages of a Confluence are read, wherever they come from."""
+
+    blog_posts: bool = False
+    attachments: bool = False
+    statuses: tuple[Literal["current", "archived"], ...] = Field(default=("current",), min_length=1)
+    allowed: tuple[ConfluenceReader, ...] = ()
+    """Who of those that pages are restricted to is let in; else what is restricted is left out."""
+    include: tuple[str, ...] = ("**/*",)
+    exclude: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    without_labels: tuple[str, ...] = ()
+    newest_days: NewestDays = None
+
+
+class ConfluenceSettings(ConfluencePages):
+    """Confluence by its REST API, of Cloud (`https://acme.atlassian.net/wiki`) or Data Center."""
+
+    type: Literal["confluence"]
+    url: WikiAddress
+    edition: Literal["", "cloud", "data center"] = ""
+    """Empty: by the address."""
+    spaces: tuple[SpaceKey, ...] = ()
+    email: str = ""
+    """Of the account that the token is of; on Cloud alone."""
+    token_env: VariableName = ""
+    contact: Contact = ""
+
+    @model_validator(mode="after")
+    def _let_in(self) -> Self:
+        if self.email and not self.token_env:
+            raise ValueError("must have a token_env where it has an email")
+        if self.token_env and not may_send_token(self.url):
+            raise ValueError('has a token_env, which can only be sent to an address that begins with "https://"')
+        return self
+
+
+class ConfluenceExportSettings(ConfluencePages):
+    """A zip that Confluence exported, of XML or of HTML."""
+
+    type: Literal["confluence_export"]
+    path: FullPath
+    url_base: Annotated[str, AfterValidator(validate_web_address)] = ""
+
+
+class FolderSettings(SettingsTable):
+    """A folder of documents."""
+
+    type: Literal["folder"]
+    path: FullPath
+    url_base: Annotated[str, AfterValidator(validate_web_address)] = ""
+    include: tuple[str, ...] = ("**/*",)
+    exclude: tuple[str, ...] = ()
+    newest_days: NewestDays = None
+
+
+SourceSettings = (
+    FolderSettings
+    | WikipediaSettings
+    | GitSettings
+    | LlamaIndexSettings
+    | SiteSettings
+    | MediaWikiSettings
+    | ConfluenceSettings
+    | ConfluenceExportSettings
+)
+AnySource = Annotated[SourceSettings, Field(discriminator="type")]
+SOURCE_TYPES: Mapping[str, type[BaseModel]] = MappingProxyType({
+    "folder": FolderSettings,
+    "wikipedia": WikipediaSettings,
+    "git": GitSettings,
+    "llama_index": LlamaIndexSettings,
+    "sitemap": SiteSettings,
+    "mediawiki": MediaWikiSettings,
+    "confluence": ConfluenceSettings,
+    "confluence_export": ConfluenceExportSettings,
+})  # fmt: skip
+"""The kinds of source by the `type` that says so."""

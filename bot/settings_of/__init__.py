@@ -1,1 +1,0 @@
-"""The tables of the settings, a file for each subject."""

@@ -1,0 +1,47 @@
+"""Put errors into words for people: one plain line, and what to do about it. Pure."""
+
+from textwrap import shorten
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+
+from bot.views.sanitize import sanitize_line
+
+if TYPE_CHECKING:
+    from bot.desk.types import Failure
+
+
+@runtime_checkable
+class ReportableError(Protocol):
+    """An error that a person can mend, as all of ours are: `str()` is one plain line, and `hint` says what to do."""
+
+    kind: str
+    hint: str
+
+
+class Fault(NamedTuple):
+    """A failure as it is told."""
+
+    kind: str
+    message: str
+    hint: str = ""
+
+    def line(self) -> str:
+        """Return it as one line."""
+        message, hint = sanitize_line(self.message), sanitize_line(self.hint)
+        return f"{message.removesuffix('.')} — {hint}" if hint else message
+
+
+def explain_error(error: Exception) -> Fault:
+    """Say what an error means to a person."""
+    if isinstance(error, ReportableError):
+        return Fault(error.kind, str(error), error.hint)
+    if isinstance(error, OSError) and error.strerror:
+        place = f": {error.filename}" if error.filename else ""
+        return Fault("system", f"{error.strerror}{place}.", "Mend that, and run the command again.")
+    # A library's message may hold whole documents, or what was asked: its beginning says enough.
+    said = shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …")
+    return Fault("internal", f"Something went wrong that should not have: {said}", "`footnote --debug …` shows where.")
+
+
+def explain_failure(failure: "Failure") -> Fault:
+    """Return why a turn failed, to be told as any other failure."""
+    return Fault(failure.kind, failure.message, failure.hint)

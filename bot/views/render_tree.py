@@ -1,0 +1,276 @@
+"""Build the parts of a message from a view: pages of parts of runs, which each platform renders one to one; pure.
+
+A run's text is raw, and has its own blanks, brackets and line breaks in it: rendering a part is escaping each run
+once, giving it its style, and joining them. `build_blocks` sets how a sentence, a footnote, a source and a claim read
+on every platform: `Text. [1]`, `(note) Text.`, `[1] Title › Section · 2026-03-01`.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from enum import StrEnum
+
+from bot.views.catalog import translate
+from bot.views.sanitize import sanitize_url
+from bot.views.turn_view import (
+    Button,
+    ClaimCard,
+    EvidenceItem,
+    EvidenceView,
+    ShownSentence,
+    ShownSource,
+    ShownVerdict,
+    View,
+)
+
+
+class PartKind(StrEnum):
+    """What a part of a message is."""
+
+    STATUS = "status"
+    NOTICE = "notice"
+    CLAIM = "claim"
+    """A claim with its state before it."""
+    COLLAPSED = "collapsed"
+    """One line in the place of all claims."""
+    HEADING = "heading"
+    LABEL = "label"
+    """Our own words above what comes next."""
+    QUOTE = "quote"
+    """A passage's own words, and where they stand."""
+    TEXT = "text"
+    PARAGRAPH = "paragraph"
+    """Sentences with their footnote marks."""
+    LEFT_OUT = "left_out"
+    SOURCES = "sources"
+    """Footnotes, each on a line."""
+    NEAREST = "nearest"
+    MENTIONS = "mentions"
+
+
+class TextStyle(StrEnum):
+    """What a run is within its part."""
+
+    PLAIN = "plain"
+    NOTE = "note"
+    """Our own words within foreign ones."""
+    MARK = "mark"
+    """A footnote's number, in brackets. Never cut."""
+    TITLE = "title"
+    """A page's title. With an address, it is the link there."""
+    DETAIL = "detail"
+    """A section or a date."""
+    QUOTE = "quote"
+    PERSON = "person"
+    """A person's id on the platform, to be mentioned. Never cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextRun:
+    """A stretch of text that is shown in one way."""
+
+    text: str
+    style: TextStyle = TextStyle.PLAIN
+    url: str = ""
+    """Where it leads: as `defusing.address` returns it, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePart:
+    """A block, a component or a paragraph of a message."""
+
+    kind: PartKind
+    runs: tuple[TextRun, ...]
+    state: str = ""
+    """Of a claim: as in `ClaimCard.state`."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePage:
+    """One message."""
+
+    parts: tuple[MessagePart, ...] = ()
+    rows: tuple[tuple[Button, ...], ...] = ()
+    """The buttons beneath; only the last page has any."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLimits:
+    """What a platform takes in one message, in the units of `measure`."""
+
+    message: int
+    """Of all its parts together."""
+    parts: int
+    """How many parts a message may have, its buttons left out."""
+    part: int
+    """Of one part; `LEAST` at least."""
+    row: int
+    """How many buttons stand in a row."""
+    measure: Callable[[str], int]
+    """How long a text is as it leaves, that is escaped."""
+    markup: int = 0
+    """How much a run's style takes at most, its link's brackets included, an address not."""
+    line: int = 0
+    """How much each line of a part takes, such as the mark of a quotation before it."""
+    gap: int = 0
+    """How much stands between two parts."""
+
+    def size(self, run: TextRun) -> int:
+        """Return how much of a part a run takes at most."""
+        lines = run.text.count("\n") + 1
+        return self.measure(run.text) + (self.measure(run.url) if run.url else 0) + self.markup + self.line * lines
+
+
+MIN_PART_SIZE = 160
+"""A part has room for this much at least: a mark, a person's id or any character, with all that is around it."""
+
+Group = tuple[TextRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewBlock:
+    """A part before it is known how long parts may be. Groups are cut only where one alone is too long."""
+
+    kind: PartKind
+    groups: tuple[Group, ...]
+    state: str = ""
+
+
+def build_blocks(view: View, zone: tzinfo) -> Iterator[ViewBlock]:
+    """Yield what is to be seen of a view; nothing for what is empty."""
+    yield from _build_lines(PartKind.STATUS, view.status)
+    yield from _build_lines(PartKind.NOTICE, view.notice)
+    yield from (_build_claim(card, view.language) for card in view.claims)
+    if view.quote:
+        yield from _build_lines(PartKind.LABEL, view.quote_label)
+        yield ViewBlock(PartKind.QUOTE, (build_quote(view.quote, zone),))
+    yield from _build_lines(PartKind.TEXT, view.text)
+    yield from (block for one in view.judgements for block in _build_verdict(one))
+    yield from _build_paragraphs(view.sentences)
+    yield from _build_lines(PartKind.LEFT_OUT, view.left_out)
+    yield from _build_sources(PartKind.SOURCES, view.sources, zone)
+    if view.nearest:
+        yield from _build_lines(PartKind.LABEL, view.nearest_label)
+        yield from _build_sources(PartKind.NEAREST, view.nearest, zone)
+    yield from _build_lines(PartKind.COLLAPSED, view.collapsed)
+    if view.mentions:
+        yield ViewBlock(
+            PartKind.MENTIONS, tuple((TextRun(one, TextStyle.PERSON), TextRun(" ")) for one in view.mentions)
+        )
+
+
+def build_evidence_blocks(view: EvidenceView, language: str, zone: tzinfo) -> Iterator[ViewBlock]:
+    """Yield what is to be seen of a turn's evidence."""
+    yield from _build_lines(PartKind.HEADING, view.heading)
+    yield from _build_lines(PartKind.TEXT, view.question)
+    yield from _build_lines(PartKind.TEXT, view.text)
+    for item in _drop_repeated_quotes(view.items):
+        yield from _build_evidence_item(item, language, zone)
+    if view.items and view.sources:
+        yield from _build_lines(PartKind.LABEL, translate("evidence_sources", language))
+    yield from _build_sources(PartKind.SOURCES, view.sources, zone)
+
+
+def build_quote(source: ShownSource, zone: tzinfo) -> Group:
+    """Return a passage's own words, and beneath them where they stand."""
+    return _build_numbered(replace(source, number=0), zone)
+
+
+def _build_lines(kind: PartKind, text: str) -> Iterator[ViewBlock]:
+    if text:
+        yield ViewBlock(kind, ((TextRun(text),),))
+
+
+def _build_claim(card: ClaimCard, language: str) -> ViewBlock:
+    said = TextRun(translate(f"claim_{card.state}", language), TextStyle.NOTE)
+    text = (TextRun(": "), TextRun(card.text)) if card.text else ()
+    pages = (TextRun(" · "), TextRun(", ".join(card.sources), TextStyle.DETAIL)) if card.sources else ()
+    return ViewBlock(PartKind.CLAIM, ((said, *text, *pages),), card.state)
+
+
+def _build_verdict(found: ShownVerdict) -> Iterator[ViewBlock]:
+    marks = (TextRun(" "), *map(_build_mark, found.numbers)) if found.numbers else ()
+    yield from _build_lines(PartKind.LABEL, found.verdict)
+    yield ViewBlock(
+        PartKind.PARAGRAPH, ((TextRun(f"“{found.claim}”", TextStyle.QUOTE), TextRun(f"\n{found.reason}"), *marks),)
+    )
+
+
+def _build_paragraphs(sentences: Iterable[ShownSentence]) -> Iterator[ViewBlock]:
+    groups = list[Group]()
+    for sentence in sentences:
+        if sentence.paragraph and groups:
+            yield ViewBlock(PartKind.PARAGRAPH, tuple(groups))
+            groups = []
+        groups.append(_build_sentence(sentence, first=not groups))
+    if groups:
+        yield ViewBlock(PartKind.PARAGRAPH, tuple(groups))
+
+
+def _build_sentence(sentence: ShownSentence, *, first: bool) -> Group:
+    before = () if first else (TextRun(" "),)
+    note = (TextRun(f"({sentence.note}) ", TextStyle.NOTE),) if sentence.note else ()
+    marks = (TextRun(" "), *(_build_mark(number) for number in sentence.numbers)) if sentence.numbers else ()
+    return (*before, *note, TextRun(sentence.text), *marks)
+
+
+def _build_mark(number: int) -> TextRun:
+    return TextRun(f"[{number}]", TextStyle.MARK)
+
+
+def _build_sources(kind: PartKind, sources: Iterable[ShownSource], zone: tzinfo) -> Iterator[ViewBlock]:
+    groups = tuple(_build_source(source, zone, first=place == 0) for place, source in enumerate(sources))
+    if groups:
+        yield ViewBlock(kind, groups)
+
+
+def _build_source(source: ShownSource, zone: tzinfo, *, first: bool) -> Group:
+    before = () if first else (TextRun("\n"),)
+    number = (_build_mark(source.number), TextRun(" ")) if source.number else (TextRun("• "),)
+    quote = (TextRun("\n"), TextRun(f"“{source.quote}”", TextStyle.QUOTE)) if source.quote else ()
+    return (*before, *number, *_build_location(source, zone), *quote)
+
+
+def _build_location(source: ShownSource, zone: tzinfo) -> Group:
+    """Return where something stands: title, section and day; an address that nothing can link to stands there too."""
+    url, shown = sanitize_url(source.url), " ".join(source.url.split())
+    title = " ".join(source.title.split()) or shown or "…"
+    section = " ".join(source.section.split())
+    details = (
+        f" › {section}" if section else "",
+        f" · {source.date.astimezone(zone).date().isoformat()}" if source.date else "",
+        f" ({shown})" if shown and not url and title != shown else "",
+    )
+    return (TextRun(title, TextStyle.TITLE, url), *(TextRun(detail, TextStyle.DETAIL) for detail in details if detail))
+
+
+def _drop_repeated_quotes(items: Iterable[EvidenceItem]) -> Iterator[EvidenceItem]:
+    """Yield evidence in which a quotation that stood further up is not there again, but only where it stands."""
+    shown = set[ShownSource]()
+    for item in items:
+        sources, looked_at = (
+            tuple(replace(one, quote="") if one in shown else one for one in some)
+            for some in (item.sources, item.looked_at)
+        )
+        shown |= {*item.sources, *item.looked_at}
+        yield replace(item, sources=sources, looked_at=looked_at)
+
+
+def _build_evidence_item(item: EvidenceItem, language: str, zone: tzinfo) -> Iterator[ViewBlock]:
+    yield from _build_lines(PartKind.HEADING, item.heading)
+    verdict = (TextRun(f"{item.verdict}: ", TextStyle.NOTE),) if item.verdict else ()
+    yield ViewBlock(PartKind.CLAIM, ((*verdict, TextRun(item.claim)),))
+    yield from _build_lines(
+        PartKind.TEXT, translate("evidence_because", language, reasoning=item.reasoning) if item.reasoning else ""
+    )
+    yield from (ViewBlock(PartKind.QUOTE, (_build_numbered(source, zone),)) for source in item.sources)
+    if item.looked_at:
+        yield from _build_lines(PartKind.TEXT, translate("evidence_looked_at", language))
+    yield from (ViewBlock(PartKind.QUOTE, (_build_numbered(source, zone),)) for source in item.looked_at)
+
+
+def _build_numbered(source: ShownSource, zone: tzinfo) -> Group:
+    """Return a passage's own words, and beneath them its footnote's number, if it has one, and where they stand."""
+    words = (TextRun(f"“{source.quote}”", TextStyle.QUOTE), TextRun("\n")) if source.quote else ()
+    number = (_build_mark(source.number), TextRun(" ")) if source.number else ()
+    return (*words, *number, *_build_location(source, zone))

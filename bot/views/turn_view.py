@@ -1,0 +1,209 @@
+"""What can be shown of a turn, and the buttons beneath it: frozen values whose every text is raw.
+
+A platform escapes as its very last step. Nothing here may reach a reader unescaped: quotations carry a page's own
+markup, titles are what somebody typed.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from bot.views.catalog import translate
+from pipeline.types import Status
+
+
+class ButtonAction(StrEnum):
+    """What a button does."""
+
+    STOP = "stop"
+    EVIDENCE = "evidence"
+    UP = "up"
+    DOWN = "down"
+    ASK = "ask"
+    """Ask a person."""
+    SHARE = "share"
+    """Show the channel an answer that only the asker sees."""
+    RETRACT = "retract"
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """Something to press. It works after a restart too: its ticket is looked up."""
+
+    action: ButtonAction
+    label: str
+    ticket: int
+    """The question's number at the desk."""
+    sure: "Confirmation | None" = None
+    """What is asked before it is done, where a platform can ask: there is no way back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A question before something is done, and what to press for it or against it."""
+
+    question: str
+    yes: str
+    no: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCard:
+    """A claim while it is checked and after. Its text is there only once passages support it."""
+
+    number: int
+    state: Literal["checking", "supported", "refuted", "unknown"]
+    text: str = ""
+    sources: tuple[str, ...] = ()
+    """The titles of the pages that support it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSentence:
+    """A sentence that passed the gate, with the numbers of its footnotes."""
+
+    text: str
+    numbers: tuple[int, ...]
+    note: str = ""
+    """Our own words before it, such as page and date of one of two sources that disagree."""
+    paragraph: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShownVerdict:
+    """What a fact-check found of a statement."""
+
+    verdict: str
+    """In words, with a sign before them."""
+    claim: str
+    reason: str
+    numbers: tuple[int, ...] = ()
+    """Of the footnotes that show it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSource:
+    """A page that is cited or near. Its address is a stored document's, or empty."""
+
+    number: int
+    """Of its footnote; 0 where it has none."""
+    title: str
+    section: str = ""
+    date: datetime | None = None
+    url: str = ""
+    quote: str = ""
+    """The passage's own words, where they are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything that is to be seen of a turn at one moment, in the order of its fields."""
+
+    ticket: int
+    language: str = ""
+    """ISO 639-1: the asker's, which our own words are in."""
+    status: str = ""
+    """What is being done right now; empty when it is done."""
+    notice: str = ""
+    """What the reader must know beforehand, such as that the month's budget is spent and only quotations are given."""
+    claims: tuple[ClaimCard, ...] = ()
+    quote: ShownSource | None = None
+    """A page's own words, shown until there is an answer, labelled as what they are by `quote_label`."""
+    quote_label: str = ""
+    text: str = ""
+    """Our own words where there are no sentences: abstained, chatted, refused, failed, stopped."""
+    judgements: tuple[ShownVerdict, ...] = ()
+    """Of a fact-check: its statements one by one."""
+    sentences: tuple[ShownSentence, ...] = ()
+    left_out: str = ""
+    """How many statements could not be confirmed and were left out; empty if none."""
+    sources: tuple[ShownSource, ...] = ()
+    nearest_label: str = ""
+    nearest: tuple[ShownSource, ...] = ()
+    collapsed: str = ""
+    """One small line in the place of the claims once all is done."""
+    mentions: tuple[str, ...] = ()
+    """The platform's ids of the people who are asked for help: the only mentions that are ever made, from settings."""
+    buttons: tuple[Button, ...] = ()
+    done: bool = False
+    """Whether nothing more will come."""
+    titles: tuple[tuple[str, str], ...] = ()
+    """The pages of what was found for claims, by passage id, to name what supports one. Not shown by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceItem:
+    """A claim of a turn, what was found of it, and the passages' words."""
+
+    claim: str
+    verdict: str
+    reasoning: str
+    sources: tuple[ShownSource, ...] = ()
+    """What the verdict stands on."""
+    looked_at: tuple[ShownSource, ...] = ()
+    """Other pages that it was held against: they show nothing of it."""
+    heading: str = ""
+    """Of this claim and those after it, if they are of another kind than those before."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceView:
+    """All that a turn checked and said, for whoever may read it."""
+
+    heading: str
+    question: str
+    items: tuple[EvidenceItem, ...] = ()
+    sources: tuple[ShownSource, ...] = ()
+    text: str = ""
+    """Our own words where there is nothing to show, such as that it cannot be read here."""
+
+
+_LABELS = {ButtonAction.UP: "👍", ButtonAction.DOWN: "👎"}
+_WITH_FEEDBACK = (Status.ANSWERED, Status.ABSTAINED)
+_WITHOUT_HELP = (Status.CHATTED, Status.CANCELLED)
+
+
+def build_stop_buttons(ticket: int, language: str) -> tuple[Button, ...]:
+    """Return what can be pressed while a question waits or runs."""
+    return (_build_button(ButtonAction.STOP, ticket, language),)
+
+
+def build_answer_buttons(
+    ticket: int, language: str, status: Status, *, only_asker: bool, ask: bool
+) -> tuple[Button, ...]:
+    """Return what can be pressed once it is done.
+
+    Args:
+        ticket: The question's number.
+        language: The asker's.
+        status: How it ended.
+        only_asker: Whether only the asker sees it.
+        ask: Whether there are people to ask.
+    """
+    actions = [ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN] if status in _WITH_FEEDBACK else []
+    if ask and status not in _WITHOUT_HELP:
+        actions.append(ButtonAction.ASK)
+    if status is Status.ANSWERED:
+        actions.append(ButtonAction.SHARE if only_asker else ButtonAction.RETRACT)
+    return tuple(_build_button(action, ticket, language, alone=only_asker) for action in actions)
+
+
+def remove_share_button(buttons: Iterable[Button]) -> tuple[Button, ...]:
+    """Return what can be pressed where there is nobody to share an answer with, as in a DM."""
+    return tuple(one for one in buttons if one.action is not ButtonAction.SHARE)
+
+
+def build_confirmation(action: ButtonAction, language: str) -> Confirmation:
+    """Return what is asked before an answer is taken back, or a person is asked about what nobody else sees."""
+    name = action.value
+    return Confirmation(
+        translate(f"{name}_sure", language), translate(f"button_{name}", language), translate(f"{name}_not", language)
+    )
+
+
+def _build_button(action: ButtonAction, ticket: int, language: str, *, alone: bool = False) -> Button:
+    label = _LABELS.get(action) or translate(f"button_{action.value}", language)
+    to_be_sure = action is ButtonAction.RETRACT or (alone and action is ButtonAction.ASK)
+    return Button(action, label, ticket, build_confirmation(action, language) if to_be_sure else None)

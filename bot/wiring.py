@@ -1,0 +1,406 @@
+"""The composition root: open storage, indexes and models, and build what one turn works with.
+
+`open_records` is for commands that only read the record: it takes no lock and loads no model. `open_app` owns the
+home. `build_kit` makes a turn's kit, gate and recorder, all new for each turn, with one budget for all that is asked
+of a model.
+"""
+
+import asyncio
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from random import Random
+from types import MappingProxyType
+
+from bot import VERSION
+from bot.settings.settings_tables import Settings
+from pipeline import kit
+from pipeline.errors import SearchUnavailable
+from pipeline.gate import Gate, Recorder, SecondOpinion
+from pipeline.kit import Ask, Kit, Limits, Search, Stream, Supports, System
+from pipeline.llm.model_client import OpenAIModel, open_model
+from pipeline.llm.model_settings import ModelSettings
+from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
+from pipeline.stages import claim_check
+from pipeline.stages.model_claims import build_second_opinion
+from pipeline.support.support_check import SupportChecker, check_verbatim
+from pipeline.systems import extractive, wikichat, wikichat_fast
+from pipeline.types import Conversation, Event, Support
+from storage.audit import AuditLog, ChannelOverrides, Spending
+from storage.database.engine import open_database
+from storage.database.refresh_log import Leases
+from storage.errors import StorageError
+from storage.home_folder import lock_home
+from storage.indexes.candidate_search import IndexThreads
+from storage.indexes.dense import ChromaServer, DenseIndex
+from storage.indexes.embedding import LazyTokenStates, open_embedder
+from storage.indexes.lexical import LexicalIndex
+from storage.manifest import Manifest
+from storage.passages import PassageStore
+from storage.queue import Queue
+from storage.types import Document, Evidence, Hit, SearchQuery
+
+
+class LazyModel:
+    """An `LLM`. What is wrong with its settings is said by the first call, so that all else works without it."""
+
+    def __init__(self, settings: ModelSettings, stack: AsyncExitStack) -> None:
+        """Take what is set, and the stack that closes the model in the end."""
+        self._settings = settings
+        self._stack = stack
+        self._opening = asyncio.Lock()
+        self._opened: OpenAIModel | None = None
+
+    def structured(self, stage: str) -> bool:
+        """Return whether calls of a stage may carry a schema, as far as is known now."""
+        return self._opened.structured(stage) if self._opened else self._settings.plan(stage).structured != "text"
+
+    def busy(self) -> bool:
+        """Return whether a call would have to wait for its place now."""
+        return self._opened is not None and self._opened.busy()
+
+    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
+        """Ask once and wait for the whole reply. Raises as `LLM` says."""
+        return await (await self._model()).complete(call, spent)
+
+    async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncGenerator[ReplyPiece | ModelReply, None]:
+        """Ask once: pieces as they arrive, and last the whole reply. Raises as `LLM` says."""
+        async with aclosing((await self._model()).stream(call, spent)) as parts:
+            async for part in parts:
+                yield part
+
+    async def _model(self) -> OpenAIModel:
+        async with self._opening:
+            if self._opened is None:
+                self._opened = await self._stack.enter_async_context(open_model(self._settings))
+            return self._opened
+
+
+DEFAULT_MODEL_SYSTEM = "wikichat-fast"
+"""The system that answers where a model is configured and no system is set."""
+SYSTEMS: Mapping[str, System] = MappingProxyType(
+    {DEFAULT_MODEL_SYSTEM: wikichat_fast.answer, "wikichat": wikichat.answer, "extractive": extractive.answer}
+)
+"""Every system by the name that settings and `--system` use."""
+CHECKS: Mapping[str, System] = MappingProxyType(
+    {
+        DEFAULT_MODEL_SYSTEM: claim_check.check_claim_by_model,
+        "wikichat": claim_check.check_claim_by_model,
+        "extractive": claim_check.check_claim_by_rules,
+    }
+)
+"""What checks a claim, by the name of the system that is of its kind."""
+TEXT_CHECKS: Mapping[str, System] = MappingProxyType(
+    {
+        DEFAULT_MODEL_SYSTEM: claim_check.check_text_by_model,
+        "wikichat": claim_check.check_text_by_model,
+        "extractive": claim_check.check_text_by_rules,
+    }
+)
+"""What checks each statement of a text, by the same names."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """What can be read beside a process that owns the home."""
+
+    audit: AuditLog
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class App:
+    """Everything a turn or a refresh needs, opened."""
+
+    settings: Settings
+    passages: PassageStore
+    manifest: Manifest
+    audit: AuditLog
+    queue: Queue
+    spending: Spending
+    overrides: ChannelOverrides
+    systems: Mapping[str, System] = field(default_factory=lambda: SYSTEMS)
+    supports: Supports = check_verbatim
+    """The local check that the gate holds every sentence to."""
+    examines: Supports = check_verbatim
+    """The local check of claims that somebody asks about."""
+    llm: LLM | None = None
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """What a turn ran under, for its record: code, settings, prompts, support check, and who embeds."""
+        return {
+            "version": VERSION,
+            "settings": digest_settings(self.settings),
+            "prompts": digest_prompts(),
+            "support": digest_support(),
+            "embedder": self.passages.embedder.name,
+        }
+
+    @property
+    def model(self) -> str | None:
+        """The names of the models that may be asked; None where none is configured."""
+        return self.settings.model.names or None
+
+    @property
+    def system(self) -> str:
+        """The system that answers where nothing else is asked for."""
+        return self.settings.system or (DEFAULT_MODEL_SYSTEM if self.settings.model.configured else "extractive")
+
+
+@asynccontextmanager
+async def open_records(settings: Settings) -> AsyncIterator[Records]:
+    """Open the database alone.
+
+    Raises:
+        StorageError: the database cannot be used; the message says what to do.
+    """
+    with open_database(settings.database, home=settings.home) as database:
+        yield Records(AuditLog(database), Manifest(database))
+
+
+@asynccontextmanager
+async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIterator[App]:
+    """Take the home's lock and open the database, the indexes and the embedder.
+
+    With `rebuilding`, the home's indexes are removed first, whatever their state: they are about to be made again.
+
+    Raises:
+        HomeLocked: another process owns the home.
+        StorageError: something there cannot be used; the message says what to do.
+    """
+    async with AsyncExitStack() as stack:
+        stack.enter_context(lock_home(settings.home))
+        database = stack.enter_context(open_database(settings.database, home=settings.home))
+        if not settings.database:
+            # Whoever held one is gone: the home's lock is ours, and nobody else has its database.
+            await Leases(database).clear()
+        manifest = Manifest(database)
+        if rebuilding:
+            await asyncio.to_thread(_remove_indexes, settings.home)
+        indexes = stack.enter_context(ExitStack())
+        store = await asyncio.to_thread(_open_store, settings, manifest, indexes)
+        if not rebuilding:
+            await store.check()
+        states = LazyTokenStates(settings.home, store.threads.states)
+        strictness, names = settings.support.strictness, settings.support.names
+        yield App(
+            settings,
+            store,
+            manifest,
+            AuditLog(database),
+            Queue(database),
+            Spending(database),
+            ChannelOverrides(database),
+            supports=SupportChecker(states, strictness or "normal", names),
+            examines=SupportChecker(states, strictness or "strict", names),
+            llm=LazyModel(settings.model.plain(), stack) if settings.model.configured else None,
+        )
+
+
+def _open_store(settings: Settings, manifest: Manifest, stack: ExitStack) -> PassageStore:
+    options = settings.embedding.options
+    embedder = open_embedder(settings.embedding.function, options)
+    place = ChromaServer(settings.chroma.url) if settings.chroma.url else settings.home / "chroma"
+    dense = DenseIndex(place, embedder=embedder.name)
+    stack.callback(dense.close)
+    lexical = LexicalIndex(settings.home / "lexical")
+    stack.callback(lexical.close)
+    # They end first: what was cancelled may still be in the middle of a commit.
+    threads = IndexThreads.started(stack)
+    return PassageStore(manifest, dense, lexical, embedder, threads, own_first=settings.ranking.own_first)
+
+
+def _remove_indexes(home: Path) -> None:
+    for name in ("chroma", "lexical"):
+        shutil.rmtree(home / name, ignore_errors=True)
+
+
+def digest_settings(settings: Settings) -> str:
+    """Return a short hash of the settings a turn ran under; where two turns differ, so did their settings.
+
+    No secret goes into it: those of models and platforms count as set or not, and the database's address not at all.
+    """
+    plain = json.dumps(settings.model_dump(mode="json", exclude={"database"}), sort_keys=True)
+    return hashlib.sha256(plain.encode()).hexdigest()[:16]
+
+
+_DOCUMENT_REMOVED = "a document that it cites was removed meanwhile"
+
+FindDocument = Callable[[str, str], Awaitable[Document | None]]
+"""Returns the document of a corpus and a key as it is now, as `Manifest.document` does; None where there is none."""
+
+
+def snapshot_search(search: Search) -> Search:
+    """Return a search of one turn that leaves out what is of another version of a document than it found before."""
+    versions: dict[tuple[str, str], Document] = {}
+
+    async def searched(query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        hits = await search(query, k)
+        for hit in hits:
+            versions.setdefault((hit.document.corpus, hit.document.key), hit.document)
+        return tuple(hit for hit in hits if versions[hit.document.corpus, hit.document.key] == hit.document)
+
+    return searched
+
+
+def require_existing(supports: Supports, there: FindDocument) -> Supports:
+    """Return a check that also wants every document to be there still, at this moment.
+
+    One that has a new version by now may be cited in the old one: that is what this turn has seen of it.
+    """
+
+    async def supported(sentence: str, evidence: Sequence[Evidence]) -> Support:
+        support = await supports(sentence, evidence)
+        if not support.holds and not support.appealable:
+            return support
+        for corpus, key in dict.fromkeys((one.document.corpus, one.document.key) for one in evidence):
+            if await there(corpus, key) is None:
+                return Support(support.score, holds=False, reasons=(_DOCUMENT_REMOVED,))
+        return support
+
+    return supported
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTools:
+    """One turn's kit, and what is asked when it has ended: what was done, and what may be said."""
+
+    kit: Kit
+    gate: Gate
+    recorder: Recorder
+    deadline: float
+    """On `time.monotonic()`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ModelPorts:
+    """One turn's ways to the model; all say that there is none where none is configured."""
+
+    ask: Ask = kit.ask_unconfigured
+    stream: Stream = kit.stream_unconfigured
+    verify: SecondOpinion | None = None
+    busy: Callable[[], bool] = lambda: False
+
+
+def build_kit(
+    app: App,
+    talk: Conversation,
+    scope: tuple[str, ...],
+    *,
+    seed: str,
+    tell: Callable[[Event], None],
+    supports: Supports,
+) -> TurnTools:
+    """Return what a system works with to answer the last turn of a conversation; its time begins now.
+
+    Args:
+        app: What is opened.
+        talk: The conversation.
+        scope: The corpora that may be read.
+        seed: Makes fences and samples the same again.
+        tell: Hears what happens.
+        supports: The local check.
+    """
+    limits = app.settings.limits.kit(student=app.settings.model.student)
+    deadline = time.monotonic() + limits.seconds
+    recorder = Recorder(snapshot_search(_build_search(app, scope)), tell=tell)
+    random = Random(seed)  # noqa: S311 - sampling, not secrets
+    now = talk.question.at or datetime.now(app.settings.zone)
+    spent = BudgetMeter(app.settings.limits.budget, deadline=deadline)
+    model = _build_model_ports(app, talk, recorder, spent, limits, now, random)
+    still = require_existing(supports, _build_find_document(app))
+    gate = Gate(found=recorder.found, supports=still, tell=tell, verify=model.verify)
+    kit = Kit(
+        ask=model.ask,
+        stream=model.stream,
+        search=recorder.search,
+        compare=app.passages.compare,
+        supports=supports,
+        say=gate.say,
+        tell=recorder.tell,
+        limits=limits,
+        now=now,
+        random=random,
+        beside=app.passages.threads.think.run,
+        busy=model.busy,
+        quote=gate.quote,
+    )
+    return TurnTools(kit, gate, recorder, deadline)
+
+
+def _build_model_ports(
+    app: App, talk: Conversation, recorder: Recorder, spent: BudgetMeter, limits: Limits, now: datetime, random: Random
+) -> _ModelPorts:
+    if not app.llm:
+        return _ModelPorts()
+    from pipeline.prompts.prompter import Prompter  # imports jinja2
+
+    student = limits.student
+    prompter = Prompter(app.llm, spent, note=recorder.note, now=now, random=random, student=student)
+    verify = build_second_opinion(prompter.ask, talk, turns=limits.turns, student=student)
+    return _ModelPorts(prompter.ask, prompter.stream, verify, app.llm.busy)
+
+
+def _build_search(app: App, scope: tuple[str, ...]) -> Search:
+    async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        with _report_search_outage():
+            return await app.passages.search(query.text, scope, k)
+
+    return search
+
+
+def _build_find_document(app: App) -> FindDocument:
+    async def there(corpus: str, key: str) -> Document | None:
+        with _report_search_outage():
+            return await app.manifest.document(corpus, key)
+
+    return there
+
+
+@contextmanager
+def _report_search_outage() -> Iterator[None]:
+    """Let an outage of the storage be said, so that it never looks like "I don't know"."""
+    try:
+        yield
+    except StorageError as error:
+        raise SearchUnavailable(f"The documents cannot be searched: {error}", hint=error.hint) from error
+
+
+_DIGEST_LENGTH = 16
+"""Characters of a digest that are kept."""
+
+
+@cache
+def digest_prompts() -> str:
+    """Return a short hash of all that is said to a model besides the facts of a turn: templates and examples."""
+    return _digest(_read_contents("pipeline.prompts", (".j2", ".json")))
+
+
+@cache
+def digest_support() -> str:
+    """Return a short hash of the trained part of the local support check."""
+    return _digest(_read_contents("pipeline.support", ("weights.json",)))
+
+
+def _read_contents(package: str, endings: tuple[str, ...]) -> Iterator[bytes]:
+    files = (file for file in resources.files(package).iterdir() if file.name.endswith(endings))
+    for file in sorted(files, key=lambda file: file.name):
+        yield file.name.encode()
+        yield file.read_bytes()
+
+
+def _digest(parts: Iterator[bytes]) -> str:
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(len(part).to_bytes(8))
+        whole.update(part)
+    return whole.hexdigest()[:_DIGEST_LENGTH]

@@ -1,1 +1,0 @@
-"""What is written about Footnote, and what draws the pictures in it."""

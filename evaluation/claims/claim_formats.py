@@ -1,0 +1,354 @@
+"""Read files of labelled claims in the formats of published sets and in our own, detected by their first row.
+
+What a set calls neutral, irrelevant, partly supported or not attributable is NOT ENOUGH INFO here.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from evaluation.claims.labelled_claims import (
+    MOST_PASSAGES,
+    ClaimRow,
+    LabelledClaim,
+    MalformedRow,
+    SplitSentence,
+    UnreadableClaims,
+    detokenize,
+    join_sentences,
+    read_rows,
+    select_covering,
+    select_similar,
+    split_into_chunks,
+)
+from storage.language.sentences import sentence_spans
+from storage.types import Verdict
+
+_VERDICTS = {verdict.value: verdict for verdict in Verdict}
+_STANCES = {
+    "completely-support": Verdict.SUPPORTS,
+    "partially-support": Verdict.NOT_ENOUGH_INFO,
+    "irrelevant": Verdict.NOT_ENOUGH_INFO,
+    "refute": Verdict.REFUTES,
+}
+_ATTRIBUTABLE = {
+    "Fully attributable": Verdict.SUPPORTS,
+    "Not fully attributable": Verdict.NOT_ENOUGH_INFO,
+    "Generic": None,
+}
+_FAITHFUL = {
+    "Entailment": Verdict.SUPPORTS,
+    "Uncooperative": Verdict.SUPPORTS,
+    "Hallucination": Verdict.NOT_ENOUGH_INFO,
+    "Partial Hallucination": Verdict.NOT_ENOUGH_INFO,
+    "Generic": None,
+}
+_VOTES = {"yes": True, "no": False}
+
+
+def read_plain(row: ClaimRow) -> Iterator[LabelledClaim]:
+    """Our own form: "claim", "evidence" (a text or a list of them), "label" (a verdict); if need be "id", "group"."""
+    evidence = (row.text("evidence"),) if isinstance(row.fields.get("evidence"), str) else row.texts("evidence")
+    claim = row.text("claim")
+    label = row.one_of("label", _VERDICTS)
+    group = str(row.fields.get("group", claim))
+    yield LabelledClaim(str(row.fields.get("id", row.line)), "plain", claim, evidence, label, group)
+
+
+def read_fever_symmetric(row: ClaimRow) -> Iterator[LabelledClaim]:
+    """FEVER-symmetric: a claim and one sentence, both cut into tokens, which is undone."""
+    claim = detokenize(row.text("claim"))
+    evidence = detokenize(row.text("evidence" if "evidence" in row.fields else "evidence_sentence"))
+    label = row.one_of("gold_label" if "gold_label" in row.fields else "label", _VERDICTS)
+    yield LabelledClaim(str(row.fields.get("id", row.line)), "fever-symmetric", claim, (evidence,), label, evidence)
+
+
+def read_fm2(row: ClaimRow) -> Iterator[LabelledClaim]:
+    """Fool Me Twice: a player's claim and the sentences of an article that decide it."""
+    yield _read_fm2(row, "fm2", ())
+
+
+def read_fm2_searched(row: ClaimRow) -> Iterator[LabelledClaim]:
+    """Fool Me Twice with other sentences that a search found, which distract, up to three passages in all."""
+    yield _read_fm2(row, "fm2/searched", tuple(passage.text("text") for passage in row.within("retrieved_evidence")))
+
+
+def _read_fm2(row: ClaimRow, source: str, more: tuple[str, ...]) -> LabelledClaim:
+    gold = tuple(passage.text("text") for passage in row.within("gold_evidence"))
+    evidence = gold + tuple(text for text in more if text not in gold)[: max(0, MOST_PASSAGES - len(gold))]
+    label = row.one_of("label", _VERDICTS)
+    page = row.text("wikipedia_page")
+    return LabelledClaim(row.text("id"), source, row.text("text"), evidence, label, page, title=page)
+
+
+def read_begin(row: ClaimRow) -> Iterator[LabelledClaim]:
+    """BEGIN: a machine's reply to a message, and the sentence it was given to speak from.
+
+    A generic reply claims nothing and is left out. Some rows are in small letters throughout, and stay so.
+    """
+    label = row.one_of("begin_label", _ATTRIBUTABLE)
+    if label is not None:
+        reply, knowledge = detokenize(row.text("response")), detokenize(row.text("knowledge"))
+        yield LabelledClaim(str(row.line), "begin", reply, (knowledge,), label, knowledge)
+
+
+def read_faithdial(row: ClaimRow) -> Iterator[LabelledClaim]:
+    """FaithDial's audit: the same of a person's reply. An uncooperative one says only what its sentence says."""
+    label = row.one_of("BEGIN", _FAITHFUL)
+    if label is not None:
+        reply, knowledge = detokenize(row.text("response")), detokenize(row.text("evidence"))
+        yield LabelledClaim(str(row.line), "faithdial", reply, (knowledge,), label, knowledge)
+
+
+def read_stances(row: ClaimRow) -> Iterator[LabelledClaim]:
+    """Factcheck-GPT, passage by passage: what one passage of a web search says of a claim."""
+    claim, passage = row.text("claim"), row.text("evidence")
+    label = row.one_of("stance", _STANCES)
+    yield LabelledClaim(str(row.line), "factcheck-gpt/passages", claim, (passage,), label, claim)
+
+
+def read_benchmark(row: ClaimRow) -> Iterator[LabelledClaim]:
+    """Factcheck-GPT, claim by claim: all passages that were found for it, and what the clearest of them says.
+
+    One that supports completely, or one that refutes, decides; where there are both, the claim is left out, and so is
+    what was found to be no claim, for which no passage was judged.
+    """
+    for place, sentence in enumerate(row.within("sentences")):
+        for number, judged in enumerate(_split_judged_claims(sentence)):
+            label = _decide_stance(judged)
+            if label is not None:
+                evidence = tuple(dict.fromkeys(judged.texts("auto_evidence")))
+                key, claim = f"{row.line}-{place}-{number}", judged.text("claim")
+                yield LabelledClaim(key, "factcheck-gpt/claims", claim, evidence, label, row.text("prompt"))
+
+
+def read_qags(row: ClaimRow) -> Iterator[LabelledClaim]:
+    """QAGS: sentences of a machine's summary and their article, of which the passages most alike are offered."""
+    article = row.text("article")
+    sentences = [article[start:end] for start, end in sentence_spans(article)]
+    passages = [join_sentences(sentences, run) for run in split_into_chunks(sentences)]
+    for place, summary in enumerate(row.within("summary_sentences")):
+        votes = Counter(vote.one_of("response", _VOTES) for vote in summary.within("responses"))
+        label = Verdict.SUPPORTS if votes[True] > votes[False] else Verdict.NOT_ENOUGH_INFO
+        claim = summary.text("sentence")
+        evidence = select_similar(claim, passages)
+        yield LabelledClaim(f"{row.line}-{place}", "qags", claim, evidence, label, str(row.line))
+
+
+def _split_judged_claims(sentence: ClaimRow) -> Iterator[ClaimRow]:
+    """Yield each claim of a sentence with its own passages and what each of them was found to say."""
+    claims, passages = sentence.many("claims"), sentence.many("auto_evidence")
+    stances = sentence.many("stance_claim_autoEvid")
+    if len(passages) != len(claims) or len(stances) != len(claims):
+        raise sentence.unlike("auto_evidence", f"lists for each of {len(claims)} claims", passages)
+    for claim, found, said in zip(claims, passages, stances, strict=True):
+        yield ClaimRow(sentence.line, {"claim": claim, "auto_evidence": found, "stances": said})
+
+
+def _decide_stance(judged: ClaimRow) -> Verdict | None:
+    """Return what the passages of a claim say together; None where none was judged or they contradict each other."""
+    found = {ClaimRow(judged.line, {"stance": said}).one_of("stance", _STANCES) for said in judged.texts("stances")}
+    decided = found - {Verdict.NOT_ENOUGH_INFO}
+    if len(decided) > 1 or not found:
+        return None
+    return decided.pop() if decided else Verdict.NOT_ENOUGH_INFO
+
+
+_WICE_LABELS = {
+    "supported": Verdict.SUPPORTS,
+    "partially_supported": Verdict.NOT_ENOUGH_INFO,
+    "not_supported": Verdict.NOT_ENOUGH_INFO,
+}
+_WICE_UNSUPPORTED = {label: label == "not_supported" for label in _WICE_LABELS}
+_METADATA = "(meta data) "
+
+
+def read_wice(row: ClaimRow) -> Iterator[LabelledClaim]:
+    """Read one claim."""
+    (about,) = row.within("meta")
+    claim = row.text("claim")
+    label = row.one_of("label", _WICE_LABELS)
+    evidence = _select_passages(claim, row)
+    yield LabelledClaim(about.text("id"), "wice", claim, evidence, label, about.text("claim_title"))
+
+
+def _select_passages(claim: str, row: ClaimRow) -> tuple[str, ...]:
+    sentences = [str(sentence).removeprefix(_METADATA) for sentence in row.many("evidence")]
+    sets = [_sentence_numbers(row, several, len(sentences)) for several in row.many("supporting_sentences")]
+    if row.one_of("label", _WICE_UNSUPPORTED):
+        return select_similar(claim, [join_sentences(sentences, run) for run in split_into_chunks(sentences)])
+    found = [select_covering(sentences, places) for places in sets if places]
+    if not found:
+        raise row.unlike("supporting_sentences", "the numbers of sentences", row.fields["supporting_sentences"])
+    return min(found, key=len)[:MOST_PASSAGES]
+
+
+def _sentence_numbers(row: ClaimRow, several: Any, count: int) -> list[int]:
+    """Return one set of sentence numbers, each below `count`; an empty one says that nothing supports."""
+    if not isinstance(several, list) or not all(isinstance(at, int) and 0 <= at < count for at in several):
+        raise row.unlike("supporting_sentences", f"lists of numbers from 0 to {count - 1}", several)
+    return several
+
+
+_MARK = re.compile(r"\A[\s-]+")
+_TWO_IN_ONE = re.compile(r"(?<=\.)(?:\s+-)+\s+")
+
+
+def read_factscore(row: ClaimRow) -> Iterator[SplitSentence]:
+    """Read the sentences of one life that people split; a model that declined to write has none."""
+    if row.fields.get("annotations") is None:
+        return
+    topic = row.text("topic")
+    for place, sentence in enumerate(row.within("annotations")):
+        if sentence.fields.get("human-atomic-facts"):
+            listed = [fact.text("text") for fact in sentence.within("human-atomic-facts")]
+            facts = tuple(_MARK.sub("", fact) for several in listed for fact in _TWO_IN_ONE.split(several))
+            yield SplitSentence(f"{row.line}-{place}", sentence.text("text"), facts, topic)
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimFormat:
+    """How one set is written: what its rows hold at least, and who reads a row."""
+
+    says: str
+    fields: frozenset[str]
+    read: Callable[[ClaimRow], Iterator[LabelledClaim]]
+
+
+CLAIM_FORMATS: Mapping[str, ClaimFormat] = MappingProxyType({
+    "wice": ClaimFormat("WiCE (JSON lines)", frozenset({"claim", "supporting_sentences"}), read_wice),
+    "fm2": ClaimFormat("Fool Me Twice (JSON lines)", frozenset({"gold_evidence", "text", "label"}), read_fm2),
+    "stances": ClaimFormat("Factcheck-GPT stances (JSON lines)", frozenset({"claim", "stance"}), read_stances),
+    "benchmark": ClaimFormat("Factcheck-GPT benchmark (JSON lines)", frozenset({"prompt", "sentences"}), read_benchmark),
+    "qags": ClaimFormat("QAGS (JSON lines)", frozenset({"article", "summary_sentences"}), read_qags),
+    "begin": ClaimFormat("BEGIN (tab-separated)", frozenset({"knowledge", "begin_label"}), read_begin),
+    "faithdial": ClaimFormat("FaithDial audit (CSV)", frozenset({"evidence", "response", "BEGIN"}), read_faithdial),
+    "fever-symmetric": ClaimFormat("FEVER-symmetric (JSON lines)", frozenset({"claim", "evid"}), read_fever_symmetric),
+    "fever-sentence": ClaimFormat(
+        "FEVER-symmetric 0.1 (JSON lines)", frozenset({"claim", "evidence_sentence"}), read_fever_symmetric
+    ),
+    "fm2-searched": ClaimFormat(
+        "Fool Me Twice and what was found", frozenset({"gold_evidence", "retrieved_evidence"}), read_fm2_searched
+    ),
+    "plain": ClaimFormat("our own (JSON lines)", frozenset({"claim", "evidence", "label"}), read_plain),
+})  # fmt: skip
+"""Every form by the name that `--form` takes; a file has the first form whose fields its first row has."""
+
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+_SPLIT = frozenset({"topic", "annotations"})
+
+
+def read_all(paths: Sequence[Path], form: str = "") -> tuple[LabelledClaim, ...]:
+    """Read files, and those files of folders that hold labelled claims. What is said twice is kept once.
+
+    Args:
+        paths: Files and folders. A folder may hold other files; a file named here must be in a known form.
+        form: A name of `FORMS`, for files whose form is not to be told by their first row.
+
+    Raises:
+        UnreadableClaims: a file cannot be read, is in no known form, or has a malformed row.
+    """
+    found: list[LabelledClaim] = []
+    for path in paths:
+        if path.is_dir():
+            within = [file for file in sorted(path.iterdir()) if file.is_file()]
+            found += [claim for file in within if _detect_format(file) for claim in read_claims(file)]
+        else:
+            found += read_claims(path, form)
+    return link_groups(drop_duplicates(found))
+
+
+def read_claims(path: Path, form: str = "") -> tuple[LabelledClaim, ...]:
+    """Read one file as it is; see `read_all`."""
+    if form and form not in CLAIM_FORMATS:
+        raise UnreadableClaims(f"No form is called {form!r}.", hint=f"There are {', '.join(CLAIM_FORMATS)}.")
+    if not path.exists():
+        raise UnreadableClaims(f"There is no file {path}.")
+    if _is_empty(path):
+        raise UnreadableClaims(f"{path} is empty.", hint="Put claims into it, one row each, or name another file.")
+    chosen = form or _detect_format(path)
+    if not chosen:
+        forms = "; ".join(f"{known.says}: {', '.join(sorted(known.fields))}" for known in CLAIM_FORMATS.values())
+        raise UnreadableClaims(
+            f"{path} holds no labelled claims in a form that is known.", hint=f"Known are, by their fields: {forms}."
+        )
+    claims = tuple(_read_each(path, CLAIM_FORMATS[chosen].read))
+    return tuple(replace(claim, source=path.stem) for claim in claims) if chosen == "plain" else claims
+
+
+def read_split(path: Path) -> tuple[SplitSentence, ...]:
+    """Read a file of FActScore's.
+
+    Raises:
+        UnreadableClaims: it is none, or has a malformed row.
+    """
+    if not _first_fields(path) >= _SPLIT:
+        raise UnreadableClaims(f"{path} holds no sentences split into facts.", hint="FActScore's JSON lines do.")
+    return tuple(_read_each(path, read_factscore))
+
+
+def drop_duplicates(claims: Iterable[LabelledClaim]) -> tuple[LabelledClaim, ...]:
+    """Keep one of the claims of a source that are offered the same evidence, none where their labels differ."""
+    seen: dict[tuple[str, str, tuple[str, ...]], list[LabelledClaim]] = {}
+    for claim in claims:
+        seen.setdefault((claim.source, claim.claim, claim.evidence), []).append(claim)
+    return tuple(same[0] for same in seen.values() if len({claim.label for claim in same}) == 1)
+
+
+def link_groups(claims: Sequence[LabelledClaim]) -> tuple[LabelledClaim, ...]:
+    """Join the groups of claims that share a group, a wording or a passage within a family."""
+    leaders: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def leader(family: str, shared: str) -> tuple[str, str]:
+        of = (family, shared)
+        while (above := leaders.setdefault(of, of)) != of:
+            of = above
+        return of
+
+    for claim in claims:
+        for shared in (claim.claim, *claim.evidence):
+            leaders[leader(claim.family, shared)] = leader(claim.family, claim.group)
+    return tuple(replace(claim, group=": ".join(leader(claim.family, claim.group))) for claim in claims)
+
+
+def _is_empty(path: Path) -> bool:
+    """Return whether a file has nothing but white space; one that cannot be read is left to its reader."""
+    try:
+        with path.open("rb") as file:
+            return all(not line.strip(_BLANK) for line in file)
+    except OSError:
+        return False
+
+
+def _detect_format(path: Path) -> str:
+    """Return the name of a file's form, empty where it has none that is known."""
+    fields = _first_fields(path)
+    return next((name for name, form in CLAIM_FORMATS.items() if fields >= form.fields), "")
+
+
+def _first_fields(path: Path) -> frozenset[str]:
+    """Return the names of the fields of a file's first row; none where it has no row that can be read."""
+    try:
+        first = next(read_rows(path), None)
+    except (MalformedRow, OSError, UnicodeDecodeError):
+        return frozenset()
+    return frozenset(first.fields) if first else frozenset()
+
+
+def _read_each(path: Path, read: Callable[[ClaimRow], Iterator[T]]) -> Iterator[T]:
+    try:
+        for row in read_rows(path):
+            yield from read(row)
+    except MalformedRow as error:
+        raise UnreadableClaims(f"{path}, {error}.", hint="Mend the row, or leave it out.") from error
+    except OSError as error:
+        raise UnreadableClaims(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise UnreadableClaims(f"{path} is no text in UTF-8.", hint="Convert it to UTF-8.") from error

@@ -1,0 +1,136 @@
+"""Measure how well scores separate supported claims from the others: accuracy, curves, thresholds. Pure.
+
+A claim is accepted whose score reaches a threshold. Where one is chosen on several sources, each counts the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from storage.types import Verdict
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+
+_TRACE = 1e-12
+"""What sums of shares may be off by."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredClaims:
+    """The scores of a source's claims, and which of them are supported."""
+
+    scores: Floats
+    supported: Booleans
+
+    @property
+    def kept(self) -> Floats:
+        """The scores of the supported claims."""
+        return self.scores[self.supported]
+
+    @property
+    def others(self) -> Floats:
+        """The scores of the claims that are not."""
+        return self.scores[~self.supported]
+
+    @property
+    def both(self) -> bool:
+        """Whether there are claims of either kind; most measures mean nothing otherwise."""
+        return bool(self.supported.any() and not self.supported.all())
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdPoint:
+    """One threshold: the share of supported claims lost by it, and of unsupported ones caught."""
+
+    threshold: float
+    lost: float
+    caught: float
+
+
+def balanced_accuracy(accepted: Booleans, supported: Booleans) -> float | None:
+    """Return the mean of the shares of supported claims accepted and of others refused; None if either is missing."""
+    if supported.all() or not supported.any():
+        return None
+    return float((accepted[supported].mean() + (~accepted[~supported]).mean()) / 2)
+
+
+def roc_auc(scored: ScoredClaims) -> float | None:
+    """Return how often a supported claim scores above another, ties counting half; None if either is missing."""
+    if not scored.both:
+        return None
+    below = np.searchsorted(np.sort(scored.others), scored.kept, side="left")
+    up_to = np.searchsorted(np.sort(scored.others), scored.kept, side="right")
+    return float((below + up_to).mean() / 2 / len(scored.others))
+
+
+def measure_threshold(scored: ScoredClaims, threshold: float) -> ThresholdPoint | None:
+    """Return what a threshold does to a source; None if it has claims of one kind alone."""
+    if not scored.both:
+        return None
+    return ThresholdPoint(threshold, float((scored.kept < threshold).mean()), float((scored.others < threshold).mean()))
+
+
+def find_threshold_losing(sources: Sequence[ScoredClaims], share: float) -> float:
+    """Return the highest threshold that loses at most `share` of the supported claims of sources that have some."""
+    scores = [source.kept for source in sources if len(source.kept)]
+    values, weights = _weigh(scores)
+    below = np.cumsum(weights) - weights
+    return float(values[np.flatnonzero(below <= share + _TRACE)[-1]])
+
+
+def find_best_threshold(sources: Sequence[ScoredClaims]) -> float:
+    """Return the threshold of the best balanced accuracy over sources that have claims of both kinds.
+
+    It lies halfway between two scores; at a tie it is the lowest.
+    """
+    usable = [source for source in sources if source.both]
+    kept, kept_weights = _weigh([source.kept for source in usable])
+    others, other_weights = _weigh([source.others for source in usable])
+    values = np.unique(np.concatenate([kept, others]))
+    edges = np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, [np.nextafter(values[-1], np.inf)]])
+    accuracies = (1 - _weight_below(edges, kept, kept_weights) + _weight_below(edges, others, other_weights)) / 2
+    return float(edges[np.flatnonzero(accuracies >= accuracies.max() - _TRACE)[0]])
+
+
+def cross_validate_accuracy(scored: ScoredClaims, groups: Sequence[str], count: int = 5) -> float | None:
+    """Return the balanced accuracy by thresholds each chosen on the other folds, groups kept whole; None if in vain."""
+    fold = assign_folds(groups, count)
+    accepted = np.zeros(len(groups), bool)
+    for number in range(count):
+        here, rest = fold == number, fold != number
+        chosen_on = ScoredClaims(scored.scores[rest], scored.supported[rest])
+        if here.any() and not chosen_on.both:
+            return None
+        if here.any():
+            accepted[here] = scored.scores[here] >= find_best_threshold([chosen_on])
+    return balanced_accuracy(accepted, scored.supported)
+
+
+def count_confusions(labels: Sequence[Verdict], verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
+    """Count verdicts by label: `confusion[label][verdict]`, all nine."""
+    pairs = list(zip(labels, verdicts, strict=True))
+    return {label.value: {verdict.value: pairs.count((label, verdict)) for verdict in Verdict} for label in Verdict}
+
+
+def _weigh(parts: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """Return the distinct values of all parts in order, and their weights: each part weighs the same, all of them 1."""
+    weights = np.concatenate([np.full(len(part), 1 / len(part) / len(parts)) for part in parts])
+    values, places = np.unique(np.concatenate(parts), return_inverse=True)
+    summed: Floats = np.bincount(places, weights).astype(np.float64)
+    return values, summed
+
+
+def _weight_below(edges: Floats, values: Floats, weights: Floats) -> Floats:
+    """Return the weight of the values below each edge."""
+    total = np.concatenate([[0.0], np.cumsum(weights)])
+    found: Floats = total[np.searchsorted(values, edges, side="left")]
+    return found
+
+
+def assign_folds(groups: Sequence[str], count: int) -> NDArray[np.int64]:
+    """Give each group's members one fold, groups in order of appearance in turn."""
+    numbers = {group: place % count for place, group in enumerate(dict.fromkeys(groups))}
+    return np.array([numbers[group] for group in groups])

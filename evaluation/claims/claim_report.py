@@ -1,0 +1,404 @@
+"""Measure verifiers over labelled claims (`footnote evaluate claims`): figures by source, tables, worst mistakes.
+
+A threshold "by other sets" is chosen on the sources of all other families, one "by folds" on the other folds of the same
+set; neither has seen what it is measured on. What is caught at a loss of its own set has.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from random import Random
+from statistics import fmean
+from textwrap import shorten
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from evaluation.claims.claim_formats import CLAIM_FORMATS, read_all
+from evaluation.claims.claim_metrics import (
+    ScoredClaims,
+    balanced_accuracy,
+    count_confusions,
+    cross_validate_accuracy,
+    find_best_threshold,
+    find_threshold_losing,
+    measure_threshold,
+    roc_auc,
+)
+from evaluation.claims.labelled_claims import LabelledClaim, UnreadableClaims
+from evaluation.claims.verifiers import VERIFIERS, JudgedClaim, find_verifier, judge_claims
+from storage.types import Verdict
+
+LOST_SHARES = (0.01, 0.02, 0.05, 0.1)
+"""Shares of supported claims lost, at which is told how many of the others are caught."""
+
+
+def report_claims(verifier: str, outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
+    """Return the report on one verifier, by source in order of appearance; numbers that mean nothing are None."""
+    sources = {
+        source: _source_outcomes(source, outcomes) for source in dict.fromkeys(each.claim.source for each in outcomes)
+    }
+    reports = [_source_report(name, sources) for name in sources]
+    return {"verifier": verifier, "sources": reports, "mean": _mean(reports)}
+
+
+def list_blind_spots(outcomes: Sequence[JudgedClaim], most: int) -> dict[str, list[dict[str, Any]]]:
+    """Return the worst false accepts, those scored highest, and the worst false drops, those scored lowest.
+
+    Of a verifier that decides, only claims that it decides wrongly count.
+    """
+    accepts = [each for each in outcomes if not each.claim.supported and _accepted(each) is not False]
+    drops = [each for each in outcomes if each.claim.supported and _accepted(each) is not True]
+    return {
+        "false accepts": [_describe_outcome(each) for each in sorted(accepts, key=_score, reverse=True)[:most]],
+        "false drops": [_describe_outcome(each) for each in sorted(drops, key=_score)[:most]],
+    }
+
+
+def _source_outcomes(source: str, outcomes: Sequence[JudgedClaim]) -> list[JudgedClaim]:
+    return [each for each in outcomes if each.claim.source == source]
+
+
+def _source_report(name: str, sources: Mapping[str, Sequence[JudgedClaim]]) -> dict[str, Any]:
+    outcomes = sources[name]
+    family = outcomes[0].claim.family
+    others = [_scored(rest) for rest in sources.values() if rest[0].claim.family != family]
+    here = _scored(outcomes)
+    own = (
+        {_percent(share): measure_threshold(here, find_threshold_losing([here], share)) for share in LOST_SHARES}
+        if here.both
+        else {}
+    )
+    return {
+        "source": name,
+        "claims": len(outcomes),
+        "supported": int(here.supported.sum()),
+        "decided": _decided(outcomes),
+        "by folds": _rounded(cross_validate_accuracy(here, [each.claim.group for each in outcomes])),
+        "by other sets": _best_of_others(here, [other for other in others if other.both]),
+        "auc": _rounded(roc_auc(here)),
+        "caught at lost": {share: _rounded(at.caught) for share, at in own.items() if at},
+        "lost and caught by other sets": _curve_of_others(here, [other for other in others if len(other.kept)]),
+        "milliseconds": _milliseconds(outcomes),
+    }
+
+
+def _decided(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
+    """Return how good a verifier's own decisions are; None if it leaves them to a threshold."""
+    verdicts = [each.judged.verdict for each in outcomes]
+    made = [verdict for verdict in verdicts if verdict is not None]
+    if len(made) < len(verdicts):
+        return None
+    accepted = np.array([verdict is Verdict.SUPPORTS for verdict in made])
+    supported = _scored(outcomes).supported
+    return {
+        "balanced accuracy": _rounded(balanced_accuracy(accepted, supported)),
+        "accuracy": _rounded(float((accepted == supported).mean())),
+        "lost": _rounded(_share(~accepted[supported])),
+        "caught": _rounded(_share(~accepted[~supported])),
+        "confusion": count_confusions([each.claim.label for each in outcomes], made),
+    }
+
+
+def _best_of_others(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[str, Any] | None:
+    if not others:
+        return None
+    threshold = find_best_threshold(others)
+    accuracy = balanced_accuracy(here.scores >= threshold, here.supported)
+    return {"threshold": _rounded(threshold), "balanced accuracy": _rounded(accuracy)}
+
+
+def _curve_of_others(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[str, Any]:
+    if not others:
+        return {}
+    found = {_percent(share): measure_threshold(here, find_threshold_losing(others, share)) for share in LOST_SHARES}
+    return {share: {name: _rounded(value) for name, value in asdict(at).items()} for share, at in found.items() if at}
+
+
+def _mean(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the means over sources of what they all have, each counting the same."""
+
+    def over(*path: str) -> float | None:
+        values = [_report_threshold(each, path) for each in reports]
+        known = [value for value in values if value is not None]
+        return _rounded(fmean(known)) if known else None
+
+    return {
+        "decided": {name: over("decided", name) for name in ("balanced accuracy", "lost", "caught")},
+        "by folds": over("by folds"),
+        "by other sets": {"balanced accuracy": over("by other sets", "balanced accuracy")},
+        "auc": over("auc"),
+        "caught at lost": {_percent(share): over("caught at lost", _percent(share)) for share in LOST_SHARES},
+        "lost and caught by other sets": {
+            _percent(share): {
+                name: over("lost and caught by other sets", _percent(share), name) for name in ("lost", "caught")
+            }
+            for share in LOST_SHARES
+        },
+    }
+
+
+def _report_threshold(found: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        found = (found or {}).get(name)
+    return found
+
+
+def _scored(outcomes: Sequence[JudgedClaim]) -> ScoredClaims:
+    scores = np.array([each.judged.score for each in outcomes], dtype=np.float64)
+    return ScoredClaims(scores, np.array([each.claim.supported for each in outcomes], dtype=bool))
+
+
+def _milliseconds(outcomes: Sequence[JudgedClaim]) -> dict[str, float]:
+    taken = [each.milliseconds for each in outcomes]
+    return {"p50": round(float(np.quantile(taken, 0.5)), 3), "p95": round(float(np.quantile(taken, 0.95)), 3)}
+
+
+def _accepted(outcome: JudgedClaim) -> bool | None:
+    return None if outcome.judged.verdict is None else outcome.judged.verdict is Verdict.SUPPORTS
+
+
+def _score(outcome: JudgedClaim) -> float:
+    return outcome.judged.score
+
+
+def _describe_outcome(outcome: JudgedClaim) -> dict[str, Any]:
+    claim, judged = outcome.claim, outcome.judged
+    return {
+        "source": claim.source,
+        "id": claim.id,
+        "claim": claim.claim,
+        "evidence": list(claim.evidence),
+        "label": claim.label.value,
+        "score": _rounded(judged.score),
+        "reasons": list(judged.reasons),
+    }
+
+
+def _share(values: Any) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+_SHARES = [f"{share:.0%}" for share in LOST_SHARES]
+_LONGEST = 240
+_IN_SAMPLE = (
+    "The weights of local were made from the public sets, so its figures on them are in-sample; "
+    "`footnote evaluate train` prints the held-out ones."
+)
+
+
+def render_claim_tables(reports: Sequence[Mapping[str, Any]]) -> str:
+    """Return all tables: accuracy, what is caught at which loss, and confusion of those that decide; then the notes."""
+    parts = [_accuracy(reports), _caught(reports) if _measurable(reports) else [], _confusion(reports), _notes(reports)]
+    return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def render_mistakes(verifier: str, blind: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """Return where a verifier is blind, an example a paragraph."""
+    lines = [f"**Where {verifier} is blind**"]
+    for kind, found in blind.items():
+        lines += ["", f"{kind}:" if found else f"{kind}: none"]
+        lines += [line for each in found for line in _render_mistake(each)]
+    return "\n".join(lines)
+
+
+def _accuracy(reports: Sequence[Mapping[str, Any]]) -> list[str]:
+    names = (
+        "set",
+        "claims",
+        "supported",
+        "verifier",
+        "its own decision",
+        "by folds",
+        "by other sets",
+        "AUC",
+        "ms p50",
+        "ms p95",
+    )
+    rows = [
+        (
+            *_counts(found),
+            verifier,
+            _number(found, "decided", "balanced accuracy"),
+            _number(found, "by folds"),
+            _number(found, "by other sets", "balanced accuracy"),
+            _number(found, "auc"),
+            *(_number(found, "milliseconds", name, digits=2) for name in ("p50", "p95")),
+        )
+        for verifier, found in _by_source(reports)
+    ]
+    title = (
+        "Balanced accuracy as it decides itself, and by a threshold chosen on other folds of its set or on other sets"
+    )
+    return [title, "", *_markdown(names, rows)]
+
+
+def _caught(reports: Sequence[Mapping[str, Any]]) -> list[str]:
+    own = [f"caught at {share} lost" for share in _SHARES]
+    others = [f"{share} by other sets: lost, caught" for share in _SHARES]
+    rows = [
+        (
+            found["source"],
+            verifier,
+            *(_number(found, "caught at lost", share) for share in _SHARES),
+            *(
+                f"{_number(found, 'lost and caught by other sets', share, 'lost')}, "
+                f"{_number(found, 'lost and caught by other sets', share, 'caught')}"
+                for share in _SHARES
+            ),
+        )
+        for verifier, found in _by_source(reports)
+    ]
+    title = "Share of unsupported claims caught: at its own set's threshold, and at one chosen on the other sets"
+    return [title, "", *_markdown(("set", "verifier", *own, *others), rows)]
+
+
+def _confusion(reports: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [
+        (found["source"], each["verifier"], label, *map(str, counts.values()))
+        for each in reports
+        for found in each["sources"]
+        if found["decided"]
+        for label, counts in found["decided"]["confusion"].items()
+        if sum(counts.values())
+    ]
+    names = ("set", "verifier", "labelled", "said SUPPORTS", "said REFUTES", "said NOT ENOUGH INFO")
+    return ["Labels and verdicts", "", *_markdown(names, rows)] if rows else []
+
+
+def _notes(reports: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what the figures do not tell: sets with claims of one kind alone, and that `local` has seen the sets."""
+    few = [
+        f"{found['source']}: too few claims to measure; most figures need supported ones and others."
+        for found in reports[0]["sources"]
+        if not _has_both(found)
+    ]
+    return [*few, *([_IN_SAMPLE] if any(each["verifier"] == "local" for each in reports) else [])]
+
+
+def _measurable(reports: Sequence[Mapping[str, Any]]) -> bool:
+    return any(map(_has_both, reports[0]["sources"]))
+
+
+def _has_both(found: Mapping[str, Any]) -> bool:
+    """Return whether a set has claims that are supported and others; most measures mean nothing otherwise."""
+    return bool(0 < found["supported"] < found["claims"])
+
+
+def _by_source(reports: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each source's reports together, then the means."""
+    for place, _ in enumerate(reports[0]["sources"]):
+        for each in reports:
+            yield each["verifier"], each["sources"][place]
+    if len(reports[0]["sources"]) > 1:
+        for each in reports:
+            yield each["verifier"], {"source": "mean", **each["mean"]}
+
+
+def _counts(found: Mapping[str, Any]) -> tuple[str, ...]:
+    counts = (f"{found[name]:,}" if name in found else "" for name in ("claims", "supported"))
+    return (found["source"], *counts)
+
+
+def _number(found: Any, *path: str, digits: int = 3) -> str:
+    for name in path:
+        found = (found or {}).get(name)
+    return "–" if found is None else f"{found:.{digits}f}"
+
+
+def _markdown(names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(names)} |", "|" + "---|" * len(names), *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _render_mistake(each: Mapping[str, Any]) -> list[str]:
+    return [
+        f"- {each['source']} {each['id']}, {each['label']}, scored {each['score']:.3f}: {each['claim']}",
+        *(f"  | {shorten(passage, _LONGEST)}" for passage in each["evidence"]),
+        *(f"  because {shorten(reason, _LONGEST)}" for reason in each["reasons"]),
+    ]
+
+
+_SEED = 7
+
+
+def claims(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Files of labelled claims, or folders; else $FOOTNOTE_DATA/claims."),
+    ] = None,
+    verifier: Annotated[
+        list[str] | None, typer.Option(help=f"Whom to measure, of {', '.join(VERIFIERS)}; else all of them.")
+    ] = None,
+    form: Annotated[
+        str, typer.Option(help=f"The files' form, if their first row does not tell it: {', '.join(CLAIM_FORMATS)}.")
+    ] = "",
+    limit: Annotated[int, typer.Option(min=0, help="At most so many claims of each set; 0 for all.")] = 0,
+    examples: Annotated[int, typer.Option(min=0, help="Show so many of the worst mistakes of either kind.")] = 0,
+    titles: Annotated[bool, typer.Option("--titles", help="Put the page's title above each passage.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Measure how well verifiers tell which claims their evidence supports.
+
+    Your own claims go into a file of JSON lines, each {"claim": "The office opens at nine.", "evidence": ["a passage",
+    "another"], "label": "SUPPORTS"}; the label may be SUPPORTS, REFUTES or NOT ENOUGH INFO, and claims that share a
+    "group" are kept together. Read besides are FEVER-symmetric, Fool Me Twice, WiCE, BEGIN, FaithDial's audit,
+    Factcheck-GPT and QAGS.
+
+    Example: footnote evaluate claims ours.jsonl --verifier local --examples 5
+    """
+    found = sample_claims(read_all(paths or [_default_folder()], form), limit)
+    if not found:
+        raise UnreadableClaims("There are no labelled claims there.", hint="Name a file that has some.")
+    offered = [add_title(claim) for claim in found] if titles else found
+    measured = [_measure_verifier(name, offered, examples) for name in verifier or VERIFIERS]
+    if as_json:
+        print(json.dumps({"schema": 1, "verifiers": measured}))
+        return
+    print(render_claim_tables(measured))
+    for each in measured if examples else ():
+        print("", render_mistakes(each["verifier"], each["examples"]), sep="\n")
+
+
+def sample_claims(found: Sequence[LabelledClaim], limit: int) -> Sequence[LabelledClaim]:
+    """Return at most `limit` claims of each source, the same ones each time and in their order; all of them at 0."""
+    if not limit:
+        return found
+    rng = Random(_SEED)
+    sources = dict.fromkeys(claim.source for claim in found)
+    by_source = [[place for place, claim in enumerate(found) if claim.source == source] for source in sources]
+    chosen = {place for places in by_source for place in rng.sample(places, min(limit, len(places)))}
+    return [claim for place, claim in enumerate(found) if place in chosen]
+
+
+def add_title(claim: LabelledClaim) -> LabelledClaim:
+    """Return a claim with the title of its page above each passage, if it is known."""
+    if not claim.title:
+        return claim
+    return replace(claim, evidence=tuple(f"{claim.title}\n\n{passage}" for passage in claim.evidence))
+
+
+def _measure_verifier(name: str, found: Sequence[LabelledClaim], examples: int) -> dict[str, Any]:
+    open_verifier = find_verifier(name)
+    print(f"{name}: {len(found):,} claims", file=sys.stderr)
+    outcomes = asyncio.run(judge_claims(found, open_verifier(found)))
+    return {**report_claims(name, outcomes), **({"examples": list_blind_spots(outcomes, examples)} if examples else {})}
+
+
+def _default_folder() -> Path:
+    data = os.environ.get("FOOTNOTE_DATA", "")
+    if not data:
+        raise UnreadableClaims("No file of labelled claims is named.", hint="Name one, or set FOOTNOTE_DATA.")
+    return Path(data) / "claims"

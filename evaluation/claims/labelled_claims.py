@@ -1,0 +1,249 @@
+"""Hold labelled claims and the rows they are read from, and cut long evidence into passages as ingestion does."""
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+from evaluation import EvaluationError
+from storage.language.words import content_terms, count_words
+from storage.types import Verdict
+
+
+class UnreadableClaims(EvaluationError):
+    """A file is in none of the known forms, or a row of it is malformed."""
+
+    kind = "unreadable_claims"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledClaim:
+    """A claim, the passages offered for it, and what people found they say of it."""
+
+    id: str
+    source: str
+    """The set it is from; what stands before a slash names the family of sets that share claims."""
+    claim: str
+    evidence: tuple[str, ...]
+    """The texts of the passages; several may have to be read together."""
+    label: Verdict
+    group: str
+    """Claims of one group share an article, a passage or a question: cross-validation keeps groups whole."""
+    title: str = ""
+    """What the page of the evidence is called, where a set says so. It does not stand in the passages."""
+    weight: float = 1.0
+    """What it counts where something is fitted to it; measures count every claim once."""
+
+    @property
+    def supported(self) -> bool:
+        """Whether the evidence says all of it."""
+        return self.label is Verdict.SUPPORTS
+
+    @property
+    def family(self) -> str:
+        """What its source shares claims with: a threshold chosen on others must leave out all of these."""
+        return self.source.partition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSentence:
+    """A sentence, and the single facts into which a person split it, in order."""
+
+    id: str
+    text: str
+    facts: tuple[str, ...]
+    topic: str
+    """Whom or what it is about; the pronouns in it mean that."""
+
+
+T = TypeVar("T")
+
+
+class MalformedRow(Exception):
+    """A row is not as its form says. `str()` says where it began and what is wrong with it."""
+
+    def __init__(self, line: int, fault: str) -> None:
+        super().__init__(f"line {line}: {fault}")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    """A row, and the number of the line it stands in, from 1."""
+
+    line: int
+    fields: Mapping[str, Any]
+
+    def text(self, name: str) -> str:
+        """Return a field that is a text with something in it.
+
+        Raises:
+            MalformedRow: it is missing or something else, as with all of these.
+        """
+        found = self._field(name)
+        if not isinstance(found, str) or not found.strip():
+            raise self.unlike(name, "a text", found)
+        return found.strip()
+
+    def many(self, name: str) -> list[Any]:
+        """Return a field that is a list."""
+        found = self._field(name)
+        if not isinstance(found, list):
+            raise self.unlike(name, "a list", found)
+        return found
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a field that is a list of texts, without the empty ones."""
+        found = self.many(name)
+        if not all(isinstance(text, str) for text in found):
+            raise self.unlike(name, "a list of texts", found)
+        return tuple(text.strip() for text in found if text.strip())
+
+    def within(self, name: str) -> tuple["ClaimRow", ...]:
+        """Return a field that is an object, or a list or an object of objects, as rows of the same line."""
+        found = self._field(name)
+        listed = list(found.values()) if isinstance(found, dict) else found
+        if isinstance(found, dict) and not any(isinstance(each, dict) for each in listed):
+            return (ClaimRow(self.line, found),)
+        if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+            raise self.unlike(name, "objects", found)
+        return tuple(ClaimRow(self.line, each) for each in listed)
+
+    def one_of(self, name: str, known: Mapping[str, T]) -> T:
+        """Return what a field's word stands for. Case, hyphens, underscores and white space make no difference."""
+        word = self.text(name)
+        found = {_plain(key): value for key, value in known.items()}
+        if _plain(word) not in found:
+            raise self.unlike(name, f"one of {', '.join(known)}", word)
+        return found[_plain(word)]
+
+    def unlike(self, name: str, wanted: str, found: object) -> MalformedRow:
+        """Return the complaint that a field should be something else."""
+        shown = repr(found)
+        return MalformedRow(
+            self.line, f'"{name}" should be {wanted}, and is {shown if len(shown) <= 60 else f"{shown[:57]}..."}'
+        )
+
+    def _field(self, name: str) -> Any:
+        if name not in self.fields:
+            raise MalformedRow(self.line, f'"{name}" is missing')
+        return self.fields[name]
+
+
+def read_rows(path: Path) -> Iterator[ClaimRow]:
+    """Yield the rows of a file.
+
+    Raises:
+        MalformedRow: a row is no JSON, or has more or fewer columns than the header.
+        OSError: the file cannot be read.
+        UnicodeDecodeError: it is no text in UTF-8.
+    """
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        opening = file.readline()
+        file.seek(0)
+        if opening.lstrip()[:1] in {"", "{", "["}:
+            yield from _json_lines(file)
+        elif "\t" in opening:
+            yield from _columns(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+        else:
+            yield from _columns(csv.reader(file))
+
+
+def _json_lines(file: TextIO) -> Iterator[ClaimRow]:
+    for line, text in enumerate(file, start=1):
+        if text.strip():
+            try:
+                fields = json.loads(text)
+            except ValueError as error:
+                raise MalformedRow(line, f"it is no JSON ({error})") from error
+            if not isinstance(fields, dict):
+                raise MalformedRow(line, "it is no JSON object")
+            yield ClaimRow(line, fields)
+
+
+def _columns(rows: Any) -> Iterator[ClaimRow]:
+    """Yield the rows of a `csv.reader`, whose type has no public name, below its header."""
+    try:
+        names: list[str] = next(rows, [])
+        for cells in rows:
+            if cells and len(cells) != len(names):
+                raise MalformedRow(rows.line_num, f"it has {len(cells)} columns, and the header {len(names)}")
+            if cells:
+                yield ClaimRow(rows.line_num, dict(zip(names, cells, strict=True)))
+    except csv.Error as error:
+        raise MalformedRow(rows.line_num, f"it is no table ({error})") from error
+
+
+def _plain(word: str) -> str:
+    return " ".join(word.replace("_", " ").replace("-", " ").split()).casefold()
+
+
+CHUNK_WORDS = 120
+"""Words of a passage: as many as of one that is ingested."""
+MOST_PASSAGES = 3
+"""Passages offered for a claim."""
+
+
+def split_into_chunks(sentences: Sequence[str], largest: int = CHUNK_WORDS) -> list[range]:
+    """Return runs of neighbouring sentences, in order, each of at most `largest` words or of one long sentence."""
+    runs: list[range] = []
+    start = words = 0
+    for place, sentence in enumerate(sentences):
+        more = count_words(sentence)
+        if place > start and words + more > largest:
+            runs.append(range(start, place))
+            start, words = place, 0
+        words += more
+    return [*runs, range(start, len(sentences))] if sentences else []
+
+
+def join_sentences(sentences: Sequence[str], run: Sequence[int]) -> str:
+    """Return the text of a run of sentences, each on a line of its own: on a page, many of them are no prose."""
+    return "\n".join(sentences[place] for place in run)
+
+
+def select_similar(claim: str, passages: Sequence[str], most: int = MOST_PASSAGES) -> tuple[str, ...]:
+    """Return the passages that hold most of the claim's content terms, in their own order; earlier ones at a tie."""
+    wanted = set(content_terms(claim))
+    shared = [len(wanted & set(content_terms(passage))) for passage in passages]
+    best = sorted(range(len(passages)), key=lambda place: (-shared[place], place))[:most]
+    return tuple(passages[place] for place in sorted(best))
+
+
+def select_covering(sentences: Sequence[str], needed: Sequence[int], most: int = MOST_PASSAGES) -> tuple[str, ...]:
+    """Return the passages that hold the needed sentences with their neighbours.
+
+    Where they lie in more than `most` passages, they alone are packed into as few as they fit in.
+    """
+    around = [run for run in split_into_chunks(sentences) if any(place in run for place in needed)]
+    if len(around) <= most:
+        return tuple(join_sentences(sentences, run) for run in around)
+    alone = [sentences[place] for place in sorted(needed)]
+    return tuple(join_sentences(alone, run) for run in split_into_chunks(alone))
+
+
+_BRACKETS = {"LRB": "(", "RRB": ")", "LSB": "[", "RSB": "]", "LCB": "{", "RCB": "}", "COLON": ":", "SLH": "/"}
+_BRACKET = re.compile(rf"-({'|'.join(_BRACKETS)})-")
+_QUOTE = re.compile(r"``|''")
+_QUOTED = re.compile(r'"\s*([^"]*?)\s*"')
+_BEFORE_MARK = re.compile(r"\s+(?=[,.;:!?%)\]}](?:[\s,.;:!?)\]}'\"]|\Z))|(?<=[(\[{])\s+|\s+(?=\.\.\.)")
+_CLITIC = re.compile(r"(?<=\w)\s+(?=(?:'s|'re|'ve|'ll|'d|'m|n't)\b|'(?=\s))", re.IGNORECASE)
+_DASH = re.compile(r"(?<=\w)\s+--\s+(?=\w)|(?<=\d)\s+[-–]\s+(?=\d)")
+_HYPHEN = re.compile(r"(?<=[a-z]) - (?=[a-z])")
+_SPACES = re.compile(r"\s+")
+
+
+def detokenize(text: str) -> str:
+    """Return `text` with its brackets and quotes restored and without the spaces that cut marks and clitics off.
+
+    What was never cut stays as it is but for runs of white space. Capitals that were lost stay lost.
+    """
+    restored = _BRACKET.sub(lambda found: _BRACKETS[found[1]], text)
+    restored = _QUOTE.sub('"', restored)
+    if restored.count('"') % 2 == 0:
+        restored = _QUOTED.sub(r'"\1"', restored)
+    restored = _CLITIC.sub("", _BEFORE_MARK.sub("", restored))
+    restored = _HYPHEN.sub("-", _DASH.sub("–", restored))
+    return _SPACES.sub(" ", restored).strip()

@@ -1,0 +1,174 @@
+"""Open verifiers by name and put labelled claims to them, timed on one core.
+
+`majority`, `overlap` and `likeness` are baselines; `local` is the support check at the gate.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from types import MappingProxyType
+from typing import Protocol
+
+from evaluation import EvaluationError
+from evaluation.claims.labelled_claims import LabelledClaim
+from pipeline.support.support_check import SupportChecker
+from storage.indexes.embedding import MINILM, Embedder, open_embedder
+from storage.indexes.token_states import TokenStates, open_token_states
+from storage.language.sentences import sentence_spans
+from storage.language.words import content_terms
+from storage.types import Document, Evidence, Passage, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimJudgement:
+    """What a verifier makes of a claim: how well it is supported, from 0 to 1, what it decides, and why."""
+
+    score: float
+    verdict: Verdict | None = None
+    """None from a verifier that only scores, and leaves it to a threshold to decide."""
+    reasons: tuple[str, ...] = ()
+
+
+class Verifier(Protocol):
+    """Says whether the passages, read together, support the claim."""
+
+    async def __call__(self, claim: str, evidence: Sequence[str]) -> ClaimJudgement:
+        """Judge one claim."""
+        ...
+
+
+OpenVerifier = Callable[[Sequence[LabelledClaim]], Verifier]
+"""Makes a verifier ready for the claims that it will be asked about; whatever it loads, it loads here."""
+
+
+def open_majority(claims: Sequence[LabelledClaim]) -> Verifier:
+    """Say of every claim what most claims are labelled."""
+    counted = Counter(claim.label for claim in claims)
+    most = max(Verdict, key=lambda verdict: counted[verdict])
+
+    async def judge(claim: str, evidence: Sequence[str]) -> ClaimJudgement:
+        del claim, evidence
+        return ClaimJudgement(float(most is Verdict.SUPPORTS), most, (f"most claims are labelled {most}",))
+
+    return judge
+
+
+def open_overlap(_: Sequence[LabelledClaim]) -> Verifier:
+    """Score the share of the claim's content terms that stand in any of the passages."""
+
+    async def judge(claim: str, evidence: Sequence[str]) -> ClaimJudgement:
+        wanted = set(content_terms(claim))
+        missing = wanted.difference(*map(content_terms, evidence))
+        share = 1 - len(missing) / len(wanted) if wanted else 0.0
+        return ClaimJudgement(share, reasons=(f"not in the passages: {', '.join(sorted(missing))}",) if missing else ())
+
+    return judge
+
+
+def open_likeness(_: Sequence[LabelledClaim]) -> Verifier:
+    """Score the cosine of the claim with the most alike sentence of the passages."""
+    return build_similarity_verifier(open_embedder(MINILM, {}))
+
+
+def build_similarity_verifier(embedder: Embedder) -> Verifier:
+    """Return `likeness` over the vectors of any embedder."""
+
+    async def judge(claim: str, evidence: Sequence[str]) -> ClaimJudgement:
+        sentences = [passage[start:end] for passage in evidence for start, end in sentence_spans(passage)]
+        if not sentences:
+            return ClaimJudgement(0.0, reasons=("there is no evidence",))
+        vectors = embedder.embed([claim, *sentences])
+        cosines = vectors[1:] @ vectors[0]
+        best = int(cosines.argmax())
+        return ClaimJudgement(float(cosines[best].clip(0, 1)), reasons=(f"most alike: {sentences[best]}",))
+
+    return judge
+
+
+def open_local(_: Sequence[LabelledClaim]) -> Verifier:
+    """Ask the check that stands at the gate. It was trained on the sets that `train` was given: test it on others."""
+    reader = open_token_states(Path(os.environ.get("FOOTNOTE_HOME", ".footnote")))
+
+    async def read(texts: Sequence[str]) -> tuple[TokenStates, ...]:
+        return reader.read(texts)
+
+    return build_local_verifier(SupportChecker(read))
+
+
+def build_local_verifier(check: SupportChecker) -> Verifier:
+    """Ask a check; what a passage says otherwise is refuted."""
+
+    async def judge(claim: str, evidence: Sequence[str]) -> ClaimJudgement:
+        found = await check(claim, build_evidence(evidence))
+        refuted = Verdict.REFUTES if found.contradicted else Verdict.NOT_ENOUGH_INFO
+        return ClaimJudgement(found.score, Verdict.SUPPORTS if found.holds else refuted, found.reasons)
+
+    return judge
+
+
+def build_evidence(texts: Sequence[str], *, title: str = "") -> tuple[Evidence, ...]:
+    """Return texts as passages of a page of no corpus; reasons call them by their numbers."""
+    page = Document("", "", title)
+    passages = (Passage(str(number), "", "", "", text, number, "") for number, text in enumerate(texts, start=1))
+    return tuple(Evidence(passage.text, passage, page, (0, len(passage.text))) for passage in passages)
+
+
+VERIFIERS: Mapping[str, OpenVerifier] = MappingProxyType({
+    "majority": open_majority,
+    "overlap": open_overlap,
+    "likeness": open_likeness,
+    "local": open_local,
+})  # fmt: skip
+"""Every verifier by its name; a model will be one more."""
+
+
+def find_verifier(name: str) -> OpenVerifier:
+    """Return what opens the verifier of that name.
+
+    Raises:
+        EvaluationError: none is called so.
+    """
+    if name not in VERIFIERS:
+        raise EvaluationError(f"No verifier is called {name!r}.", hint=f"There are {', '.join(VERIFIERS)}.")
+    return VERIFIERS[name]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedClaim:
+    """A claim, and what a verifier made of it in so many milliseconds."""
+
+    claim: LabelledClaim
+    judged: ClaimJudgement
+    milliseconds: float
+
+
+async def judge_claims(claims: Sequence[LabelledClaim], verifier: Verifier) -> tuple[JudgedClaim, ...]:
+    """Judge claims in order, on one core where the system can bind a process to one."""
+    with pin_to_one_core():
+        for claim in claims[:1]:
+            await verifier(claim.claim, claim.evidence)
+        return tuple([await _time_judgement(claim, verifier) for claim in claims])
+
+
+@contextmanager
+def pin_to_one_core() -> Iterator[None]:
+    """Bind the calling thread, and those it starts, to one of its cores; do nothing where the system cannot."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+async def _time_judgement(claim: LabelledClaim, verifier: Verifier) -> JudgedClaim:
+    started = perf_counter()
+    judged = await verifier(claim.claim, claim.evidence)
+    return JudgedClaim(claim, judged, (perf_counter() - started) * 1000)

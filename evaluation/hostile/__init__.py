@@ -1,1 +1,0 @@
-"""Files that are made to do harm, and what reading them takes."""

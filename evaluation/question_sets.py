@@ -1,0 +1,420 @@
+"""Read question sets and handbooks of questions into exams: documents, and questions with known answers.
+
+XQuAD, SQuAD, CLAPNQ, Cranfield and our own forms; `evaluation/questions/README.md` describes ours.
+"""
+
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evaluation import EvaluationError
+from ingest.chunking import split_page
+from ingest.sources.dumps.wikipedia_dump import WikipediaDump
+from ingest.sources.folder import FolderSource
+from ingest.types import Block, ChangedDocument, DocumentSource, Listing, Page, Section, UnreadableDocument
+from pipeline.support.support_check import find_quotable_spans
+from pipeline.types import CitedSentence, Conversation, Turn
+from storage.types import Passage, PassageKind
+
+
+class UnreadableSet(EvaluationError):
+    """A question set is not in the form that its reader expects."""
+
+    kind = "unreadable_set"
+
+
+@dataclass(frozen=True, slots=True)
+class SetText:
+    """A document, or a paragraph of one, that questions are asked over."""
+
+    id: str
+    title: str
+    text: str
+    group: str = ""
+    """What it was taken from, such as an article: cross-validation keeps groups whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetQuestion:
+    """A question, which texts are relevant to it and how much, and the strings that answer it."""
+
+    id: str
+    text: str
+    relevant: Mapping[str, int]
+    """Text id -> grade, 1 and up; empty when no text answers it."""
+    answers: tuple[str, ...] = ()
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSet:
+    """Questions over texts. `language` is ISO 639-1."""
+
+    name: str
+    language: str
+    texts: tuple[SetText, ...]
+    questions: tuple[SetQuestion, ...]
+
+
+def read_plain_set(path: Path) -> QuestionSet:
+    """Read a file in the plain form."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    texts = tuple(SetText(**text) for text in found["texts"])
+    questions = tuple(
+        SetQuestion(**{**question, "answers": tuple(question.get("answers", ()))}) for question in found["questions"]
+    )
+    return QuestionSet(found["name"], found["language"], texts, questions)
+
+
+def read_squad(path: Path) -> QuestionSet:
+    """Read a file in SQuAD's form. Paragraphs are the texts; the language is the middle of `xquad.LANGUAGE.json`."""
+    articles = json.loads(path.read_text(encoding="utf-8"))["data"]
+    paragraphs = list(_squad_paragraphs(articles))
+    texts = tuple(SetText(key, "", paragraph["context"], group) for key, group, paragraph in paragraphs)
+    questions = tuple(
+        SetQuestion(str(asked["id"]), asked["question"], {key: 1}, tuple(a["text"] for a in asked["answers"]), group)
+        for key, group, paragraph in paragraphs
+        for asked in paragraph["qas"]
+    )
+    parts = path.name.split(".")
+    return QuestionSet(path.stem, parts[1] if len(parts) > 2 else "", texts, questions)
+
+
+def _squad_paragraphs(articles: list[dict[str, Any]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for number, article in enumerate(articles):
+        for place, paragraph in enumerate(article["paragraphs"]):
+            yield f"{number}-{place}", str(article.get("title", number)), paragraph
+
+
+def read_clapnq(path: Path) -> QuestionSet:
+    """Read one file of rows. A row's passages are texts; they are relevant to their question if it is answered."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    texts: dict[str, SetText] = {}
+    questions = []
+    for row in rows:
+        keys = []
+        for place, passage in enumerate(row["passages"]):
+            key = f"{row['id']}-{place}"
+            keys.append(key)
+            texts[key] = SetText(key, passage["title"], passage["text"], str(row["id"]))
+        answers = tuple(answer["answer"] for answer in row["output"] if answer["answer"])
+        questions.append(
+            SetQuestion(
+                str(row["id"]), row["input"], dict.fromkeys(keys, 1) if answers else {}, answers, str(row["id"])
+            )
+        )
+    return QuestionSet(path.stem, "en", tuple(texts.values()), tuple(questions))
+
+
+CRANFIELD_GRADES = {"1": 4, "2": 3, "3": 2, "4": 1}
+"""The collection grades from 1 (a complete answer) to 4 (of minimum interest); 5 and -1 mean of no interest."""
+
+
+def read_cranfield(folder: Path) -> QuestionSet:
+    """Read `cran.all.1400`, `cran.qry` and `cranqrel` from a folder."""
+    texts = tuple(
+        SetText(key, _join_lines(fields.get("T", "")), _join_lines(fields.get("W", "")))
+        for key, fields in _cranfield_records(folder / "cran.all.1400")
+    )
+    grades = _cranfield_judgements(folder / "cranqrel")
+    asked = enumerate(_cranfield_records(folder / "cran.qry"), start=1)
+    questions = tuple(
+        SetQuestion(str(number), _join_lines(fields["W"]), grades[number]) for number, (_, fields) in asked
+    )
+    return QuestionSet("cranfield", "en", texts, questions)
+
+
+def _cranfield_records(path: Path) -> list[tuple[str, dict[str, str]]]:
+    parts = re.split(r"^\.I (\d+)\s*$", path.read_text(encoding="utf-8", errors="replace"), flags=re.MULTILINE)[1:]
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return [(str(int(key)), _cranfield_fields(body)) for key, body in pairs]
+
+
+def _cranfield_fields(body: str) -> dict[str, str]:
+    parts = re.split(r"^\.([A-Z])\s*$", body, flags=re.MULTILINE)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def _cranfield_judgements(path: Path) -> dict[int, dict[str, int]]:
+    grades: dict[int, dict[str, int]] = defaultdict(dict)
+    for line in path.read_text().splitlines():
+        query, document, grade = line.split()
+        if grade in CRANFIELD_GRADES:
+            grades[int(query)][document] = CRANFIELD_GRADES[grade]
+    return grades
+
+
+def _join_lines(text: str) -> str:
+    return " ".join(text.split())
+
+
+def read_set(path: Path) -> QuestionSet:
+    """Read XQuAD or SQuAD JSON, CLAPNQ rows, a Cranfield folder, or our own plain form.
+
+    Raises:
+        UnreadableSet: the path is none of these, or not in the form it seems to be.
+    """
+    try:
+        return _choose_reader(path)(path)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise UnreadableSet(
+            f"{path} cannot be read as a question set ({type(error).__name__}: {error}).",
+            hint="The forms are described in evaluation/questions/README.md.",
+        ) from error
+
+
+def _choose_reader(path: Path) -> Callable[[Path], QuestionSet]:
+    if path.is_dir():
+        return read_cranfield
+    if path.suffix == ".jsonl":
+        return read_clapnq
+    return read_squad if "data" in json.loads(path.read_text(encoding="utf-8")) else read_plain_set
+
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class HandbookQuestion:
+    """A question, what its answer must say, and the questions that were asked before it in its conversation."""
+
+    text: str
+    answer: tuple[str, ...]
+    """Strings that must all stand in the quoted sentence; empty where no page holds the answer."""
+    document: str = ""
+    """The key of the page that holds it; empty where several do."""
+    disagreement: tuple[str, ...] = ()
+    """Strings of which each must stand in a sentence of its own, in this order."""
+    kind: str = ""
+    earlier: tuple[str, ...] = ()
+
+    @property
+    def answerable(self) -> bool:
+        """Whether a page holds the answer."""
+        return bool(self.answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Handbook:
+    """A corpus in a folder or a dump, and questions about it."""
+
+    name: str
+    place: Path
+    questions: tuple[HandbookQuestion, ...]
+
+    @property
+    def source(self) -> DocumentSource:
+        """Its documents."""
+        return FolderSource(self.place) if self.place.is_dir() else WikipediaDump(self.place)
+
+
+def read_handbook(path: Path) -> Handbook:
+    """Read a file of questions or of conversations.
+
+    Raises:
+        UnreadableSet: it is not in that form, or its documents are not there.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        name, place = str(found["corpus"]), _resolve_path(found["dump"] if "dump" in found else found["folder"])
+        asked = found.get("questions", ())
+        told = [
+            question for talk in found.get("conversations", ()) for question in _conversation_questions(talk["turns"])
+        ]
+        questions = (*(_question(row, ()) for row in asked), *told)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise UnreadableSet(
+            f"{path} cannot be read as questions over a handbook ({type(error).__name__}: {error}).",
+            hint="The form is described in evaluation/questions/README.md.",
+        ) from error
+    if not (place.is_file() if "dump" in found else place.is_dir()):
+        raise UnreadableSet(
+            f"The documents that {path.name} asks about are not in {place}.",
+            hint="Set FOOTNOTE_DATA to the folder of data that holds them.",
+        )
+    return Handbook(name, place, questions)
+
+
+def has_all_strings(strings: Sequence[str], text: str) -> bool:
+    """Return whether all strings stand in a text as whole words, marks of emphasis, case and white space aside."""
+    folded = _fold(text)
+    return all(re.search(rf"(?<!\w){re.escape(_fold(string))}(?!\w)", folded) for string in strings)
+
+
+def _resolve_path(name: str) -> Path:
+    return ROOT / os.path.expandvars(name)
+
+
+def _conversation_questions(turns: Sequence[dict[str, Any]]) -> list[HandbookQuestion]:
+    said = [str(turn["question"]) for turn in turns]
+    return [_question(turn, tuple(said[:place])) for place, turn in enumerate(turns)]
+
+
+def _question(row: dict[str, Any], earlier: tuple[str, ...]) -> HandbookQuestion:
+    return HandbookQuestion(
+        text=row["question"],
+        answer=tuple(row["answer"]) if row.get("answerable", True) else (),
+        document=row.get("document", ""),
+        disagreement=tuple(row.get("disagreement", ())),
+        kind=row.get("kind", ""),
+        earlier=earlier,
+    )
+
+
+def _fold(text: str) -> str:
+    return " ".join(re.sub(r"[*_`]", "", text).split()).casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class ExamQuestion:
+    """A question that an evaluation asks."""
+
+    text: str
+    answers: tuple[tuple[str, ...], ...]
+    """Each a set of strings that must all stand in one sentence; none where nothing answers the question."""
+    documents: frozenset[str]
+    """Keys of the documents that a right sentence may stand in; empty for any."""
+    group: str
+    """Questions of one group are never both fitted to and measured on."""
+    earlier: tuple[str, ...] = ()
+    disagreement: tuple[str, ...] = ()
+
+    @property
+    def talk(self) -> Conversation:
+        """The question at the end of its conversation."""
+        return Conversation(tuple(Turn("user", text) for text in (*self.earlier, self.text)))
+
+    def answered_by(self, sentence: CitedSentence) -> bool:
+        """Return whether a sentence says the answer, and stands where it should."""
+        place = sentence.evidence[0].document.key
+        stands = any(has_all_strings(strings, sentence.text) for strings in self.answers)
+        return stands and (not self.documents or place in self.documents)
+
+    def disagreement_shown(self, sentences: Sequence[CitedSentence]) -> bool:
+        """Return whether the reply opens with the sentences that disagree, in the right order."""
+        pairs = zip(self.disagreement, sentences, strict=False)
+        return len(sentences) >= len(self.disagreement) and all(
+            has_all_strings([string], sentence.text) for string, sentence in pairs
+        )
+
+
+@dataclass(frozen=True)
+class Exam:
+    """Documents, and questions about them."""
+
+    name: str
+    corpus: str
+    source: DocumentSource
+    questions: tuple[ExamQuestion, ...]
+    removable: bool
+    """Whether each question's own documents are all that answers it, so that without them nothing does."""
+
+
+def read_exam(path: Path) -> Exam:
+    """Read a question set or a file of questions over a handbook.
+
+    Raises:
+        UnreadableSet: it is in neither form.
+    """
+    return _handbook_exam(path) if _is_handbook(path) else _set_exam(path)
+
+
+def _is_handbook(path: Path) -> bool:
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return False
+    return isinstance(found, dict) and not found.keys().isdisjoint({"folder", "dump"})
+
+
+def _handbook_exam(path: Path) -> Exam:
+    handbook = read_handbook(path)
+    questions = tuple(
+        ExamQuestion(
+            text=question.text,
+            answers=(question.answer,) if question.answerable else (),
+            documents=frozenset({question.document} if question.document else ()),
+            group=f"{handbook.name}:{question.document or question.text}",
+            earlier=question.earlier,
+            disagreement=question.disagreement,
+        )
+        for question in handbook.questions
+    )
+    return Exam(path.stem, handbook.name, handbook.source, questions, removable=False)
+
+
+def _set_exam(path: Path) -> Exam:
+    found = read_set(path)
+    questions = tuple(
+        ExamQuestion(
+            text=question.text,
+            answers=tuple((answer,) for answer in question.answers) if question.relevant else (),
+            documents=frozenset(question.relevant),
+            group=question.group or question.id,
+        )
+        for question in found.questions
+    )
+    return Exam(found.name, found.name, SetSource(found.texts, found.language), questions, removable=True)
+
+
+@dataclass(frozen=True)
+class SetSource:
+    """A question set's texts as a source of documents."""
+
+    texts: tuple[SetText, ...]
+    language: str
+
+    @property
+    def reference(self) -> bool:
+        """Rank as the team's own."""
+        return False
+
+    def expected(self) -> int | None:
+        """Count them."""
+        return len(self.texts)
+
+    def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
+        """Hand out each text as a page of one section."""
+        del known, since
+        return Listing(self._pages())
+
+    def _pages(self) -> Iterator[ChangedDocument]:
+        for text in self.texts:
+            page = Page(text.title, (Section((), (Block(text.text),)),), language=self.language)
+            yield ChangedDocument(text.id, text.id, len(text.text), partial(_same, page))
+
+
+def _same(page: Page) -> Page:
+    return page
+
+
+@dataclass(frozen=True, slots=True)
+class TrueSentence:
+    """A sentence, and the passage that it is taken from."""
+
+    text: str
+    passage: str
+
+
+def find_true_sentences(source: DocumentSource) -> Iterator[TrueSentence]:
+    """Yield the whole sentences of prose of a source's documents, each with its passage. Blocks."""
+    for found in source.documents({}):
+        for passage in _read_passages(found) if isinstance(found, ChangedDocument) else ():
+            spans = find_quotable_spans(passage) if passage.kind is PassageKind.PROSE else ()
+            yield from (TrueSentence(passage.text[slice(*span)], passage.text) for span in spans)
+
+
+def _read_passages(found: ChangedDocument) -> tuple[Passage, ...]:
+    """Return the passages of a document; none of one that cannot be read."""
+    try:
+        return split_page("", found.key, found.load())
+    except UnreadableDocument:
+        return ()

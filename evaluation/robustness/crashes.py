@@ -1,0 +1,215 @@
+"""Kill a refresh at random moments, resume it, and compare with an undisturbed run.
+
+Real processes are killed, forked from one that has everything loaded, so that SIGKILL hits the work itself.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.context import BaseContext
+from pathlib import Path
+from random import Random
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from bot.settings.settings_tables import Settings
+from bot.wiring import App, open_app
+from evaluation import EvaluationError
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.sources.folder import FolderSource
+from storage.indexes.embedding import Vectors
+from storage.types import Document, Passage
+
+CORPUS = "crashes"
+_FIRST_INGEST_EVERY = 5
+"""Each fifth kill hits a first ingest, the others a refresh."""
+_ALL_WELL = "each document whole and found by both indexes, and equal to the undisturbed one once resumed"
+
+
+@dataclass(frozen=True)
+class HomeContents:
+    """All that a home holds: rows of the manifest, hashes in both indexes by passage id, and the vectors."""
+
+    rows: dict[str, tuple[Passage, Document]]
+    dense: dict[str, str]
+    lexical: dict[str, str]
+    vectors: dict[str, Vectors]
+
+
+def crashes(
+    folder: Annotated[Path, typer.Argument(help="The documents to ingest.")],
+    moments: Annotated[int, typer.Option(help="How many times to kill it.")] = 10,
+    seed: Annotated[int, typer.Option(help="Chooses the moments.")] = 0,
+) -> None:
+    """Kill a refresh at random moments, resume it, and compare with an undisturbed one.
+
+    Example: footnote evaluate crashes examples/handbook
+    """
+    random = Random(seed)
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["bot.wiring", "chromadb", "ingest.sources.folder", "onnxruntime", "tantivy"])
+    with tempfile.TemporaryDirectory() as scratch:
+        whole, before, killed = (Path(scratch, name) for name in ("whole", "before", "killed"))
+        _, expected = asyncio.run(_resume_refresh(folder, whole))
+        _, older = asyncio.run(_resume_refresh(_copy_older(folder, Path(scratch, "older")), before))
+        faults: list[str] = []
+        taking: dict[Path | None, float] = {}
+        for number in range(1, moments + 1):
+            start = before if number % _FIRST_INGEST_EVERY else None
+            dying = _KilledRefresh(processes, folder, killed, start)
+            if start not in taking:
+                taking[start] = dying.run(None)
+            moment, of = dying.killed(random, taking[start]), taking[start]
+            left, found = asyncio.run(_resume_refresh(folder, killed))
+            wrong = [*list_torn_documents(older if start else None, expected, left), *list_differences(expected, found)]
+            faults += wrong
+            what = "a refresh" if start else "a first ingest"
+            print(
+                f"kill {number}: {what} after {moment:.2f} of {of:.2f} s: {'; '.join(wrong) or _ALL_WELL}", flush=True
+            )
+        _reindex(killed)
+        again = list_differences(expected, asyncio.run(_read_home(killed)))
+        print(f"reindex: {'; '.join(again) or 'equal'}; {len(expected.rows):,} passages in SQL, Chroma and tantivy")
+        print(f"{moments} kills, seed {seed}: {len(faults)} faults; load {os.getloadavg()[0]:.1f}")
+    raise typer.Exit(bool(faults or again))
+
+
+@dataclass
+class _KilledRefresh:
+    """A refresh in a process of its own that is killed at some moment of its work."""
+
+    processes: BaseContext
+    folder: Path
+    home: Path
+    start: Path | None
+    """The home that it begins with; None for an empty one."""
+
+    def killed(self, random: Random, seconds: float) -> float:
+        """Kill it at a random one of the seconds that it takes, and return which; one that had ended is begun anew."""
+        while True:
+            moment = random.uniform(0.0, seconds)
+            if self.run(moment) < 0:
+                return moment
+
+    def run(self, moment: float | None) -> float:
+        """Run it, and return its seconds; negative where it was killed on the way."""
+        shutil.rmtree(self.home, ignore_errors=True)
+        if self.start:
+            shutil.copytree(self.start, self.home)
+        ours, theirs = self.processes.Pipe()
+        process = self.processes.Process(target=_run_refresh, args=(self.folder, self.home, theirs))  # type: ignore[attr-defined]
+        process.start()
+        theirs.close()
+        ours.recv()
+        began = time.monotonic()
+        process.join(moment)
+        if process.is_alive():
+            process.kill()
+            process.join()
+            return -1.0
+        if process.exitcode:
+            raise EvaluationError(f"The ingest failed with {process.exitcode}.")
+        return time.monotonic() - began
+
+
+def _run_refresh(folder: Path, home: Path, begun: Connection) -> None:
+    asyncio.run(_refresh_home(folder, home, begun))
+
+
+async def _refresh_home(folder: Path, home: Path, begun: Connection) -> None:
+    async with open_app(Settings(home=home)) as app:
+        begun.send(None)
+        await refresh_corpus(FolderSource(folder), CORPUS, app.passages, progress=lambda _: None)
+
+
+def _copy_older(folder: Path, copy: Path) -> Path:
+    """Return a copy of a folder in which a third of the files are shorter, a tenth missing and a tenth misnamed."""
+    shutil.copytree(folder, copy)
+    for number, path in enumerate(sorted(path for path in copy.rglob("*.md"))):
+        if number % 3 == 0:
+            path.write_text(path.read_text(encoding="utf-8")[: path.stat().st_size // 2], encoding="utf-8")
+        elif number % 10 == 1:
+            path.unlink()
+        elif number % 10 == 2:
+            path.rename(path.with_stem(f"{path.stem}-old"))
+    return copy
+
+
+def list_differences(expected: HomeContents, found: HomeContents) -> list[str]:
+    """Return in words how two homes differ; nothing where they hold the same."""
+    faults = [
+        f"{name}: {len(set(left) ^ set(right))} ids on one side only, "
+        f"{sum(left[key] != right[key] for key in set(left) & set(right))} differ"
+        for name, left, right in (
+            ("SQL", expected.rows, found.rows),
+            ("Chroma", expected.dense, found.dense),
+            ("tantivy", expected.lexical, found.lexical),
+        )
+        if left != right
+    ]
+    shared = sorted(set(expected.vectors) & set(found.vectors))
+    least = min((float(np.dot(expected.vectors[key], found.vectors[key])) for key in shared), default=1.0)
+    return faults if least >= 0.9999 else [*faults, f"vectors: a cosine of {least:.6f}"]
+
+
+def list_torn_documents(before: HomeContents | None, after: HomeContents, found: HomeContents) -> list[str]:
+    """Return in words which documents a killed refresh left neither as they were nor as they are to be.
+
+    Also what is listed and an index does not hold, or holds as something else. What an index holds beyond that, a
+    search does not show.
+    """
+    known = [_by_document(contents) for contents in (before, after) if contents]
+    there = _by_document(found)
+    half = sorted(key for key, rows in there.items() if rows not in [one.get(key) for one in known])
+    lost = [
+        f"{name} lacks {len(found.rows.keys() - index.keys())} that are listed"
+        for name, index in (("Chroma", found.dense), ("tantivy", found.lexical))
+        if found.rows.keys() - index.keys()
+    ]
+    return [*lost, *(f"half of {key}" for key in half)]
+
+
+def _by_document(contents: HomeContents) -> dict[str, frozenset[tuple[str, str]]]:
+    names = {passage.document for passage, _ in contents.rows.values()}
+    rows = [(passage.document, passage.id, document.title) for passage, document in contents.rows.values()]
+    return {name: frozenset((key, title) for of, key, title in rows if of == name) for name in names}
+
+
+async def _resume_refresh(folder: Path, home: Path) -> tuple[HomeContents, HomeContents]:
+    """Refresh a home, and return what it held before and what it holds then."""
+    async with open_app(Settings(home=home)) as app:
+        before = await _read_contents(app)
+        await refresh_corpus(FolderSource(folder), CORPUS, app.passages, progress=lambda _: None)
+        return before, await _read_contents(app)
+
+
+def _reindex(home: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "bot", "reindex", "--json"], env=_home_environment(home), check=True, capture_output=True
+    )
+
+
+def _home_environment(home: Path) -> dict[str, str]:
+    return {**os.environ, "FOOTNOTE_HOME": str(home)}
+
+
+async def _read_home(home: Path) -> HomeContents:
+    async with open_app(Settings(home=home)) as app:
+        return await _read_contents(app)
+
+
+async def _read_contents(app: App) -> HomeContents:
+    store = app.passages
+    pages = await app.manifest.listed(CORPUS, limit=10_000_000)
+    rows = {passage.id: (passage, document) for passage, document in pages}
+    vectors = store.dense.vectors(CORPUS, list(rows))
+    return HomeContents(rows, store.dense.contents(CORPUS), store.lexical.contents(), vectors)

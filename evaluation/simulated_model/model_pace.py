@@ -1,0 +1,185 @@
+"""Set the pace of a simulated model: rates, faults, reply lengths, token counts, and the prompt cache.
+
+When a token is due follows from what was due before, not from when this process woke up.
+"""
+
+import json
+import math
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyLength:
+    """How long a kind of reply is: so many tokens an item, and how many items where that is not asked for."""
+
+    tokens: int
+    items: int = 1
+
+
+REPLY_LENGTHS: Mapping[str, ReplyLength] = {
+    "query": ReplyLength(15),
+    "summarise": ReplyLength(40),
+    "generate": ReplyLength(125),
+    "split": ReplyLength(25, items=5),
+    "verify": ReplyLength(20),
+    "verdicts": ReplyLength(20),
+    "draft": ReplyLength(120),
+    "feedback": ReplyLength(60),
+    "refine": ReplyLength(120),
+}
+"""Of each kind of reply: about what small models of today write to our prompts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPace:
+    """How fast the server is. Rates are tokens a second, `math.inf` without a limit."""
+
+    first_token: float = 0.4
+    """Seconds from a request to the beginning of its first token, besides what its prompt takes."""
+    out: float = 60.0
+    """Of one reply."""
+    prompt: float = 4_000.0
+    """At which one prompt is read."""
+    total_out: float = math.inf
+    """Of all replies together."""
+    total_prompt: float = math.inf
+    """Of all prompts together."""
+    concurrency: int = 0
+    """Requests worked on at once; the others wait in their order. 0: all."""
+    cache: bool = False
+    """Whether prompts that begin as an earlier one did are read from a cache so far."""
+    cached_cost: float = 0.0
+    """What a token in the cache takes to read, as a share of what one takes that is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRates:
+    """Which share of requests fails, and how."""
+
+    busy: float = 0.0
+    """Refused with 429."""
+    broken: float = 0.0
+    """Refused with 500."""
+    cut: float = 0.0
+    """Begun, and cut off half-way without a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedModel:
+    """A simulated model server."""
+
+    pace: ServerPace = ServerPace()
+    faults: FaultRates = FaultRates()
+    lengths: Mapping[str, ReplyLength] = field(default_factory=lambda: REPLY_LENGTHS)
+    spread: float = 0.0
+    """By how much lengths differ: their standard deviation, as a share of the mean."""
+    seed: int = 1
+
+
+def encode_simulation(simulated: SimulatedModel) -> str:
+    """Return settings as text for another process."""
+    return json.dumps(asdict(simulated))
+
+
+def decode_simulation(text: str) -> SimulatedModel:
+    """Return settings from what `written` returned."""
+    found: dict[str, Any] = json.loads(text)
+    lengths = {kind: ReplyLength(**length) for kind, length in found.pop("lengths").items()}
+    return SimulatedModel(ServerPace(**found.pop("pace")), FaultRates(**found.pop("faults")), lengths, **found)
+
+
+CHARACTERS_A_TOKEN = 4
+
+
+def join_messages(messages: Iterable[Mapping[str, Any]]) -> str:
+    """Return the messages of a prompt as the one text that a model reads."""
+    return "".join(f"<{message['role']}>\n{message['content']}\n" for message in messages)
+
+
+def count_tokens(text: str) -> int:
+    """Return how many tokens a text has; at least one."""
+    return max(1, len(text) // CHARACTERS_A_TOKEN)
+
+
+class RateMeter:
+    """A rate that several share: who comes first is served first, a few tokens at a time."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._free = -math.inf
+
+    def take(self, tokens: int, at: float) -> float:
+        """Return when tokens that are wanted at a time have gone through; at once where the rate has no limit."""
+        if math.isinf(self._rate):
+            return at
+        self._free = max(self._free, at) + tokens / self._rate
+        return self._free
+
+
+class ReplyPacer:
+    """One server's pace, for all its replies."""
+
+    def __init__(self, pace: ServerPace) -> None:
+        self._pace = pace
+        self._out = RateMeter(pace.total_out)
+        self._prompts = RateMeter(pace.total_prompt)
+
+    def begins(self, prompt: int, cached: int, at: float) -> float:
+        """Return when the first token of a reply is begun.
+
+        Args:
+            prompt: Tokens of the prompt.
+            cached: How many of them the server has in its cache.
+            at: When the server turns to the request.
+        """
+        to_read = prompt - cached + cached * self._pace.cached_cost
+        alone = at + to_read / self._pace.prompt
+        return self._pace.first_token + max(alone, self._prompts.take(math.ceil(to_read), at))
+
+    def ends(self, tokens: int, begins: float) -> Iterator[float]:
+        """Yield when each token of a reply is there; to be asked for the next one when the one before it is.
+
+        Args:
+            tokens: How many there are.
+            begins: When the first is begun.
+        """
+        due = begins
+        for _ in range(tokens):
+            due = max(due + 1 / self._pace.out, self._out.take(1, due))
+            yield due
+
+
+BLOCK_TOKENS = 16
+MOST_BLOCKS = 1_000_000
+
+
+class PrefixCache:
+    """What was read before."""
+
+    def __init__(self, most: int = MOST_BLOCKS) -> None:
+        self._most = most
+        self._known: OrderedDict[int, None] = OrderedDict()
+
+    def read(self, prompt: str) -> int:
+        """Return how many tokens at the beginning of a prompt are known, in whole blocks, and know all of it now."""
+        blocks, known = _hash_blocks(prompt), 0
+        while known < len(blocks) and blocks[known] in self._known:
+            known += 1
+        for block in blocks:
+            self._known[block] = None
+            self._known.move_to_end(block)
+        while len(self._known) > self._most:
+            self._known.popitem(last=False)
+        return known * BLOCK_TOKENS
+
+
+def _hash_blocks(prompt: str) -> Sequence[int]:
+    """Return a number for each whole block of a prompt, made from it and all before it."""
+    size, made, before = BLOCK_TOKENS * CHARACTERS_A_TOKEN, list[int](), 0
+    for at in range(0, len(prompt) - size + 1, size):
+        before = hash((before, prompt[at : at + size]))
+        made.append(before)
+    return made

@@ -1,0 +1,261 @@
+"""Write the simulated model's replies in the form that a prompt asks for, at the length that is set. Pure.
+
+It copies passages word for word, so that the local check passes them; its own claims have numbers that no passage has.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+from evaluation.simulated_model.model_pace import CHARACTERS_A_TOKEN, REPLY_LENGTHS, ReplyLength, SimulatedModel
+
+
+def choose_length(kind: str, prompt: str, simulated: SimulatedModel) -> ReplyLength:
+    """Return how long the reply to a prompt is: the same each time, at least one token of at least one item."""
+    mean = simulated.lengths.get(kind, REPLY_LENGTHS[kind])
+    if not simulated.spread:
+        return mean
+    random = seed_random(kind, prompt, simulated.seed)
+    return ReplyLength(max(1, round(random.gauss(mean.tokens, simulated.spread * mean.tokens))), mean.items)
+
+
+def seed_random(kind: str, prompt: str, seed: int) -> Random:
+    """Return what chance has for one prompt."""
+    return Random(hashlib.sha256(f"{seed}\0{kind}\0{prompt}".encode("utf-8", "replace")).digest())
+
+
+_KIND_BY_FIELD = (("search", "query"), ("bullets", "summarise"), ("claims", "split"), ("verdict", "verify"))
+"""Fields of a JSON schema, and the kind of reply that has them."""
+_KIND_BY_WORDS = (
+    (re.compile(r"^Search: yes or no", re.MULTILINE), "query"),
+    (re.compile(r"- statement \[numbers\]"), "summarise"),
+    (re.compile(r"- claim \| time"), "split"),
+    (re.compile(r"^Verdict: SUPPORTS", re.MULTILINE), "verify"),
+    (re.compile(r"\b1\. SUPPORTS \["), "verdicts"),
+    (re.compile(r"remark\. score/100"), "feedback"),
+    (re.compile(r"You revise the draft"), "refine"),
+    (re.compile(r"numbers of the notes"), "draft"),
+)
+_DEFAULT_KIND = "generate"
+
+
+def detect_kind(asked: Mapping[str, Any]) -> str:
+    """Return which kind of reply a request wants: one of `settings.LENGTHS`.
+
+    Args:
+        asked: The request's body, as the protocol has it.
+    """
+    fields = get_schema(asked).get("properties", {})
+    if "relevant" in fields:
+        return "feedback"
+    by_schema = next((kind for name, kind in _KIND_BY_FIELD if name in fields), "")
+    if by_schema:
+        return by_schema
+    instruction = asked["messages"][0]["content"]
+    return next((kind for words, kind in _KIND_BY_WORDS if words.search(instruction)), _DEFAULT_KIND)
+
+
+def get_schema(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the JSON schema that a reply must fit; empty where none is asked for."""
+    wanted = asked.get("response_format") or {}
+    found: Mapping[str, Any] = wanted.get("json_schema", {}).get("schema", {})
+    return found
+
+
+_ASKED = re.compile(r"^User: (.*)$", re.MULTILINE)
+_NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
+_CLAIM = re.compile(r"^Claim (\d+): ", re.MULTILINE)
+_NOTE = re.compile(r"^\[(\d+)\] (.*) \(from: .*\)$", re.MULTILINE)
+_DRAFTED = re.compile(r"^(.*\[\d+\].*)$", re.MULTILINE)
+_CRITERIA = ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
+_SMALL = re.compile(
+    r"\b(?:what|who|when|where|which|how|why|is|are|do|does|did|can|may|must|the|a|an|of|to|in)\b", re.IGNORECASE
+)
+_ASPECTS = ("allowance", "budget", "contract", "deadline", "doctor", "holiday", "invoice", "meal", "office", "repair")
+_FILLING = "as far as anybody who works here has ever said or written about it in so many words"
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedReply:
+    """A text in stretches, each of so many tokens: one an item, such as a claim."""
+
+    stretches: tuple[tuple[str, int], ...]
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "".join(text for text, _ in self.stretches)
+
+    def pieces(self) -> Iterator[str]:
+        """Yield its tokens: of each stretch as many as it has, of about the same length."""
+        for text, tokens in self.stretches:
+            cuts = [round(len(text) * place / tokens) for place in range(tokens + 1)]
+            yield from (text[start:end] for start, end in pairwise(cuts))
+
+
+def build_reply(asked: Mapping[str, Any], simulated: SimulatedModel) -> SimulatedReply:
+    """Return the reply to a request, the same each time."""
+    kind = detect_kind(asked)
+    turn = asked["messages"][-1]["content"]
+    length = choose_length(kind, turn, simulated)
+    stretches = _MAKERS[kind](turn, length, seed_random(kind, turn, simulated.seed))
+    if get_schema(asked):
+        return SimulatedReply(((_as_json(kind, "".join(stretches)), length.tokens * len(stretches)),))
+    return SimulatedReply(tuple((text, length.tokens) for text in stretches))
+
+
+def _make_query(turn: str, length: ReplyLength, _: Random) -> Sequence[str]:
+    frame = "Search: yes\nQuery: {}\nTime: none"
+    room = max(12, length.tokens * CHARACTERS_A_TOKEN - len(frame))
+    words = _find_topic(turn) or "everything"
+    return [frame.format(words[:room].rsplit(" ", 1)[0] if len(words) > room else words)]
+
+
+def _make_bullets(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
+    """Return a stretch for each passage."""
+    passages = [_NUMBERED.findall(passage) for passage in turn.split("\nFrom: ")]
+    chosen = [_take_texts(length, [(text, number) for number, text in found], random) for found in passages if found]
+    ended = ["".join(f"- {text} [{number}]\n" for text, number in one) for one in chosen]
+    return [*ended[:-1], ended[-1].rstrip()] if ended else ["None"]
+
+
+def _make_prose(turn: str, length: ReplyLength, _: Random) -> Sequence[str]:
+    sentence = f"I would say of {_find_topic(turn)} that it is so, {_FILLING}. "
+    return [(sentence * 100)[: length.tokens * CHARACTERS_A_TOKEN]]
+
+
+def _make_claims(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
+    """Return one line each; what is beyond their length is filled up with what says nothing."""
+    about = _find_topic(turn)
+    room = length.tokens * CHARACTERS_A_TOKEN
+    aspects, lines = random.sample(_ASPECTS, len(_ASPECTS)), list[str]()
+    for place in range(length.items):
+        said = f"- The {aspects[place % len(aspects)]} of {about[: room // 2]} is {random.randint(11_000, 99_000):,}"
+        filling = f", {_FILLING}"[: max(0, room - len(said) - len(". | none\n"))].rsplit(" ", 1)[0]
+        lines.append(f"{said}{filling}. | none" + ("\n" if place < length.items - 1 else ""))
+    return lines
+
+
+def _make_verdict(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
+    numbers = [number for number, _ in _NUMBERED.findall(turn)]
+    if not numbers:
+        return ["Reasoning: Nothing is said of it.\nSentences: -\nVerdict: NOT ENOUGH INFO"]
+    number = random.choice(numbers)
+    end = f"\nSentences: {number}\nVerdict: SUPPORTS"
+    room = length.tokens * CHARACTERS_A_TOKEN - len(end)
+    reasoning = f"Reasoning: Sentence {number} says so, {_FILLING}"[: max(room - 1, 32)]
+    return [f"{reasoning.rsplit(' ', 1)[0]}.{end}"]
+
+
+def _make_verdicts(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
+    """Return a line for each claim, its verdict before its reason."""
+    numbers = [number for number, _ in _NUMBERED.findall(turn)]
+    lines = []
+    for claim in _CLAIM.findall(turn):
+        said = f"{claim}. SUPPORTS [{random.choice(numbers)}] " if numbers else f"{claim}. NOT ENOUGH INFO "
+        room = max(12, length.tokens * CHARACTERS_A_TOKEN - len(said))
+        lines.append(f"{said}It is so {_FILLING}"[: len(said) + room].rsplit(" ", 1)[0] + ".\n")
+    return [*lines[:-1], lines[-1].rstrip()] if lines else ["NOT ENOUGH INFO"]
+
+
+def _make_draft(turn: str, length: ReplyLength, random: Random) -> Sequence[str]:
+    notes = [(text, number) for number, text in _NOTE.findall(turn)]
+    chosen = _take_texts(length, notes, random)
+    return [" ".join(f"{text.rstrip('.')} [{number}]." for text, number in chosen) or "NOTHING"]
+
+
+def _make_feedback(_: str, length: ReplyLength, __: Random) -> Sequence[str]:
+    room = length.tokens * CHARACTERS_A_TOKEN // len(_CRITERIA)
+    lines = []
+    for name in _CRITERIA:
+        remark = f"It could be said more plainly, {_FILLING}"[: max(16, room - len(name) - len(": . 40/100\n"))]
+        lines.append(f"{name}: {remark.rsplit(' ', 1)[0]}. 40/100")
+    return ["\n".join(lines)]
+
+
+def _make_revision(turn: str, _: ReplyLength, __: Random) -> Sequence[str]:
+    return ["".join(_DRAFTED.findall(turn)[-1:]) or "NOTHING"]
+
+
+def _find_topic(turn: str) -> str:
+    """Return the words of substance that the user said last."""
+    said = _ASKED.findall(turn)
+    return " ".join(_SMALL.sub(" ", said[-1] if said else "").strip("?!. ").split())
+
+
+def _take_texts(length: ReplyLength, texts: Sequence[tuple[str, str]], random: Random) -> Sequence[tuple[str, str]]:
+    """Return texts in their order, beginning somewhere, whose length together comes near to what is wanted."""
+    room, taken, start = length.tokens * CHARACTERS_A_TOKEN, list[tuple[str, str]](), 0
+    if len(texts) > 1 and sum(len(text) for text, _ in texts) > 2 * room:
+        start = random.randrange(len(texts) // 2)
+    for text, number in texts[start:]:
+        if taken and room < len(text) // 2:
+            break
+        taken.append((text, number))
+        room -= len(text)
+    return taken
+
+
+_MAKERS: Mapping[str, Callable[[str, ReplyLength, Random], Sequence[str]]] = {
+    "query": _make_query,
+    "summarise": _make_bullets,
+    "generate": _make_prose,
+    "split": _make_claims,
+    "verify": _make_verdict,
+    "verdicts": _make_verdicts,
+    "draft": _make_draft,
+    "feedback": _make_feedback,
+    "refine": _make_revision,
+}
+
+
+def _as_json(kind: str, text: str) -> str:
+    """Return the same as one JSON object that fits the schema of its kind."""
+    return json.dumps(_OBJECTS[kind](text), ensure_ascii=False)
+
+
+def _read_label(text: str, name: str) -> str:
+    found = re.search(rf"^{name}: (.*)$", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _list_items(text: str) -> Iterator[str]:
+    return (line.removeprefix("- ") for line in text.splitlines() if line.startswith("- "))
+
+
+def _bullet_object(line: str) -> dict[str, Any]:
+    said, _, number = line.rpartition(" [")
+    return {"text": said, "sentences": [int(number.rstrip("]"))]}
+
+
+def _claim_object(line: str) -> dict[str, Any]:
+    said, _, time = line.rpartition(" | ")
+    return {"text": said, "time": time}
+
+
+def _verdict_object(text: str) -> dict[str, Any]:
+    numbers = [int(number) for number in re.findall(r"\d+", _read_label(text, "Sentences"))]
+    return {
+        "reasoning": _read_label(text, "Reasoning"),
+        "sentences": numbers,
+        "verdict": _read_label(text, "Verdict"),
+    }
+
+
+def _feedback_object(text: str) -> dict[str, Any]:
+    said = {name.lower().replace("-", "_").replace(" ", "_"): _read_label(text, name) for name in _CRITERIA}
+    return {name: {"remark": remark.rpartition(" ")[0], "score": 40} for name, remark in said.items()}
+
+
+_OBJECTS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "query": lambda text: {"search": True, "query": _read_label(text, "Query"), "time": "none"},
+    "summarise": lambda text: {"bullets": [_bullet_object(line) for line in _list_items(text)]},
+    "split": lambda text: {"claims": [_claim_object(line) for line in _list_items(text)]},
+    "verify": _verdict_object,
+    "feedback": _feedback_object,
+}

@@ -1,0 +1,264 @@
+"""Measure how fast the desk accepts questions while many are in flight, and that each is answered once, in order.
+
+Platform and model are simulated in memory; the rest is what is shipped. An ingest may run meanwhile.
+"""
+
+import asyncio
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bot.access import Asker
+from bot.desk.desk import Desk
+from bot.desk.turn_policy import open_desk
+from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
+from bot.settings.settings_tables import CorpusSettings, DeskSettings, LimitSettings, Settings
+from bot.views.turn_view import View
+from bot.wiring import App, open_app
+from evaluation.question_sets import Exam, read_exam
+from evaluation.speed.load_benchmark import QUESTIONS
+from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.sources.folder import FolderSource
+from pipeline.kit import Kit, System
+from pipeline.systems import extractive
+from pipeline.types import Conversation, Status
+
+TAKE_MS, LAG_MS = 50.0, 200.0
+"""What must hold at the 99th percentile: of taking a question, and of the event loop's lag."""
+
+
+@dataclass(frozen=True)
+class DeskLoad:
+    """How much is asked, and how fast."""
+
+    in_flight: int = 100
+    """That many are handed in at once, in a burst, and that many are answered at once."""
+    questions: int = 300
+    channels: int = 10
+    seconds: float = 20.0
+    """That the model takes for an answer."""
+    pause: float = 0.02
+    """Seconds between two questions, once so many are in flight."""
+
+
+@dataclass
+class MemoryPlatform:
+    """A platform in memory, which counts what it is shown."""
+
+    name: str = "slack"
+    started: list[tuple[str, int]] = field(default_factory=list)
+    """Channel and number of each question, in the order in which they were first shown to be worked on."""
+    done: Counter[str] = field(default_factory=Counter)
+    """How many messages with a whole answer each question has."""
+    all_done: asyncio.Event = field(default_factory=asyncio.Event)
+    expected: int = 0
+
+    async def asker(self, question: Question) -> Asker:
+        """Return who asked."""
+        return question.asker
+
+    def ways(self, question: Question) -> DeliveryCapabilities:
+        """Be edited, and be read back."""
+        del question
+        return DeliveryCapabilities()
+
+    async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+        """Count it."""
+        if not posted:
+            self.started.append((question.place.channel, int(question.message)))
+        self.done[question.key] += view.done
+        if self.done.total() >= self.expected:
+            self.all_done.set()
+        return posted or PostedMessages((question.message,))
+
+    async def find(self, question: Question) -> PostedMessages:
+        """Know of nothing."""
+        del question
+        return PostedMessages()
+
+    async def remove(self, question: Question, posted: PostedMessages) -> None:
+        """Remove nothing."""
+
+    async def tell(self, question: Question, text: str) -> None:
+        """Drop it."""
+
+    async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
+        """Call nobody."""
+        del place, text, people
+        return PostedMessages()
+
+    async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
+        """Remember nothing."""
+        del question, most
+        return ()
+
+    def connected(self) -> nullcontext[None]:
+        """Be there."""
+        return nullcontext()
+
+    @property
+    def ready(self) -> str:
+        """Be ready."""
+        return ""
+
+
+def desk(
+    in_flight: Annotated[int, typer.Option(min=1, help="How many are answered at once.")] = DeskLoad.in_flight,
+    questions: Annotated[int, typer.Option(min=2, help="How many are asked in all.")] = DeskLoad.questions,
+    channels: Annotated[int, typer.Option(min=1, help="In how many channels.")] = DeskLoad.channels,
+    seconds: Annotated[float, typer.Option(min=0, help="That the model takes for an answer.")] = DeskLoad.seconds,
+    ingest: Annotated[Path | None, typer.Option(help="A folder that is ingested beside, over and over.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Hand many questions to the desk, and time how long it takes to take each while others are answered.
+
+    The exit status is 1 if one is not answered, or twice, or out of its channel's order, or if the desk or the event
+    loop is too slow: 50 ms for taking a question and 200 ms of lag at the 99th percentile.
+
+    Example: footnote evaluate speed desk --questions 200 --seconds 5 --ingest docs
+    """
+    load = DeskLoad(in_flight, questions, channels, seconds)
+    report = asyncio.run(measure_desk(read_exam(QUESTIONS), load, ingest))
+    print(json.dumps(report) if as_json else _lines(report))
+    if not all(report["holds"].values()):
+        raise typer.Exit(1)
+
+
+async def measure_desk(exam: Exam, load: DeskLoad, folder: Path | None = None) -> dict[str, Any]:
+    """Open a home with an exam's documents, and hand its questions to a desk."""
+    with tempfile.TemporaryDirectory() as home:
+        async with open_app(_settings(Path(home), exam, load)) as opened:
+            await refresh_corpus(exam.source, exam.corpus, opened.passages, progress=lambda _: None)
+            # As the server does it: an ingest leaves a core for questions.
+            polite = replace(opened.passages, polite=True)
+            app = replace(opened, passages=polite, systems={"extractive": _delay_system(load.seconds)})
+            async with _ingest_meanwhile(app, folder) as passages:
+                return await _run_load(app, [posed.text for posed in exam.questions], load, passages)
+
+
+async def _run_load(app: App, texts: Sequence[str], load: DeskLoad, ingested: Callable[[], int]) -> dict[str, Any]:
+    shown = MemoryPlatform(expected=load.questions)
+    opened = open_desk(app, {shown.name: shown})
+    started = time.monotonic()
+    async with opened.running(), watch_event_loop() as lags:
+        burst, times = await _submit_questions(opened, texts, load)
+        await shown.all_done.wait()
+    return {
+        "schema": 1,
+        "load": asdict(load),
+        "seconds": round(time.monotonic() - started, 1),
+        "burst_p50_ms": round(median_or_nan(burst), 2),
+        "burst_max_ms": round(max(burst), 2),
+        "take_p50_ms": round(median_or_nan(times), 2),
+        "take_p99_ms": round(quantile(times, 0.99), 2),
+        "take_max_ms": round(max(times), 2),
+        "loop_lag_p50_ms": round(median_or_nan(lags), 2),
+        "loop_lag_p99_ms": round(quantile(lags, 0.99), 2),
+        "loop_lag_max_ms": round(max(lags), 2),
+        "answered": len(shown.done),
+        "ingested_passages": ingested(),
+        "holds": {
+            "all answered": len(+shown.done) == load.questions,
+            "none twice": max(shown.done.values()) == 1,
+            "order in a channel": _is_in_order(shown.started),
+            f"take p99 below {TAKE_MS:g} ms": quantile(times, 0.99) < TAKE_MS,
+            f"loop lag p99 below {LAG_MS:g} ms": quantile(lags, 0.99) < LAG_MS,
+        },
+    }
+
+
+async def _submit_questions(opened: Desk, texts: Sequence[str], load: DeskLoad) -> tuple[list[float], list[float]]:
+    """Hand in as many questions at once as are to be in flight, then the others one by one; return both's times."""
+    posed = [_build_question(number, texts[number % len(texts)], load) for number in range(load.questions)]
+    burst = await asyncio.gather(*(_time_submission(opened, one) for one in posed[: load.in_flight]))
+    times: list[float] = []
+    for one in posed[load.in_flight :]:
+        times.append(await _time_submission(opened, one))
+        await asyncio.sleep(load.pause)
+    return burst, times
+
+
+async def _time_submission(opened: Desk, question: Question) -> float:
+    started = time.perf_counter()
+    await opened.take(question)
+    return (time.perf_counter() - started) * 1000
+
+
+def _build_question(number: int, text: str, load: DeskLoad) -> Question:
+    place = Place("slack", "T1", f"C{number % load.channels}", str(number))
+    asker = Asker("slack", "channel", "T1", place.channel, "U1", shared_with_other_organisations=False)
+    key = f"{place.channel_id}/{number}"
+    return Question(key, "ask", text, asker, place, key, datetime.now(UTC), message=str(number))
+
+
+def _delay_system(seconds: float) -> System:
+    """Return a system that takes so long for an answer, and then quotes."""
+
+    async def answer(talk: Conversation, kit: Kit) -> Status:
+        await asyncio.sleep(seconds)
+        return await extractive.answer(talk, kit)
+
+    return answer
+
+
+def _is_in_order(started: Sequence[tuple[str, int]]) -> bool:
+    """Return whether the questions of each channel were begun in the order in which they were handed in."""
+    channels = {channel for channel, _ in started}
+    numbers = [[number for where, number in started if where == channel] for channel in channels]
+    return all(some == sorted(some) for some in numbers)
+
+
+@asynccontextmanager
+async def _ingest_meanwhile(app: App, folder: Path | None) -> AsyncIterator[Callable[[], int]]:
+    """Ingest a folder again and again, each time as another corpus; gives how many passages that were so far."""
+    passages: dict[str, int] = {}
+
+    async def ingest(source: FolderSource) -> None:
+        while True:
+            name = f"beside-{len(passages)}"
+            passages[name] = 0
+            report = await refresh_corpus(source, name, app.passages, progress=lambda _: None)
+            passages[name] = report.passages_added
+
+    task = asyncio.create_task(ingest(FolderSource(folder))) if folder else None
+    try:
+        yield lambda: sum(passages.values())
+    finally:
+        if task:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+def _settings(home: Path, exam: Exam, load: DeskLoad) -> Settings:
+    return Settings(
+        home=home,
+        system="extractive",
+        corpus=(CorpusSettings(name=exam.corpus, readers=("*",)),),
+        desk=DeskSettings(at_once=load.in_flight, per_channel=load.in_flight, patience_seconds=3_600),
+        limits=LimitSettings(seconds=3_600),
+    )
+
+
+def _lines(report: dict[str, Any]) -> str:
+    figures = [name for name in report if name not in {"schema", "load", "holds"}]
+    return "\n".join(
+        [
+            "{questions} questions in {channels} channels, {in_flight} in flight, {seconds:g} s each".format(
+                **report["load"]
+            ),
+            "",
+            *(f"{name.replace('_', ' ')}: {report[name]}" for name in figures),
+            "",
+            *(f"{name}: {'holds' if held else 'DOES NOT HOLD'}" for name, held in report["holds"].items()),
+        ]
+    )

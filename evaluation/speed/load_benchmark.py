@@ -1,0 +1,294 @@
+"""Measure many concurrent turns against a simulated model server: time, limits, memory, share of its token rate."""
+
+import asyncio
+import gc
+import json
+import math
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bot.access import Asker
+from bot.answering import answer
+from bot.desk.types import TurnRequest
+from bot.settings.settings_tables import LimitSettings, ModelValues, Settings
+from bot.wiring import App, open_app
+from evaluation.question_sets import Exam, read_exam
+from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
+from evaluation.simulated_model.model_server import fetch_counts, run_model_server
+from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
+from ingest.refresh.corpus_refresh import refresh_corpus
+
+MOST_ENDED = 0.9
+"""Share of turns after whose end a wave is no longer at its height: the others leave places empty."""
+_ASKER = Asker(platform="terminal", kind="terminal")
+
+
+@dataclass(frozen=True, slots=True)
+class EndedTurn:
+    """What is kept of a turn: its answer would count as memory that grew."""
+
+    how: str
+    """Its status, or why it failed."""
+    seconds: float
+    calls: int
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSample:
+    """How many tokens a server had sent at a moment, and how many turns had ended."""
+
+    at: float
+    tokens: int
+    ended: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnWave:
+    """What came of turns that were asked at once."""
+
+    turns: Sequence[EndedTurn]
+    seconds: float
+    lags: Sequence[float]
+    memory_mb: float
+    requests: int
+    busiest: int
+    samples: Sequence[TokenSample]
+    rate: float
+    """Tokens a second that the server sends at most."""
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures that are printed; milliseconds and seconds are rounded."""
+        took = [one.seconds for one in self.turns]
+        calls = [one.calls for one in self.turns]
+        return {
+            "turns": len(self.turns),
+            "ended": dict(Counter(one.how for one in self.turns)),
+            "seconds": round(self.seconds, 1),
+            "turn_median_s": round(median_or_nan(took), 2),
+            "turn_p95_s": round(quantile(took, 0.95), 2),
+            "calls": sum(calls),
+            "calls_of_a_turn_at_most": max(calls),
+            "requests": self.requests,
+            "at_once_at_most": self.busiest,
+            "tokens": self.samples[-1].tokens - self.samples[0].tokens,
+            "rate_used": _rate_share(token_rate(self.samples), self.rate),
+            "rate_used_at_its_height": _rate_share(
+                token_rate(samples_at_peak(self.samples, len(self.turns))), self.rate
+            ),
+            "loop_lag_median_ms": round(median_or_nan(self.lags), 1),
+            "loop_lag_p99_ms": round(quantile(self.lags, 0.99), 1),
+            "loop_lag_max_ms": round(max(self.lags, default=0.0), 1),
+            "memory_mb": round(self.memory_mb, 1),
+        }
+
+
+def token_rate(samples: Sequence[TokenSample]) -> float:
+    """Return how many tokens a second came between the first sample and the last; not a number of fewer than two."""
+    seconds = samples[-1].at - samples[0].at if samples else 0.0
+    return (samples[-1].tokens - samples[0].tokens) / seconds if seconds else math.nan
+
+
+def samples_at_peak(samples: Sequence[TokenSample], turns: int) -> Sequence[TokenSample]:
+    """Return the samples from the first token until most turns had ended."""
+    begun = next((place for place, one in enumerate(samples) if one.tokens > samples[0].tokens), 1)
+    most = [one for one in samples[max(0, begun - 1) :] if one.ended <= turns * MOST_ENDED]
+    return most if len(most) > 1 else samples
+
+
+async def run_wave(app: App, texts: Sequence[str], count: int, *, system: str, server: str, rate: float) -> TurnWave:
+    """Ask so many questions at once, each of the texts in turn."""
+    before, started = await asyncio.to_thread(fetch_counts, server), time.monotonic()
+    asked = [TurnRequest(texts[place % len(texts)], _ASKER, system=system) for place in range(count)]
+    ended, samples = list[EndedTurn](), list[TokenSample]()
+    sampling = asyncio.create_task(_sample_tokens(server, ended, samples))
+    async with watch_event_loop() as lags:
+        await asyncio.gather(*(_run_one_turn(app, one, ended) for one in asked))
+    seconds = time.monotonic() - started
+    sampling.cancel()
+    after = await asyncio.to_thread(fetch_counts, server)
+    samples.insert(0, TokenSample(started, before.tokens, 0))
+    samples.append(TokenSample(started + seconds, after.tokens, count))
+    gc.collect()
+    requests = after.requests - before.requests
+    return TurnWave(ended, seconds, lags, _memory_mb(), requests, after.busiest, samples, rate)
+
+
+async def _sample_tokens(server: str, ended: Sequence[EndedTurn], samples: list[TokenSample]) -> None:
+    while True:
+        await asyncio.sleep(_EVERY)
+        found = await asyncio.to_thread(fetch_counts, server)
+        samples.append(TokenSample(time.monotonic(), found.tokens, len(ended)))
+
+
+_EVERY = 0.5
+"""Seconds between samples."""
+
+
+async def _run_one_turn(app: App, asked: TurnRequest, ended: list[EndedTurn]) -> None:
+    done = await answer(app, asked, lambda _: None)
+    how = done.failure.kind if done.failure else str(done.answer.status)
+    ended.append(EndedTurn(how, done.seconds, done.usage.llm_calls, failed=bool(done.failure)))
+
+
+def _memory_mb() -> float:
+    """Return how much of this process is in memory, by Linux's own account."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+
+
+def _rate_share(rate: float, most: float) -> float | None:
+    """Return a share, or nothing where there is no limit or no rate."""
+    return None if math.isinf(most) or math.isnan(rate) else round(rate / most, 3)
+
+
+QUESTIONS = Path(__file__).parents[1] / "questions" / "example_handbook.json"
+LEAST_USED = 0.9
+"""Of the server's rate, while most turns run."""
+
+
+@dataclass(frozen=True)
+class TurnLoad:
+    """How much is asked, of what kind of server, with which limits."""
+
+    turns: int = 100
+    """At once."""
+    waves: int = 3
+    system: str = "wikichat"
+    first_token: float = 0.4
+    out: float = 60.0
+    prompt: float = 4_000.0
+    rate: float = 1_000.0
+    """Tokens a second that the server sends at most, of all replies together."""
+    concurrency: int = 64
+    calls: int = 6
+    """Of a turn, in the last wave: fewer than it takes."""
+
+    @property
+    def pace(self) -> ServerPace:
+        """The server's."""
+        return ServerPace(self.first_token, self.out, self.prompt, total_out=self.rate)
+
+
+def turns(
+    system: Annotated[str, typer.Option(help="Which system is asked.")] = TurnLoad.system,
+    at_once: Annotated[int, typer.Option("--turns", min=1, help="How many are asked at once.")] = TurnLoad.turns,
+    waves: Annotated[int, typer.Option(min=2, help="How often.")] = TurnLoad.waves,
+    first_token: Annotated[float, typer.Option(min=0, help="Seconds to a reply's first token.")] = TurnLoad.first_token,
+    out: Annotated[float, typer.Option(min=1, help="Tokens a second of one reply.")] = TurnLoad.out,
+    prompt: Annotated[float, typer.Option("--in", min=1, help="Tokens a second of one prompt.")] = TurnLoad.prompt,
+    rate: Annotated[float, typer.Option(min=0, help="Tokens a second of all replies; 0: no limit.")] = TurnLoad.rate,
+    concurrency: Annotated[int, typer.Option(min=1, help="Calls at once.")] = TurnLoad.concurrency,
+    calls: Annotated[int, typer.Option(min=1, help="Calls of a turn in one more wave.")] = TurnLoad.calls,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Ask many questions at once, wave after wave, of a simulated model; then once more with a smaller budget.
+
+    Printed are the time of turns, how much of the server's rate of tokens they used, how long the event loop keeps
+    others waiting, calls at once, and memory after each wave, the first of which opens everything. The exit status is 1
+    if a limit does not hold.
+
+    Example: footnote evaluate speed turns --system wikichat --turns 50 --waves 3 --rate 500
+    """
+    load = TurnLoad(at_once, waves, system, first_token, out, prompt, rate or math.inf, concurrency, calls)
+    before = os.getloadavg()[0]
+    report = asyncio.run(measure_load(read_exam(QUESTIONS), load))
+    report["load_of_machine"] = [round(before, 1), round(os.getloadavg()[0], 1)]
+    print(json.dumps(report) if as_json else _lines(report))
+    if not all(report["holds"].values()):
+        raise typer.Exit(1)
+
+
+async def measure_load(exam: Exam, load: TurnLoad) -> dict[str, Any]:
+    """Open a home with an exam's documents, and ask its questions wave after wave."""
+    with tempfile.TemporaryDirectory() as home, run_model_server(SimulatedModel(load.pace)) as server:
+        async with open_app(_settings(Path(home), server, load)) as app:
+            await refresh_corpus(exam.source, exam.corpus, app.passages, progress=lambda _: None)
+            texts = [posed.text for posed in exam.questions]
+            found = [
+                await run_wave(app, texts, load.turns, system=load.system, server=server, rate=load.rate)
+                for _ in range(load.waves)
+            ]
+            tight = replace(app, settings=app.settings.model_copy(update={"limits": _limits(load.calls)}))
+            short = await run_wave(tight, texts, load.turns, system=load.system, server=server, rate=load.rate)
+    return {
+        "schema": 1,
+        "load": asdict(load) | {"rate": None if math.isinf(load.rate) else load.rate},
+        "waves": [one.summary() for one in found],
+        "short": short.summary(),
+        "growth_kb_a_turn": _memory_growth(found, load),
+        "holds": _check_limits(found, short, load),
+    }
+
+
+def _check_limits(waves: Sequence[TurnWave], short: TurnWave, load: TurnLoad) -> dict[str, bool]:
+    """Say which limits held, by the server's count: calls at once and of a turn, and that turns counted them right."""
+    used = [one.summary()["rate_used_at_its_height"] for one in waves]
+    held = {
+        "concurrency": max(one.busiest for one in (*waves, short)) <= load.concurrency,
+        "budget": max(one.calls for one in short.turns) <= load.calls
+        and short.requests <= load.calls * load.turns,
+        "count": all(sum(one.calls for one in found.turns) == found.requests for found in waves),
+        "no failure": not any(one.failed for found in waves for one in found.turns),
+    }  # fmt: skip
+    return held if math.isinf(load.rate) else {**held, "rate": all(one and one >= LEAST_USED for one in used)}
+
+
+def _memory_growth(waves: Sequence[TurnWave], load: TurnLoad) -> float:
+    """Return by how many kilobytes a turn memory grew in the later half of the waves, once caches are full."""
+    middle_wave = len(waves) // 2 - 1
+    grown = waves[-1].memory_mb - waves[middle_wave].memory_mb
+    return round(grown * 1024 / (load.turns * (len(waves) - 1 - middle_wave)), 2)
+
+
+def _settings(home: Path, server: str, load: TurnLoad) -> Settings:
+    model = ModelValues(
+        name="simulated",
+        base_url=server,
+        structured="text",
+        max_concurrency=load.concurrency,
+        timeout_seconds=3_600,
+        first_token_seconds=3_600,
+        idle_seconds=3_600,
+        retries=0,
+    )
+    return Settings(home=home, model=model, limits=_limits())
+
+
+def _limits(calls: int = LimitSettings().calls) -> LimitSettings:
+    """Return a turn's limits, its time long enough to wait for all others."""
+    return LimitSettings(seconds=3_600, calls=calls)
+
+
+def _lines(report: dict[str, Any]) -> str:
+    rows = [*((str(place), one) for place, one in enumerate(report["waves"], 1)), ("short", report["short"])]
+    columns = [name for name in rows[0][1] if name != "ended"]
+    lines = [
+        "{system}: {turns} turns at once; {first_token} s to a first token, {out:g} tokens/s of a reply, {prompt:g} of "
+        "a prompt, {rate} of all replies; {concurrency} calls at once at most, and {calls} of a turn in the short "
+        "wave".format(**report["load"]),
+        "",
+        f"| wave | {' | '.join(name.replace('_', ' ') for name in columns)} | ended |",
+        "|" + "---|" * (len(columns) + 2),
+        *(
+            f"| {name} | {' | '.join(str(one[key]) for key in columns)} | {_render_statuses(one)} |"
+            for name, one in rows
+        ),
+        "",
+        "load of this machine: {} before, {} after".format(*report["load_of_machine"]),
+        f"memory grew by {report['growth_kb_a_turn']} KB a turn in the later half of the waves",
+        "; ".join(f"{name}: {'holds' if held else 'DOES NOT HOLD'}" for name, held in report["holds"].items()),
+    ]
+    return "\n".join(lines)
+
+
+def _render_statuses(one: dict[str, Any]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in one["ended"].items())

@@ -1,0 +1,369 @@
+"""Measure a nightly refresh: its cost, that it changes exactly what changed, and what concurrent questions notice.
+
+A dump is read for the first time, unchanged, and with a share of its articles changed. Then questions are asked, alone and
+while every document of another corpus, whose passages name their version, is switched to the next one.
+"""
+
+import asyncio
+import json
+import os
+import re
+import resource
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any
+
+import typer
+
+from bot.access import Asker
+from bot.answering import answer
+from bot.desk.types import TurnRequest
+from bot.settings.settings_tables import Settings
+from bot.wiring import App, open_app
+from evaluation import EvaluationError
+from evaluation.speed.workload import generate_texts, quantile, watch_event_loop
+from ingest.chunking import split_page as cut
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.sources.dumps.dump_file import read_blocks
+from ingest.sources.dumps.page_xml import XmlExport, parse_head, parse_site
+from ingest.sources.dumps.wikipedia_dump import WikipediaDump
+from ingest.types import Block, ChangedDocument, DocumentSource, Listing, Page, RefreshReport, Section
+from storage.types import Citation, Hit
+
+SECTIONS = 3
+STATION_WORDS = 60
+_VERSION = re.compile(r"version (\d+)")
+
+
+@dataclass(frozen=True)
+class VersionedSource:
+    """So many documents in one version. Every passage differs from one version to the next."""
+
+    count: int
+    version: int
+    reference = False
+
+    def expected(self) -> int | None:
+        """Say how many."""
+        return self.count
+
+    def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
+        """List all."""
+        del known, since
+        return Listing(self._found(number) for number in range(self.count))
+
+    def _found(self, number: int) -> ChangedDocument:
+        return ChangedDocument(f"{number}", f"{self.version}", 1, partial(build_station_page, number, self.version))
+
+
+def build_station_page(number: int, version: int) -> Page:
+    """Return a document: its sections say of which document and version they are."""
+    texts = generate_texts(Random(number), STATION_WORDS)
+    said = f"The tariff of station {station_name(number)} is {version * 1000 + number} florins in version {version}."
+    sections = tuple(Section((f"Part {part}",), (Block(f"{said} {next(texts)}"),)) for part in range(SECTIONS))
+    return Page(f"Station {station_name(number)}", sections, revision=f"{version}")
+
+
+def station_name(number: int) -> str:
+    """Return a word that no other document has."""
+    return "".join(chr(ord("a") + int(digit)) * 2 for digit in f"{number:04}").capitalize() + "ium"
+
+
+def station_question(number: int) -> str:
+    """Ask for a document."""
+    return f"What is the tariff of station {station_name(number)}?"
+
+
+def find_search_faults(number: int, hits: Sequence[Hit]) -> Iterator[str]:
+    """Say what is wrong with what a search for a document found."""
+    by_document: dict[str, set[str]] = {}
+    for hit in hits:
+        told = _stated_versions([hit.passage.text])
+        by_document.setdefault(hit.document.key, set()).update(told, [hit.document.revision])
+    yield from (f"station {key} in versions {sorted(told)}" for key, told in by_document.items() if len(told) != 1)
+    found = sum(hit.document.key == f"{number}" for hit in hits)
+    if found != SECTIONS:
+        yield f"{found} of {SECTIONS} passages of station {number}"
+
+
+def find_turn_faults(citations: Iterable[Citation]) -> Iterator[str]:
+    """Say what is wrong with what an answer cites."""
+    by_document: dict[str, set[str]] = {}
+    for citation in citations:
+        told = {*_stated_versions([citation.passage_text]), citation.revision}
+        by_document.setdefault(citation.document, set()).update(told)
+    yield from (f"station {key} cited in versions {sorted(told)}" for key, told in by_document.items() if len(told) > 1)
+
+
+def _stated_versions(texts: Iterable[str]) -> set[str]:
+    return {found for text in texts for found in _VERSION.findall(text)}
+
+
+_TITLE = re.compile(rb"(<title>)([^<]*)(</title>)")
+_PAGE_ID = re.compile(rb"<id>(\d+)</id>")
+_REVISION = re.compile(rb"(<revision>\s*<id>)(\d+)(</id>)")
+_TEXT_END = re.compile(rb"</text>")
+_NEW_IDS = 900_000_000
+_CHANGE_KINDS = ("edited", "added", "deleted", "renamed")
+
+
+@dataclass(frozen=True)
+class DumpChanges:
+    """The keys of the articles that were changed, by kind."""
+
+    edited: frozenset[str]
+    added: frozenset[str]
+    deleted: frozenset[str]
+    renamed: frozenset[str]
+
+    @property
+    def count(self) -> int:
+        """How many articles are concerned."""
+        return sum(len(getattr(self, kind)) for kind in _CHANGE_KINDS)
+
+
+def change_dump(source: Path, target: Path, share: float, random: Random) -> DumpChanges:
+    """Write `source` to `target`, uncompressed, with so many of its articles changed, a fourth in each way."""
+    xml = b"".join(read_blocks(source))
+    header = xml[: xml.find(b"<page>")]
+    about = parse_site(header)
+    pages = [page.xml for page in XmlExport([xml]).pages()]
+    heads = [parse_head(page, about) for page in pages]
+    articles = [at for at, found in enumerate(heads) if found and found.namespace == 0 and found.redirect is None]
+    each = max(1, round(len(articles) * share / len(_CHANGE_KINDS)))
+    if each * len(_CHANGE_KINDS) > len(articles):
+        raise EvaluationError(f"{source} holds {len(articles)} articles, too few to change {each} in each way.")
+    chosen = random.sample(articles, each * len(_CHANGE_KINDS))
+    kind_of = {at: _CHANGE_KINDS[number // each] for number, at in enumerate(chosen)}
+    keys: dict[str, set[str]] = {kind: set() for kind in _CHANGE_KINDS}
+    with target.open("wb") as file:
+        file.write(header)
+        for at, page in enumerate(pages):
+            kind, found = kind_of.get(at, ""), heads[at]
+            new, key = _change_page(page, kind, _NEW_IDS + at)
+            file.write(new + b"\n")
+            if kind and found:
+                keys[kind].add(key or found.key)
+        file.write(b"</mediawiki>\n")
+    return DumpChanges(**{kind: frozenset(found) for kind, found in keys.items()})
+
+
+def _change_page(page: bytes, kind: str, number: int) -> tuple[bytes, str]:
+    """Return what stands in the page's place, and the key of what is new."""
+    revised = _REVISION.sub(rb"\g<1>%d\g<3>" % number, page, count=1)
+    if kind == "edited":
+        return _TEXT_END.sub(b"\n\nA sentence that was written last night, by hand %d.</text>" % number, revised, 1), ""
+    if kind == "deleted":
+        return b"", ""
+    if kind == "renamed":
+        return _TITLE.sub(rb"\1\2 (renamed)\3", revised, count=1), ""
+    if kind == "added":
+        copied = _PAGE_ID.sub(b"<id>%d</id>" % number, _TITLE.sub(rb"\1\2 (added)\3", revised, count=1), count=1)
+        return page + b"\n" + copied, str(number)
+    return page, ""
+
+
+DUMP, STATIONS = "dump", "stations"
+_PAUSE = 0.02
+_SEARCHES_A_TURN = 10
+"""After so many searches one question is answered whole."""
+
+
+def measure_refresh(
+    dump: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A dump of some hundred articles.")],
+    changed: Annotated[float, typer.Option(help="The share of its articles that changes.")] = 0.01,
+    documents: Annotated[int, typer.Option(help="How many switch versions while questions are asked.")] = 300,
+    rounds: Annotated[int, typer.Option(help="How often each of them does.")] = 3,
+    seed: Annotated[int, typer.Option(help="Chooses what changes and what is asked.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Time refreshes of a dump, and questions asked during refreshes.
+
+    Example: footnote evaluate speed refresh ltgwiki.xml
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        report = asyncio.run(_measure(Path(scratch), dump, changed, documents, rounds, Random(seed)))
+    print(json.dumps(report) if as_json else _lines(report))
+    if report["faults"]:
+        raise typer.Exit(1)
+
+
+async def _measure(
+    scratch: Path, dump: Path, changed: float, documents: int, rounds: int, random: Random
+) -> dict[str, Any]:
+    settings = Settings(home=scratch / "home")
+    async with open_app(settings) as opened:
+        app = replace(opened, passages=replace(opened.passages, polite=True))
+        report: dict[str, Any] = {"schema": 1, "load": [round(load, 1) for load in os.getloadavg()]}
+        report |= await _refresh_nightly(app, scratch, dump, changed, random)
+        await refresh_corpus(VersionedSource(documents, 1), STATIONS, app.passages, progress=lambda _: None)
+        alone = await _ask_questions(app, documents, random, 150)
+        busy = QuestionTimes()
+        for version in range(2, rounds + 2):
+            going_on = asyncio.create_task(_refresh_corpus(VersionedSource(documents, version), STATIONS, app))
+            part = await _ask_questions(app, documents, random, 10**6, until=going_on)
+            busy.add(part)
+            await going_on
+        report["questions"] = {"alone": alone.summary(), "while_refreshing": busy.summary()}
+        report["faults"] += [*alone.faults, *busy.faults]
+        report["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        report["load_after"] = [round(load, 1) for load in os.getloadavg()]
+        return report
+
+
+async def _refresh_nightly(app: App, scratch: Path, dump: Path, changed: float, random: Random) -> dict[str, Any]:
+    """Read a dump, read it again, and read it changed."""
+    before = _expected_passages(dump)
+    first = await _refresh_corpus(WikipediaDump(dump), DUMP, app)
+    again = await _refresh_corpus(WikipediaDump(dump), DUMP, app)
+    later = scratch / "later.xml"
+    changes = change_dump(dump, later, changed, random)
+    after = _expected_passages(later)
+    third = await _refresh_corpus(WikipediaDump(later), DUMP, app)
+    faults = [
+        *_compare_report("the first run", first, {}, before),
+        *_compare_report("the night after", third, before, after),
+    ]
+    if again.passages_added or again.passages_removed or again.changed or again.added:
+        faults.append(f"the second run changed something: {again}")
+    faults += await _compare_indexes(app, {one.id: one.hash for one in after.values()})
+    return {
+        "articles": first.added,
+        "passages": first.passages_added,
+        "first_s": round(first.seconds, 2),
+        "unchanged_s": round(again.seconds, 3),
+        "times_as_fast": round(first.seconds / again.seconds, 1),
+        "changed_articles": changes.count,
+        "changed_passages": third.passages_added + third.passages_removed,
+        "changed_s": round(third.seconds, 3),
+        "changed_of_first": round((third.seconds - again.seconds) / first.seconds, 4),
+        "embedded_of_first": round(third.passages_added / first.passages_added, 4),
+        "faults": faults,
+    }
+
+
+@dataclass(frozen=True)
+class _ExpectedPassage:
+    """A passage as the indexes see it. `names` are what the first of a page is also found by."""
+
+    id: str
+    hash: str
+    names: tuple[str, ...]
+
+
+def _expected_passages(dump: Path) -> dict[str, _ExpectedPassage]:
+    """Return all that a dump holds, by passage id, without any store."""
+    held: dict[str, _ExpectedPassage] = {}
+    for item in WikipediaDump(dump).documents():
+        if not isinstance(item, ChangedDocument):
+            continue  # it is told as a failure
+        page = item.load()
+        for number, one in enumerate(cut(DUMP, item.key, page)):
+            held[one.id] = _ExpectedPassage(one.id, one.hash, page.aliases if number == 0 else ())
+    return held
+
+
+def _compare_report(
+    what: str, report: RefreshReport, before: dict[str, _ExpectedPassage], after: dict[str, _ExpectedPassage]
+) -> list[str]:
+    written = {key for key in after if before.get(key) != after[key]}
+    removed = before.keys() - after.keys()
+    if (report.passages_added, report.passages_removed) == (len(written), len(removed)):
+        return []
+    return [f"{what}: {report} instead of {len(written)} passages written and {len(removed)} removed"]
+
+
+async def _compare_indexes(app: App, expected: dict[str, str]) -> list[str]:
+    """Say where the manifest or an index holds anything else than it should."""
+    listed = {one.id: one.hash for one, _ in await app.manifest.listed(DUMP, limit=10**7)}
+    held = {"SQL": listed, "Chroma": app.passages.dense.contents(DUMP), "tantivy": app.passages.lexical.contents()}
+    return [f"{name} holds {len(found)} of {len(expected)}" for name, found in held.items() if found != expected]
+
+
+async def _refresh_corpus(source: DocumentSource, corpus: str, app: App) -> RefreshReport:
+    return await refresh_corpus(source, corpus, app.passages, progress=lambda _: None)
+
+
+@dataclass
+class QuestionTimes:
+    """Milliseconds of searches, turns and the event loop's lags, and what was wrong."""
+
+    searches: list[float] = field(default_factory=list)
+    turns: list[float] = field(default_factory=list)
+    lags: list[float] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def add(self, other: "QuestionTimes") -> None:
+        """Take in what was measured besides."""
+        for name in ("searches", "turns", "lags", "faults"):
+            getattr(self, name).extend(getattr(other, name))
+
+    def summary(self) -> dict[str, float]:
+        """Return the figures that are printed."""
+        return {
+            "searches": len(self.searches),
+            "search_p50_ms": round(quantile(self.searches, 0.5), 1),
+            "search_p95_ms": round(quantile(self.searches, 0.95), 1),
+            "search_max_ms": round(max(self.searches), 1),
+            "turns": len(self.turns),
+            "turn_p95_ms": round(quantile(self.turns, 0.95), 1),
+            "loop_lag_p99_ms": round(quantile(self.lags, 0.99), 1),
+            "loop_lag_max_ms": round(max(self.lags), 1),
+            "faults": len(self.faults),
+        }
+
+
+async def _ask_questions(
+    app: App, documents: int, random: Random, count: int, *, until: asyncio.Task[Any] | None = None
+) -> QuestionTimes:
+    """Ask one question after the other, as many as `count` or until a task is done."""
+    asking = QuestionTimes()
+    async with watch_event_loop() as lags:
+        for at in range(count):
+            if until and until.done():
+                break
+            number = random.randrange(documents)
+            began = time.perf_counter()
+            hits = await app.passages.search(station_question(number), [STATIONS, DUMP], 10 * SECTIONS)
+            asking.searches.append((time.perf_counter() - began) * 1000)
+            asking.faults += find_search_faults(number, [hit for hit in hits if hit.passage.corpus == STATIONS])
+            if at % _SEARCHES_A_TURN == 0:
+                await _ask_whole_turn(app, number, asking)
+            await asyncio.sleep(_PAUSE)
+        asking.lags.extend(lags)
+    return asking
+
+
+async def _ask_whole_turn(app: App, number: int, asking: QuestionTimes) -> None:
+    began = time.perf_counter()
+    asker = Asker(platform="terminal", kind="terminal")
+    done = await answer(app, TurnRequest(station_question(number), asker, corpora=(STATIONS,)), lambda _: None)
+    asking.turns.append((time.perf_counter() - began) * 1000)
+    asking.faults += find_turn_faults(done.answer.citations)
+    if done.answer.status.value != "answered":
+        asking.faults.append(f"the question for station {number} was {done.answer.status.value}")
+
+
+def _lines(report: dict[str, Any]) -> str:
+    load, after = report["load"], report["load_after"]
+    share_of = f"{report['changed_of_first']:.2%} of the first run's time for {report['embedded_of_first']:.2%} of its"
+    told = [
+        f"{report['articles']:,} articles, {report['passages']:,} passages; memory {report['memory_mb']:,} MB",
+        f"load {load} before, {after} after",
+        f"first run {report['first_s']} s; again {report['unchanged_s']} s: {report['times_as_fast']} times as fast",
+        f"{report['changed_articles']} articles changed: {report['changed_passages']} passages written or removed",
+        f"which took {report['changed_s']} s, beyond reading {share_of} passages",
+    ]
+    for name, one in report["questions"].items():
+        searches = f"p50 {one['search_p50_ms']} ms, p95 {one['search_p95_ms']} ms, at most {one['search_max_ms']} ms"
+        lags = f"loop lag p99 {one['loop_lag_p99_ms']} ms, at most {one['loop_lag_max_ms']} ms"
+        turns = f"turn p95 {one['turn_p95_ms']} ms over {one['turns']:,}"
+        told.append(f"{name.replace('_', ' ')}: search {searches} over {one['searches']:,}; {turns}; {lags}")
+    return "\n".join(
+        [*told, *(f"fault: {fault}" for fault in report["faults"][:20]), f"{len(report['faults'])} faults"]
+    )

@@ -1,0 +1,334 @@
+"""Compute a turn's critical path, the prompts it sends, and the figures and marks of many turns. Pure.
+
+The path is followed from the end backwards: to what the step waited for in its task, or to the last step that ended where
+tasks joined. A stream counts as far as it had come when the next step began.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from evaluation.simulated_model.model_pace import ServerPace, count_tokens, join_messages
+from evaluation.speed.turn_trace import PLAIN_PROMPT, PLAIN_REPLY, Cause, MeasuredTurn, TraceStep
+from pipeline.support.support_check import find_quotable_spans
+from storage.types import Passage
+
+HANDOVER = 0.01
+"""Seconds within which who waits for a step goes on after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathLeg:
+    """A stretch of the way, of one step or between two."""
+
+    step: TraceStep | None
+    """None where none that is watched ran."""
+    began: float
+    ended: float
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return self.ended - self.began
+
+
+def critical_path(steps: Sequence[TraceStep], cause: Cause | None, began: float, ended: float) -> tuple[PathLeg, ...]:
+    """Return the way to a moment, without gaps, from the beginning of the turn.
+
+    Args:
+        steps: All of the turn, each at the place that is its id.
+        cause: What the moment waited for in its own task.
+        began: When the turn began.
+        ended: The moment.
+    """
+    return tuple(reversed(tuple(_backwards(steps, cause, began, ended))))
+
+
+def _backwards(steps: Sequence[TraceStep], cause: Cause | None, began: float, ended: float) -> Iterator[PathLeg]:
+    passed = set[int]()
+    while True:
+        cause = _find_joined([step for step in steps if step.id not in passed], steps, cause, ended) or cause
+        if ended > (cause.at if cause else began):
+            yield PathLeg(None, cause.at if cause else began, ended)
+        if not cause:
+            return
+        step = steps[cause.step]
+        passed.add(step.id)  # a step that took no time ended when it began, and is not waited for twice
+        yield PathLeg(step, step.began, cause.at)
+        cause, ended = step.cause, step.began
+
+
+def _find_joined(
+    open_ones: Sequence[TraceStep], steps: Sequence[TraceStep], cause: Cause | None, before: float
+) -> Cause | None:
+    """Return the last that steps brought since a cause, of those that follow from it; None if there is nothing."""
+    since = cause.at if cause else -math.inf
+    others = [step for step in open_ones if not cause or cause.step in _ancestors(steps, step)]
+    ended = [Cause(step.id, step.ended) for step in others if since < step.ended <= before]
+    last = max(ended, key=_when, default=None)
+    if before - max(since, last.at if last else since) <= HANDOVER:
+        return last
+    come = [Cause(step.id, at) for step in others for at in step.pieces if since < at <= before]
+    return max((*ended, *come), key=_when, default=None)
+
+
+def _when(cause: Cause) -> float:
+    return cause.at
+
+
+def _ancestors(steps: Sequence[TraceStep], step: TraceStep) -> Iterator[int]:
+    while step.cause:
+        step = steps[step.cause.step]
+        yield step.id
+
+
+def server_seconds(leg: PathLeg, pace: ServerPace) -> float:
+    """Return how many seconds of a leg the server was to take by its pace; 0 for what is no call of a model.
+
+    A leg that ends before its reply did has had as many tokens as pieces had come.
+    """
+    step = leg.step
+    if step is None or step.kind != "model":
+        return 0.0
+    come = sum(at <= leg.ended for at in step.pieces)
+    tokens = come if step.pieces and come < len(step.pieces) else step.tokens
+    to_read = step.prompt_tokens - step.cached_tokens * (1 - pace.cached_cost)
+    return pace.first_token + to_read / pace.prompt + tokens / pace.out
+
+
+def split_seconds(path: Sequence[PathLeg], pace: ServerPace, search: float) -> Mapping[str, float]:
+    """Return where the seconds of a way went, by who took them.
+
+    Args:
+        path: The way.
+        pace: The server's.
+        search: Seconds that a search was to take at least.
+    """
+    found: dict[str, float] = {"server": 0.0, "search": 0.0}
+    for leg in path:
+        kind = leg.step.kind if leg.step else "between"
+        given = {"model": server_seconds(leg, pace), "search": search}.get(kind, 0.0)
+        if given:
+            found["server" if kind == "model" else "search"] += min(given, leg.seconds)
+        ours = _OWN_PARTS[kind]
+        found[ours] = found.get(ours, 0.0) + max(0.0, leg.seconds - given)
+    return found
+
+
+_OWN_PARTS = {
+    "model": "calls",
+    "search": "searching",
+    "prompt": "prompts",
+    "check": "checks",
+    "think": "thinking",
+    "between": "between",
+}
+"""What we call that which a leg takes beyond what was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagePrompts:
+    """Prompt tokens of one stage in one turn, and how many of them a server may have in its cache."""
+
+    calls: int
+    tokens: int
+    stable: int
+    """From the beginning of each prompt, the same characters as in a call before."""
+
+
+def join_prompt(step: TraceStep) -> str:
+    """Return the prompt of a call as the one text that a server reads."""
+    return join_messages({"role": message.role, "content": message.text} for message in step.messages)
+
+
+def measure_prefixes(earlier: Iterable[str], calls: Sequence[TraceStep]) -> Mapping[str, StagePrompts]:
+    """Return what each stage of a turn sent.
+
+    Args:
+        earlier: Prompts of turns before, with other questions.
+        calls: The calls of the turn, in the order in which they began; each may find itself in those before it.
+    """
+    before, found = list(earlier), dict[str, StagePrompts]()
+    for call in calls:
+        prompt = join_prompt(call)
+        same = max((_common_prefix(prompt, one) for one in before), default=0)
+        one, size = found.get(call.name, StagePrompts(0, 0, 0)), count_tokens(prompt)
+        stable = min(count_tokens("x" * same) if same else 0, size)
+        found[call.name] = StagePrompts(one.calls + 1, one.tokens + size, one.stable + stable)
+        before.append(prompt)
+    return found
+
+
+def count_resent_passages(calls: Sequence[TraceStep], passages: Iterable[Passage], rounds: Sequence[int]) -> int:
+    """Return how many passages are sent in more than one call of a round, once for each call beyond the first.
+
+    A passage is sent where all of its sentences stand in the last message.
+
+    Args:
+        calls: The calls of a turn.
+        passages: All that it found.
+        rounds: In which round each call was made.
+    """
+    sentences = {one.id: [_plain(one.text[start:end]) for start, end in find_quotable_spans(one)] for one in passages}
+    times: Mapping[int, Counter[str]] = defaultdict(Counter)
+    for call, place in zip(calls, rounds, strict=True):
+        said = _plain(call.messages[-1].text)
+        times[place].update(name for name, all_of in sentences.items() if all_of and all(one in said for one in all_of))
+    return sum(count - 1 for counted in times.values() for count in counted.values())
+
+
+def _common_prefix(one: str, other: str) -> int:
+    """Return how many characters two texts begin with that are the same."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+IN_ROUNDS = ServerPace(first_token=1.0, out=math.inf, prompt=math.inf)
+"""Of a server on which each round takes a second, and nothing else does."""
+MARKS: Mapping[str, Mapping[str, tuple[str, float]]] = {
+    "wikichat-fast": {
+        "first_ratio": ("at most", 2.1),
+        "end_ratio": ("at most", 2.7),
+        "rounds": ("at most", 3),
+        "prompt_tokens": ("at most", 12_000),
+        "stable_share": ("at least", 0.6),
+        "late_verdicts": ("at most", 0),
+    }
+}
+"""What a system is to keep to, by the names of its figures."""
+WIKICHAT_2_1: Mapping[str, float] = {
+    "first_ratio": 3.17,
+    "end_ratio": 3.17,
+    "end_ratio_refined": 4.25,
+    "rounds": 3,
+    "calls": 16,
+    "prompt_tokens": 33_567,
+}
+"""WikiChat 2.1 itself on a server of the same pace, its refinement and re-ranking off; it verifies no claim."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRuns:
+    """The turns of one system: on the server of the table, and on one that takes a second for whatever it is asked."""
+
+    system: str
+    turns: Sequence[MeasuredTurn]
+    in_rounds: Sequence[MeasuredTurn]
+    pace: ServerPace
+    search: float
+    plain: float
+    """Seconds that one plain call took."""
+
+
+def plain_seconds(pace: ServerPace) -> float:
+    """Return how long a plain call takes by the server's pace alone."""
+    return pace.first_token + PLAIN_PROMPT / pace.prompt + PLAIN_REPLY / pace.out
+
+
+def compute_figures(runs: SystemRuns) -> dict[str, Any]:
+    """Return what is printed of a system; seconds and ratios are medians over its turns."""
+    turns = runs.turns
+    sent = _stage_prompts(turns)
+    whole = [split_seconds(_turn_path(turn, first=False), runs.pace, runs.search) for turn in turns]
+    first = [split_seconds(_turn_path(turn, first=True), runs.pace, runs.search) for turn in turns if turn.said]
+    found: dict[str, Any] = {
+        "system": runs.system,
+        "turns": len(turns),
+        "ended": _count_statuses(turn.how for turn in turns),
+        "first_seconds": median_figure([turn.first_seconds for turn in turns]),
+        "end_seconds": median_figure([turn.seconds for turn in turns]),
+        "first_ratio": median_figure([turn.first_seconds for turn in turns]) / runs.plain,
+        "end_ratio": median_figure([turn.seconds for turn in turns]) / runs.plain,
+        "first_ratio_without_ours": _median_without_ours(first) / plain_seconds(runs.pace),
+        "end_ratio_without_ours": _median_without_ours(whole) / plain_seconds(runs.pace),
+        "seconds_in_rounds": median_figure([turn.seconds for turn in runs.in_rounds]),
+        "rounds": median_figure([_count_rounds(_turn_path(turn, first=False)) for turn in runs.in_rounds]),
+        "calls": median_figure([len(turn.calls) for turn in turns]),
+        "prompt_tokens": median_figure([sum(call.prompt_tokens for call in turn.calls) for turn in turns]),
+        "reply_tokens": median_figure([sum(call.tokens for call in turn.calls) for turn in turns]),
+        "stable_share": _stable_share(sent),
+        "stages": sent,
+        "sent_again": median_figure([_count_repeats(turn) for turn in runs.in_rounds]),
+        "late_verdicts": sum(sum(at > turn.drafting for at in turn.verdicts) for turn in turns),
+        "verdicts": sum(len(turn.verdicts) for turn in turns),
+        "to_the_first": _medians(first),
+        "to_the_end": _medians(whole),
+    }
+    return found | {"marks": _check_marks(found)}
+
+
+def median_figure(values: Sequence[float]) -> float:
+    """Return the median; not a number where there is none, or where one is none."""
+    return median(values) if values and not any(map(math.isnan, values)) else math.nan
+
+
+def _turn_path(turn: MeasuredTurn, *, first: bool) -> tuple[PathLeg, ...]:
+    if first:
+        return critical_path(turn.steps, turn.first, turn.began, turn.said[0])
+    return critical_path(turn.steps, turn.last, turn.began, turn.ended)
+
+
+def _stage_prompts(turns: Sequence[MeasuredTurn]) -> dict[str, StagePrompts]:
+    """Return what each stage sends in a turn, as medians over all turns but the first, which finds nothing before."""
+    earlier = [join_prompt(call) for turn in turns[:1] for call in turn.calls]
+    each = []
+    for turn in turns[1:]:
+        each.append(measure_prefixes(earlier, turn.calls))
+        earlier += [join_prompt(call) for call in turn.calls]
+    names = dict.fromkeys(name for one in each for name in one)
+    return {name: _median_prompts([one.get(name, StagePrompts(0, 0, 0)) for one in each]) for name in names}
+
+
+def _median_prompts(sent: Sequence[StagePrompts]) -> StagePrompts:
+    calls, size, stable = (int(median(getattr(one, name) for one in sent)) for name in ("calls", "tokens", "stable"))
+    return StagePrompts(calls, size, stable)
+
+
+def _stable_share(sent: Mapping[str, StagePrompts]) -> float:
+    all_of = sum(one.tokens for one in sent.values())
+    return sum(one.stable for one in sent.values()) / all_of if all_of else math.nan
+
+
+def _count_repeats(turn: MeasuredTurn) -> int:
+    passages = [hit.passage for step in turn.steps for hit in step.found]
+    ways = [critical_path(turn.steps, call.cause, turn.began, call.began) for call in turn.calls]
+    return count_resent_passages(turn.calls, passages, [_count_rounds(way) for way in ways])
+
+
+def _count_rounds(way: Sequence[PathLeg]) -> int:
+    """Return how many rounds lie on a way: seconds of a server that takes one for each reply."""
+    return round(split_seconds(way, IN_ROUNDS, 0.0)["server"])
+
+
+def _median_without_ours(ways: Sequence[Mapping[str, float]]) -> float:
+    return median_figure([way["server"] + way["search"] for way in ways])
+
+
+def _medians(ways: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for way in ways for name in way)
+    return {name: median_figure([way.get(name, 0.0) for way in ways]) for name in names}
+
+
+def _count_statuses(names: Any) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name in names:
+        found[name] = found.get(name, 0) + 1
+    return found
+
+
+def _check_marks(found: Mapping[str, Any]) -> dict[str, bool]:
+    """Return which marks a system keeps, by their figures."""
+    marks = MARKS.get(found["system"], {})
+    return {
+        name: found[name] <= mark if way == "at most" else found[name] >= mark for name, (way, mark) in marks.items()
+    }

@@ -1,0 +1,356 @@
+"""Run turns against a simulated server and trace what each step does and which step it waited for.
+
+What a step waited for is the last step that ended before it in its task, or in the task that started it.
+"""
+
+import asyncio
+import math
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from bot.access import Asker
+from bot.answering import answer
+from bot.desk.types import TurnRequest
+from bot.settings.settings_tables import LimitSettings, ModelValues, Settings
+from bot.wiring import App, LazyModel, open_app
+from evaluation import EvaluationError
+from evaluation.simulated_model.model_pace import SimulatedModel
+from evaluation.simulated_model.model_server import run_model_server
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.types import DocumentSource
+from pipeline.kit import Ask, Kit, Search, Stream, Supports, System
+from pipeline.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
+from pipeline.replies.reply_format import ReplyFormat, ReplySplitter, T
+from pipeline.stages.concurrency import close_stream
+from pipeline.types import ClaimChecked, Conversation, DraftStarted, Event, SentencePassed, Status
+from storage.types import Hit, SearchQuery
+
+StepKind = Literal["model", "search", "prompt", "check", "think"]
+"""A call of a model; a search; making a prompt of facts; the local check of a sentence; other long computing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What a step waited for: another one, or what that had brought by then."""
+
+    step: int
+    at: float
+
+
+@dataclass(slots=True)
+class TraceStep:
+    """One step of a turn. Times are seconds on `time.perf_counter()`."""
+
+    id: int
+    kind: StepKind
+    name: str
+    began: float
+    cause: Cause | None
+    ended: float = 0.0
+    pieces: list[float] = field(default_factory=list)
+    """When each piece of a streamed reply came."""
+    messages: tuple[ChatMessage, ...] = ()
+    """Of a call of a model."""
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    """How many of them the server had in its cache."""
+    tokens: int = 0
+    """Of its reply."""
+    found: tuple[Hit, ...] = ()
+    """By a search."""
+
+
+_last: ContextVar[Cause | None] = ContextVar("last", default=None)
+_making: ContextVar[TraceStep | None] = ContextVar("making", default=None)
+
+
+class Trace:
+    """The steps of one turn, in the order in which they began."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.clock = clock
+        self.steps: list[TraceStep] = []
+
+    def begin(self, kind: StepKind, name: str) -> TraceStep:
+        """Note that a step begins."""
+        step = TraceStep(len(self.steps), kind, name, self.clock(), _last.get())
+        self.steps.append(step)
+        return step
+
+    def reach(self, step: TraceStep) -> None:
+        """Note that a step has brought something, or its end: what comes next in this task waited for it."""
+        step.ended = self.clock()
+        _last.set(Cause(step.id, step.ended))
+
+    @contextmanager
+    def step(self, kind: StepKind, name: str) -> Iterator[TraceStep]:
+        """Note what happens within."""
+        step = self.begin(kind, name)
+        try:
+            yield step
+        finally:
+            self.reach(step)
+
+    def cause(self) -> Cause | None:
+        """Return what who asks has waited for so far."""
+        return _last.get()
+
+
+def reset_trace() -> None:
+    """Forget what was waited for: a new turn begins."""
+    _last.set(None)
+
+
+@dataclass(frozen=True, slots=True)
+class TracedModel:
+    """An `LLM` that notes each call."""
+
+    llm: LLM
+    trace: Trace
+
+    def structured(self, stage: str) -> bool:
+        """Return what the model does."""
+        return self.llm.structured(stage)
+
+    def busy(self) -> bool:
+        """Return what the model does."""
+        return self.llm.busy()
+
+    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
+        """Ask, and note it."""
+        self._made()
+        with self.trace.step("model", call.stage) as step:
+            step.messages = call.messages
+            reply = await self.llm.complete(call, spent)
+            _copy_usage(step, reply)
+            return reply
+
+    async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
+        """Ask, and note it and when its pieces come."""
+        self._made()
+        with self.trace.step("model", call.stage) as step:
+            step.messages = call.messages
+            async with close_stream(self.llm.stream(call, spent)) as pieces:
+                async for piece in pieces:
+                    if isinstance(piece, ModelReply):
+                        _copy_usage(step, piece)
+                    else:
+                        self.trace.reach(step)
+                        step.pieces.append(step.ended)
+                    yield piece
+
+    def _made(self) -> None:
+        """Note that the prompt is made, if somebody noted that it was begun."""
+        making = _making.get()
+        if making:
+            _making.set(None)
+            self.trace.reach(making)
+
+
+def _copy_usage(step: TraceStep, reply: ModelReply) -> None:
+    step.prompt_tokens, step.cached_tokens, step.tokens = (
+        reply.prompt_tokens,
+        reply.cached_tokens,
+        reply.completion_tokens,
+    )
+
+
+def trace_kit(kit: Kit, trace: Trace, least_search: float) -> Kit:
+    """Return a kit that notes what is done with it.
+
+    Args:
+        kit: The kit.
+        trace: Where it is noted.
+        least_search: Seconds that a search takes at least, as if the index were elsewhere.
+    """
+    return replace(
+        kit,
+        ask=_trace_ask(kit.ask, trace),
+        stream=_trace_stream(kit.stream, trace),
+        search=_trace_search(kit.search, trace, least_search),
+        beside=_trace_beside(kit.beside, trace),
+    )
+
+
+def trace_check(supports: Supports, trace: Trace) -> Supports:
+    """Return a local check that is noted, wherever it is asked from."""
+
+    async def check(sentence: str, evidence: Any) -> Any:
+        with trace.step("check", "check"):
+            return await supports(sentence, evidence)
+
+    return check
+
+
+def _trace_ask(ask: Ask, trace: Trace) -> Ask:
+    async def traced(template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
+        _making.set(trace.begin("prompt", stage))
+        return await ask(template, form, stage=stage, **facts)
+
+    return traced
+
+
+def _trace_stream(stream: Stream, trace: Trace) -> Stream:
+    async def traced(template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object) -> AsyncIterator[T]:
+        _making.set(trace.begin("prompt", stage))
+        async with close_stream(stream(template, splitter, stage=stage, **facts)) as values:
+            async for value in values:
+                yield value
+
+    return traced
+
+
+def _trace_search(search: Search, trace: Trace, least: float) -> Search:
+    async def traced(query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        with trace.step("search", "search") as step:
+            _, step.found = await asyncio.gather(asyncio.sleep(least), search(query, k))
+            return step.found
+
+    return traced
+
+
+def _trace_beside(beside: Callable[..., Awaitable[Any]], trace: Trace) -> Callable[..., Awaitable[Any]]:
+    async def traced(work: Callable[..., Any], *arguments: Any) -> Any:
+        with trace.step("think", getattr(work, "__name__", "work")):
+            return await beside(work, *arguments)
+
+    return traced
+
+
+PLAIN_PROMPT, PLAIN_REPLY = 200, 120
+"""Tokens of the one plain call that turns are compared with."""
+BENCH_CORPUS = "handbook"
+_ASKER = Asker(platform="terminal", kind="terminal")
+_WORDS = "word " * 1_000
+
+
+@dataclass(slots=True)
+class MeasuredTurn:
+    """One turn. Times are seconds on `time.perf_counter()`."""
+
+    question: str
+    began: float = 0.0
+    ended: float = 0.0
+    how: str = ""
+    """Its status, or why it failed."""
+    steps: list[TraceStep] = field(default_factory=list)
+    said: list[float] = field(default_factory=list)
+    """When each sentence could be seen."""
+    first: Cause | None = None
+    """What the first of them waited for in its task."""
+    last: Cause | None = None
+    """What the end of the system waited for in its task."""
+    verdicts: list[float] = field(default_factory=list)
+    drafting: float = math.inf
+
+    @property
+    def calls(self) -> list[TraceStep]:
+        """The calls of the model."""
+        return [step for step in self.steps if step.kind == "model"]
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.ended - self.began
+
+    @property
+    def first_seconds(self) -> float:
+        """How long it took until the first sentence; not a number where none was said."""
+        return self.said[0] - self.began if self.said else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBench:
+    """What turns run on."""
+
+    app: App
+    search: float
+    """Seconds that a search takes at least."""
+
+
+@asynccontextmanager
+async def open_bench(simulated: SimulatedModel, search: float, source: DocumentSource) -> AsyncIterator[TurnBench]:
+    """Open a home with a source's documents, and a simulated server."""
+    with tempfile.TemporaryDirectory() as home, run_model_server(simulated) as server:
+        settings = Settings(home=Path(home), model=_model(server), limits=LimitSettings(seconds=600))
+        async with open_app(settings) as app:
+            await refresh_corpus(source, BENCH_CORPUS, app.passages, progress=lambda _: None)
+            yield TurnBench(app, search)
+
+
+@asynccontextmanager
+async def open_second_server(on: TurnBench, simulated: SimulatedModel, search: float) -> AsyncIterator[TurnBench]:
+    """Open another simulated server beside the same home."""
+    with run_model_server(simulated) as server:
+        async with AsyncExitStack() as stack:
+            yield TurnBench(replace(on.app, llm=LazyModel(_model(server).plain(), stack)), search)
+
+
+def _model(server: str) -> ModelValues:
+    return ModelValues(name="simulated", base_url=server, retries=0)
+
+
+async def measure_turn(on: TurnBench, system: str, question: str) -> MeasuredTurn:
+    """Run one turn and return what it did."""
+    trace, turn = Trace(), MeasuredTurn(question)
+    app = _trace_app(on, system, trace, turn)
+    reset_trace()
+    turn.began = trace.clock()
+    ended = await answer(app, TurnRequest(question, _ASKER, system=system), _note_events(turn, trace))
+    turn.ended, turn.steps = trace.clock(), trace.steps
+    turn.how = ended.failure.kind if ended.failure else str(ended.answer.status)
+    return turn
+
+
+async def time_plain_call(on: TurnBench) -> float:
+    """Return how many seconds one streamed call takes, of as many tokens as turns are compared with."""
+    assert on.app.llm is not None  # noqa: S101 - a bench has a model
+    message = ChatMessage("user", _WORDS[: PLAIN_PROMPT * 4 - 8])
+    began = time.perf_counter()
+    async for piece in on.app.llm.stream(ModelCall("generate", (message,), max_tokens=PLAIN_REPLY), BudgetMeter()):
+        if isinstance(piece, ModelReply) and piece.completion_tokens != PLAIN_REPLY:
+            raise EvaluationError(f"The plain call brought {piece.completion_tokens} tokens, not {PLAIN_REPLY}.")
+    return time.perf_counter() - began
+
+
+def _trace_app(on: TurnBench, system: str, trace: Trace, turn: MeasuredTurn) -> App:
+    app = on.app
+    if system not in app.systems:
+        raise EvaluationError(f"There is no system “{system}”.", hint=f"There are: {', '.join(sorted(app.systems))}.")
+    assert app.llm is not None  # noqa: S101 - a bench has a model
+    return replace(
+        app,
+        llm=TracedModel(app.llm, trace),
+        supports=trace_check(app.supports, trace),
+        systems={system: _watch_system(app.systems[system], trace, turn, on.search)},
+    )
+
+
+def _watch_system(system: System, trace: Trace, turn: MeasuredTurn, search: float) -> System:
+    async def watched(talk: Conversation, kit: Kit) -> Status:
+        try:
+            return await system(talk, trace_kit(kit, trace, search))
+        finally:
+            turn.last = trace.cause()
+
+    return watched
+
+
+def _note_events(turn: MeasuredTurn, trace: Trace) -> Callable[[Event], None]:
+    def told(event: Event) -> None:
+        now = trace.clock()
+        if isinstance(event, SentencePassed):
+            turn.first = turn.first if turn.said else trace.cause()
+            turn.said.append(now)
+        elif isinstance(event, ClaimChecked):
+            turn.verdicts.append(now)
+        elif isinstance(event, DraftStarted):
+            turn.drafting = min(turn.drafting, now)
+
+    return told

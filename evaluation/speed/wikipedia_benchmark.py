@@ -1,0 +1,150 @@
+"""Measure a Wikipedia dump from file to searchable, and estimate the whole English one."""
+
+import asyncio
+import json
+import resource
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bot.settings.settings_tables import Settings
+from bot.wiring import open_app
+from evaluation import EvaluationError
+from ingest.refresh.corpus_refresh import refresh_corpus
+from ingest.sources.dumps.article_batches import count_cores
+from ingest.sources.dumps.dump_file import detect_compression
+from ingest.sources.dumps.wikipedia_dump import WikipediaDump
+
+ENGLISH_ARTICLES = 7_000_000
+ENGLISH_BYTES = 24e9
+"""Of the English Wikipedia's dump, packed with bz2."""
+_DAY = 86_400
+_A_NUMBER = 4
+"""Bytes of each number in a vector."""
+
+
+@dataclass(frozen=True)
+class DumpTimes:
+    """What a dump took from file to searchable; `first_way_seconds` went by before its first article.
+
+    Where something else ran on the cores, `processor_seconds` of all of them tell more than those on the clock.
+    """
+
+    articles: int
+    passages: int
+    failures: int
+    dump_mb: float
+    seconds: float
+    processor_seconds: float
+    first_way_seconds: float
+    home_mb: float
+    memory_mb: int
+    dimensions: int
+
+
+@dataclass(frozen=True)
+class EnglishEstimate:
+    """What follows for the English Wikipedia. `times` as much is to be done, counted `by` packed bytes or articles."""
+
+    by: str
+    times: float
+    passages: int
+    days: float
+    home_gb: float
+    vectors_gb: float
+
+
+def wikipedia(
+    dump: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A dump; the larger, the truer.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Time a dump from file to searchable, and calculate what the English Wikipedia would take on this machine.
+
+    Example: footnote evaluate speed wikipedia simplewiki-latest-pages-articles.xml.bz2
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        taken = asyncio.run(_measure(dump, Path(scratch)))
+    if not taken.passages:
+        raise EvaluationError(f"Nothing in {dump.name} could be read.", hint="`footnote ingest wikipedia` says why.")
+    follows = estimate_english(taken, packed=detect_compression(dump) == "bz2")
+    report = {
+        "schema": 1,
+        "dump": dump.name,
+        "cores": count_cores(),
+        **compute_rates(taken),
+        "english_wikipedia": asdict(follows),
+    }
+    print(json.dumps(report) if as_json else _lines(report, follows))
+
+
+def compute_rates(taken: DumpTimes) -> dict[str, Any]:
+    """Return what was measured, and how much of it a second."""
+    return {
+        **{what: round(figure, 1) for what, figure in asdict(taken).items()},
+        "pages_per_second": round(taken.articles / taken.seconds, 2),
+        "passages_per_second": round(taken.passages / taken.seconds, 1),
+    }
+
+
+def estimate_english(taken: DumpTimes, *, packed: bool) -> EnglishEstimate:
+    """Calculate what the English Wikipedia would take, as if every packed byte (else every article) cost the same."""
+    times = ENGLISH_BYTES / (taken.dump_mb * 1e6) if packed else ENGLISH_ARTICLES / taken.articles
+    passages = round(taken.passages * times)
+    return EnglishEstimate(
+        by="packed bytes" if packed else "articles",
+        times=round(times, 1),
+        passages=passages,
+        days=round(taken.seconds * times / _DAY, 1),
+        home_gb=round(taken.home_mb * times / 1e3, 1),
+        vectors_gb=round(passages * taken.dimensions * _A_NUMBER / 1e9, 1),
+    )
+
+
+async def _measure(dump: Path, home: Path) -> DumpTimes:
+    async with open_app(Settings(home=home)) as app:
+        source = WikipediaDump(dump)
+        started, before = time.monotonic(), time.process_time()
+        await asyncio.to_thread(source.expected)
+        first_way = time.monotonic() - started
+        report = await refresh_corpus(source, "wikipedia", app.passages, progress=lambda _: None)
+        return DumpTimes(
+            articles=report.added,
+            passages=report.passages_added,
+            failures=report.failed,
+            dump_mb=await asyncio.to_thread(_megabytes, dump),
+            seconds=time.monotonic() - started,
+            processor_seconds=time.process_time() - before + _of_children(),
+            first_way_seconds=first_way,
+            home_mb=await asyncio.to_thread(_megabytes, home),
+            memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            dimensions=app.passages.embedder.dimensions,
+        )
+
+
+def _of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _megabytes(path: Path) -> float:
+    return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file()) / 1e6
+
+
+def _lines(report: dict[str, Any], follows: EnglishEstimate) -> str:
+    return f"""\
+{report["articles"]:,} articles, {report["passages"]:,} passages in {report["seconds"]:,} s on {report["cores"]} cores \
+({report["processor_seconds"]:,} s of processors): \
+{report["pages_per_second"]} pages/s, {report["passages_per_second"]} passages/s
+first way through the dump, for its redirects: {report["first_way_seconds"]} s of these; \
+memory {report["memory_mb"]:,} MB, home {report["home_mb"]:,} MB
+
+The English Wikipedia ({ENGLISH_ARTICLES:,} articles, {ENGLISH_BYTES / 1e9:.0f} GB of bz2) is {follows.times:,} times \
+as much, counted by {follows.by}. On this machine it would take {follows.days:,} days and make {follows.passages:,} \
+passages, {follows.home_gb:,} GB on disk; their vectors alone take {follows.vectors_gb:,} GB, which the embedded \
+index holds in memory.
+Assumed: each byte, or article, costs as much as in this dump, indexes slow nothing down as they grow, and nothing \
+else runs on these cores."""

@@ -1,0 +1,90 @@
+"""Generate seeded texts for benchmarks, watch the event loop's lag, and take quantiles."""
+
+import asyncio
+import math
+import statistics
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import accumulate, product
+from random import Random
+
+LAG_INTERVAL = 0.005
+"""Seconds that the watch sleeps each time."""
+
+
+@asynccontextmanager
+async def watch_event_loop() -> AsyncIterator[list[float]]:
+    """Give a list that fills with the event loop's lags, in milliseconds, until the context is left."""
+    lags: list[float] = []
+    watch = asyncio.create_task(_record_lags(lags))
+    try:
+        yield lags
+    finally:
+        watch.cancel()
+
+
+def quantile(values: Sequence[float], of: float) -> float:
+    """Return the value below which this share of all values lies; not a number where there are none."""
+    return sorted(values)[min(len(values) - 1, int(of * len(values)))] if values else math.nan
+
+
+def median_or_nan(values: Sequence[float]) -> float:
+    """Return the median; not a number where there are no values."""
+    return statistics.median(values) if values else math.nan
+
+
+async def _record_lags(lags: list[float]) -> None:
+    while True:
+        started = time.perf_counter()
+        await asyncio.sleep(LAG_INTERVAL)
+        lags.append((time.perf_counter() - started - LAG_INTERVAL) * 1000)
+
+
+ORDINARY = """
+the of and to in a is that for it was on are as with be by this have from or had not but what were they which can all
+their there we one you if when will more would who so no out up about time them some other into could then these only
+new over such man first any may people after water very work must also before made well because through most where much
+between many year down house off day here should part against world while few old again place small great three found
+still city state long same use without however another number last under never right case point during next hand school
+home set later country kind group water room side order line service river area church power development early open
+children possible far general public young given land body family form night light human large better life best body
+become important church second problem company system question course war town water market result bring turn report
+member office street table level line local effect history age study book field week month value river moment reason
+paper record road wall north south east west winter summer morning bridge station harbour valley forest island mountain
+garden window engine letter answer rule price law tax court army king queen prince minister party vote union trade ship
+train plane horse dog bird fish tree stone iron gold silver glass wood cloth bread milk salt sugar coffee wine song
+music dance theatre film picture colour red green blue white black doctor nurse teacher student pupil farmer worker
+artist writer player judge captain guest visitor customer manager budget invoice contract holiday salary meeting agenda
+project release server database password backup laptop printer travel hotel ticket expense policy approval deadline
+"""
+BEGINNINGS = "ar bel cor dal fen gar hol ist jor kel lor mar nor os pel quin ros sel tor ul ver wen yar zan"
+MIDDLES = "a e i o u an en in on ur al or"
+ENDINGS = "berg dale ford gate ham ian ister lund mere more ness nik ovic port sen stad tin ton vale wick"
+INVENTED_SHARE = 0.13
+SENTENCE_WORDS = (6, 18)
+COMMA_SHARE = 0.06
+
+
+def generate_texts(random: Random, words: int) -> Iterator[str]:
+    """Texts of `words` words each, in sentences, without end."""
+    ordinary = ORDINARY.split()
+    parts = product(BEGINNINGS.split(), MIDDLES.split(), ENDINGS.split())
+    invented = ["".join(three).capitalize() for three in parts]
+    weights = [1 / (rank + 8) for rank in range(len(ordinary))]
+    rare = sum(weights) * INVENTED_SHARE / (1 - INVENTED_SHARE) / len(invented)
+    shares = list(accumulate([*weights, *(rare for _ in invented)]))
+    while True:
+        yield _punctuate(random, random.choices([*ordinary, *invented], cum_weights=shares, k=words))
+
+
+def _punctuate(random: Random, words: list[str]) -> str:
+    """`words` with capitals and stops, the last sentence as short as it comes."""
+    start = 0
+    while start < len(words):
+        end = min(start + random.randint(*SENTENCE_WORDS), len(words))
+        words[start] = words[start].capitalize()
+        words[start:end] = [f"{word}," if random.random() < COMMA_SHARE else word for word in words[start:end]]
+        words[end - 1] = words[end - 1].rstrip(",") + "."
+        start = end
+    return " ".join(words)

@@ -1,0 +1,278 @@
+"""Compare two systems over the same conversations with the same scripted model, and list where they differ.
+
+Of a question that is answered the model knows the true sentence and the same with another number; of one that is not it
+makes something up. Whatever it claims beside the truth must be withheld.
+"""
+
+import asyncio
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bot.access import Asker
+from bot.answering import answer
+from bot.desk.types import TurnRequest, TurnResult
+from bot.settings.settings_tables import Settings
+from bot.wiring import App, open_app
+from evaluation import question_sets
+from evaluation.question_sets import Exam, ExamQuestion, find_true_sentences, read_exam
+from evaluation.simulated_model.scripted_llm import StagedLLM
+from ingest.refresh.corpus_refresh import refresh_corpus
+from storage.language.words import content_terms
+from storage.types import Verdict
+
+NUMBER_CHANGE = 7
+"""By so much a number is changed."""
+_NUMBER = re.compile(r"(?<![\d.,])\d{1,4}(?![\d.,]*\d)")
+_MADE_UP = "The number of the thing that is asked for is 4711."
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedConversation:
+    """A conversation, and what the model claims by itself: true statements, and false ones."""
+
+    posed: ExamQuestion
+    true: tuple[str, ...]
+    false: tuple[str, ...]
+
+
+def choose_conversations(
+    questions: Sequence[ExamQuestion], sentences: Iterable[str], count: int
+) -> tuple[ScriptedConversation, ...]:
+    """Return at most `count` conversations, a fifth of them about what nothing answers.
+
+    `sentences` are all those of the documents.
+    """
+    every = tuple(sentences)
+    known = [one for posed in questions if posed.answers and (one := _script_conversation(posed, every))]
+    unknown = [ScriptedConversation(posed, (), (_MADE_UP,)) for posed in questions if not posed.answers]
+    vain = unknown[: count // 5]
+    return (*known[: count - len(vain)], *vain)
+
+
+def _script_conversation(posed: ExamQuestion, sentences: Sequence[str]) -> ScriptedConversation | None:
+    told = (
+        text for text in sentences if any(question_sets.has_all_strings(strings, text) for strings in posed.answers)
+    )
+    true = next((text for text in told if _NUMBER.search(text)), None)
+    return ScriptedConversation(posed, (true,), (_NUMBER.sub(_change_number, true, count=1),)) if true else None
+
+
+def _change_number(match: re.Match[str]) -> str:
+    return str(int(match[0]) + NUMBER_CHANGE)
+
+
+_PIECE = 9
+_MOST_NOTES = 4
+_LEAST_OVERLAP = 0.6
+"""Share of a claim's words, and of a question's, that a sentence must have."""
+_NUMBERED = re.compile(r"^(\d+): (.*)$", re.MULTILINE)
+_NOTE = re.compile(r"^\[(\d+)\] (.*) \(from: .*\)$", re.MULTILINE)
+_CLAIM = re.compile(r"^Claim(?: (\d+))?: (.*)$", re.MULTILINE)
+_FEEDBACK = "\n".join(
+    f"{name}: It is as it should be. 100/100"
+    for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct")
+)
+
+
+def build_reader_model(known: ScriptedConversation) -> StagedLLM:
+    """Return the model for one conversation."""
+    return StagedLLM("reader", {stage: partial(say, known) for stage, say in _SPEECH.items()}, _PIECE)
+
+
+def _reply_query(known: ScriptedConversation, _: str) -> str:
+    return f"Search: yes\nQuery: {known.posed.text.rstrip('?')}\nTime: none"
+
+
+def _reply_summary(known: ScriptedConversation, turn: str) -> str:
+    asked = set(content_terms(known.posed.text))
+    told = [
+        f"- {text} [{number}]"
+        for number, text in _NUMBERED.findall(turn)
+        if len(asked & set(content_terms(text))) >= _LEAST_OVERLAP * len(asked) or text in known.true
+    ]
+    return "\n".join(told) or "None"
+
+
+def _reply_claims(known: ScriptedConversation, turn: str) -> str:
+    said = (*known.true, *known.false)
+    if "Which claims" in turn or "Which facts" in turn:
+        return "\n".join(f"- {text} | none" for text in said)
+    return " ".join(said)
+
+
+def _reply_verdicts(_: ScriptedConversation, turn: str) -> str:
+    sentences = _NUMBERED.findall(turn)
+    lines = [(number, *_judge_claim(claim, sentences)) for number, claim in _CLAIM.findall(turn)]
+    if lines[0][0]:
+        return "\n".join(
+            f"{claim}. {verdict}{f' [{named}]' if named else ''} So it is." for claim, verdict, named in lines
+        )
+    _, verdict, named = lines[0]
+    return f"Reasoning: So it is.\nSentences: {named or '-'}\nVerdict: {verdict}"
+
+
+def _judge_claim(claim: str, sentences: list[tuple[str, str]]) -> tuple[str, str]:
+    """Return a verdict by words, and the number of the sentence that settles it: other numbers refute."""
+    terms = {term for term in content_terms(claim) if not term.isdigit()}
+    shares = {number: len(terms & set(content_terms(text))) / max(1, len(terms)) for number, text in sentences}
+    best = max(shares, key=lambda number: shares[number], default="")
+    if not best or shares[best] < _LEAST_OVERLAP:
+        return "NOT ENOUGH INFO", ""
+    figures = set(re.findall(r"\d+", claim))
+    return ("SUPPORTS" if figures <= set(re.findall(r"\d+", dict(sentences)[best])) else "REFUTES"), best
+
+
+def _reply_draft(known: ScriptedConversation, turn: str) -> str:
+    """Copy the notes, and repeat what is false as if the first of them said so."""
+    notes = _NOTE.findall(turn)[:_MOST_NOTES]
+    copied = [f"{text.rstrip('.')} [{number}]." for number, text in notes]
+    lies = [f"{text.rstrip('.')} [{notes[0][0]}]." for text in known.false] if notes else []
+    return " ".join((*copied, *lies)) or "NOTHING"
+
+
+_SPEECH: Mapping[str, Callable[[ScriptedConversation, str], str]] = {
+    "query": _reply_query,
+    "summarise": _reply_summary,
+    "generate": _reply_claims,
+    "split": _reply_claims,
+    "verify": _reply_verdicts,
+    "draft": _reply_draft,
+    "refine": lambda _, __: _FEEDBACK,
+}
+"""What is said at each stage, by the conversation and the turn's part of the prompt."""
+
+QUESTIONS = Path(__file__).parent / "questions" / "example_handbook.json"
+SYSTEMS = ("wikichat", "wikichat-fast")
+CONVERSATIONS = 20
+_ASKER = Asker(platform="terminal", kind="terminal")
+
+
+@dataclass(frozen=True, slots=True)
+class SystemReply:
+    """What one system made of a conversation."""
+
+    status: str
+    said: frozenset[str]
+    withheld: int
+    verdicts: Mapping[str, Verdict]
+    """By claim of the model's own."""
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyPair:
+    """What both made of it."""
+
+    known: ScriptedConversation
+    one: SystemReply
+    other: SystemReply
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """What is not the same: sentences that only one said, verdicts, how it ended, and how much was withheld."""
+        first, second = SYSTEMS
+        alone = ((first, self.one.said - self.other.said), (second, self.other.said - self.one.said))
+        found = [f"only {name} says: {text}" for name, texts in alone for text in sorted(texts)]
+        found += [
+            f"{self.one.verdicts.get(claim)} and {self.other.verdicts.get(claim)}: {claim}"
+            for claim in sorted({*self.one.verdicts, *self.other.verdicts})
+            if self.one.verdicts.get(claim) != self.other.verdicts.get(claim)
+        ]
+        if self.one.status != self.other.status:
+            found.append(f"{first} {self.one.status}, {second} {self.other.status}")
+        if self.one.withheld != self.other.withheld:
+            found.append(f"{first} withholds {self.one.withheld}, {second} {self.other.withheld}")
+        return tuple(found)
+
+
+def systems(
+    questions: Annotated[Path, typer.Argument(help="A file of questions over a handbook.")] = QUESTIONS,
+    count: Annotated[int, typer.Option(min=1, help="How many conversations.")] = CONVERSATIONS,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Answer conversations with wikichat and with wikichat-fast, and list what only one of them says.
+
+    Search, prompts, gate and check are the real ones. The model is scripted: it takes sentences out by their words,
+    copies notes, and adds false statements to what it claims and drafts. The exit status is 1 if a false one is said.
+
+    Example: footnote evaluate systems --count 5
+    """
+    pairs = asyncio.run(compare_systems(read_exam(questions), count))
+    print(
+        json.dumps({"schema": 1, "conversations": [_pair_document(one) for one in pairs]})
+        if as_json
+        else render_comparison(pairs)
+    )
+    if any(false_statements(one) for one in pairs):
+        raise typer.Exit(1)
+
+
+async def compare_systems(exam: Exam, count: int) -> list[ReplyPair]:
+    """Index an exam's documents, and answer so many of its conversations by both systems."""
+    sentences = (one.text for one in find_true_sentences(exam.source))
+    chosen = choose_conversations(exam.questions, sentences, count)
+    with tempfile.TemporaryDirectory() as home:
+        async with open_app(Settings(home=Path(home))) as app:
+            await refresh_corpus(exam.source, exam.corpus, app.passages, progress=lambda _: None)
+            return [ReplyPair(one, *[await _ask_system(app, one, name) for name in SYSTEMS]) for one in chosen]
+
+
+async def _ask_system(app: App, known: ScriptedConversation, system: str) -> SystemReply:
+    asked = TurnRequest(known.posed.text, _ASKER, earlier=known.posed.talk.earlier, system=system)
+    return summarize_reply(await answer(replace(app, llm=build_reader_model(known)), asked, lambda _: None))
+
+
+def summarize_reply(done: TurnResult) -> SystemReply:
+    """Return of an answer what is compared."""
+    verdicts = {one.claim.text: one.verdict for one in done.answer.claims if one.claim.origin == "model"}
+    said = frozenset(sentence.text for sentence in done.answer.sentences)
+    return SystemReply(done.answer.status, said, done.answer.withheld, verdicts, done.usage.llm_calls)
+
+
+def false_statements(pair: ReplyPair) -> tuple[str, ...]:
+    """Return the false statements that either said."""
+    return tuple(text for text in pair.known.false if text in pair.one.said | pair.other.said)
+
+
+def render_comparison(pairs: Sequence[ReplyPair]) -> str:
+    """Return a row for each conversation, what differs beneath, and a count of it all."""
+    rows = [
+        f"| {one.known.posed.text} | {one.one.status} | {len(one.one.said & one.other.said)} "
+        f"| {len(one.one.said - one.other.said)} | {len(one.other.said - one.one.said)} "
+        f"| {one.one.withheld}, {one.other.withheld} | {one.one.calls}, {one.other.calls} |"
+        for one in pairs
+    ]
+    told = [f"{one.known.posed.text} {difference}" for one in pairs for difference in one.differences]
+    alike, false = sum(not one.differences for one in pairs), sum(len(false_statements(one)) for one in pairs)
+    lines = [
+        "| question | ended | said by both | only by wikichat | only by wikichat-fast | withheld | calls |",
+        "|---|---|---|---|---|---|---|",
+        *rows,
+        "",
+        *told,
+        f"{alike} of {len(pairs)} conversations are alike; {false} false statements said",
+    ]
+    return "\n".join(lines)
+
+
+def _pair_document(pair: ReplyPair) -> dict[str, Any]:
+    ways = dict(zip(SYSTEMS, (pair.one, pair.other), strict=True))
+    told = {
+        name: {
+            "status": one.status,
+            "said": sorted(one.said),
+            "withheld": one.withheld,
+            "verdicts": dict(one.verdicts),
+            "calls": one.calls,
+        }
+        for name, one in ways.items()
+    }
+    return {"question": pair.known.posed.text, "differences": pair.differences, "lies": false_statements(pair), **told}

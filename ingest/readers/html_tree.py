@@ -1,0 +1,282 @@
+"""Turn an HTML tree into headings and blocks.
+
+Every format that becomes HTML is read here, so that all read alike. A list is a block of lines, one an item: "- item",
+"2. item", nested items indented by two spaces.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+
+from ingest.readers import parsed_document, table_rows, value_parsers
+from ingest.readers.parsed_document import ContentItem, Heading
+from ingest.readers.value_parsers import Element
+from ingest.types import Block
+from storage.types import PassageKind
+
+_TASK_BOX = re.compile(r"\[([ xX])\]\s+")
+
+
+def render_list(element: Element, children: Sequence[tuple[Element, list[ContentItem]]]) -> list[ContentItem]:
+    """The items of a list as lines of one block; code and tables in an item stand between the parts of the list.
+
+    `children` are the elements of the list, each with what was read in it.
+    """
+    made: list[ContentItem] = []
+    lines: list[str] = []
+    number = int(start) if (start := element.get("start", "1")).isdigit() else 1
+    for child, inside in children:
+        if any(isinstance(item, Heading) for item in inside):
+            # A list of whole articles is no list to a reader.
+            made += [Block("\n".join(lines)), *inside] if lines else inside
+            lines = []
+            continue
+        mark = f"{number}. " if element.tag == "ol" else "- "
+        number += child.tag == "li"
+        for item in inside:
+            if isinstance(item, Block) and item.kind is not PassageKind.PROSE:
+                made += [Block("\n".join(lines)), item] if lines else [item]
+                lines = []
+            else:
+                lines += _with_mark(item.text, mark if child.tag == "li" else "")
+                mark = "  "
+    return [*made, Block("\n".join(lines))] if lines else made
+
+
+def _with_mark(text: str, mark: str) -> list[str]:
+    task = _TASK_BOX.match(text)
+    if task:
+        text = ("✓ " if task[1] in "xX" else "") + text[task.end() :]
+    first, *rest = text.split("\n")
+    return [mark + first, *("  " + line for line in rest)]
+
+
+def render_definition(term: str, inside: Sequence[ContentItem]) -> list[ContentItem]:
+    """A term and what was read in its definition: "term: definition"."""
+    if not term:
+        return list(inside)
+    if inside and isinstance(inside[0], Block) and inside[0].kind is PassageKind.PROSE:
+        return [Block(f"{term}: {inside[0].text}"), *inside[1:]]
+    return [Block(term), *inside]
+
+
+_DROPPED = frozenset({
+    "head", "script", "style", "noscript", "template", "iframe", "object", "embed", "video", "audio", "canvas",
+    "svg", "math", "map", "img", "picture", "source", "track", "button", "select", "textarea", "datalist", "nav",
+    "dialog", "del", "s", "strike", "rp", "rt",
+})  # fmt: skip
+_BLOCKS = frozenset({
+    "html", "body", "p", "div", "section", "article", "main", "aside", "header", "footer", "address",
+    "blockquote", "center", "details", "summary", "fieldset", "form", "legend", "figure", "figcaption", "hr",
+    "hgroup", "search", "dl", "dt", "dd", "li", "tr", "td", "th", "tbody", "thead", "tfoot", "caption", "menu",
+})  # fmt: skip
+_HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_SUPERSCRIPT = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
+_LINE_ENDS = re.compile(r"[:.]?[ \t]*\n[ \t]*\S")
+_SPACES = re.compile(r"\s+")
+_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
+"""Characters without width: soft hyphens, zero-width spaces and joiners of words."""
+_PLAIN_WORD = re.compile(r"[\"'“‘(]*[^\W\d_][^\W_]*(?:[-'’][^\W_]+)*[\"'”’).,;:!?]*")
+_PLAIN_SHARE = 0.9
+_LEAST_PROSE = 8
+"""Words."""
+_DEEPEST = 150
+"""Elements within elements; below it only the text is read, so that no page can exhaust the stack."""
+
+_MOST_TABLES = 8
+"""Tables within tables; of those within these only the text is read, as each is looked through for those in it."""
+
+
+def read_html(markup: str) -> tuple[ContentItem, ...]:
+    """Read a text of HTML from its first element to its last."""
+    root = value_parsers.parse_html(markup)
+    return () if root is None else read_element(root)
+
+
+def read_element(element: Element) -> tuple[ContentItem, ...]:
+    """Read one element and all that is in it."""
+    flow = _Flow()
+    flow.walk(element, 0)
+    flow.end()
+    return tuple(flow.items)
+
+
+def get_element_text(element: Element) -> str:
+    """All that an element says, on one line."""
+    return _one_line(item.text for item in read_element(element))
+
+
+class _Flow:
+    """Gathers inline text until a block ends it."""
+
+    def __init__(self) -> None:
+        self.items: list[ContentItem] = []
+        self._line: list[str] = []
+
+    def say(self, text: str | None) -> None:
+        if text:
+            self._line.append(_SPACES.sub(" ", text.translate(_UNSEEN)))
+
+    def end(self) -> None:
+        """Close the paragraph that was being gathered."""
+        lines = (" ".join(line.split()) for line in "".join(self._line).split("\n"))
+        text = "\n".join(line for line in lines if line)
+        self._line.clear()
+        if text:
+            self.items.append(Block(text))
+
+    def add(self, found: Iterable[ContentItem]) -> None:
+        self.end()
+        self.items.extend(found)
+
+    def walk(self, element: Element, depth: int) -> None:
+        """Read an element without its tail."""
+        tag = element.tag
+        if not isinstance(tag, str) or tag in _DROPPED or _is_hidden(element):
+            return
+        if depth > _DEEPEST:
+            self.say(" ".join(element.itertext()))
+        elif handler := _HANDLERS.get(tag):
+            handler(self, element, depth)
+        else:
+            self._inside(element, depth)
+
+    def _inside(self, element: Element, depth: int) -> None:
+        block = element.tag in _BLOCKS
+        if block:
+            self.end()
+        self.say(element.text)
+        for child in element:
+            self.walk(child, depth + 1)
+            self.say(child.tail)
+        if block:
+            self.end()
+
+    def fork(self, element: Element, depth: int) -> list[ContentItem]:
+        """Read what is in an element apart from what surrounds it."""
+        flow = _Flow()
+        flow.say(element.text)
+        for child in element:
+            flow.walk(child, depth + 1)
+            flow.say(child.tail)
+        flow.end()
+        return flow.items
+
+    def link(self, element: Element, depth: int) -> None:
+        label = "".join(element.itertext()).strip()
+        if label not in {"¶", "#", "§", "🔗", "↩", "↩︎"}:
+            self._inside(element, depth)
+
+    def superscript(self, element: Element, _depth: int) -> None:
+        text = "".join(element.itertext()).strip()
+        if element.find(".//a") is not None or not text:
+            return
+        self._line.append(text.translate(_SUPERSCRIPT) if text.isascii() and text.isdigit() else text)
+
+    def strong(self, element: Element, depth: int) -> None:
+        """Bold words alone on the first line of a paragraph are a heading in all but name."""
+        opens = not "".join(self._line).strip()
+        self._inside(element, depth)
+        if opens and _LINE_ENDS.match(element.tail or ""):
+            self._line.append("\n")
+
+    def quotation(self, element: Element, depth: int) -> None:
+        self._line.append("“")
+        self._inside(element, depth)
+        self._line.append("”")
+
+    def line_break(self, _element: Element, _depth: int) -> None:
+        self._line.append("\n")
+
+    def heading(self, element: Element, depth: int) -> None:
+        text = _one_line(item.text for item in self.fork(element, depth))
+        self.add([Heading(int(element.tag[1]), text)] if text else [])
+
+    def code(self, element: Element, _depth: int) -> None:
+        for line_break in element.iter("br"):
+            line_break.tail = "\n" + (line_break.tail or "")
+        text = "".join(element.itertext()).expandtabs(4).strip("\n").rstrip()
+        if _reads_as_prose(text):
+            self.add(Block(" ".join(part.split())) for part in text.split("\n\n") if part.strip())
+        elif text.strip():
+            self.add([Block(text, PassageKind.CODE)])
+
+    def listing(self, element: Element, depth: int) -> None:
+        self.add(render_list(element, [(child, self.fork(child, depth + 1)) for child in element]))
+
+    def definitions(self, element: Element, depth: int) -> None:
+        self.end()
+        term = ""
+        for child in element.iter("dt", "dd"):
+            inside = self.fork(child, depth + 1)
+            if child.tag == "dt":
+                self.add([Block(term)] if term else [])
+                term = _one_line(item.text for item in inside)
+            else:
+                self.add(render_definition(term, inside))
+                term = ""
+        self.add([Block(term)] if term else [])
+
+    def table(self, element: Element, depth: int) -> None:
+        if sum(1 for _ in islice(element.iterancestors("table"), _MOST_TABLES)) == _MOST_TABLES:
+            self._inside(element, depth)
+            return
+        grid = table_rows.build_grid(element)
+        if table_rows.is_layout_table(element, grid):
+            for cell in table_rows.find_cells(element):
+                self.add(self.fork(cell, depth + 1))
+            return
+        for caption in element.iterchildren("caption"):
+            self.add(self.fork(caption, depth + 1))
+        inside = {cell: self.fork(cell, depth + 1) for line in grid for cell in line}
+        said = {cell: _cell_text(items) for cell, items in inside.items()}
+        if table_rows.has_long_text(said.values()):
+            self.add(table_rows.make_text_blocks(grid, said, inside))
+        else:
+            self.add(table_rows.make_table_blocks(grid, said))
+
+
+def _is_hidden(element: Element) -> bool:
+    attributes = element.attrib
+    return bool(attributes) and (
+        "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+        or ("style" in attributes and bool(_HIDING_STYLE.search(attributes["style"])))
+    )
+
+
+def _one_line(texts: Iterable[str]) -> str:
+    return " ".join(" ".join(texts).split())
+
+
+def _reads_as_prose(code: str) -> bool:
+    """Whether what is set as code is a text for people, as letters and messages to copy often are."""
+    words = code.split()
+    plain_words = sum(1 for word in words if _PLAIN_WORD.fullmatch(word))
+    return (
+        len(words) >= _LEAST_PROSE
+        and code.lstrip()[0].isupper()
+        and plain_words >= _PLAIN_SHARE * len(words)
+        and any(word.endswith((".", "!", "?")) for word in words)
+    )
+
+
+def _cell_text(inside: Iterable[ContentItem]) -> str:
+    """What a table's cell says, on one line; the items of a list in it are set apart by commas."""
+    lines = [parsed_document.strip_list_mark(line) for item in inside for line in item.text.split("\n")]
+    ends = [line + ("" if line.endswith((".", ",", ";", ":", "!", "?")) else ",") for line in lines[:-1]]
+    return _one_line([*ends, *lines[-1:]])
+
+
+_HANDLERS: dict[str, Callable[[_Flow, Element, int], None]] = {
+    **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _Flow.heading),
+    **dict.fromkeys(("pre", "listing", "xmp"), _Flow.code),
+    **dict.fromkeys(("strong", "b"), _Flow.strong),
+    **dict.fromkeys(("ul", "ol", "menu"), _Flow.listing),
+    "dl": _Flow.definitions,
+    "table": _Flow.table,
+    "a": _Flow.link,
+    "sup": _Flow.superscript,
+    "q": _Flow.quotation,
+    "br": _Flow.line_break,
+}

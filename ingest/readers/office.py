@@ -1,0 +1,306 @@
+"""Read Word documents, presentations and e-books: zip archives of markup, opened with care.
+
+A small archive can unpack to a huge one. Word is read by way of the HTML that mammoth makes of it; a presentation is a
+section a slide, its speaker notes last; a book is its chapters in the order in which it is read.
+"""
+
+import io
+import posixpath
+import re
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from ingest.readers import html_tree, table_rows, value_parsers, web_page
+from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
+from ingest.readers.value_parsers import Element
+from ingest.types import Block, UnreadableDocument
+
+LARGEST_UNPACKED = 512 * 1024 * 1024
+"""Bytes that all parts may have together; zipfile reads no part beyond the size that the archive gives for it."""
+LARGEST_MARKUP = 64 * 1024 * 1024
+"""Bytes that all parts of markup may have together which are read into a tree, where each takes several times that."""
+_MOST_PARTS = 10_000
+_TIGHTEST = 200
+"""How many times its packed size a part may have unpacked; markup has 10 to 50."""
+_SMALL_PART = 1 << 20
+"""Bytes. How tightly smaller parts are packed does not matter."""
+_MARKUP_ENDINGS = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".vml")
+
+_OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_CORE_PROPERTIES = "docProps/core.xml"
+
+
+class PackageProperties(NamedTuple):
+    """What an office file tells of itself."""
+
+    title: str = ""
+    modified: datetime | None = None
+
+
+def open_package(
+    content: bytes, *, largest: int = LARGEST_UNPACKED, markup: int = LARGEST_MARKUP, parts: int = _MOST_PARTS
+) -> zipfile.ZipFile:
+    """Open an archive from its bytes, of which `markup` are how many its parts of markup may have together.
+
+    Raises `UnreadableDocument` if it is protected, broken, or made to take more than it may.
+    """
+    if content.startswith(_OLE_MAGIC):
+        raise UnreadableDocument("is protected by a password, or in an older format: save it anew without a password")
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(content))
+    except zipfile.BadZipFile as error:
+        raise UnreadableDocument("is broken: it cannot be unpacked") from error
+    found = archive.infolist()
+    if sum(part.file_size for part in found) > largest:
+        raise UnreadableDocument(f"unpacks to more than {largest // 2**20} MB")
+    if len(found) > parts:
+        raise UnreadableDocument(f"holds more than {parts:,} parts")
+    if any(part.file_size > max(_SMALL_PART, _TIGHTEST * part.compress_size) for part in found):
+        raise UnreadableDocument("is packed more tightly than any document: it may be made to do harm")
+    if sum(part.file_size for part in found if part.filename.lower().endswith(_MARKUP_ENDINGS)) > markup:
+        raise UnreadableDocument(f"holds more than {markup // 2**20} MB of markup: split it")
+    return archive
+
+
+def read_properties(archive: zipfile.ZipFile) -> PackageProperties:
+    """The title and date in an office file's core properties; empty where it has none."""
+    if _CORE_PROPERTIES not in archive.namelist():
+        return PackageProperties()
+    try:
+        core = value_parsers.parse_xml(archive.read(_CORE_PROPERTIES))
+    except ValueError:
+        return PackageProperties()
+    said = {re.sub(r".*\}", "", part.tag): (part.text or "").strip() for part in core}
+    return PackageProperties(
+        said.get("title", ""), value_parsers.parse_date(said.get("modified") or said.get("created"))
+    )
+
+
+_STYLES = """
+p[style-name='Title'] => h1:fresh
+p[style-name='Subtitle'] => p:fresh
+"""
+_WORD_BODY = "word/document.xml"
+_WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_MATH_NAMESPACE = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_FUNCTION_APPLICATION = "\u2061"
+_LARGE_OPERATOR = "∫"
+"""What an operator without a sign of its own is."""
+
+
+def read_word(content: bytes) -> ParsedDocument:
+    """Read a Word document's bytes."""
+    import mammoth  # type: ignore[import-untyped]  # it ships no types
+
+    archive = open_package(content)
+    said = read_properties(archive)
+    with io.BytesIO(_write_equations(archive, content)) as file:
+        markup = mammoth.convert_to_html(file, style_map=_STYLES, convert_image=mammoth.images.img_element(_no_image))
+    return ParsedDocument(items=html_tree.read_html(markup.value), fallback_title=said.title, date=said.modified)
+
+
+def _no_image(_image: object) -> dict[str, str]:
+    return {}
+
+
+def _write_equations(archive: zipfile.ZipFile, content: bytes) -> bytes:
+    if _WORD_BODY not in archive.namelist() or b"oMath" not in archive.read(_WORD_BODY):
+        return content
+    body = value_parsers.parse_xml(archive.read(_WORD_BODY))
+    for equation in list(body.iter(f"{_MATH_NAMESPACE}oMath")):
+        run = value_parsers.add_child(equation.getparent(), f"{_WORD_NAMESPACE}r", before=equation)
+        value_parsers.add_child(run, f"{_WORD_NAMESPACE}t").text = f" {format_equation(equation).strip()} "
+        equation.getparent().remove(equation)
+    for paragraph in list(body.iter(f"{_MATH_NAMESPACE}oMathPara")):
+        for run in list(paragraph):
+            paragraph.addprevious(run)
+    return _replace_equations(archive, value_parsers.serialize_xml(body))
+
+
+def _replace_equations(archive: zipfile.ZipFile, body: bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as copy:
+        for part in archive.namelist():
+            copy.writestr(part, body if part == _WORD_BODY else archive.read(part))
+    return made.getvalue()
+
+
+def format_equation(math: Element) -> str:
+    """An equation of Office's on one line, as a person would type it: `x = (-b ± √(b^2 - 4ac))/(2a)`."""
+    tag = math.tag.removeprefix(_MATH_NAMESPACE)
+    if tag == "t":
+        return (math.text or "").replace(_FUNCTION_APPLICATION, " ")
+    if shape := _SHAPES.get(tag):
+        parts = {part.tag.removeprefix(_MATH_NAMESPACE): _EquationPart(format_equation(part)) for part in math}
+        return shape.format_map(defaultdict(_EquationPart, parts, n=_sign(math)))
+    return "".join(format_equation(part) for part in math)
+
+
+_SHAPES = {
+    "f": "{num:one}/{den:one}",
+    "sSup": "{e:one}^{sup:one}",
+    "sSub": "{e:one}_{sub:one}",
+    "sSubSup": "{e:one}_{sub:one}^{sup:one}",
+    "rad": "{deg}√{e:one}",
+    "nary": "{n}_{sub:one}^{sup:one} {e}",
+    "d": "({e})",
+    "func": "{fName} {e}",
+}
+
+
+class _EquationPart(str):
+    """A part of an equation; formatted as `one` it stands in brackets unless it is one word or number."""
+
+    __slots__ = ()
+
+    def __format__(self, how: str) -> str:
+        return f"({self})" if how and not re.fullmatch(r"[\w.]*|\(.*\)", self) else str(self)
+
+
+def _sign(math: Element) -> str:
+    sign = math.find(f"{_MATH_NAMESPACE}naryPr/{_MATH_NAMESPACE}chr")
+    return _LARGE_OPERATOR if sign is None else str(sign.get(f"{_MATH_NAMESPACE}val", _LARGE_OPERATOR))
+
+
+_SLIDE_LEVEL = 2
+"""Level 1 is the presentation's own title."""
+_PLACEHOLDERS = frozenset({"DATE", "FOOTER", "HEADER", "SLIDE_NUMBER", "SLIDE_IMAGE"})
+
+
+def read_slides(content: bytes) -> ParsedDocument:
+    """Read a presentation's bytes."""
+    from pptx import Presentation
+
+    said = read_properties(open_package(content))
+    slides = [
+        list(_read_slide(slide, number)) for number, slide in enumerate(Presentation(io.BytesIO(content)).slides, 1)
+    ]
+    titles = [item.text for items in slides for item in items if isinstance(item, Heading)]
+    return ParsedDocument(
+        items=tuple(item for items in slides for item in items),
+        title=titles[0] if titles else "",
+        fallback_title=said.title,
+        date=said.modified,
+    )
+
+
+def _read_slide(slide: Any, number: int) -> Iterator[ContentItem]:
+    title = slide.shapes.title
+    heading = _one_line(title.text_frame.text) if title is not None and title.has_text_frame else ""
+    said = [
+        item for shape in _in_order(slide.shapes) if not _is_same_shape(shape, title) for item in _read_shape(shape)
+    ]
+    notes = _read_notes(slide)
+    if heading or said or notes:
+        yield Heading(_SLIDE_LEVEL, heading or f"Slide {number}")
+        yield from said
+        yield from notes
+
+
+def _is_same_shape(shape: Any, other: Any) -> bool:
+    return other is not None and shape.shape_id == other.shape_id
+
+
+def _in_order(shapes: Iterable[Any]) -> list[Any]:
+    """From top to bottom, then from left to right; what has no place of its own comes first."""
+    return sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0))
+
+
+def _read_shape(shape: Any) -> Iterator[ContentItem]:
+    if shape.is_placeholder and shape.placeholder_format.type.name in _PLACEHOLDERS:
+        return
+    if hasattr(shape, "shapes"):
+        for inner in _in_order(shape.shapes):
+            yield from _read_shape(inner)
+    elif getattr(shape, "has_table", False):
+        grid = [[_one_line(cell.text) for cell in row.cells] for row in shape.table.rows]
+        yield from (
+            table_rows.make_row_blocks(grid[0], grid[1:]) if len(grid) > 1 else table_rows.make_row_blocks((), grid)
+        )
+    elif getattr(shape, "has_chart", False):
+        yield from _read_chart(shape.chart)
+    elif shape.has_text_frame:
+        yield from _frame_text(shape.text_frame)
+
+
+def _frame_text(frame: Any) -> Iterator[ContentItem]:
+    """Several short paragraphs of one frame are the points of a list."""
+    said = [(paragraph.level, _one_line(paragraph.text)) for paragraph in frame.paragraphs]
+    said = [(level, text) for level, text in said if text]
+    if len(said) > 1:
+        yield Block("\n".join(f"{'  ' * level}- {text}" for level, text in said))
+    elif said:
+        yield Block(said[0][1])
+
+
+def _read_chart(chart: Any) -> Iterator[ContentItem]:
+    if chart.has_title and chart.chart_title.has_text_frame:
+        yield Block(_one_line(chart.chart_title.text_frame.text) + ":")
+    for plot in chart.plots:
+        series = list(plot.series)
+        values = [list(one.values) for one in series]
+        labels = [str(category) for category in plot.categories]
+        grid = [
+            [label, *("" if at >= len(line) or line[at] is None else f"{line[at]:g}" for line in values)]
+            for at, label in enumerate(labels)
+        ]
+        yield from table_rows.make_row_blocks(["", *(str(one.name) for one in series)], grid)
+
+
+def _read_notes(slide: Any) -> list[ContentItem]:
+    frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+    said = [_one_line(line) for line in frame.text.split("\n")] if frame is not None else []
+    return [Block(f"Notes: {line}" if at == 0 else line) for at, line in enumerate(filter(None, said))]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.replace("\v", " ").split())
+
+
+_PAGE_TYPES = frozenset({"application/xhtml+xml", "text/html"})
+
+
+def read_epub(content: bytes) -> ParsedDocument:
+    """Read a book's bytes."""
+    archive = open_package(content)
+    container = value_parsers.parse_xml(archive.read("META-INF/container.xml"))
+    path = next(container.iter("{*}rootfile")).get("full-path")
+    book = value_parsers.parse_xml(archive.read(path))
+    return ParsedDocument(
+        items=tuple(_chapters(archive, book, posixpath.dirname(path))),
+        title=_metadata_text(book, "title"),
+        date=value_parsers.parse_date(_modified_date(book) or _metadata_text(book, "date")),
+        language=re.split(r"[-_]", _metadata_text(book, "language"))[0].lower()[:2],
+    )
+
+
+def _chapters(archive: zipfile.ZipFile, book: Element, folder: str) -> Iterator[ContentItem]:
+    parts = {item.get("id"): item for item in book.iter("{*}item")}
+    present = set(archive.namelist())
+    read_any = False
+    for reference in book.iter("{*}itemref"):
+        part = parts.get(reference.get("idref"))
+        if part is None or part.get("media-type") not in _PAGE_TYPES or "nav" in (part.get("properties") or "").split():
+            continue
+        path = posixpath.normpath(posixpath.join(folder, unquote(part.get("href", ""))))
+        if path in present:
+            # Each once: a few lines can name one chapter any number of times.
+            present.discard(path)
+            read_any = True
+            yield from html_tree.read_html(web_page.decode_markup(archive.read(path)))
+    if not read_any:
+        raise UnreadableDocument("is a book without chapters that can be read")
+
+
+def _metadata_text(book: Element, name: str) -> str:
+    found = next(book.iter(f"{{*}}{name}"), None)
+    return "" if found is None else " ".join("".join(found.itertext()).split())
+
+
+def _modified_date(book: Element) -> str:
+    marked = (meta for meta in book.iter("{*}meta") if meta.get("property") == "dcterms:modified")
+    return next(((meta.text or "").strip() for meta in marked), "")

@@ -1,0 +1,120 @@
+"""Hold what a reader returns, headings and blocks in order, and group it into a title and sections."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ingest.types import Block, Section
+from storage.types import PassageKind
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading in the flow of the text. `level` counts from 1, the outermost."""
+
+    level: int
+    text: str
+
+
+ContentItem = Heading | Block
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """A document as its format tells it; what the format does not say is empty."""
+
+    items: tuple[ContentItem, ...]
+    title: str = ""
+    """A title that somebody gave on purpose: it goes before any heading."""
+    fallback_title: str = ""
+    """A title from metadata that is often wrong or stale: used only where there is no first heading."""
+    date: datetime | None = None
+    dated: bool = False
+    """Whether it states a date, be it one that is not understood: then its file's date would be a guess."""
+    revision: str = ""
+    language: str = ""
+
+
+_INTRODUCES = (":", "\uff1a")
+
+
+def find_title(items: Sequence[ContentItem]) -> str:
+    """The first heading of level 1; or, where there is none, a heading that opens the document alone at its level."""
+    headings = [item for item in items if isinstance(item, Heading)]
+    for heading in headings:
+        if heading.level == 1:
+            return heading.text
+    opens = bool(items) and isinstance(items[0], Heading) and not headings[0].text[:1].isdigit()
+    if opens and all(heading.level > headings[0].level for heading in headings[1:]):
+        return headings[0].text
+    return ""
+
+
+def group_sections(items: Iterable[ContentItem], title: str) -> tuple[Section, ...]:
+    """Group blocks under the path of headings above them; a heading that says the title is left out of the path."""
+    made: list[tuple[tuple[str, ...], list[Block]]] = []
+    for path, block in _group_by_heading(list(items), title):
+        if made and made[-1][0] == path:
+            made[-1][1].append(block)
+        else:
+            made.append((path, [block]))
+    return tuple(Section(path, tuple(_join_introductions(blocks))) for path, blocks in made)
+
+
+def _group_by_heading(items: Sequence[ContentItem], title: str) -> Iterator[tuple[tuple[str, ...], Block]]:
+    above: list[Heading] = []
+    titled = False
+    for at, item in enumerate(items):
+        if isinstance(item, Block):
+            yield _path(above), item
+            continue
+        while above and above[-1].level >= item.level:
+            above.pop()
+        if not titled and _is_same_text(item.text, title):
+            titled = True
+        elif _is_empty(item, items[at + 1 : at + 2]):
+            # Nothing stands under it, so what it says is a text of its own.
+            yield _path(above), Block(item.text)
+        else:
+            above.append(item)
+
+
+def _is_empty(heading: Heading, following: Sequence[ContentItem]) -> bool:
+    return not following or (isinstance(following[0], Heading) and following[0].level <= heading.level)
+
+
+def _path(above: Sequence[Heading]) -> tuple[str, ...]:
+    return tuple(heading.text for heading in above)
+
+
+def _is_same_text(one: str, other: str) -> bool:
+    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
+
+
+def _join_introductions(blocks: Sequence[Block]) -> Iterator[Block]:
+    """Join a paragraph that ends in a colon with the list that it introduces."""
+    waiting: Block | None = None
+    for block in blocks:
+        if waiting and block.kind is PassageKind.PROSE and is_list_item(block.text):
+            block = Block(f"{waiting.text}\n{block.text}")  # noqa: PLW2901 - the pair goes on as one
+        elif waiting:
+            yield waiting
+        waiting = block if block.kind is PassageKind.PROSE and block.text.endswith(_INTRODUCES) else None
+        if not waiting:
+            yield block
+    if waiting:
+        yield waiting
+
+
+LIST_MARK = re.compile(r"^\s*(?:[-•*]|\d{1,3}[.)])\s+")
+
+
+def is_list_item(text: str) -> bool:
+    """Whether a text begins with the mark of a list item."""
+    return bool(LIST_MARK.match(text))
+
+
+def strip_list_mark(line: str) -> str:
+    """A line without the mark of a list item."""
+    return LIST_MARK.sub("", line, count=1)

@@ -1,0 +1,338 @@
+"""Turn the stretches of text on a PDF's pages into lines, and the lines into headings, paragraphs and tables.
+
+A line has one cell or more. Page numbers and what stands at the edge of most pages are left out. Pure.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+
+from ingest.readers import table_rows
+from ingest.readers.parsed_document import ContentItem, Heading
+from ingest.types import Block
+
+HYPHEN = "\u00ad"
+"""Stands at the end of a line whose last word goes on in the next."""
+
+_PAGE_NUMBER = re.compile(r"[-–]?\s*(?:\d{1,4}|[ivxl]{1,6})(?:\s*(?:of|/)\s*\d{1,4})?\s*[-–]?", re.IGNORECASE)
+_PAGE_OF = re.compile(r"(?:page|seite|p\.)\s*\d{1,4}(?:\s*(?:of|von|/)\s*\d{1,4})?", re.IGNORECASE)
+_LABEL = re.compile(r"\(?(?:\.?\d+(?:\.\d+)*|[a-zA-Z]|[ivx]+)[.)]?|[•▪◦●○‣–*-]")
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_EDGE = 3
+"""Lines at the top and at the bottom of a page where running heads and page numbers stand."""
+_LEAST_PAGES = 3
+_SMALL = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class TextSegment:
+    """A stretch of text on one line; places and sizes in points, from the lower left corner of the page."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+    text: str
+    size: float
+    """The height of its font."""
+    bold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line of a page; the stretches on it that stand far apart are its cells, from left to right."""
+
+    cells: tuple[TextSegment, ...]
+    page: int
+
+    @property
+    def text(self) -> str:
+        """All cells, set apart by spaces."""
+        return " ".join(cell.text for cell in self.cells)
+
+    @property
+    def size(self) -> float:
+        """The size of most of it."""
+        return max(self.cells, key=lambda cell: len(cell.text)).size
+
+    @property
+    def bold(self) -> bool:
+        """Whether all of it is bold."""
+        return all(cell.bold for cell in self.cells)
+
+    @property
+    def left(self) -> float:
+        """Where it begins."""
+        return self.cells[0].left
+
+    @property
+    def right(self) -> float:
+        """Where it ends."""
+        return self.cells[-1].right
+
+    @property
+    def bottom(self) -> float:
+        """Where its letters stand on."""
+        return self.cells[0].bottom
+
+
+def find_lines(pages: Sequence[Sequence[TextSegment]]) -> list[TextLine]:
+    """The lines of a document, page after page, in the order in which its file draws them."""
+    found = [line for number, page in enumerate(pages) for line in _page_lines(page, number)]
+    furniture = _find_furniture(found, len(pages))
+    return [line for line in found if line not in furniture]
+
+
+def _page_lines(segments: Iterable[TextSegment], page: int) -> Iterator[TextLine]:
+    cells: list[TextSegment] = []
+    for segment in segments:
+        if cells and not _is_beside(cells[-1], segment):
+            yield TextLine(tuple(map(_tidy_cell, cells)), page)
+            cells = []
+        if cells and (_is_close(cells[-1], segment) or _is_label(cells, segment)):
+            cells[-1] = _join_segments(cells[-1], segment)
+        else:
+            cells.append(segment)
+    if cells:
+        yield TextLine(tuple(map(_tidy_cell, cells)), page)
+
+
+def _is_beside(before: TextSegment, segment: TextSegment) -> bool:
+    shared = min(before.top, segment.top) - max(before.bottom, segment.bottom)
+    lower = min(before.top - before.bottom, segment.top - segment.bottom)
+    return shared > 0.5 * lower and segment.left > before.right - 0.3 * segment.size
+
+
+def _is_close(before: TextSegment, segment: TextSegment) -> bool:
+    return segment.left - before.right < 0.6 * max(before.size, segment.size)
+
+
+def _is_label(cells: Sequence[TextSegment], segment: TextSegment) -> bool:
+    """Whether all that stands on the line so far is the number or bullet of what follows."""
+    only = len(cells) == 1 and _LABEL.fullmatch(cells[0].text.strip())
+    return bool(only) and any(char.isalpha() for char in segment.text)
+
+
+def _join_segments(before: TextSegment, segment: TextSegment) -> TextSegment:
+    longer = before if len(before.text) >= len(segment.text) else segment
+    raised = segment.size < _SMALL * before.size and segment.bottom > before.bottom + 0.2 * before.size
+    text = segment.text.strip().translate(_RAISED) if raised else segment.text
+    apart = " " if segment.left - before.right > 0.15 * longer.size and not raised else ""
+    return replace(
+        longer,
+        left=before.left,
+        right=segment.right,
+        text=before.text + apart + text,
+        bold=before.bold and segment.bold,
+    )
+
+
+def _tidy_cell(cell: TextSegment) -> TextSegment:
+    return replace(cell, text=" ".join(cell.text.split()))
+
+
+def _find_furniture(found: Sequence[TextLine], pages: int) -> set[TextLine]:
+    """Page numbers, and what stands at the edge of most pages with nothing but numbers changed."""
+    edges: list[TextLine] = []
+    for _, run in groupby(found, key=lambda line: line.page):
+        page = sorted(run, key=lambda line: -line.bottom)
+        edges += dict.fromkeys([*page[:_EDGE], *page[-_EDGE:]])
+    often = max(_LEAST_PAGES, pages // 2)
+    seen = Counter(_pattern(line) for line in edges)
+    outer = {line for line in edges if _PAGE_NUMBER.fullmatch(line.text) or seen[_pattern(line)] >= often}
+    return outer | {line for line in found if _PAGE_OF.fullmatch(line.text)}
+
+
+def _pattern(line: TextLine) -> str:
+    return re.sub(r"\d+", "0", line.text)
+
+
+_ENDS = (".", "!", "?", ":", ";", "。", "！", "？", '."', ".”", ".)")
+_BULLET = re.compile(r"[•▪◦●○‣]\s*")
+_LABELLED = re.compile(r"(?:\(?\d{1,3}[.)]|\.\d+|[•▪◦●○‣–-]|\(?[a-z]\))\s")
+_WORD = re.compile(r"[^\W\d_]+")
+_LONGEST_HEADING = 15
+"""Words."""
+_LARGER = 1.12
+_TITLE_LINES = 2
+_CELLS_OF_A_ROW = 3
+"""A line of more cells is a row of a table even where it stands alone."""
+_SAME_SIZE = 0.6
+"""Points."""
+_PARAGRAPH_GAP = 1.25
+"""Of the usual distance between lines; what stands farther apart is another paragraph."""
+_WIDEST_LEADING = 2.2
+_LEAST_HALF = 4
+"""Letters. What is shorter before a hyphen at a line's end is a syllable, not a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Typography:
+    """What is usual in a document."""
+
+    body: float
+    levels: Mapping[tuple[float, bool], int]
+    leading: Mapping[float, float]
+    width: float
+    vocabulary: Counter[str]
+
+
+def read_layout(pages: Sequence[Sequence[TextSegment]]) -> list[ContentItem]:
+    """Read the pages of a document, each given as its stretches of text in the order of the file."""
+    lines = find_lines(pages)
+    if not lines:
+        return []
+    looks = _measure_typography(lines)
+    made: list[ContentItem] = []
+    for is_table, run in groupby(_mark_tables(lines), key=lambda marked: marked[0]):
+        found = [line for _, line in run]
+        made += _read_table(found) if is_table else _read_prose(found, looks)
+    return made
+
+
+def _measure_typography(lines: Sequence[TextLine]) -> _Typography:
+    sizes = Counter[float]()
+    for line in lines:
+        sizes[line.size] += len(line.text)
+    body = sizes.most_common(1)[0][0]
+    widths = sorted(line.right - line.left for line in lines if len(line.cells) == 1) or [0.0]
+    return _Typography(
+        body=body,
+        levels=_heading_levels(lines, body),
+        leading=_leading(lines),
+        width=widths[len(widths) * 4 // 5],
+        vocabulary=Counter(word.lower() for line in lines for word in _WORD.findall(line.text)),
+    )
+
+
+def _heading_levels(lines: Sequence[TextLine], body: float) -> dict[tuple[float, bool], int]:
+    """The level of headings by size and weight; level 1 is a title, set on the first page only and larger than all."""
+    heads = [line for line in lines if _could_be_heading(line, body)]
+    sizes = sorted({line.size for line in heads if line.size >= body * _LARGER}, reverse=True)
+    titles = [line for line in heads if sizes and line.size == sizes[0]]
+    titled = bool(titles) and all(line.page == 0 for line in titles) and not titles[0].text[0].isdigit()
+    first = 1 if titled and len(titles) <= _TITLE_LINES else 2
+    levels = {(size, bold): min(first + at, 6) for at, size in enumerate(sizes) for bold in (True, False)}
+    return {**levels, (body, True): min(first + len(sizes), 6)}
+
+
+def _could_be_heading(line: TextLine, body: float) -> bool:
+    text = line.text
+    return (
+        len(line.cells) == 1
+        and (line.size >= body * _LARGER or (line.bold and line.size == body))
+        and len(text.split()) <= _LONGEST_HEADING
+        and any(char.isalpha() for char in text)
+        and not text.endswith((".", ",", ";", HYPHEN))
+    )
+
+
+def _leading(lines: Sequence[TextLine]) -> dict[float, float]:
+    """The usual distance from one line to the next, by size."""
+    seen: dict[float, Counter[float]] = {}
+    for before, line in pairwise(lines):
+        distance = round(before.bottom - line.bottom, 1)
+        if before.page == line.page and before.size == line.size and 0 < distance < _WIDEST_LEADING * line.size:
+            seen.setdefault(line.size, Counter())[distance] += 1
+    return {size: distances.most_common(1)[0][0] for size, distances in seen.items()}
+
+
+def _mark_tables(lines: Sequence[TextLine]) -> Iterator[tuple[bool, TextLine]]:
+    """Each line, and whether it belongs to a table: it has cells and so has a neighbour, or it stands between rows."""
+    cells = [0, *(len(line.cells) for line in lines), 0]
+    for at, line in enumerate(lines):
+        before, own, after = cells[at : at + 3]
+        between = (
+            min(before, after) > own + 1
+            and _have_like_cells(lines[at - 1], line)
+            and _have_like_cells(line, lines[at + 1])
+        )
+        yield own > _CELLS_OF_A_ROW or (own > 1 and max(before, after) > 1) or between, line
+
+
+def _have_like_cells(one: TextLine, other: TextLine) -> bool:
+    return abs(one.size - other.size) <= _SAME_SIZE and one.bold == other.bold
+
+
+def _read_table(lines: Sequence[TextLine]) -> list[ContentItem]:
+    """The cells of the rows that overlap from left to right are one column."""
+    columns: list[tuple[float, float]] = []
+    for left, right in sorted((cell.left, cell.right) for line in lines if len(line.cells) > 1 for cell in line.cells):
+        if columns and left < columns[-1][1]:
+            columns[-1] = columns[-1][0], max(columns[-1][1], right)
+        else:
+            columns.append((left, right))
+    borders = [float("-inf"), *(left for left, _ in columns[1:]), float("inf")]
+    grid = [
+        [" ".join(cell.text for cell in line.cells if left <= cell.left < right) for left, right in pairwise(borders)]
+        for line in lines
+    ]
+    return list(table_rows.make_row_blocks(*table_rows.split_header(grid)))
+
+
+def _read_prose(lines: Sequence[TextLine], looks: _Typography) -> Iterator[ContentItem]:
+    for group in _groups(lines, looks):
+        level = looks.levels.get((group[0].size, group[0].bold))
+        if level and len(group) <= _TITLE_LINES and all(_could_be_heading(line, looks.body) for line in group):
+            yield Heading(level, _flowing(group, looks.vocabulary))
+        else:
+            for paragraph in _paragraphs(group, looks.width):
+                yield Block(_BULLET.sub("- ", _flowing(paragraph, looks.vocabulary), count=1))
+
+
+def _groups(lines: Sequence[TextLine], looks: _Typography) -> list[list[TextLine]]:
+    """Lines of one size and weight that follow each other closely, or over the end of a column or page."""
+    made: list[list[TextLine]] = []
+    for line in lines:
+        if made and _continues(made[-1][-1], line, looks.leading.get(line.size, line.size)):
+            made[-1].append(line)
+        else:
+            made.append([line])
+    return made
+
+
+def _continues(before: TextLine, line: TextLine, leading: float) -> bool:
+    if not _have_like_cells(before, line) or _LABELLED.match(line.text):
+        return False
+    distance = before.bottom - line.bottom
+    if line.page != before.page or distance <= 0:
+        return not before.text.endswith(_ENDS) and line.text[:1].islower()
+    return distance <= _PARAGRAPH_GAP * leading
+
+
+def _paragraphs(group: Sequence[TextLine], width: float) -> Iterator[list[TextLine]]:
+    """A line ends a paragraph if the first word of the next would have fitted on it."""
+    left, right = min(line.left for line in group), max(line.right for line in group)
+    right = max(right, left + 0.6 * width)
+    paragraph = [group[0]]
+    for before, line in pairwise(group):
+        letters = len(line.text.split(maxsplit=1)[0]) + 1
+        room = letters * (line.right - line.left) / max(len(line.text), 1)
+        if before.page == line.page and before.bottom > line.bottom and before.right + 1.3 * room < right:
+            yield paragraph
+            paragraph = []
+        paragraph.append(line)
+    yield paragraph
+
+
+def _flowing(lines: Sequence[TextLine], vocabulary: Counter[str]) -> str:
+    text = lines[0].text
+    for line in lines[1:]:
+        if text.endswith(HYPHEN):
+            half = text.removesuffix(HYPHEN)
+            text = half + _between(half, line.text, vocabulary) + line.text
+        else:
+            text += " " + line.text
+    return text.replace(HYPHEN, "-")
+
+
+def _between(half: str, following: str, vocabulary: Counter[str]) -> str:
+    """A hyphen between the halves of a parted word if the first is a word of its own and both together are not."""
+    first = words[-1].lower() if (words := _WORD.findall(half)) else ""
+    second = match[0].lower() if (match := _WORD.match(following)) else ""
+    if vocabulary[first + second] or len(first) < _LEAST_HALF:
+        return ""
+    # Where the line ends, the half itself was counted once.
+    return "-" if vocabulary[first] > 1 or following[:1].isupper() else ""

@@ -1,0 +1,131 @@
+"""Decode bytes in whatever encoding they are, and split plain text into paragraphs."""
+
+import codecs
+import re
+from collections.abc import Sequence
+
+from ingest.readers.parsed_document import ContentItem, ParsedDocument
+from ingest.types import Block, UnreadableDocument
+
+_RUN = re.compile(rb"[A-Za-z]?[\x80-\xff]+[A-Za-z]?")
+_KANA = re.compile("[\u3041-\u30ff]")
+_MISPLACED = re.compile(r"(?<=[a-zà-ÿ])[¡-©«¬®¯±-³¶¸¹»-¿‰†‡](?=[a-zà-ÿ])|£(?=[^\W\d_])|(?<=[a-zß-öø-ÿ])[À-ÖØ-ÞŠŒŽŸ]")
+"""A sign within a word, a pound before one, a capital after a small letter."""
+_CASE = re.compile(r"(?<=[a-zа-яёα-ω])[А-ЯЁΑ-Ω]|[\uff61-\uff9f]")
+_HANGUL, _HAN = re.compile("[\uac00-\ud7a3]"), re.compile("[\u4e00-\u9fff]")
+
+_LATIN = ("cp1250", "iso8859_2", "cp1252", "cp1254", "cp1257")
+_OTHER = (
+    *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
+    *("cp1251", "koi8_r", "cp1253", "cp1256", "cp1255", "iso8859_5", "cp874"),
+)
+"""Where two fit alike, the one that is met more often goes first."""
+
+
+def guess_encoding(sample: bytes) -> str:
+    """The likeliest encoding, by the name that Python has for it; empty if none fits."""
+    if _is_latin_script(sample):
+        western = _try_decode(sample, "cp1252")
+        if western and not _MISPLACED.search(western):
+            return "cp1252"
+        return _best_encoding(sample, _LATIN) or _best_encoding(sample, _OTHER) or _best_encoding(sample, ())
+    return _best_encoding(sample, _OTHER) or _best_encoding(sample, ())
+
+
+def _is_latin_script(sample: bytes) -> bool:
+    runs = _RUN.findall(sample)
+    accents = sum(run[:1].isascii() or run[-1:].isascii() or len(run) == 1 for run in runs)
+    return accents * 2 > len(runs) and not _KANA.search(_try_decode(sample, "cp932"))
+
+
+def _best_encoding(sample: bytes, among: Sequence[str]) -> str:
+    from charset_normalizer import from_bytes
+
+    found = from_bytes(sample, cp_isolation=list(among) or None)
+    if not among:
+        best = found.best()
+        return best.encoding if best else ""
+    ranked = sorted(
+        (one.chaos + _count_strange_signs(str(one)), among.index(one.encoding), one.encoding) for one in found
+    )
+    return ranked[0][2] if ranked else ""
+
+
+def _count_strange_signs(text: str) -> float:
+    """What a wrong encoding makes: signs or capitals within words, narrow kana, Chinese characters among Korean."""
+    mixed = min(len(_HANGUL.findall(text)), len(_HAN.findall(text)))
+    return (len(_CASE.findall(text)) + len(_MISPLACED.findall(text)) + mixed) / max(len(text), 1)
+
+
+def _try_decode(sample: bytes, encoding: str) -> str:
+    """Empty where the bytes are not in it; the sample may end within a character."""
+    try:
+        return sample.decode(encoding)
+    except UnicodeDecodeError as error:
+        return sample[: error.start].decode(encoding) if error.start > len(sample) - 2 else ""
+
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufeff\ufffe\uffff\ud800-\udfff]")
+_PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
+_LIST_ITEM = re.compile(r"\s*(?:[-•*]|\d{1,3}[.)])\s")
+_SAMPLE = 1 << 18
+"""Bytes that an encoding is guessed from."""
+
+
+def decode_text(content: bytes) -> str:
+    """Decode by byte-order mark, as UTF-8, or by guess; line ends become newlines. Raises `UnreadableDocument`."""
+    return strip_control_characters(_decoded(content))
+
+
+def read_plain_text(text: str) -> ParsedDocument:
+    """Read plain text: paragraphs between blank lines; lines within one are joined, unless they are a list."""
+    return ParsedDocument(tuple(split_paragraphs(text)))
+
+
+def split_paragraphs(text: str) -> list[ContentItem]:
+    """The paragraphs of a text, in order."""
+    return [Block(said) for part in _PARAGRAPH.split(text.strip()) if (said := _unwrapped(part))]
+
+
+def strip_control_characters(text: str) -> str:
+    """Text with newlines for other line ends, and without control characters."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0c", "\n\n")
+    return _CONTROL.sub("", text)
+
+
+def _decoded(content: bytes) -> str:
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if content.startswith(mark):
+            return content.decode(encoding, "replace")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        pass
+    if b"\x00" in content[:_SAMPLE]:
+        raise UnreadableDocument("holds no text: its bytes are binary")
+    return _guessed(content)
+
+
+def _guessed(content: bytes) -> str:
+    encoding = guess_encoding(content[:_SAMPLE])
+    if not encoding:
+        raise UnreadableDocument("is in an unknown character encoding: save it as UTF-8")
+    return content.decode(encoding, "replace")
+
+
+def _unwrapped(paragraph: str) -> str:
+    lines: list[str] = []
+    for line in paragraph.split("\n"):
+        said = " ".join(line.split())
+        if lines and said and not _LIST_ITEM.match(line):
+            lines[-1] += " " + said
+        elif said:
+            lines.append(said)
+    return "\n".join(lines)

@@ -1,0 +1,141 @@
+"""Read reStructuredText by way of the HTML that docutils makes of it."""
+
+import functools
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.core import publish_doctree, publish_from_doctree
+from docutils.parsers.rst import Directive, directives, roles
+from docutils.utils import unescape
+
+from ingest.readers import html_tree, value_parsers
+from ingest.readers.parsed_document import ParsedDocument
+
+_SETTINGS = {
+    "_disable_config": True,
+    "doctitle_xform": False,
+    "embed_stylesheet": False,
+    "file_insertion_enabled": False,
+    "halt_level": 5,
+    "initial_header_level": 1,
+    "output_encoding": "unicode",
+    "raw_enabled": False,
+    "report_level": 5,
+    "smart_quotes": False,
+    "stylesheet_path": None,
+    "syntax_highlight": "none",
+    "toc_backlinks": False,
+    "warning_stream": False,
+}
+_ROLES = (
+    "abbr any attr class command const data dfn doc download envvar exc file func guilabel kbd keyword mailheader "
+    "makevar manpage menuselection meth mimetype mod newsgroup numref obj option program py:attr py:class py:data "
+    "py:exc py:func py:meth py:mod py:obj ref regexp samp term token"
+)
+_TEXTS = (
+    "centered deprecated dropdown glossary grid grid-item grid-item-card hlist only rst-class seealso tab tab-item "
+    "tab-set tabs versionadded versionchanged versionremoved"
+)
+_CODES = "code-block highlight-block literalinclude prompt sourcecode"
+_GENERATED = (
+    "autoattribute autoclass autodata autoexception autofunction automethod automodule autosummary contents "
+    "currentmodule highlight image index include module tabularcolumns toctree"
+)
+
+
+def read_restructured_text(text: str) -> ParsedDocument:
+    """Read a reStructuredText file's text."""
+    _register_sphinx()
+    document = publish_doctree(text, settings_overrides=_SETTINGS)
+    said = _field_list(document)
+    for unwanted in [*document.findall(nodes.system_message), *document.findall(nodes.image)]:
+        unwanted.parent.remove(unwanted)
+    stated = [said[name] for name in ("updated", "date") if said.get(name)]
+    markup = publish_from_doctree(document, writer="html5", settings_overrides=_SETTINGS)
+    return ParsedDocument(
+        items=html_tree.read_html(markup),
+        title=said.get("title", ""),
+        date=next(filter(None, map(value_parsers.parse_date, stated)), None),
+        dated=bool(stated),
+        revision=said.get("revision") or said.get("version") or "",
+    )
+
+
+def _field_list(document: nodes.document) -> dict[str, str]:
+    """The fields that open the document, or stand below its title; they are taken out of it."""
+    found = next(iter(document.findall(nodes.docinfo)), None) or next(iter(document.findall(nodes.field_list)), None)
+    if found is None or not _opens(found):
+        return {}
+    found.parent.remove(found)
+    said = {}
+    for field in found.children:
+        if isinstance(field, nodes.field):
+            said[field[0].astext().lower()] = field[1].astext()
+        else:
+            said[type(field).__name__] = field.astext()
+    return said
+
+
+def _opens(fields: nodes.Element) -> bool:
+    before = fields.parent.children[: fields.parent.index(fields)]
+    return all(isinstance(node, nodes.title | nodes.comment | nodes.target) for node in before)
+
+
+@functools.cache
+def _register_sphinx() -> None:
+    for name in _ROLES.split():
+        roles.register_local_role(name, _role)
+    for name in _TEXTS.split():
+        directives.register_directive(name, _Text)
+    for name in _CODES.split():
+        directives.register_directive(name, _Code)
+    for name in _GENERATED.split():
+        directives.register_directive(name, _Generated)
+
+
+def _role(_name: str, _raw: str, text: str, *_: Any, **__: Any) -> Any:
+    """The label of `label <target>`, of `~package.name` the name."""
+    label = unescape(text).split("<")[0].strip() or text.strip("<>")
+    if label.startswith("~"):
+        label = label.rpartition(".")[2]
+    return [nodes.inline(text=label.lstrip("!"))], []
+
+
+class _Text(Directive):
+    """A directive whose argument and content are text."""
+
+    optional_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+    option_spec = None
+
+    def run(self) -> list[nodes.Node]:
+        box = nodes.container()
+        if self.arguments:
+            box += nodes.paragraph(text=self.arguments[0])
+        self.state.nested_parse(self.content, self.content_offset, box)
+        return [box]
+
+
+class _Code(Directive):
+    """A directive whose content is code."""
+
+    optional_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+    option_spec: ClassVar[Any] = None
+
+    def run(self) -> list[nodes.Node]:
+        code = "\n".join(self.content)
+        return [nodes.literal_block(code, code)] if code else []
+
+
+class _Generated(Directive):
+    """A directive that stands for what is made elsewhere."""
+
+    optional_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        return []

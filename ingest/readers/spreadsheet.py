@@ -1,0 +1,150 @@
+"""Read spreadsheets (.xlsx, .xls, .csv, .tsv): a section a sheet, one table block a row."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime, time
+from itertools import groupby
+
+from ingest.readers import office, plain_text, table_rows
+from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
+from ingest.types import UnreadableDocument
+
+_SHEET_LEVEL = 2
+_LONGEST_CELL = 10_000
+"""Characters. What a cell holds beyond them is left out: it is data of a program, not text."""
+_MOST_CELLS, _MOST_BLANK = 5_000_000, 50_000_000
+_MOST_TEXT = 32 * 1024 * 1024
+"""Characters. A few bytes of a workbook can stand for a text repeated in every cell, or for a million blanks."""
+_DELIMITERS = ",;\t|"
+_SAMPLE = 8192
+_EARLIEST_YEAR, _LATEST_YEAR = 1900, 2100
+
+
+def read_xlsx(content: bytes) -> ParsedDocument:
+    """Read a workbook's bytes: the values its formulas had when it was saved, of the sheets that are shown."""
+    from openpyxl import load_workbook  # type: ignore[import-untyped]  # it ships no types
+
+    said = office.read_properties(office.open_package(content, markup=office.LARGEST_UNPACKED))
+    book = load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
+    shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
+    counted = _CellCounter()
+    grids = [
+        (
+            sheet.title,
+            [counted.row([_format_value(cell.value, cell.number_format) for cell in row]) for row in sheet.iter_rows()],
+        )
+        for sheet in shown
+    ]
+    return ParsedDocument(items=tuple(_read_grids(grids)), fallback_title=said.title, date=said.modified)
+
+
+def read_xls(content: bytes) -> ParsedDocument:
+    """Read the bytes of a workbook of the format before 2007."""
+    import xlrd  # type: ignore[import-untyped]  # it ships no types
+
+    try:
+        book = xlrd.open_workbook(file_contents=content, logfile=io.StringIO())
+    except xlrd.XLRDError as error:
+        if "encrypted" in str(error):
+            raise UnreadableDocument("is protected by a password: save it without one") from error
+        raise
+
+    def value(cell: xlrd.sheet.Cell) -> object:
+        if cell.ctype == xlrd.XL_CELL_DATE:
+            return xlrd.xldate_as_datetime(cell.value, book.datemode)
+        return bool(cell.value) if cell.ctype == xlrd.XL_CELL_BOOLEAN else cell.value
+
+    shown = [sheet for sheet in book.sheets() if sheet.visibility == 0]
+    counted = _CellCounter()
+    grids = [
+        (sheet.name, [counted.row([_format_value(value(cell)) for cell in row]) for row in sheet.get_rows()])
+        for sheet in shown
+    ]
+    return ParsedDocument(items=tuple(_read_grids(grids)))
+
+
+def read_delimited(text: str) -> ParsedDocument:
+    """Read a text of rows; which mark delimits the cells is told from the text."""
+    try:
+        dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:_SAMPLE], _DELIMITERS)
+    except csv.Error:
+        dialect = csv.excel_tab if "\t" in text[:_SAMPLE] else csv.excel
+    try:
+        grid = [[_format_value(cell) for cell in row] for row in csv.reader(io.StringIO(text, newline=""), dialect)]
+    except csv.Error as error:
+        raise UnreadableDocument(f"is broken: {error}") from error
+    return ParsedDocument(tuple(_read_grid(grid)))
+
+
+class _CellCounter:
+    """Counts what the rows of a workbook hold, and ends its reading once that is more than a document says."""
+
+    def __init__(self) -> None:
+        self._cells = self._blank = self._text = 0
+
+    def row(self, cells: list[str]) -> list[str]:
+        """Count a row, and return it; one of blanks alone is returned as none."""
+        if not any(cells):
+            self._blank += len(cells)
+            cells = []
+        self._cells += len(cells)
+        self._text += sum(map(len, cells))
+        if self._cells > _MOST_CELLS or self._blank > _MOST_BLANK or self._text > _MOST_TEXT:
+            most = f"{_MOST_CELLS:,} cells, or {_MOST_TEXT // 2**20} MB of text"
+            raise UnreadableDocument(f"holds more than {most}: split it")
+        return cells
+
+
+def _read_grids(grids: Sequence[tuple[str, list[list[str]]]]) -> Iterator[ContentItem]:
+    for name, grid in grids:
+        found = list(_read_grid(grid))
+        if found:
+            yield Heading(_SHEET_LEVEL, name)
+            yield from found
+
+
+def _read_grid(grid: Iterable[Sequence[str]]) -> Iterator[ContentItem]:
+    """A blank row ends a table; the next one may have a header of its own."""
+    header: Sequence[str] = ()
+    for filled, run in groupby(grid, key=any):
+        if not filled:
+            continue
+        lines = list(run)
+        if _is_header(lines):
+            header, lines = lines[0], lines[1:]
+        elif len(lines[0]) != len(header) or len(lines) > 1:
+            header = ()
+        yield from table_rows.make_row_blocks(header, lines)
+
+
+def _is_header(lines: Sequence[Sequence[str]]) -> bool:
+    """Names (or years) in most columns, above at least one row."""
+    filled = [cell for cell in lines[0] if cell]
+    widest = max(sum(1 for cell in line if cell) for line in lines)
+    return (
+        len(lines) > 1
+        and len(filled) * 2 > widest
+        and len(set(filled)) == len(filled)
+        and not all(_is_year(cell) for cell in filled)
+        and all(_is_year(cell) or table_rows.is_column_name(cell) for cell in filled)
+    )
+
+
+def _is_year(cell: str) -> bool:
+    return cell.isdecimal() and _EARLIEST_YEAR <= int(cell) <= _LATEST_YEAR
+
+
+def _format_value(value: object, number_format: str = "") -> str:
+    """A cell's value as a person reads it in the sheet."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "minutes")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, int | float):
+        return f"{value * 100:.10g}%" if "%" in number_format else f"{value:.15g}"
+    return " ".join(plain_text.strip_control_characters(str(value)[:_LONGEST_CELL]).split())

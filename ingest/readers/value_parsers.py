@@ -1,0 +1,161 @@
+"""Parse the dates, the YAML, the XML and the HTML of strangers, none of which may exhaust memory or look anything up.
+
+The only module that imports lxml, which ships no types.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import lxml.html
+import yaml
+from lxml.html import defs
+
+_PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:(Z)|([+-]\d{2})'?(\d{2})?'?)?")
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_MONTH_NUMBERS = {name: at for at, month in enumerate(_MONTHS, 1) for name in (month, month[:3], month[:4])}
+_WRITTEN_DATES = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})\. ?(?P<year>\d{4})",
+        r"(?P<year>\d{4})/(?P<month>\d{1,2})/(?P<day>\d{1,2})",
+        r"(?P<year>\d{4})-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2}))?",
+        r"(?P<day>\d{1,2})(?:st|nd|rd|th)? (?P<name>[a-z]{3,9})\.?,? (?P<year>\d{4})",
+        r"(?P<name>[a-z]{3,9})\.? (?P<day>\d{1,2})(?:st|nd|rd|th)?,? (?P<year>\d{4})",
+    )
+)
+"""How people write a day. Not `02/03/2024`, which is another day on each side of the Atlantic."""
+
+
+def parse_date(said: object) -> datetime | None:
+    """A date, a datetime or a text: ISO 8601, as in e-mail, or as people write a day; None if it is none.
+
+    Without a zone it is UTC; a month alone is its first day.
+    """
+    if isinstance(said, datetime):
+        return _with_zone(said)
+    if isinstance(said, date):
+        return datetime.combine(said, time(), UTC)
+    text = " ".join(str(said or "").split())
+    for parse in (_parse_written_date, datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            return _with_zone(parse(text))
+        except (ValueError, OverflowError):
+            continue
+    return None
+
+
+def parse_pdf_date(said: str) -> datetime | None:
+    """A date as PDF writes it: `D:20240131120000+01'00'`, its end often left out."""
+    match = _PDF_DATE.fullmatch(said.strip())
+    if not match:
+        return None
+    year, month, day, hour, minute, second, _, zone_hours, zone_minutes = match.groups()
+    zone = f"{zone_hours}:{zone_minutes or '00'}" if zone_hours else "+00:00"
+    iso = f"{year}-{month or '01'}-{day or '01'}T{hour or '00'}:{minute or '00'}:{second or '00'}{zone}"
+    return parse_date(iso)
+
+
+def _parse_written_date(text: str) -> datetime:
+    """Raises `ValueError`."""
+    match = next(filter(None, (form.fullmatch(text) for form in _WRITTEN_DATES)), None)
+    if match is None:
+        raise ValueError(f"{text!r} is no date that people write")
+    said = match.groupdict()
+    month = _month_number(said["name"]) if "name" in said else int(said["month"])
+    return datetime(int(said["year"]), month, int(said["day"] or 1), tzinfo=UTC)
+
+
+def _month_number(name: str) -> int:
+    if name.lower() not in _MONTH_NUMBERS:
+        raise ValueError(f"{name!r} is no month")
+    return _MONTH_NUMBERS[name.lower()]
+
+
+def _with_zone(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+_DEEPEST_YAML = 100
+"""Collections within collections."""
+_MOST_MERGED_KEYS = 10_000
+"""Keys that a mapping may take over from others by `<<`, which may take them over themselves."""
+
+
+class _SafeYamlLoader(yaml.SafeLoader):
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Read one value."""
+        self._depth += 1
+        if self._depth > _DEEPEST_YAML:
+            raise yaml.composer.ComposerError(None, None, "collections are nested too deeply", None)
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Take over what a mapping merges."""
+        super().flatten_mapping(node)
+        if len(node.value) > _MOST_MERGED_KEYS:
+            raise yaml.constructor.ConstructorError(None, None, "mappings merge too much", node.start_mark)
+
+
+def load_yaml(text: str) -> Any:
+    """Read one document. Raises `yaml.YAMLError`."""
+    return yaml.load(text, _SafeYamlLoader)  # noqa: S506 - it is a safe one
+
+
+def load_yaml_documents(text: str) -> Iterator[Any]:
+    """Read one document or several. Raises `yaml.YAMLError`."""
+    return iter(yaml.load_all(text, _SafeYamlLoader))
+
+
+Element = Any
+"""An lxml element: it has a tag, text, tail, attributes and children."""
+
+HTML_NAMES: frozenset[str] = defs.tags | {"main", "picture", "slot", "template", "dialog"}
+"""The names of HTML's elements, to tell a tag from a placeholder such as <your-name>."""
+
+
+def parse_html(markup: str | bytes) -> Element | None:
+    """Parse HTML however broken; bytes declare their own encoding. None if there is no element in it."""
+    content = markup.encode("utf-8", "replace") if isinstance(markup, str) else markup
+    parser = lxml.html.HTMLParser(
+        encoding="utf-8" if isinstance(markup, str) else None, huge_tree=True, remove_comments=True, remove_pis=True
+    )
+    try:
+        return lxml.html.document_fromstring(content, parser=parser)
+    except lxml.etree.ParserError:
+        return None
+
+
+def parse_xml(content: bytes) -> Element:
+    """Parse XML without entities of its own and without looking anything up. Raises `ValueError` if it is broken."""
+    parser = lxml.etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    try:
+        root = lxml.etree.fromstring(content, parser=parser)
+    except lxml.etree.XMLSyntaxError as error:
+        raise ValueError(str(error)) from error
+    lxml.etree.strip_elements(root, lxml.etree.Entity, with_tail=False)
+    return root
+
+
+def add_child(parent: Element, tag: str, *, before: Element | None = None) -> Element:
+    """Make a new last child of `parent`, or one that stands before another."""
+    made = lxml.etree.SubElement(parent, tag)
+    if before is not None:
+        before.addprevious(made)
+    return made
+
+
+def serialize_xml(element: Element) -> bytes:
+    """An element and all in it as XML, with its declaration."""
+    content: bytes = lxml.etree.tostring(element, xml_declaration=True, encoding="UTF-8", standalone=True)
+    return content

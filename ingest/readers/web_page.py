@@ -1,0 +1,171 @@
+"""Read web pages without what surrounds them on every page of their site, and XML: RSS, Atom and any other.
+
+A feed is a section an entry; other XML is its texts with the names of their elements.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+
+from ingest.readers import html_tree, plain_text, table_rows, value_parsers
+from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
+from ingest.readers.value_parsers import Element
+from ingest.types import Block
+
+_DECLARED = re.compile(
+    rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)|<\?xml[^>]+encoding\s*=\s*["']([\w-]+)""", re.IGNORECASE
+)
+_HEAD_BYTES = 4096
+_MAIN = (".//main", ".//*[@role='main']", ".//article")
+_SURROUNDINGS = ".//nav|.//aside|.//footer|.//form|.//*[@role='navigation' or @role='banner' or @role='contentinfo']"
+_JUNK = re.compile(
+    r"(?:^|[\s_-])(?:nav|navbar|navbox|navigation|menu|sidebar|breadcrumbs?|toc|footer|cookies?|newsletter|subscribe|"
+    r"share|social|advert\w*|ads?|related|pagination|pager|skip|editsection|mw-editsection|noprint|printfooter|catlinks|"
+    r"jump-to-nav|reflist|references|metadata|hatnote|theme-doc-toc\w*)(?:$|[\s_-])",
+    re.IGNORECASE,
+)
+_MODIFIED = (
+    "article:modified_time", "og:updated_time", "last-modified", "datemodified", "dcterms.modified",
+    "article:published_time", "datepublished", "dcterms.date", "date",
+)  # fmt: skip
+_LEAST_SHARE = 0.3
+"""Of the page's text; a part that holds less is not the main part, whatever it is called."""
+_SUBPAGE = re.compile(r"\s+[|–—·»-]\s+")
+
+
+def read_web_page(content: bytes) -> ParsedDocument:
+    """Read a page's bytes in the encoding that it declares, else the one that they are in."""
+    return read_page_markup(decode_markup(content))
+
+
+def read_page_markup(markup: str) -> ParsedDocument:
+    """Read a page's markup."""
+    root = value_parsers.parse_html(markup)
+    if root is None:
+        return ParsedDocument(())
+    titles = [html_tree.get_element_text(heading) for heading in root.iter("h1")]
+    named = root.findtext(".//title") or ""
+    return ParsedDocument(
+        items=html_tree.read_element(_find_main(root)),
+        title=titles[0] if len(titles) == 1 else "",
+        fallback_title=_SUBPAGE.split(" ".join(named.split()))[0],
+        date=_date(root),
+        language=re.split(r"[-_]", root.get("lang") or "")[0].lower()[:2],
+    )
+
+
+def decode_markup(content: bytes) -> str:
+    """The text of markup, which may declare its encoding."""
+    match = _DECLARED.search(content[:_HEAD_BYTES])
+    encoding = (match[1] or match[2]).decode("ascii") if match else ""
+    try:
+        return (
+            plain_text.strip_control_characters(content.decode(encoding))
+            if encoding and content[:1] == b"<"
+            else plain_text.decode_text(content)
+        )
+    except (LookupError, UnicodeDecodeError):
+        return plain_text.decode_text(content)
+
+
+def _find_main(root: Element) -> Element:
+    body = root.find("body")
+    page = root if body is None else body
+    for surrounding in list(_surroundings(page)):
+        if surrounding.getparent() is not None:
+            surrounding.drop_tree()
+    whole = _length(page)
+    for path in _MAIN:
+        found = max(page.iterfind(path), key=_length, default=None)
+        if found is not None and _length(found) >= whole * _LEAST_SHARE:
+            return found
+    return page
+
+
+def _surroundings(page: Element) -> Iterator[Element]:
+    yield from page.xpath(_SURROUNDINGS)
+    # A header of an article holds its title; that of a page, the site's.
+    yield from (header for header in page.iter("header") if header.getparent() is page)
+    for element in page.iter("div", "section", "ul", "ol", "table", "span", "p"):
+        names = f"{element.get('class', '')} {element.get('id', '')}"
+        if names != " " and _JUNK.search(names):
+            yield element
+
+
+def _length(element: Element) -> int:
+    return len(element.text_content())
+
+
+def _date(root: Element) -> datetime | None:
+    said = {
+        (meta.get("property") or meta.get("name") or meta.get("itemprop") or "").lower(): meta.get("content")
+        for meta in root.iter("meta")
+    }
+    times = [time.get("datetime") for time in root.iter("time") if time.get("datetime")]
+    candidates = [*(said[name] for name in _MODIFIED if name in said), *times[:1]]
+    return next((date for candidate in candidates if (date := value_parsers.parse_date(candidate))), None)
+
+
+_FEEDS = frozenset({"rss", "feed", "RDF"})
+_ENTRY_LEVEL = 2
+_BODIES = ("encoded", "content", "description", "summary")
+
+
+def read_feed(content: bytes) -> ParsedDocument:
+    """Read a file of XML."""
+    root = value_parsers.parse_xml(content)
+    name = _element_name(root)
+    if name == "html":
+        return read_web_page(content)
+    if name in _FEEDS:
+        return _read_entries(root)
+    return ParsedDocument(tuple(_read_texts(root)))
+
+
+def _read_entries(root: Element) -> ParsedDocument:
+    channel = next(root.iter("{*}channel"), root)
+    return ParsedDocument(
+        items=tuple(item for entry in root.iter("{*}item", "{*}entry") for item in _read_entry(entry)),
+        title=_child_text(channel, "title"),
+        date=value_parsers.parse_date(_child_text(channel, "lastBuildDate", "pubDate", "updated", "date")),
+        language=re.split(r"[-_]", _child_text(channel, "language"))[0].lower()[:2],
+    )
+
+
+def _read_entry(entry: Element) -> Iterator[ContentItem]:
+    yield Heading(_ENTRY_LEVEL, _child_text(entry, "title") or "Untitled")
+    if date := value_parsers.parse_date(_child_text(entry, "pubDate", "updated", "published", "date")):
+        yield Block(f"Published: {date:%Y-%m-%d}")
+    body = max((_child_markup(entry, name) for name in _BODIES), key=len)
+    for item in html_tree.read_html(body) if body.strip() else ():
+        yield Heading(item.level + _ENTRY_LEVEL, item.text) if isinstance(item, Heading) else item
+
+
+def _child_markup(entry: Element, name: str) -> str:
+    found = entry.find(f"{{*}}{name}")
+    if found is None:
+        return ""
+    return (found.text or "") if not len(found) else str(value_parsers.serialize_xml(found), "utf-8")
+
+
+def _child_text(parent: Element, *names: str) -> str:
+    found = (parent.find(f"{{*}}{name}") for name in names)
+    texts = (" ".join("".join(element.itertext()).split()) for element in found if element is not None)
+    return next(filter(None, texts), "")
+
+
+def _read_texts(element: Element) -> Iterator[ContentItem]:
+    """The children that only hold text are one row of facts; an element that mixes text and elements is a paragraph."""
+    facts = [(_element_name(child), (child.text or "").strip()) for child in element if not len(child)]
+    inside = [child for child in element if len(child)]
+    own = (element.text or "").strip() or any((child.tail or "").strip() for child in element)
+    if own:
+        yield Block(" ".join("".join(element.itertext()).split()))
+        return
+    yield from table_rows.make_row_blocks([name for name, _ in facts], [[" ".join(text.split()) for _, text in facts]])
+    for child in inside:
+        yield from _read_texts(child)
+
+
+def _element_name(element: Element) -> str:
+    return re.sub(r".*\}", "", element.tag)

@@ -1,0 +1,256 @@
+"""Read a source's listing batch by batch, in a thread of its own, one batch ahead of what is done with it.
+
+Only what has changed is loaded. Whatever a source lists or a document holds, a batch stays small: documents and texts
+beyond the limits are failures.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+from ingest import page_cleanup
+from ingest.page_cleanup import limit_length, measure_length
+from ingest.types import (
+    ChangedDocument,
+    DeletedDocument,
+    DocumentSource,
+    ListedItem,
+    Listing,
+    Page,
+    Unreadable,
+    UnreadableDocument,
+)
+from storage.database.worker_threads import ThreadPool
+
+BATCH_DOCUMENTS = 256
+BATCH_CHARACTERS = 300_000
+"""After so many a batch is written, about 512 passages; a crash repeats at most so much work."""
+LARGEST_DOCUMENT = 512 << 20
+"""Bytes of a document that is loaded at all."""
+
+DUPLICATE_REASON = "stands in its source more than once: the first was taken"
+
+_Result = TypeVar("_Result")
+
+
+@dataclass
+class DocumentBatch:
+    """What one look into the source brought."""
+
+    read: list[tuple[ChangedDocument, Page]] = field(default_factory=list)
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    unchanged: int = 0
+    looked_at: int = 0
+    """How many documents these are, and those that are gone or unwanted."""
+    characters: int = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether it is time to write what was read."""
+        return self.looked_at >= BATCH_DOCUMENTS or self.characters >= BATCH_CHARACTERS
+
+
+class BatchReader:
+    """One way through a listing. All but `stop` is called in one thread; `seen` and `gone` are complete at the end."""
+
+    def __init__(self, listing: Listing, known: Mapping[str, str], *, unwanted: Collection[str] = ()) -> None:
+        """`known` are fingerprints by key; of what is `unwanted`, nothing is loaded."""
+        self.listing = listing
+        self.seen: set[str] = set()
+        """The keys of all that the source has, readable or not."""
+        self.gone: set[str] = set()
+        """The keys of what it says it has no longer."""
+        self.withheld: set[str] = set()
+        """Those of them that it says may no longer be shown."""
+        self._items = iter(listing.items)
+        self._known = known
+        self._unwanted = unwanted
+        self._later: dict[str, str] = {}
+        """Where only changes are listed: fingerprints that were read in the course of this."""
+        self._next: ListedItem | None = None
+        self._error: Exception | None = None
+        self._stopped = threading.Event()
+
+    def batch(self) -> DocumentBatch | None:
+        """Read on until there is a batch; None at the end.
+
+        What the source raises on the way is raised by the next call, so that what was read before is kept.
+        """
+        batch = DocumentBatch()
+        keys: set[str] = set()
+        while not batch.full and (item := self._item(batch)) is not None:
+            if item.key in keys and not self.listing.whole:
+                self._next = item  # what happened to a document later is done later
+                break
+            keys.add(item.key)
+            batch.looked_at += 1
+            self._take(item, batch)
+        return batch if keys else None
+
+    def stop(self) -> None:
+        """End the batch that is being read with the document that is being loaded; from any thread."""
+        self._stopped.set()
+
+    def close(self) -> None:
+        """Let go what the listing has open."""
+        close = getattr(self._items, "close", None)
+        if close is not None:
+            close()
+
+    def _item(self, batch: DocumentBatch) -> ListedItem | None:
+        if self._stopped.is_set():
+            return None
+        if self._next is not None:
+            item, self._next = self._next, None
+            return item
+        if self._error is not None:
+            raise self._error
+        try:
+            return next(self._items, None)
+        except Exception as error:
+            if not batch.looked_at:
+                raise
+            self._error = error
+            return None
+
+    def _take(self, item: ListedItem, batch: DocumentBatch) -> None:
+        if isinstance(item, DeletedDocument):
+            self.seen.discard(item.key)
+            self.gone.add(item.key)
+            if item.withheld:
+                self.withheld.add(item.key)
+            return
+        again = item.key in self.seen and self.listing.whole
+        self.seen.add(item.key)
+        self.gone.discard(item.key)
+        self.withheld.discard(item.key)
+        if item.key in self._unwanted:
+            return
+        if again:
+            batch.failures.append((item.key, DUPLICATE_REASON))
+        elif isinstance(item, Unreadable):
+            batch.failures.append((item.key, page_cleanup.clean_text(item.reason)))
+        elif self._later.get(item.key, self._known.get(item.key)) == item.fingerprint:
+            batch.unchanged += 1
+        else:
+            self._load(item, batch)
+
+    def _load(self, item: ChangedDocument, batch: DocumentBatch) -> None:
+        try:
+            page = isolate_errors(partial(_load_page, item))
+        except UnreadableDocument as error:
+            batch.failures.append((item.key, page_cleanup.clean_text(str(error))))
+            return
+        if not self.listing.whole:
+            self._later[item.key] = item.fingerprint
+        batch.read.append((item, page))
+        batch.characters += measure_length(page)
+
+
+def isolate_errors(work: Callable[[], _Result]) -> _Result:
+    """Do the work of one document: whatever goes wrong over it must not stop the others.
+
+    Raises:
+        UnreadableDocument: Whatever it was, but for what concerns the whole process.
+    """
+    try:
+        return work()
+    except (UnreadableDocument, MemoryError):
+        raise
+    except Exception as error:  # The libraries below may raise anything over an odd file
+        raise UnreadableDocument(page_cleanup.describe_error(error)) from error
+
+
+def _load_page(found: ChangedDocument) -> Page:
+    if found.size > LARGEST_DOCUMENT:
+        raise UnreadableDocument(f"is larger than {LARGEST_DOCUMENT >> 20} MB")
+    return page_cleanup.clean_page(limit_length(found.load()))
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass
+class SourceReader:
+    """A source that is being read."""
+
+    source: DocumentSource
+    _thread: ThreadPool
+    _looking: BatchReader | None = None
+    _ahead: asyncio.Task[DocumentBatch | None] | None = None
+    _calls: tuple[asyncio.Task[object], ...] = ()
+    """What runs in the thread, or is about to: it cannot be abandoned, so whoever is cancelled waits in `end`."""
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function in the source's thread; raises what it raises."""
+        return await asyncio.shield(self._begun(function, *args, **kwargs))
+
+    def begin(self, looking: BatchReader) -> None:
+        """Look at these documents next, and begin with it."""
+        self._looking = looking
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Read the next batch beside what the caller does."""
+        assert self._looking is not None  # noqa: S101 - `begin` set it
+        self._ahead = self._begun(self._looking.batch)
+
+    async def batch(self) -> DocumentBatch | None:
+        """Wait for the batch that is being read; None at the end. Raises what the source raises."""
+        assert self._ahead is not None  # noqa: S101 - `go_on` set it
+        return await asyncio.shield(self._ahead)
+
+    async def end(self) -> None:
+        """Stop reading, wait until the thread has, and close what the listing has open."""
+        if self._looking is not None:
+            self._looking.stop()
+        running = [call for call in self._calls if not call.done()]
+        if running:
+            _stop_source(self.source)
+            await asyncio.wait(running)
+        for call in self._calls:
+            if not call.cancelled():
+                call.exception()  # who waited for it has heard it, or nobody asks any more
+        if self._looking is not None:
+            await self._thread.run(self._looking.close)
+
+    def _begun(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Task[T]:
+        task = asyncio.create_task(self._thread.run(function, *args, **kwargs), name="reading")
+        self._calls = (*(call for call in self._calls if not call.done()), task)
+        return task
+
+
+@asynccontextmanager
+async def read_source(source: DocumentSource) -> AsyncIterator[SourceReader]:
+    """Read a source within the block. At its end nothing of it runs any more."""
+    with ThreadPool("ingest-read") as thread:
+        it = SourceReader(source, thread)
+        try:
+            yield it
+        finally:
+            await _finish_reading(it)
+
+
+async def _finish_reading(it: SourceReader) -> None:
+    """Let the thread end without blocking the event loop, also if the waiting is cancelled once more."""
+    ending = asyncio.create_task(it.end(), name="reading ends")
+    cancelled = False
+    while not ending.done():
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
+    ending.result()
+
+
+def _stop_source(source: DocumentSource) -> None:
+    stop = getattr(source, "stop", None)
+    if stop is not None:
+        stop()

@@ -1,0 +1,102 @@
+"""Plan what becomes of documents and of their passages. Pure; `corpus_refresh` carries it out."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ingest.chunking import split_page as cut
+from ingest.types import ChangedDocument, Page, RefreshReport
+from storage.types import Document, DocumentChange, Passage
+
+FEW_REMOVALS = 20
+"""So many documents are always removed unasked."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """What the manifest holds of a document: its row, None when it is new, and its passages in order."""
+
+    document: Document | None
+    passages: tuple[Passage, ...]
+
+
+def plan_document(corpus: str, found: ChangedDocument, page: Page, stored: StoredDocument) -> DocumentChange:
+    """Decide what becomes of the passages of one document that was read anew.
+
+    A passage that the indexes know as it is, title included, is kept; only its position may move.
+    """
+    new = cut(corpus, found.key, page)
+    document = build_document(corpus, found, page)
+    known = {passage.id: passage.hash for passage in stored.passages}
+    if new and _has_first_changed(document, new, stored):
+        known[new[0].id] = ""
+    ids = {passage.id for passage in new}
+    return DocumentChange(
+        corpus=corpus,
+        key=found.key,
+        document=document,
+        add=tuple(passage for passage in new if known.get(passage.id) != passage.hash),
+        keep=tuple(passage for passage in new if known.get(passage.id) == passage.hash),
+        drop=tuple(passage.id for passage in stored.passages if passage.id not in ids),
+    )
+
+
+def _has_first_changed(document: Document, new: Sequence[Passage], stored: StoredDocument) -> bool:
+    """Return whether another passage is to be found by the aliases, or the same by other aliases."""
+    aliases = stored.document.aliases if stored.document else ()
+    if document.aliases != aliases:
+        return True
+    return bool(aliases) and [passage.id for passage in stored.passages[:1]] != [new[0].id]
+
+
+def build_document(corpus: str, found: ChangedDocument, page: Page) -> Document:
+    """Return the manifest's row of a page that was read."""
+    return Document(
+        corpus=corpus,
+        key=found.key,
+        title=page.title,
+        url=page.url,
+        revision=page.revision,
+        date=page.date,
+        language=page.language,
+        fingerprint=found.fingerprint,
+        aliases=page.aliases,
+        disambiguation=page.disambiguation,
+    )
+
+
+def count_changes(report: RefreshReport, changes: Iterable[DocumentChange], known: Mapping[str, str]) -> RefreshReport:
+    """Return the report with these changes counted in."""
+    made = list(changes)
+    written = [change for change in made if change.document]
+    return replace(
+        report,
+        added=report.added + sum(change.key not in known for change in written),
+        changed=report.changed + sum(change.key in known for change in written),
+        removed=report.removed + len(made) - len(written),
+        passages_added=report.passages_added + sum(len(change.add) for change in made),
+        passages_removed=report.passages_removed + sum(len(change.drop) for change in made),
+    )
+
+
+def find_missing(known: Mapping[str, str], seen: Collection[str]) -> list[str]:
+    """Return the keys of the documents that a source no longer has.
+
+    What lies in a folder that could not be listed, whose key ends in a slash, is not gone, only out of sight.
+    """
+    hidden = tuple(key for key in seen if key.endswith("/"))
+    return sorted(key for key in known if key not in seen and not key.startswith(hidden))
+
+
+def is_removal_suspicious(
+    keys: Sequence[str], known: Mapping[str, str], arrived: Collection[str], share: float
+) -> bool:
+    """Return whether so many documents are gone that a person should have a look before they are removed.
+
+    Args:
+        keys: The documents that are gone.
+        known: The fingerprints of all that there were, by key.
+        arrived: The fingerprints of those that came instead: what only has another name now is not lost.
+        share: The share of the known, 0 to 1, that may be removed unasked; `FEW` may always.
+    """
+    lost = sum(known.get(key, "") not in arrived for key in keys)
+    return lost > max(FEW_REMOVALS, share * len(known))

@@ -1,0 +1,176 @@
+"""Run the nightly job: every night at a time of day in a time zone, exactly once, whatever clocks do. On APScheduler.
+
+`next_night` decides purely when a night is due; APScheduler keeps the appointment.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from functools import partial
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.base import BaseTrigger
+
+CHECK_SECONDS = 30.0
+"""Seconds after which the clock is looked at anew at the latest. A scheduler's own timers stand still while a machine
+sleeps, and do not notice when a clock is set."""
+
+CLOCK_LEAP = timedelta(hours=1)
+"""A night that lies further ahead than this was worked under a clock that was wrong."""
+
+log = logging.getLogger(__name__)
+
+
+def system_clock() -> datetime:
+    """Return the moment, as the machine's clock says."""
+    return datetime.now(UTC)
+
+
+def night_after(moment: datetime, at: time, zone: tzinfo) -> datetime:
+    """Return when the first night after a moment begins, in UTC. Pure.
+
+    Each day of the zone has one night. Where `at` is skipped that day, the night begins as much later as the clock
+    was put forward; where it comes twice, at the first.
+    """
+    day = moment.astimezone(zone).date()
+    nights = (_night_start(day + timedelta(days=days), at, zone) for days in range(-1, 4))
+    return next(night for night in nights if night > moment.astimezone(UTC))
+
+
+def night_by(moment: datetime, at: time, zone: tzinfo) -> datetime:
+    """Return when the last night that has come by a moment began, in UTC. Pure."""
+    day = moment.astimezone(zone).date()
+    nights = (_night_start(day - timedelta(days=days), at, zone) for days in range(-1, 4))
+    return next(night for night in nights if night <= moment.astimezone(UTC))
+
+
+def next_night(since: datetime, now: datetime, at: time, zone: tzinfo) -> datetime:
+    """Return the night to be worked next: the last one missed since a moment, or the one that comes. Pure.
+
+    Where the clock was put back behind `since`, nights come as the clock says now.
+    """
+    missed = night_by(now, at, zone)
+    return missed if missed > since else night_after(now, at, zone)
+
+
+def _night_start(day: date, at: time, zone: tzinfo) -> datetime:
+    return datetime.combine(day, at, zone).astimezone(UTC)
+
+
+@dataclass
+class _Calendar:
+    """The nights of one schedule; `since` moves on as they are worked."""
+
+    at: time
+    zone: tzinfo
+    clock: Callable[[], datetime]
+    since: datetime
+
+    def due(self) -> datetime | None:
+        """Return the night that is to be worked now; None where none has come."""
+        now = self.clock()
+        night = next_night(self.since, now, self.at, self.zone)
+        return night if night <= now else None
+
+    def appointment(self) -> datetime:
+        """Return when there is something to do next, by APScheduler's clock, which is the machine's."""
+        now = self.clock()
+        return _machine_time(next_night(self.since, now, self.at, self.zone) - now)
+
+    def following(self) -> datetime:
+        """Return when the night after this moment comes, by the same clock."""
+        now = self.clock()
+        return _machine_time(night_after(now, self.at, self.zone) - now)
+
+
+def _machine_time(wait: timedelta) -> datetime:
+    return datetime.now(UTC) + max(wait, timedelta())
+
+
+class NightlyTrigger(BaseTrigger):  # type: ignore[misc] # APScheduler ships no types
+    """APScheduler's view of a calendar."""
+
+    def __init__(self, calendar: _Calendar) -> None:
+        self._calendar = calendar
+
+    def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
+        """Return when the night after this moment comes; one that was missed is seen at the next pulse."""
+        del previous_fire_time, now
+        return self._calendar.following()
+
+    def __str__(self) -> str:
+        """Return it as APScheduler's log shows it."""
+        return f"nightly at {self._calendar.at:%H:%M} in {self._calendar.zone}"
+
+
+@asynccontextmanager
+async def run_nightly(
+    work: Callable[[datetime], Awaitable[None]],
+    *,
+    at: time,
+    zone: tzinfo,
+    since: datetime,
+    put_back: Callable[[], Awaitable[None]],
+    clock: Callable[[], datetime] = system_clock,
+    pulse: float = CHECK_SECONDS,
+) -> AsyncIterator[None]:
+    """Do the work of every night within the block.
+
+    One night is worked at a time. Nights that were missed, while the machine slept or before the block began, are made
+    up for by the last of them, at once. What the work raises is logged, and ends nothing. At the end of the block work
+    under way is cancelled and waited for.
+
+    Args:
+        work: What is done; it is told when the night was due.
+        at: The time of day.
+        zone: Whose.
+        since: The moment after which nights count as missed: the last one's, or now.
+        put_back: Hears that the clock was put back behind nights that were worked already, by `LEAP` or more: they
+            have not come yet, and will.
+        clock: Says what time it is.
+        pulse: See `PULSE`.
+    """
+    calendar, under_way = _Calendar(at, zone, clock, since), set[asyncio.Task[None]]()
+
+    async def night() -> None:
+        if due := calendar.due():
+            calendar.since = due
+            task = asyncio.ensure_future(_log_errors(partial(work, due)))
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
+            await task
+
+    scheduler = AsyncIOScheduler(timezone=UTC)
+    once = {"max_instances": 1, "coalesce": True, "misfire_grace_time": None}
+    job = scheduler.add_job(night, NightlyTrigger(calendar), id="nightly", next_run_time=calendar.appointment(), **once)
+
+    async def beat() -> None:
+        while True:
+            await asyncio.sleep(pulse)
+            if under_way:
+                continue
+            if calendar.since > clock() + CLOCK_LEAP:
+                calendar.since = clock()
+                await _log_errors(put_back)
+            job.modify(next_run_time=calendar.appointment())
+
+    scheduler.start()
+    beating = asyncio.create_task(beat(), name="schedule")
+    try:
+        yield
+    finally:
+        beating.cancel()
+        scheduler.shutdown(wait=False)
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(beating, *under_way, return_exceptions=True)
+
+
+async def _log_errors(work: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await work()
+    except Exception:
+        log.exception("the nightly job failed; the next night comes all the same")

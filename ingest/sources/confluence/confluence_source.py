@@ -1,0 +1,271 @@
+"""Read Confluence by its REST API, on Cloud or Data Center: every page that may be read, each fetched when it has changed.
+
+What is attached to pages is read as far as its kind can be.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import blake2s
+from itertools import islice
+from types import MappingProxyType
+
+from ingest.readers import file_formats
+from ingest.sandbox import Sandbox
+from ingest.sources.confluence.confluence_api import (
+    BATCH_SIZE,
+    ConfluenceAddress,
+    ConfluenceApi,
+    Content,
+    PageNode,
+    PageTree,
+    find_page_id,
+    parse_node,
+    parse_people,
+    parse_subjects,
+)
+from ingest.sources.confluence.storage_format import fetch_bodies, read_page
+from ingest.sources.filters import SelectionRules, build_filter
+from ingest.types import (
+    ChangedDocument,
+    DeletedDocument,
+    ListedItem,
+    Listing,
+    Page,
+    SourceUnavailable,
+    Unreadable,
+    UnreadableDocument,
+)
+from ingest.web.http_connection import ResponseTooLarge
+from ingest.web.web_client import WebClient
+
+LARGEST_ATTACHMENT = 64 << 20
+"""Bytes, as `fetching` gets no larger replies."""
+_TOO_LARGE = f"is larger than {LARGEST_ATTACHMENT >> 20} MB"
+_MOST_FAILURES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PageAttachment:
+    """One file; its leaf stands below that of its page, and so below all that the page stands below."""
+
+    leaf: PageNode
+    size: int
+    path: str
+    """From where it is downloaded, within the Confluence."""
+    largest: int = LARGEST_ATTACHMENT
+
+
+class AttachmentDownloader:
+    """Downloads attachments when they are asked for. One that fails is told, several in a row end it all."""
+
+    def __init__(self, api: ConfluenceApi, apart: Sandbox) -> None:
+        self._api, self._apart = api, apart
+        self._failed: list[SourceUnavailable] = []
+
+    def item(self, one: PageAttachment, fingerprint: str) -> ListedItem:
+        """Return an attachment to be loaded, if it is not too large for that."""
+        if one.size > LARGEST_ATTACHMENT:
+            return Unreadable(one.leaf.id, _TOO_LARGE)
+        return ChangedDocument(one.leaf.id, fingerprint, one.size, partial(self._page, one))
+
+    def check(self) -> None:
+        """Raise what the last ones failed with, once these are too many."""
+        if len(self._failed) >= _MOST_FAILURES:
+            raise self._failed[-1]
+
+    def _page(self, one: PageAttachment) -> Page:
+        try:
+            content = self._api.download(one.path)
+        except ResponseTooLarge as error:
+            raise UnreadableDocument(_TOO_LARGE) from error
+        except SourceUnavailable as error:
+            self._failed.append(error)
+            raise UnreadableDocument(str(error).rstrip(".")) from error
+        self._failed.clear()
+        leaf = one.leaf
+        return self._apart.page(content, leaf.title, url=leaf.url, revision=leaf.version, modified=leaf.changed)
+
+
+def parse_attachment(content: Content, leaves: Mapping[str, PageNode], url: str) -> PageAttachment | None:
+    """Understand one of a listing; None if its kind is not read, or its page is none of those. Pure."""
+    host = leaves.get(str((content.get("container") or {}).get("id", "")))
+    name = str(content.get("title", ""))
+    links = content.get("_links") or {}
+    path = str(links.get("download", ""))
+    if host is None or file_formats.explain_refusal(name) or not path.startswith("/"):
+        return None
+    mine = replace(parse_node(content, url), space=host.space, above=(*host.above, host.id), readers=frozenset())
+    size = (content.get("extensions") or {}).get("fileSize")
+    return PageAttachment(mine, int(size) if isinstance(size, int) else 0, path)
+
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_BATCH_TO_VERIFY = 500
+"""Pages at most that are asked for one by one before they are taken for gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfluenceScope:
+    """What of a Confluence is read."""
+
+    place: ConfluenceAddress
+    spaces: tuple[str, ...] = ()
+    """Their keys; empty for all that the account sees."""
+    blog_posts: bool = False
+    attachments: bool = False
+    statuses: tuple[str, ...] = ("current",)
+    """`current`, and `archived` where Confluence tells; drafts and what is in the bin are never read."""
+    allowed: tuple[str, ...] = ()
+    """Who of those that a page is restricted to is let in, as `group:staff` or `user:jane`; restricted pages of others
+    are left out."""
+    rules: SelectionRules = field(default_factory=SelectionRules)
+    """Paths are as `HR/Handbook/Holidays`."""
+    credential: str = ""
+
+
+class ConfluenceSource:
+    """The pages of some spaces. A page's key is its id: it outlives moves and new titles."""
+
+    reference = False
+
+    def __init__(
+        self, given: ConfluenceScope, web: WebClient, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._given = given
+        self._web = web
+        self._wanted = build_filter(replace(given.rules, statuses=given.statuses), now())
+        self._people: dict[str, str] = {}
+        self._apart = Sandbox()
+
+    def expected(self) -> None:
+        """Nobody knows before all is listed."""
+
+    def documents(self, known: Mapping[str, str] = _NOTHING, since: str = "") -> Listing:
+        """List every page that may be read. Raises `SourceUnavailable`, also while the items are gone through."""
+        del since  # what is new is told by version numbers
+        return Listing(self._documents(known))
+
+    def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
+        """Return the page at an address of this Confluence, or with this id. Raises `SourceUnavailable`."""
+        number = address if address.isdigit() else find_page_id(address, self._given.place)
+        if not number:
+            return DeletedDocument(address) if address in known else None
+        with self._web:
+            api = self._api()
+            api.check(self._given.spaces)
+            found = self._leaves(api.by_id([number], texts=False))
+            above = {one for mine in found.values() for one in mine.above}
+            around = self._leaves(api.by_id(sorted(above), texts=False)) if above else {}
+            tree = self._tree(api, {**found, **around})
+            mine = [one for one in tree.chosen(self._wanted) if one.id == number and self._inside(one)]
+            if mine:
+                return next(self._items(api, mine, _NOTHING))
+        return DeletedDocument(number) if number in known else None
+
+    def stop(self) -> None:
+        """End soon what blocks."""
+        self._web.stop()
+        self._apart.stop()
+
+    def _api(self) -> ConfluenceApi:
+        return ConfluenceApi(self._web, self._given.place, credential=self._given.credential)
+
+    def _inside(self, one: PageNode) -> bool:
+        return not self._given.spaces or one.space in self._given.spaces
+
+    def _documents(self, known: Mapping[str, str]) -> Iterator[ListedItem]:
+        with self._web, self._apart:
+            api = self._api()
+            api.check(self._given.spaces)
+            leaves = self._listed(api)
+            doubted = [key for key in known if key.isdigit() and key not in leaves][:_BATCH_TO_VERIFY]
+            # Where a listing is read by offsets, a page that goes lets the next one slip through.
+            for some in _split_keys(doubted):
+                leaves |= self._leaves(api.by_id(some, texts=False))
+            leaves = {one.id: one for one in leaves.values() if self._inside(one)}
+            tree = self._tree(api, leaves)
+            chosen = [one for one in tree.chosen(self._wanted) if one.id in leaves]
+            yield from self._items(api, chosen, known)
+            yield from (
+                DeletedDocument(key, withheld=True) for key in known if key in leaves and not tree.readable(leaves[key])
+            )
+            if self._given.attachments:
+                yield from self._attached(api, tree, leaves, known)
+            yield from _warn_of_hidden(tree, leaves)
+
+    def _listed(self, api: ConfluenceApi) -> dict[str, PageNode]:
+        leaves: dict[str, PageNode] = {}
+        for space in self._given.spaces or ("",):
+            for kind in ("page", "blogpost") if self._given.blog_posts else ("page",):
+                leaves |= self._leaves(api.pages(space, kind, self._given.statuses))
+        return leaves
+
+    def _leaves(self, contents: Iterable[Content]) -> dict[str, PageNode]:
+        found = {}
+        kinds = {"page", "blogpost"} if self._given.blog_posts else {"page"}
+        for content in contents:
+            self._people.update(parse_people(content))
+            if content.get("type") not in kinds:
+                continue
+            one = parse_node(content, self._given.place.url)
+            found[one.id] = one
+        return found
+
+    def _tree(self, api: ConfluenceApi, leaves: Mapping[str, PageNode]) -> PageTree:
+        """Put in what stands above pages and is no page itself, such as folders: they may be restricted too."""
+        above = {one for mine in leaves.values() for one in mine.above} - leaves.keys()
+        others = {one: PageNode(one, "", "", "", readers=api.readers(one)) for one in sorted(above)}
+        return PageTree({**leaves, **others}, parse_subjects(self._given.allowed))
+
+    def _items(self, api: ConfluenceApi, chosen: Sequence[PageNode], known: Mapping[str, str]) -> Iterator[ListedItem]:
+        """Return what is known already, then the others, fifty at a time, as their texts come."""
+        fresh = [one for one in chosen if known.get(one.id) != _make_fingerprint(one)]
+        for one in chosen:
+            if known.get(one.id) == _make_fingerprint(one):
+                yield ChangedDocument(
+                    one.id, _make_fingerprint(one), 0, partial(read_page, one, None, self._people, self._apart)
+                )
+        for start in range(0, len(fresh), BATCH_SIZE):
+            some = fresh[start : start + BATCH_SIZE]
+            texts = fetch_bodies(api, [one.id for one in some])
+            for one in some:
+                load = partial(read_page, one, texts.pop(one.id, None), self._people, self._apart)
+                yield ChangedDocument(one.id, _make_fingerprint(one), 0, load)
+
+    def _attached(
+        self, api: ConfluenceApi, tree: PageTree, leaves: Mapping[str, PageNode], known: Mapping[str, str]
+    ) -> Iterator[ListedItem]:
+        downloads = AttachmentDownloader(api, self._apart)
+        for space in self._given.spaces or ("",):
+            for content in api.attachments(space):
+                one = parse_attachment(content, leaves, self._given.place.url)
+                if one and one.leaf.id in known and not tree.readable(one.leaf):
+                    yield DeletedDocument(one.leaf.id, withheld=True)
+                elif one and tree.readable(one.leaf) and self._wanted(tree.traits(one.leaf)):
+                    yield downloads.item(one, _make_fingerprint(one.leaf))
+                    downloads.check()
+
+
+def _warn_of_hidden(tree: PageTree, leaves: Mapping[str, PageNode]) -> Iterator[ListedItem]:
+    """Say so where pages are left out because nobody can tell who may read what stands above them."""
+    unknown: dict[str, int] = {}
+    for one in leaves.values():
+        for above in tree.unknown(one):
+            unknown[above] = unknown.get(above, 0) + 1
+    for above, number in sorted(unknown.items()):
+        said = f"who may read it cannot be told: {number:,} pages beneath it are left out"
+        yield Unreadable(f"{above} (restrictions)", said)
+
+
+def _make_fingerprint(one: PageNode) -> str:
+    """Of the version, of where it is, and of how we read."""
+    place = blake2s(f"{one.title}\n{one.url}".encode(), digest_size=4).hexdigest()
+    return f"{one.version}-{file_formats.READER_VERSION}-{place}"
+
+
+def _split_keys(keys: list[str]) -> Iterator[list[str]]:
+    going = iter(keys)
+    while some := list(islice(going, BATCH_SIZE)):
+        yield some

@@ -1,0 +1,251 @@
+"""Read the bodies of Confluence's pages: XHTML with elements of its own (`ac:`, `ri:`), fetched fifty together."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from html import escape
+from html.parser import HTMLParser
+from types import MappingProxyType
+
+from ingest import sandbox
+from ingest.readers import file_formats, html_tree
+from ingest.readers.parsed_document import ContentItem, ParsedDocument
+from ingest.sandbox import Sandbox
+from ingest.sources.confluence.confluence_api import ConfluenceApi, Content, PageNode
+from ingest.types import Page, UnreadableDocument
+from ingest.web.http_connection import ResponseTooLarge
+
+_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\] ?>", re.DOTALL)
+"""Within an export's own CDATA a space is put before the last bracket."""
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_MACROS = frozenset({"ac:structured-macro", "ac:macro"})
+_CODE = frozenset({"code", "noformat", "code-block"})
+_TITLED = frozenset({"info", "note", "tip", "warning", "panel", "expand", "code", "ui-expand", "details"})
+_INCLUDING = frozenset({"include", "excerpt-include"})
+_SILENT_MACROS = frozenset({"html", "html-include", "style", "toc", "anchor", "gadget"})
+"""Macros whose text is not for people."""
+_PARTS = frozenset({"ac:parameter", "ac:default-parameter"})
+_SILENT_ELEMENTS = frozenset({
+    "ac:task-id", "ac:task-uuid", "ac:placeholder", "ac:adf-attribute", "ac:adf-parameter", "ac:adf-mark",
+})  # fmt: skip
+_INLINE = frozenset({
+    "ac:inline-comment-marker", "ac:link-body", "ac:plain-text-link-body", "ac:link", "ac:image", "ac:emoticon",
+    *_MACROS,
+})  # fmt: skip
+_TAGS = {"ac:task-list": "ul", "ac:task": "li", "ac:task-body": "span", "ac:caption": "p"}
+_STATES = {"complete": "☑ ", "incomplete": "☐ "}
+_NAMING = {
+    "ri:page": "ri:content-title", "ri:blog-post": "ri:content-title", "ri:attachment": "ri:filename",
+    "ri:space": "ri:space-key", "ri:shortcut": "ri:parameter",
+}  # fmt: skip
+_USER = ("ri:account-id", "ri:userkey", "ri:username")
+_NO_PEOPLE: Mapping[str, str] = MappingProxyType({})
+
+
+def read_storage_format(markup: str, users: Mapping[str, str] = _NO_PEOPLE) -> tuple[ContentItem, ...]:
+    """Read a page's body. `users` are the names of people by the keys or ids that mentions hold. Never raises."""
+    return html_tree.read_html(convert_to_html(markup, users))
+
+
+def convert_to_html(markup: str, users: Mapping[str, str] = _NO_PEOPLE) -> str:
+    """Return a body with HTML's elements alone."""
+    writer = _HtmlWriter(users)
+    plain = _COMMENT.sub("", _CDATA.sub(lambda found: escape(found[1], quote=False), markup))
+    # No other declaration has anything to do here, and the parser below stumbles over broken ones.
+    writer.feed(plain.replace("<!", "&lt;!").replace("<?", "&lt;?"))
+    writer.close()
+    return "".join(writer.out)
+
+
+@dataclass
+class _OpenMacro:
+    """A macro that is being read."""
+
+    name: str
+    said: dict[str, str] = field(default_factory=dict)
+    parameter: str = ""
+
+
+@dataclass
+class _OpenLink:
+    """A link that is being read: where it leads, and from where on it says something itself."""
+
+    start: int
+    target: str = ""
+
+
+class _HtmlWriter(HTMLParser):
+    """Writes HTML as it reads; what is unsaid is counted in, and counted out."""
+
+    def __init__(self, users: Mapping[str, str]) -> None:
+        super().__init__(convert_charrefs=True)
+        self.out: list[str] = []
+        self._users = users
+        self._macros: list[_OpenMacro] = []
+        self._links: list[_OpenLink] = []
+        self._silent = 0
+        self._parameter = 0
+        self._state = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        said = {name: value or "" for name, value in attrs}
+        if tag in _MACROS:
+            self._macros.append(_OpenMacro(said.get("ac:name", "")))
+        elif tag in _PARTS:
+            self._parameter += 1
+            if self._macros:
+                self._macros[-1].parameter = said.get("ac:name", "")
+        elif tag in _SILENT_ELEMENTS:
+            self._silent += 1
+        elif tag == "ac:task-status":
+            self._state = True
+        elif tag.startswith("ri:"):
+            self._resource(tag, said)
+        elif tag.startswith("ac:"):
+            self._own(tag, said)
+        elif not self._mute:
+            self._html(tag, said)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _MACROS:
+            self._macro_ends()
+        elif tag in _PARTS:
+            self._parameter = max(self._parameter - 1, 0)
+        elif tag in _SILENT_ELEMENTS:
+            self._silent = max(self._silent - 1, 0)
+        elif tag == "ac:task-status":
+            self._state = False
+        elif tag == "ac:link":
+            self._link_ends()
+        elif tag == "ac:plain-text-body":
+            self._write("</pre>" if self._coded else "</p>")
+        elif not tag.startswith("ri:") and tag not in _INLINE:
+            self._write(f"</{_TAGS.get(tag, 'div' if ':' in tag else tag)}>")
+
+    def handle_data(self, data: str) -> None:
+        if self._state:
+            self.out.append(_STATES.get(data.strip(), ""))
+        elif self._parameter:
+            if self._macros and not self._silent:
+                macro = self._macros[-1]
+                macro.said[macro.parameter] = macro.said.get(macro.parameter, "") + data
+        else:
+            self._write(escape(data, quote=False))
+
+    @property
+    def _mute(self) -> bool:
+        return bool(self._silent or self._parameter) or any(macro.name in _SILENT_MACROS for macro in self._macros)
+
+    @property
+    def _coded(self) -> bool:
+        return bool(self._macros) and self._macros[-1].name in _CODE
+
+    def _write(self, text: str) -> None:
+        if not self._mute:
+            self.out.append(text)
+
+    def _html(self, tag: str, said: Mapping[str, str]) -> None:
+        if tag == "time":
+            self._write(escape(said.get("datetime", "")))
+        kept = "".join(f' {name}="{escape(value)}"' for name, value in said.items() if ":" not in name)
+        self._write(f"<{tag}{kept}>")
+
+    def _own(self, tag: str, said: Mapping[str, str]) -> None:
+        if tag == "ac:link":
+            self._links.append(_OpenLink(len(self.out)))
+        elif tag == "ac:image":
+            self._write(escape(said.get("ac:alt") or said.get("ac:title", "")))
+        elif tag == "ac:emoticon":
+            fallback = said.get("ac:emoji-fallback", "")
+            self._write("" if fallback.isascii() else escape(fallback))
+        elif tag in {"ac:rich-text-body", "ac:plain-text-body"}:
+            self._body(tag)
+        elif tag not in _INLINE:
+            self._write(f"<{_TAGS.get(tag, 'div')}>")
+
+    def _body(self, tag: str) -> None:
+        macro = self._macros[-1] if self._macros else _OpenMacro("")
+        if macro.name in _TITLED and (title := macro.said.get("title", "").strip()):
+            self._write(f"<p>{escape(title)}</p>")
+        if tag == "ac:plain-text-body":
+            self._write("<pre>" if self._coded else "<p>")
+        else:
+            self._write("<div>")
+
+    def _resource(self, tag: str, said: Mapping[str, str]) -> None:
+        name = said.get(_NAMING.get(tag, ""), "")
+        if tag == "ri:user":
+            key = next((said[one] for one in _USER if said.get(one)), "")
+            known = self._users.get(key) or said.get("ri:username", "")
+            name = f"@{known}" if known else ""
+        if self._parameter:
+            if self._macros and name:
+                self._macros[-1].said.setdefault("page", name)
+        elif self._links and not self._links[-1].target:
+            self._links[-1].target = name
+
+    def _link_ends(self) -> None:
+        link = self._links.pop() if self._links else _OpenLink(len(self.out))
+        if not "".join(self.out[link.start :]).strip():
+            self._write(escape(link.target))
+
+    def _macro_ends(self) -> None:
+        macro = self._macros.pop() if self._macros else _OpenMacro("")
+        if macro.name == "status":
+            self._write(escape(macro.said.get("title", "")))
+        elif macro.name in _INCLUDING and (page := macro.said.get("page") or macro.said.get("")):
+            self._write(f"<p>“{escape(page.strip())}”</p>")
+
+
+BODY_NAME = "page.html"
+"""As what a page in storage format counts where it is decided what may do harm."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageBody:
+    """The text of a page in storage format; `reason` says why there is none."""
+
+    text: str = ""
+    reason: str = ""
+
+
+_MISSING_BODY = PageBody(reason="was removed, or hidden from us, while Confluence was read")
+_LARGE_BODY = PageBody(reason="is larger than what is read of a page")
+
+
+def fetch_bodies(api: ConfluenceApi, ids: Sequence[str]) -> dict[str, PageBody]:
+    """Fetch the bodies of at most fifty pages; what is not shown to us is missing. Raises `SourceUnavailable`."""
+    try:
+        found = {str(one["id"]): one for one in api.by_id(ids, texts=True)}
+        for number in ids:
+            # The search may not know yet of a page that is new.
+            if number not in found and (content := api.text(number)):
+                found[number] = content
+    except ResponseTooLarge:
+        if len(ids) == 1:
+            return {ids[0]: _LARGE_BODY}
+        half = len(ids) // 2
+        return fetch_bodies(api, ids[:half]) | fetch_bodies(api, ids[half:])
+    return {number: _parse_body(content) for number, content in found.items() if content.get("status") != "trashed"}
+
+
+def read_page(one: PageNode, body: PageBody | None, people: Mapping[str, str], apart: Sandbox) -> Page:
+    """Read one page. Raises `UnreadableDocument`, and what `apart` raises."""
+    body = body or _MISSING_BODY
+    if body.reason:
+        raise UnreadableDocument(body.reason)
+    return apart.done(
+        partial(build_page, one, body.text, people), harmless=sandbox.is_harmless(BODY_NAME, len(body.text))
+    )
+
+
+def build_page(one: PageNode, body: str, people: Mapping[str, str]) -> Page:
+    """Make a page of its body in storage format. Raises `UnreadableDocument` if that holds no text."""
+    reading = ParsedDocument(read_storage_format(body, people), title=one.title, date=one.changed, dated=True)
+    return file_formats.build_page(reading, one.title, url=one.url, revision=one.version)
+
+
+def _parse_body(content: Content) -> PageBody:
+    storage = (content.get("body") or {}).get("storage") or {}
+    return PageBody(str(storage.get("value") or ""))

@@ -1,0 +1,192 @@
+"""Read a dump of CirrusSearch, the search of Wikimedia's wikis: pages as plain text already, redirects included."""
+
+import bz2
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from ingest import types
+from ingest.readers import value_parsers
+from ingest.sources.dumps.dump_file import detect_compression
+from ingest.types import (
+    Block,
+    ChangedDocument,
+    ListedItem,
+    Listing,
+    Page,
+    Section,
+    SingleReadUnsupported,
+    Unreadable,
+    UnreadableDocument,
+    list_unchanged,
+)
+from ingest.web.http_connection import EMPTY
+from ingest.wikitext.wiki_site import WikiSite, describe_database, is_disambiguation
+
+CIRRUS_VERSION = "c1"
+"""Part of every fingerprint: raised whenever this reads pages in another way."""
+LARGEST_LINE = 64 << 20
+"""Bytes. A line that is longer is of no page."""
+_DOWNLOAD_AGAIN = "Download the dump again for the rest."
+
+
+class _DumpLine(NamedTuple):
+    """A line of a file, and its number, from 1."""
+
+    content: bytes
+    number: int
+
+
+class CirrusDump:
+    """The pages of a dump of CirrusSearch, in one file or in several."""
+
+    reference = True
+
+    def __init__(self, *paths: Path, wiki: str = "", namespaces: tuple[int, ...] = (0,)) -> None:
+        """Read files.
+
+        Args:
+            paths: The files.
+            wiki: The name of the wiki's database, such as `simplewiki`; empty: as each page says.
+            namespaces: The numbers of those that are read; 0 is the articles.
+        """
+        self._paths = paths
+        self._wiki = wiki
+        self._namespaces = frozenset(namespaces)
+
+    def expected(self) -> None:
+        """Return None: how many pages there are is only known at the end."""
+
+    def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
+        """Every page, in the order of the files. Raises `DumpError`, at once where a file is not there.
+
+        Where a file is damaged or ends early, what was read before is kept, a line says where, and all that is known
+        and was not met is listed as known, as nobody can tell that it is gone.
+        """
+        del since  # a dump holds every page
+        for path in self._paths:
+            detect_compression(path)
+        return Listing(self._items(known))
+
+    def one(self, address: str, known: Mapping[str, str]) -> types.ListedItem | None:
+        """Raise `ReadAsWhole`: nobody can tell where in a dump a page stands."""
+        del known
+        raise SingleReadUnsupported(
+            f"{address} cannot be read alone: its corpus comes from a dump, which is read as a whole.",
+            hint="Run `footnote ingest all` once a newer dump is there.",
+        )
+
+    def stop(self) -> None:
+        """Nothing here blocks for long."""
+
+    def _items(self, known: Mapping[str, str]) -> Iterator[ListedItem]:
+        seen: set[str] = set()
+        damaged = False
+        for path in self._paths:
+            try:
+                for item in self._pages(path):
+                    if item.key not in seen:
+                        seen.add(item.key)
+                        yield item
+            except (OSError, EOFError, zlib.error, ValueError) as error:
+                damaged = True
+                yield Unreadable(
+                    path.name, f"the file is damaged: {error}. What stands before it was read. {_DOWNLOAD_AGAIN}"
+                )
+        if damaged:
+            yield from (list_unchanged(key, known[key]) for key in known if key not in seen)
+
+    def _pages(self, path: Path) -> Iterator[ListedItem]:
+        with _open_packed(path) as file:
+            lines = _read_lines(file)
+            for action in lines:
+                key = _parse_id(action)
+                content = next(lines, None)
+                if content is None:
+                    raise ValueError(f"line {action.number:,} is the last, and the page that it names is missing")
+                if item := self._item(key, content, path):
+                    yield item
+
+    def _item(self, key: str, line: _DumpLine, path: Path) -> ListedItem | None:
+        try:
+            said = json.loads(line.content)
+        except (ValueError, RecursionError):
+            return Unreadable(key, f"line {line.number:,} of {path.name} is broken. {_DOWNLOAD_AGAIN}")
+        if not isinstance(said, Mapping) or said.get("namespace", 0) not in self._namespaces:
+            return None
+        title = said.get("title")
+        if not isinstance(title, str) or not title:
+            return Unreadable(key, f"the page has no title (line {line.number:,} of {path.name})")
+        aliases = _list_aliases(said)
+        stamp = said.get("version") or said.get("timestamp") or ""
+        fingerprint = f"{stamp}-{CIRRUS_VERSION}-{zlib.crc32(chr(10).join(aliases).encode()):08x}"
+        known = describe_database(self._wiki or str(said.get("wiki", "")))
+        return ChangedDocument(key, fingerprint, len(line.content), partial(_make_page, said, known, aliases))
+
+
+def _open_packed(path: Path) -> BinaryIO:
+    packed = detect_compression(path)
+    if packed == "bz2":
+        return cast("BinaryIO", bz2.open(path))
+    return cast("BinaryIO", gzip.open(path)) if packed == "gz" else path.open("rb")
+
+
+def _read_lines(file: BinaryIO) -> Iterator[_DumpLine]:
+    number = 0
+    while content := file.readline(LARGEST_LINE + 1):
+        number += 1
+        if len(content) > LARGEST_LINE:
+            raise ValueError(f"line {number:,} does not end")
+        if content.strip():
+            yield _DumpLine(content, number)
+
+
+def _parse_id(line: _DumpLine) -> str:
+    """Return the id of the page that comes next. Raises `ValueError` if the line names none."""
+    try:
+        said = json.loads(line.content)["index"]["_id"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"line {line.number:,} does not say which page comes next") from error
+    return str(said)
+
+
+def _list_aliases(said: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the titles that redirect to a page, those of other namespaces left out."""
+    listed = said.get("redirect")
+    found = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    return tuple(sorted({str(one["title"]) for one in found if one.get("title") and one.get("namespace", 0) == 0}))
+
+
+def _make_page(said: Mapping[str, Any], known: WikiSite, aliases: tuple[str, ...]) -> Page:
+    title, revision = str(said["title"]), str(said.get("version") or "")
+    blocks = _split_blocks(str(said.get("text") or ""), str(said.get("opening_text") or ""))
+    if not blocks:
+        raise UnreadableDocument(f"“{title}”: there is no text in it")
+    return Page(
+        title=title,
+        sections=(Section((), blocks),),
+        url=known.url(title, revision),
+        revision=revision,
+        date=value_parsers.parse_date(str(said.get("timestamp") or "")),
+        language=str(said.get("language") or "").partition("-")[0] or known.language,
+        aliases=aliases,
+        disambiguation=_is_disambiguation(said),
+    )
+
+
+def _split_blocks(text: str, opening: str) -> tuple[Block, ...]:
+    """Return the opening of a page, and the rest of it."""
+    text, opening = " ".join(text.split()), " ".join(opening.split())
+    parts = (opening, text[len(opening) :].strip()) if opening and text.startswith(opening) else (text,)
+    return tuple(Block(part) for part in parts if part)
+
+
+def _is_disambiguation(said: Mapping[str, Any]) -> bool:
+    """Return whether one of the templates that a page uses, which are listed with their namespace, says so."""
+    used = said.get("template")
+    names = [str(name).rpartition(":")[2] for name in used] if isinstance(used, list) else []
+    return is_disambiguation(str(said["title"]), "\n".join(f"{{{{{name}}}}}" for name in names))

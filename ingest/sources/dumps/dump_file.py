@@ -1,0 +1,262 @@
+"""Open a dump: tell what kind of file it is, and stream its XML as UTF-8, whatever it was packed or encoded with.
+
+Also reads the index that lies beside a multistream dump: where each of its streams begins, and which pages are in it.
+"""
+
+import bz2
+import codecs
+import re
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeVar
+
+T = TypeVar("T")
+
+BLOCK_BYTES = 1 << 20
+"""Bytes that are read, and about what is unpacked, at a time."""
+
+_WRONG_KINDS = (
+    (b"PK\x03\x04", "is a zip archive", "Unpack it first: unzip"),
+    (b"7z\xbc\xaf\x27\x1c", "is a 7z archive", "Unpack it first: 7z x"),
+    (b"\xfd7zXZ", "is packed with xz", "Unpack it first: unxz"),
+    (b"\x28\xb5\x2f\xfd", "is packed with zstd", "Unpack it first: unzstd"),
+    (b"%PDF", "is a PDF file", ""),
+    (b"SQLite format 3", "is a database", ""),
+    (b"-- M", "is an SQL dump", ""),
+)
+_DUMP_HINT = "Give a pages-articles dump of a wiki, as dumps.wikimedia.org has them: .xml, .xml.bz2 or .xml.gz."
+_ENCODING = re.compile(rb"<\?xml[^>]*encoding=[\"']([A-Za-z0-9._-]+)[\"']")
+
+
+class DumpError(Exception):
+    """The dump cannot be used at all. `str()` is one plain line; `hint` says what to do."""
+
+    kind = "dump"
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class DumpTruncated(Exception):
+    """The dump is damaged or ends before its end. `str()` says where; all that was read before is good."""
+
+
+def read_blocks(path: Path) -> Iterator[bytes]:
+    """The dump's XML in UTF-8, in blocks of about a megabyte.
+
+    Unpacking goes on in a thread of its own, which does not hold the interpreter.
+
+    Raises:
+        DumpError: the file cannot be opened, or is no XML; at the first block.
+        DumpCutShort: the packed data is damaged, or ends too early; after all blocks before that.
+    """
+    with _open_dump(path) as file:
+        start = file.read(16)
+        file.seek(0)
+        if not start:
+            raise DumpError(f"{path} is empty.", hint="Download it again.")
+        unpacked = _unpack(file, start)
+        if start.startswith(b"<"):
+            yield from _decode_utf8(unpacked, path)
+            return
+        # Left to the garbage collector, the thread would be joined wherever that happens to run, also in itself.
+        with closing(_read_ahead(unpacked)) as ahead:
+            yield from _decode_utf8(ahead, path)
+
+
+def detect_compression(path: Path) -> str:
+    """`bz2`, `gz` or nothing, by the file's first bytes. Raises `DumpError` if it cannot be opened."""
+    with _open_dump(path) as file:
+        start = file.read(4)
+    return "bz2" if start.startswith(b"BZh") else "gz" if start.startswith(b"\x1f\x8b") else ""
+
+
+def _open_dump(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except FileNotFoundError as error:
+        raise DumpError(f"There is no file {path}.", hint="Check the path.") from error
+    except IsADirectoryError as error:
+        raise DumpError(f"{path} is a folder, not a dump.", hint="Give one of the files in it.") from error
+    except OSError as error:
+        raise DumpError(f"{path} cannot be read: {error.strerror}.", hint="Check its permissions.") from error
+
+
+class _Unpacker(Protocol):
+    """What the unpackers of `bz2` and `zlib` have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def _unpack(file: BinaryIO, start: bytes) -> Iterator[bytes]:
+    if start.startswith(b"BZh"):
+        return _unpack_streams(file, bz2.BZ2Decompressor)
+    if start.startswith(b"\x1f\x8b"):
+        return _unpack_streams(file, lambda: zlib.decompressobj(wbits=31))
+    return iter(lambda: file.read(BLOCK_BYTES), b"")
+
+
+def _unpack_streams(file: BinaryIO, unpacker: Callable[[], _Unpacker]) -> Iterator[bytes]:
+    """All streams of a packed file, one after the other."""
+    current = unpacker()
+    fresh = True
+    # A small piece of packed data can hold much: so that no block grows beyond some megabytes, pieces are small.
+    while piece := file.read(BLOCK_BYTES // 8):
+        while piece:
+            try:
+                data = current.decompress(piece)
+            except (OSError, zlib.error) as error:
+                if fresh and file.tell() > BLOCK_BYTES // 8 and not piece.strip(b"\0"):
+                    return  # padding behind the last stream
+                place = file.tell() - len(piece)
+                raise DumpTruncated(f"the packed data is damaged near byte {place:,} of the file") from error
+            fresh = False
+            if data:
+                yield data
+            piece = current.unused_data if current.eof else b""
+            if current.eof:
+                current, fresh = unpacker(), True
+    if not fresh:
+        raise DumpTruncated(f"the packed data ends too early, at byte {file.tell():,} of the file")
+
+
+def _read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
+    """The same, one item ahead, made in a thread of its own."""
+    with ThreadPoolExecutor(1, thread_name_prefix="unpack") as pool:
+        coming = pool.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = pool.submit(next, items, None)
+            yield item
+
+
+def _decode_utf8(data: Iterator[bytes], path: Path) -> Iterator[bytes]:
+    first = next(data, b"")
+    encoding = _declared_encoding(first)
+    if encoding == "utf-8":
+        first = first.removeprefix(codecs.BOM_UTF8)
+        _check_kind(first, path)
+        yield first
+        yield from data
+        return
+    decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+    decoded = decoder.decode(first).removeprefix("\ufeff").encode()
+    _check_kind(decoded, path)
+    yield decoded
+    for block in data:
+        yield decoder.decode(block).encode()
+    yield decoder.decode(b"", final=True).encode()
+
+
+def _declared_encoding(start: bytes) -> str:
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if start[:4] in (b"<\0?\0", b"<\0m\0"):
+        return "utf-16-le"
+    if start[:4] in (b"\0<\0?", b"\0<\0m"):
+        return "utf-16-be"
+    declared = _ENCODING.match(start)
+    try:
+        return codecs.lookup(declared[1].decode()).name if declared else "utf-8"
+    except LookupError:
+        return "utf-8"
+
+
+def _check_kind(start: bytes, path: Path) -> None:
+    """Raise `DumpError` with what the file is, if it is no MediaWiki XML."""
+    text = start.lstrip()
+    head = text[:4096].lower()
+    if b"<mediawiki" in text[:65536] or text.startswith(b"<page>"):
+        return
+    for magic, what, how in _WRONG_KINDS:
+        if text.startswith(magic):
+            raise DumpError(f"{path} {what}, not an XML dump.", hint=f"{how} {path.name}" if how else _DUMP_HINT)
+    if text[:1] in (b"{", b"["):
+        raise DumpError(f"{path} is JSON, not an XML dump.", hint=_DUMP_HINT)
+    if b"<html" in head or b"<!doctype html" in head:
+        hint = "A download that failed often looks so: download the dump again."
+        raise DumpError(f"{path} is a web page, not an XML dump.", hint=hint)
+    if not text:
+        raise DumpError(f"{path} holds nothing.", hint="Download it again.")
+    what = "XML, but no export of a wiki (it has no <mediawiki> element)" if text.startswith(b"<") else "no XML"
+    raise DumpError(f"{path} is {what}.", hint=_DUMP_HINT)
+
+
+_WRAP = 1 << 32
+_MULTISTREAM_ENDING = "-multistream"
+
+
+@dataclass(frozen=True, slots=True)
+class DumpStream:
+    """A stream of a multistream dump: its bytes in the file, end exclusive, and its pages as (id, title)."""
+
+    start: int
+    end: int
+    pages: tuple[tuple[str, str], ...]
+
+
+def find_index(dump: Path) -> Path | None:
+    """The index of a multistream dump in the same folder, None if there is none.
+
+    `enwiki-20260101-pages-articles-multistream.xml.bz2` has `enwiki-20260101-pages-articles-multistream-index.txt.bz2`,
+    packed or not; parts of a dump have numbers behind `multistream` and `index`.
+    """
+    before, multistream, after = dump.name.partition(_MULTISTREAM_ENDING)
+    if not multistream:
+        return None
+    after = after.removesuffix(".bz2")
+    part = after.replace(".xml", ".txt")
+    names = (f"{before}{_MULTISTREAM_ENDING}-index{part}{packed}" for packed in (".bz2", ""))
+    return next((path for name in names if (path := dump.with_name(name)).is_file()), None)
+
+
+def read_streams(index: Path, size: int) -> Iterator[DumpStream]:
+    """The streams of a dump of `size` bytes, in order. Raises `DumpError` at a line that says nothing."""
+    try:
+        with (
+            bz2.open(index, "rt", encoding="utf-8") if index.suffix == ".bz2" else index.open(encoding="utf-8") as file
+        ):
+            yield from parse_streams(file, size)
+    except (ValueError, OSError, EOFError) as error:
+        hint = "Download the index again, or remove it: without it the dump is read from beginning to end."
+        raise DumpError(f"The index {index} is damaged: {error}.", hint=hint) from error
+
+
+def parse_streams(lines: Iterable[str], size: int) -> Iterator[DumpStream]:
+    """The streams that the lines of an index tell of; pure. Raises `ValueError`."""
+    start = -1
+    pages: tuple[tuple[str, str], ...] = ()
+    for offset, group in groupby(_parse_entries(lines), key=lambda entry: entry[0]):
+        if start >= 0:
+            yield DumpStream(start, offset, pages)
+        start, pages = offset, tuple((page, title) for _, page, title in group)
+    if start >= 0:
+        yield DumpStream(start, size, pages)
+
+
+def _parse_entries(lines: Iterable[str]) -> Iterator[tuple[int, str, str]]:
+    before = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        written, _, rest = line.rstrip("\n").partition(":")
+        page, colon, title = rest.partition(":")
+        if not colon or not written.lstrip("-").isdigit():
+            raise ValueError(f"line {number} is not offset:id:title")
+        # The least number not below the last one that is the same in 32 bits, where it was cut to them.
+        offset = int(written)
+        if offset < before:
+            offset += (before - offset + _WRAP - 1) // _WRAP * _WRAP
+        before = offset
+        yield offset, page, title

@@ -1,0 +1,304 @@
+"""Cut the XML that MediaWiki exports, schemas 0.3 to 0.11, into its pages as it streams by, and read each.
+
+A page is read in a glance (`parse_head`), or wholly (`parse_text`).
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from html import unescape
+from urllib.parse import urlsplit
+from xml.etree import ElementTree as ET
+
+from ingest.sources.dumps.dump_file import DumpTruncated
+from ingest.wikitext.wiki_site import WikiSite, load_redirect_words
+
+_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_TITLE = re.compile(rb"<title>([^<]*)</title>")
+_NAMESPACE = re.compile(rb"<ns>\s*(-?\d+)\s*</ns>")
+_ID = re.compile(rb"<id>\s*(\d+)\s*</id>")
+_REDIRECT = re.compile(rb"<redirect(?:\s+title=\"([^\"]*)\")?\s*/?>")
+_REDIRECTING = re.compile(rb"<text[^>]*>\s*#\s*([^\s\[\]:<]{2,60})\s*:?\s*\[\[([^\[\]|<]{1,500})")
+
+
+@dataclass(frozen=True, slots=True)
+class PageHead:
+    """What can be told of a page without parsing it. `redirect` is the target of a redirect, None for other pages."""
+
+    id: str
+    title: str
+    namespace: int
+    revision: str
+    redirect: str | None
+    stamp: str
+    """What changes when the page does: its revision, or a hash where the export has no numbers."""
+
+    @property
+    def key(self) -> str:
+        """Its id, which outlives a change of title; its title where the export has no ids."""
+        return self.id or self.title
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """A page's text, and when it was saved, as the export writes it. `reason` says why there is none."""
+
+    wikitext: str = ""
+    timestamp: str = ""
+    reason: str = ""
+
+
+def parse_site(header: bytes) -> WikiSite:
+    """Read what stands before the first page. A header that says nothing is an unknown wiki's."""
+    start = header.find(b"<mediawiki")
+    try:
+        # Nothing before the element is read: no document type, and so no entities, can be declared.
+        root = ET.fromstring(header[start:] + b"</mediawiki>") if start >= 0 else None  # noqa: S314 - as just said
+    except ET.ParseError:
+        root = None
+    if root is None:
+        return WikiSite()
+    said = {element.tag.rpartition("}")[2]: (element.text or "").strip() for element in root.iter()}
+    names: dict[int, tuple[str, ...]] = {}
+    for element in root.iterfind(".//{*}namespace"):
+        if element.text:
+            number = int(element.get("key", "0"))
+            names[number] = (*names.get(number, ()), element.text.strip().lower().replace(" ", "_"))
+    language = root.get(_XML_LANG, "").partition("-")[0].lower()
+    return WikiSite(
+        name=said.get("dbname", ""),
+        language=language,
+        origin=_make_origin(said.get("base", ""), language),
+        namespaces=names,
+        first_letter=said.get("case", "first-letter") == "first-letter",
+    )
+
+
+def _make_origin(base: str, language: str) -> str:
+    address = urlsplit(base)
+    if not address.netloc:
+        return f"https://{language}.wikipedia.org" if language else ""
+    secure = address.netloc.endswith((".wikipedia.org", ".wikimedia.org"))
+    return f"{'https' if secure else address.scheme or 'https'}://{address.netloc}"
+
+
+def parse_head(xml: bytes, site: WikiSite) -> PageHead | None:
+    """What a page's element says before its text; None if it has no title."""
+    start = xml.find(b"<revision>")
+    before = xml[: start if start >= 0 else len(xml)]
+    named = parse_title(before)
+    if not named:
+        return None
+    number = _NAMESPACE.search(before)
+    revision = _ID.search(xml, start) if start >= 0 else None
+    saved = revision[1].decode() if revision else ""
+    return PageHead(
+        id=parse_page_id(before),
+        title=named,
+        namespace=int(number[1]) if number else _namespace_of(named, site),
+        revision=saved,
+        redirect=_redirect_target(xml, before),
+        stamp=saved or sha256(xml).hexdigest()[:16],
+    )
+
+
+def parse_title(xml: bytes) -> str:
+    """A page's title, empty if it has none."""
+    found = _TITLE.search(xml)
+    return unescape(found[1].decode(errors="replace")).strip() if found else ""
+
+
+def parse_page_id(xml: bytes) -> str:
+    """A page's number, empty if it has none."""
+    found = _ID.search(xml)
+    return found[1].decode() if found else ""
+
+
+def _namespace_of(title: str, site: WikiSite) -> int:
+    """The namespace of a title, for schemas that do not write it."""
+    prefix, colon, _ = title.partition(":")
+    if not colon:
+        return 0
+    name = prefix.strip().lower().replace(" ", "_")
+    return next((number for number, names in site.namespaces.items() if name in names), 0)
+
+
+def _redirect_target(xml: bytes, before: bytes) -> str | None:
+    """The target of a redirect, None for other pages: older schemas have it in the text alone."""
+    element = _REDIRECT.search(before)
+    if element and element[1]:
+        return unescape(element[1].decode(errors="replace"))
+    said = _REDIRECTING.search(xml, len(before), len(before) + 4096)
+    if said and (element or said[1].decode(errors="replace").lower() in load_redirect_words()):
+        return unescape(said[2].decode(errors="replace")).strip()
+    return "" if element else None
+
+
+def parse_text(xml: bytes) -> PageText:
+    """Parse one page's element. Never raises: what is broken is its reason."""
+    try:
+        page = ET.fromstring(xml)  # noqa: S314 - one element of a document can declare no entities
+    except ET.ParseError as error:
+        return PageText(reason=f"its XML is broken ({error})")
+    revision = page.find("revision")
+    if revision is None:
+        return PageText(reason="the dump holds no revision of it")
+    found = revision.find("text")
+    timestamp = revision.findtext("timestamp", "").strip()
+    return PageText("" if found is None else found.text or "", timestamp, _missing_reason(revision, found))
+
+
+def _missing_reason(revision: ET.Element, text: ET.Element | None) -> str:
+    """Why there is no wikitext in a revision; empty if there is."""
+    model = revision.findtext("model", "wikitext").strip()
+    if text is None:
+        return "it has no <text> element"
+    if text.get("vast"):  # so `mediawiki_xml` says it
+        return "its text is longer than any page's of a wiki can be"
+    if model != "wikitext":
+        return f"it is not wikitext but {model}"
+    if text.get("deleted"):
+        return "its text was deleted"
+    return "" if (text.text or "").strip() else "its text is empty"
+
+
+LARGEST_REVISION = 64 << 20
+"""Bytes. MediaWiki refuses articles of more than two megabytes; what is so much longer has lost its end."""
+
+_COMPACT_AT = 4 << 20
+"""Bytes of a page from which on its older revisions are dropped while it is still coming."""
+_FIRST_BYTES = 1 << 16
+"""Bytes of a page in which it says what it is, before its text."""
+_PAGE_END = re.compile(rb"</page>|<page>")
+_HEADER_END = re.compile(rb"<page>|(?<=</siteinfo>)|</mediawiki>")
+_TIMESTAMP = re.compile(rb"<timestamp>\s*([^<]*?)\s*</timestamp>")
+
+
+@dataclass(frozen=True, slots=True)
+class RawPage:
+    """One `<page>` element, not yet parsed, and where it begins in the XML: byte, counted from 0, and line, from 1."""
+
+    xml: bytes
+    byte: int
+    line: int
+
+    @property
+    def place(self) -> str:
+        """For messages."""
+        return f"line {self.line:,}, byte {self.byte:,} of the XML"
+
+
+class XmlExport:
+    """An export as it streams by: its `site`, then its `pages`."""
+
+    def __init__(self, blocks: Iterable[bytes]) -> None:
+        """Reads the header. Raises `DumpError` as the blocks do; a dump cut short is told by `pages`."""
+        self._blocks = iter(blocks)
+        self._buffer = bytearray()
+        self._byte = 0
+        self._line = 1
+        self._broken: DumpTruncated | None = None
+        try:
+            while not _HEADER_END.search(self._buffer) and self._more():
+                pass
+        except DumpTruncated as error:
+            self._broken = error
+        end = _HEADER_END.search(self._buffer)
+        self.site = parse_site(bytes(self._buffer[: end.start() if end else len(self._buffer)]))
+
+    def pages(self) -> Iterator[RawPage]:
+        """Each page with its last revision alone.
+
+        Raises:
+            DumpCutShort: the stream broke off, or ended without its end; after all pages before that.
+        """
+        while True:
+            start = self._buffer.find(b"<page>")
+            if start < 0:
+                ended = self._buffer.rfind(b"</mediawiki>") >= 0
+                self._drop(max(len(self._buffer) - len(b"</mediawiki>"), 0))
+                if self._more():
+                    continue
+                if ended or b"</mediawiki>" in self._buffer:
+                    return
+                raise DumpTruncated(f"the XML ends without </mediawiki>, in line {self._line:,}, byte {self._byte:,}")
+            self._drop(start)
+            yield self._page()
+
+    def _page(self) -> RawPage:
+        """The page that the buffer begins with."""
+        byte, line, searched, compact = self._byte, self._line, 0, _COMPACT_AT
+        place = f"line {line:,}, byte {byte:,} of the XML"
+        while (end := self._buffer.find(b"</page>", searched)) < 0:
+            searched = max(len(self._buffer) - len(b"</page>"), 0)
+            if len(self._buffer) > compact:
+                self._compact()
+                # One revision cannot be made smaller: tried at each block, it would be copied again and again.
+                searched, compact = 0, max(_COMPACT_AT, 2 * len(self._buffer))
+            if len(self._buffer) > LARGEST_REVISION:
+                return self._vast(place, byte, line)
+            try:
+                more = self._more()
+            except DumpTruncated as error:
+                raise DumpTruncated(f"{error}, within {_page_name(self._buffer)} ({place})") from error
+            if not more:
+                raise DumpTruncated(f"the XML ends within {_page_name(self._buffer)} ({place})")
+        # A page that begins within a page: the first one lost its end, and is broken alone.
+        again = self._buffer.rfind(b"<page>", 1, end)
+        end = again if again > 0 else end + len(b"</page>")
+        xml = bytes(self._buffer[:end])
+        self._drop(end)
+        return RawPage(_latest_revision(xml) if xml.count(b"<revision>") > 1 else xml, byte, line)
+
+    def _vast(self, place: str, byte: int, line: int) -> RawPage:
+        """Go past a page that no memory should hold, and return what it says of itself before its text."""
+        start = bytes(self._buffer[:_FIRST_BYTES])
+        named = _page_name(start)
+        while not (end := _PAGE_END.search(self._buffer, 1)):
+            self._drop(max(len(self._buffer) - len(b"</page>"), 0))
+            if not self._more():
+                raise DumpTruncated(f"{named} ({place}) does not end")
+        self._drop(end.end() if end[0] == b"</page>" else end.start())
+        said = start.partition(b"<text")[0]
+        return RawPage(said + b'<text vast="vast" /></revision></page>', byte, line)
+
+    def _compact(self) -> None:
+        whole = bytes(self._buffer)
+        self._buffer = bytearray(_latest_revision(whole))
+        self._byte += len(whole) - len(self._buffer)
+        self._line += whole.count(b"\n") - self._buffer.count(b"\n")
+
+    def _drop(self, length: int) -> None:
+        self._line += self._buffer.count(b"\n", 0, length)
+        self._byte += length
+        del self._buffer[:length]
+
+    def _more(self) -> bool:
+        if self._broken:
+            raise self._broken
+        block = next(self._blocks, b"")
+        self._buffer += block
+        return bool(block)
+
+
+def _page_name(xml: bytes | bytearray) -> str:
+    named = parse_title(bytes(xml[:4096]))
+    return f"the page “{named}”" if named else "a page without a title"
+
+
+def _latest_revision(xml: bytes) -> bytes:
+    """A page, whole or cut off, with the latest of its revisions alone and what follows the last."""
+    head, start, rest = xml.partition(b"<revision>")
+    revisions = (start + rest).split(b"</revision>")
+    tail = revisions.pop()
+    if not revisions:
+        return xml
+    latest = max(revisions, key=_saved_at)
+    return head + latest.lstrip() + b"</revision>" + tail
+
+
+def _saved_at(revision: bytes) -> bytes:
+    # ISO 8601 in one time zone: later is greater. What says nothing is earlier than anything.
+    timestamp = _TIMESTAMP.search(revision)
+    return timestamp[1] if timestamp else b""

@@ -1,0 +1,97 @@
+"""Filter a source's documents by path, label, age and status. Pure."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+_GLOB_PARTS = re.compile(r"/\*\*$|\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|[^*?\[/]+|/|\[")
+
+
+def compile_globs(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a posix path fits one of the patterns, in upper or lower case.
+
+    `*` and `?` stay within a name, `**` crosses folders. A pattern without a slash is matched against each name of the
+    path, one that ends in a slash against all that lies below.
+    """
+    expressions = [re.compile(_glob_expression(pattern), re.IGNORECASE | re.DOTALL) for pattern in patterns if pattern]
+    return lambda path: any(expression.fullmatch(path) for expression in expressions)
+
+
+def _glob_expression(pattern: str) -> str:
+    pattern = pattern.removeprefix("./").removeprefix("/")
+    if "/" not in pattern and pattern != "**":
+        return f"(?:.*/)?{_translate_glob(pattern)}"
+    if pattern.endswith("/"):
+        pattern += "**"
+    return _translate_glob(pattern)
+
+
+def _translate_glob(pattern: str) -> str:
+    return "".join(_translate_part(part) for part in _GLOB_PARTS.findall(pattern))
+
+
+def _translate_part(part: str) -> str:
+    known = {"/**": "(?:/.*)?", "**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    if part in known:
+        return known[part]
+    if part.startswith("[") and len(part) > 1:
+        inside = part[1:-1].replace("\\", "\\\\")
+        return f"[^/{inside[1:]}]" if inside.startswith("!") else f"[{inside}]"
+    return re.escape(part)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionRules:
+    """What a source's settings say of what to read. Labels and statuses are compared in lower case."""
+
+    include: tuple[str, ...] = ("**/*",)
+    exclude: tuple[str, ...] = ()
+    """What lies below an excluded path is excluded too."""
+    labels: tuple[str, ...] = ()
+    """One of these a document must have; empty: whatever it has."""
+    without_labels: tuple[str, ...] = ()
+    """None of these it may have."""
+    statuses: tuple[str, ...] = ()
+    """One of these it must have, such as `current`; empty: whatever it has."""
+    newest_days: float | None = None
+    """It must have been changed within so many days; None: however old. What has no date is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentTraits:
+    """What is known of a document before it is read."""
+
+    path: str
+    labels: tuple[str, ...] = ()
+    status: str = ""
+    changed: datetime | None = None
+
+
+def build_filter(rules: SelectionRules, now: datetime) -> Callable[[DocumentTraits], bool]:
+    """Return what tells whether a document is wanted. `now` has a time zone."""
+    included, excluded = compile_globs(rules.include), compile_globs(rules.exclude)
+    labels, without, statuses = (_fold_names(names) for names in (rules.labels, rules.without_labels, rules.statuses))
+    since = None if rules.newest_days is None else now - timedelta(days=rules.newest_days)
+
+    def chosen(one: DocumentTraits) -> bool:
+        mine = _fold_names(one.labels)
+        return (
+            included(one.path)
+            and not (rules.exclude and any(map(excluded, _with_parents(one.path))))
+            and (not labels or bool(labels & mine))
+            and not without & mine
+            and (not statuses or one.status.casefold() in statuses)
+            and (since is None or one.changed is None or one.changed >= since)
+        )
+
+    return chosen
+
+
+def _with_parents(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+
+
+def _fold_names(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(name.casefold() for name in names)

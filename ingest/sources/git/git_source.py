@@ -1,0 +1,189 @@
+"""Read a git repository: the files of one branch, each with the date and commit of its last change.
+
+Files are read from the objects of a mirror and never checked out, so that no file of a repository can reach beyond it.
+Git knows the content of each file by an identifier, which is its fingerprint here: a file that is unchanged is not even
+opened. All files are listed each time, which takes git a moment, so that what could not be read, or was held back, is
+reported again; the branch may have been rewritten since. A file that was renamed is one that is gone and one that is new.
+
+Links, which may lead anywhere, submodules and what Git LFS keeps are unreadable. Left out is what folders leave out.
+"""
+
+import hashlib
+import posixpath
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from types import MappingProxyType
+
+from ingest.readers import file_formats
+from ingest.sandbox import Sandbox
+from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter
+from ingest.sources.folder import DUPLICATE_NAME, LARGEST_FILE, is_ignored, normalize_name
+from ingest.sources.git.git_mirror import BranchHead, GitMirror, LastChange, TreeEntry
+from ingest.sources.git.git_program import build_file_url
+from ingest.types import ChangedDocument, DeletedDocument, ListedItem, Listing, Page, Unreadable, UnreadableDocument
+
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+_REASONS: Mapping[str, str] = MappingProxyType({
+    "link": "is a symbolic link, which may lead anywhere: name the file itself",
+    "submodule": "is a submodule: give its repository a corpus of its own",
+})  # fmt: skip
+
+_ReadBlob = Callable[[str], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryScope:
+    """What of a repository is read, and how its files are cited."""
+
+    folder: str = ""
+    """The folder in the repository, with `/` within it; empty for all."""
+    template: str = ""
+    """Of web addresses, with `{path}` and perhaps `{branch}` and `{commit}`; or what the path is appended to."""
+    rules: SelectionRules = field(default_factory=SelectionRules)
+    largest: int = LARGEST_FILE
+    """Bytes."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class GitSource:
+    """The documents of one branch."""
+
+    reference = False
+
+    def __init__(self, mirror: GitMirror, wanted: RepositoryScope, *, now: Callable[[], datetime] = _now) -> None:
+        """`now` is what ages are reckoned from."""
+        self._mirror, self._wanted, self._now = mirror, wanted, now
+        self._apart = Sandbox()
+        self._looked: _BranchListing | None = None
+
+    def expected(self) -> int:
+        """How many documents there are now: fetches. Blocks. Raises `SourceUnavailable`."""
+        self._looked = self._look()
+        return len(self._looked.entries)
+
+    def documents(self, known: Mapping[str, str] = MappingProxyType({}), since: str = "") -> Listing:
+        """Every document that there is now, by path. Blocks. Raises `SourceUnavailable`."""
+        del since  # the fingerprints tell what changed, whatever became of the commit that was read before
+        look, self._looked = self._looked or self._look(), None
+        return Listing(self._items(look, known), edition=look.head.commit[:12])
+
+    def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
+        """Return the file of this address or path, as it stands now. Blocks. Raises `SourceUnavailable`."""
+        look = self._look()
+        if "{commit}" in self._wanted.template:
+            look = replace(look, changes=self._changes(look, look.entries))
+        for key, entry in look.entries.items():
+            if address in (key, self._url(look.head, key, look.changes.get(key))):
+                changes = look.changes or self._changes(look, {key: entry})
+                return self._item(look, key, entry, changes, self._mirror.blob, self._fingerprint(look, key, entry))
+        return next((DeletedDocument(key) for key in known if address in (key, self._url(look.head, key, None))), None)
+
+    def stop(self) -> None:
+        """End what git does, and the reading of a document. From any thread."""
+        self._mirror.git.stop()
+        self._apart.stop()
+
+    def _look(self) -> "_BranchListing":
+        head = self._mirror.look()
+        rules = self._wanted.rules
+        by_path = build_filter(SelectionRules(rules.include, rules.exclude), self._now())
+        named: dict[str, TreeEntry] = {}
+        twice: set[str] = set()
+        for entry in self._mirror.entries(head.commit, self._wanted.folder.strip("/")):
+            key = normalize_name(entry.path).rstrip("/")
+            if any(map(is_ignored, key.split("/"))) or not by_path(DocumentTraits(key)):
+                continue
+            if key in named:
+                twice.add(key)
+            named.setdefault(key, entry)
+        look = _BranchListing(head, named, {}, frozenset(twice))
+        return look if rules.newest_days is None else self._young(look)
+
+    def _young(self, look: "_BranchListing") -> "_BranchListing":
+        """Leave out what was last changed before so many days; what history tells no date of is kept."""
+        changes = self._changes(look, look.entries)
+        young = build_filter(self._wanted.rules, self._now())
+        kept = {
+            key: entry
+            for key, entry in look.entries.items()
+            if young(DocumentTraits(key, changed=changes[key].date if key in changes else None))
+        }
+        return replace(look, entries=kept, changes=changes)
+
+    def _items(self, look: "_BranchListing", known: Mapping[str, str]) -> Iterator[ListedItem]:
+        prints = {key: self._fingerprint(look, key, entry) for key, entry in look.entries.items()}
+        new = {key: entry for key, entry in look.entries.items() if known.get(key) != prints[key]}
+        readable = {key: entry for key, entry in new.items() if not self._refusal(key, entry)}
+        changes = look.changes or self._changes(look, readable)
+        with self._apart, self._mirror.blobs() as read:
+            for key, entry in look.entries.items():
+                yield self._item(look, key, entry, changes, read, prints[key])
+                if key in look.twice:
+                    yield Unreadable(key, DUPLICATE_NAME)
+
+    def _item(
+        self,
+        look: "_BranchListing",
+        key: str,
+        entry: TreeEntry,
+        changes: Mapping[str, LastChange],
+        read: _ReadBlob,
+        fingerprint: str,
+    ) -> ListedItem:
+        if reason := self._refusal(key, entry):
+            return Unreadable(key, reason)
+        change = changes.get(key)
+        load = partial(_load, self._apart, read, key, entry, self._url(look.head, key, change), change)
+        return ChangedDocument(key, fingerprint, entry.size, load)
+
+    def _refusal(self, key: str, entry: TreeEntry) -> str:
+        if reason := _REASONS.get(entry.kind) or file_formats.explain_refusal(key):
+            return reason
+        return f"is larger than {self._wanted.largest // 2**20} MB" if entry.size > self._wanted.largest else ""
+
+    def _fingerprint(self, look: "_BranchListing", key: str, entry: TreeEntry) -> str:
+        said = "\x1f".join((file_formats.READER_VERSION, entry.blob, self._url(look.head, key, None)))
+        return hashlib.sha256(said.encode()).hexdigest()
+
+    def _changes(self, look: "_BranchListing", entries: Mapping[str, TreeEntry]) -> dict[str, LastChange]:
+        folder = self._wanted.folder.strip("/").encode()
+        paths = {posixpath.join(folder, entry.path): key for key, entry in entries.items()}
+        found = self._mirror.changes(look.head.commit, set(paths))
+        return {paths[path]: change for path, change in found.items()}
+
+    def _url(self, head: BranchHead, key: str, change: LastChange | None) -> str:
+        if not self._wanted.template:
+            return ""
+        return build_file_url(
+            self._wanted.template,
+            path=posixpath.join(self._wanted.folder.strip("/"), key),
+            within=key,
+            branch=head.branch or head.commit,
+            commit=change.commit if change else "",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _BranchListing:
+    """What a branch holds of what is wanted."""
+
+    head: BranchHead
+    entries: Mapping[str, TreeEntry]
+    changes: Mapping[str, LastChange]
+    """Of all files, where their age decides whether they are wanted."""
+    twice: frozenset[str]
+    """Keys that another file has too."""
+
+
+def _load(apart: Sandbox, read: _ReadBlob, key: str, entry: TreeEntry, url: str, change: LastChange | None) -> Page:
+    content = read(entry.blob)
+    if content.startswith(_LFS_POINTER):
+        raise UnreadableDocument("is kept in Git LFS, which is not read: keep the text itself in the repository")
+    told = change if change and change.exact else None
+    revision = f"git:{change.commit[:12] if change else entry.blob[:12]}"
+    return apart.page(content, key, url=url, revision=revision, modified=told.date if told else None)

@@ -1,1 +1,0 @@
-"""Any reader of LlamaIndex."""

@@ -1,0 +1,261 @@
+"""Read documents by any reader of LlamaIndex: what its `lazy_load_data` or `load_data` yields.
+
+The reader is named by its import path, and installed beside Footnote by whoever wants it; nothing of LlamaIndex is
+imported here. Documents that follow each other under one name, as the pages of a file do, are one document. Their texts
+are read as Markdown, or as HTML where they begin like a web page.
+
+A reader returns all that it has, every time; what is unchanged is found by its text. What it prints goes to stderr. Each
+reader names things in its metadata as it likes. An identifier that LlamaIndex drew at random is none: it would be another
+one tomorrow.
+"""
+
+import hashlib
+import importlib
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import chain, groupby, islice
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ingest import page_cleanup
+from ingest.readers import file_formats, value_parsers
+from ingest.sandbox import Sandbox
+from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter
+from ingest.types import (
+    ChangedDocument,
+    ListedItem,
+    Listing,
+    Page,
+    SingleReadUnsupported,
+    SourceUnavailable,
+    Unreadable,
+)
+
+_RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE)
+_ADDRESSES = ("url", "source_url", "web_url", "html_url", "permalink", "link", "source")
+_NAMES = ("file_path", "path", "page_id", "id", "file_name", "filename", "title", "page_title")
+_TITLES = ("title", "page_title", "subject", "name")
+_FILES = ("file_name", "filename", "file_path")
+_DATES = (
+    *("last_modified_date", "last_modified", "lastmod", "modified", "modified_at", "last_edited_time", "updated_at"),
+    *("updated", "last_accessed_date", "date", "published", "published_at", "created_at", "creation_date"),
+)
+_MARKUP = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+
+
+class LlamaText(NamedTuple):
+    """One document of LlamaIndex's, as far as it concerns us."""
+
+    key: str
+    text: str
+    title: str
+    """Empty where it tells none."""
+    file: str
+    url: str
+    date: datetime | None
+
+
+def parse_document(document: Any) -> LlamaText | None:
+    """Read a document; None if it is none: it has no text, or no text that is one."""
+    text = getattr(document, "text", None)
+    metadata = getattr(document, "metadata", None)
+    if not isinstance(text, str):
+        return None
+    said = _fold_names(metadata) if isinstance(metadata, Mapping) else {}
+    url = next((value for value in _metadata_values(said, _ADDRESSES) if value.startswith(("http://", "https://"))), "")
+    file = next(iter(_metadata_values(said, _FILES)), "")
+    return LlamaText(
+        key=_make_key(document, said, url, text),
+        text=text,
+        title=" ".join(next(iter(_metadata_values(said, _TITLES)), "").split()),
+        file=PurePosixPath(file.replace("\\", "/")).name,
+        url=url,
+        date=next(filter(None, (value_parsers.parse_date(said.get(name)) for name in _DATES)), None),
+    )
+
+
+def make_fingerprint(parts: Sequence[LlamaText]) -> str:
+    """What tells whether a document of these parts has changed."""
+    first = parts[0]
+    date = first.date.isoformat() if first.date else ""
+    said = "\x1f".join(
+        (file_formats.READER_VERSION, first.title, first.file, first.url, date, *(p.text for p in parts))
+    )
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def read_page(parts: Sequence[LlamaText], apart: Sandbox) -> Page:
+    """Read a document of these parts. Raises `UnreadableDocument`, and what `apart` raises."""
+    first = parts[0]
+    text = "\n\n".join(part.text for part in parts)
+    suffix = ".html" if _MARKUP.match(text) else ".md"
+    name = PurePosixPath(first.file or first.key.rstrip("/")).stem or "document"
+    read = apart.page(text.encode("utf-8", "replace"), name + suffix, url=first.url, modified=first.date)
+    return replace(read, title=first.title) if first.title else read
+
+
+def _make_key(document: Any, said: Mapping[str, Any], url: str, text: str) -> str:
+    given = getattr(document, "doc_id", None) or getattr(document, "id_", None)
+    if isinstance(given, str) and given.strip() and not _RANDOM_ID.fullmatch(given):
+        return given.strip().rstrip("/") or given
+    if url:
+        return url.rstrip("/")
+    if name := next(iter(_metadata_values(said, _NAMES)), ""):
+        return name.rstrip("/") or name
+    return "text:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _fold_names(metadata: Mapping[Any, Any]) -> dict[str, Any]:
+    return {re.sub(r"[\s-]+", "_", str(name)).lower(): value for name, value in metadata.items()}
+
+
+def _metadata_values(said: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """What the metadata tell under these names, in their order, as far as it is a text or a number."""
+    found = (said.get(name) for name in names)
+    return [text for value in found if isinstance(value, str | int) and (text := str(value).strip())]
+
+
+_SECRET = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
+_LONGEST_MESSAGE = 200
+_INSTALL = "Install it into Footnote's own environment with pip, as docs/sources.md says, and check its name."
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaReader:
+    """Which reader, made with which options, and asked how."""
+
+    path: str
+    """Module and class, with a colon between them."""
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    load: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """What of the options may stand in no message."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class LlamaIndexSource:
+    """The documents of one reader."""
+
+    reference = False
+
+    def __init__(
+        self, reader: LlamaReader, rules: SelectionRules | None = None, *, now: Callable[[], datetime] = _now
+    ) -> None:
+        """`rules` are applied to the names of documents and to the dates that their metadata tell."""
+        self._reader, self._rules, self._now = reader, rules or SelectionRules(), now
+        self._stopped = threading.Event()
+        self._apart = Sandbox()
+
+    def expected(self) -> None:
+        """Nobody knows before all was read."""
+
+    def documents(self, known: Mapping[str, str] = MappingProxyType({}), since: str = "") -> Listing:
+        """Every document, in the reader's order. Blocks. Raises `SourceUnavailable`, also while it is gone through."""
+        del known, since
+        return Listing(self._items(self._texts(self._read())))
+
+    def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
+        """Raise `ReadAsWhole`: a reader knows no single documents."""
+        del address, known
+        raise SingleReadUnsupported(
+            f"{self._reader.path} cannot read a single document.", hint="Read all of it: `footnote ingest all`."
+        )
+
+    def stop(self) -> None:
+        """End before the next document. From any thread."""
+        self._stopped.set()
+        self._apart.stop()
+
+    def _items(self, texts: Iterator[LlamaText | Unreadable]) -> Iterator[ListedItem]:
+        chosen = build_filter(self._rules, self._now())
+        seen: dict[str, int] = {}
+        with self._apart:
+            for key, group in groupby(texts, key=lambda text: text.key):
+                together = list(group)
+                yield from (one for one in together if isinstance(one, Unreadable))
+                parts = [one for one in together if isinstance(one, LlamaText)]
+                if parts and chosen(DocumentTraits(key, changed=parts[0].date)):
+                    seen[key] = seen.get(key, 0) + 1
+                    yield _make_found(key if seen[key] == 1 else f"{key} ({seen[key]})", parts, self._apart)
+
+    def _texts(self, read: Iterator[Any]) -> Iterator[LlamaText | Unreadable]:
+        for at, document in enumerate(read, 1):
+            text = parse_document(document)
+            yield text or Unreadable(f"document {at}", "is nothing that LlamaIndex calls a document")
+
+    def _read(self) -> Iterator[Any]:
+        """Go through what the reader gives; whatever it does meanwhile is told as a fault of this source."""
+        given = self._guarded(lambda: _load_lazily(self._made(), self._reader.load))
+        nothing = object()
+        while (document := self._guarded(lambda: next(given, nothing))) is not nothing:
+            yield document
+
+    def _made(self) -> Any:
+        module, _, name = self._reader.path.partition(":")
+        try:
+            maker = getattr(importlib.import_module(module), name)
+        except ImportError as error:
+            message = f"There is no reader {self._reader.path}: {self._told(error)}."
+            raise SourceUnavailable(message, hint=_INSTALL) from error
+        except AttributeError as error:
+            message = f"{module} has no reader {name}."
+            raise SourceUnavailable(message, hint="Check reader under its [[corpus]].") from error
+        return maker(**self._reader.options)
+
+    def _guarded(self, work: Callable[[], Any]) -> Any:
+        if self._stopped.is_set():
+            raise SourceUnavailable(f"Reading by {self._reader.path} was stopped.", hint="Run it again.")
+        try:
+            # A command that prints JSON prints nothing else. All threads share one stdout, which is why it is given
+            # back between two documents.
+            with redirect_stdout(sys.stderr):
+                return work()
+        except (SourceUnavailable, MemoryError):
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a reader may raise anything, and exit
+            # Its own message may hold what must not be told, so that it is not chained.
+            raise SourceUnavailable(
+                f"The reader {self._reader.path} failed: {self._told(error)}.",
+                hint="Check options and load under its [[corpus]], and try the reader by itself.",
+            ) from None
+
+    def _told(self, error: BaseException) -> str:
+        said = f"{type(error).__name__}: {error}"
+        named = (str(value) for name, value in self._reader.options.items() if _SECRET.search(name))
+        for secret in filter(None, (*self._reader.secrets, *named)):
+            said = said.replace(secret, "…")
+        line = " ".join(page_cleanup.clean_text(said).split()).rstrip(":. ")
+        return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 1] + "…"
+
+
+def _load_lazily(reader: Any, load: Mapping[str, Any]) -> Iterator[Any]:
+    """Ask a reader for its documents, lazily if it can; it may say that it cannot when the first is asked for."""
+    if hasattr(reader, "lazy_load_data"):
+        try:
+            return _with_first(reader.lazy_load_data(**load))
+        except NotImplementedError:
+            pass
+    return _with_first(reader.load_data(**load))
+
+
+def _with_first(given: Any) -> Iterator[Any]:
+    if given is None:
+        raise TypeError("it returned nothing at all, not even an empty list")
+    rest = iter(given)
+    return chain(tuple(islice(rest, 1)), rest)
+
+
+def _make_found(key: str, parts: Sequence[LlamaText], apart: Sandbox) -> ChangedDocument:
+    return ChangedDocument(
+        key, make_fingerprint(parts), sum(len(part.text) for part in parts), partial(read_page, parts, apart)
+    )

@@ -1,0 +1,183 @@
+"""Ask a wiki's api.php: queries with all their continuations, the errors that it tells in its own way, and the login.
+
+https://www.mediawiki.org/wiki/API:Query, API:Etiquette (maxlag), API:Login and API:Assert describe it.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from ingest.types import SourceUnavailable
+from ingest.web.http_connection import RETRY_HINT, format_url, parse_retry_after
+from ingest.web.web_client import WebClient, WebResponse
+
+ApiQuery = Mapping[str, str]
+ApiAnswer = dict[str, Any]
+
+BATCH_SIZE = 50
+"""Titles, page ids or contents in one request, for anyone: bots may have more, which would gain little."""
+_LONGEST = 4000
+"""Characters of titles in one address, as servers take no endless ones."""
+_BUSY_CODES = frozenset({"maxlag", "ratelimited", "readonly"})
+_DENIED_CODES = frozenset({"readapidenied", "permissiondenied", "mwoauth-invalid-authorization", "blocked"})
+_LAPSED_CODE = "assertuserfailed"
+_TRIES = 8
+_REST = 5.0
+_LONGEST_REST = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class WikiLogin:
+    """Who reads a wiki that is not open to all: a bot password, or the token of an owner-only OAuth consumer."""
+
+    user: str = ""
+    """As Special:BotPasswords says it: `Name@robot`."""
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+    credential: str = ""
+    """What the secret is called, such as `WIKI_PASSWORD`, for messages."""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is any; then every request is made as somebody, or not at all."""
+        return bool(self.user or self.token)
+
+
+class MediaWikiApi:
+    """Asks one api.php, for one thread."""
+
+    def __init__(self, web: WebClient, address: str, login: WikiLogin) -> None:
+        self._web = web
+        self._address = address
+        self._login = login
+        self._inside = not login.user
+
+    def batches(self, query: ApiQuery) -> Iterator[ApiAnswer]:
+        """Ask until there is no more. Each answer is whole: of all its pages all that was asked for is there.
+
+        Raises:
+            SourceUnavailable: The wiki cannot be reached, does not let us in, or does not understand.
+        """
+        going_on: Mapping[str, str] = {}
+        whole: ApiAnswer = {}
+        while True:
+            answer = self.ask({"action": "query", **query, **going_on})
+            _merge(whole, answer.get("query") or {})
+            further = answer.get("continue")
+            if answer.get("batchcomplete") or not further:
+                yield whole
+                whole = {}
+            if not further:
+                return
+            if further == going_on:
+                raise SourceUnavailable(f"{format_url(self._address)} goes round in circles.", hint=RETRY_HINT)
+            going_on = {name: str(value) for name, value in further.items()}
+
+    def ask(self, query: ApiQuery) -> ApiAnswer:
+        """Ask one thing. Raises `SourceUnavailable`."""
+        tried, anew = 0, False
+        while True:
+            self._let_in()
+            reply = self._web.get(self._address, self._complete(query), "application/json")
+            answer = self._parsed(reply)
+            code = _error_code(answer)
+            if not code:
+                return answer
+            if code in _BUSY_CODES:
+                tried += 1
+                self._rest(code, tried, parse_retry_after(reply.headers))
+            elif code == _LAPSED_CODE and self._login.user and not anew:
+                # A session ends when it likes; as nobody in particular we would see fewer pages, or none.
+                self._inside, anew = False, True
+            else:
+                raise self._refused(code)
+
+    def _complete(self, query: ApiQuery) -> dict[str, str]:
+        said = {**query, "format": "json", "formatversion": "2", "maxlag": "5"}
+        return {**said, "assert": "user"} if self._login.known else said
+
+    def _let_in(self) -> None:
+        if self._inside:
+            return
+        asked = {"action": "query", "meta": "tokens", "type": "login", "format": "json", "formatversion": "2"}
+        answer = self._parsed(self._web.get(self._address, asked, "application/json"))
+        token = answer.get("query", {}).get("tokens", {}).get("logintoken", "")
+        form = {"action": "login", "format": "json", "formatversion": "2"}
+        form |= {"lgname": self._login.user, "lgpassword": self._login.password, "lgtoken": token}
+        result = self._parsed(self._web.post(self._address, form)).get("login", {}).get("result")
+        if result != "Success":
+            raise SourceUnavailable(
+                f"{format_url(self._address)} does not let {self._login.user} in ({result or 'no result'}).",
+                hint=f"Check {self._login.credential or 'the password'}: Special:BotPasswords of the wiki gives it.",
+            )
+        self._inside = True
+
+    def _parsed(self, reply: WebResponse) -> ApiAnswer:
+        hint = "Give the address of the wiki's api.php, as its Special:Version tells."
+        if reply.status != 200:  # noqa: PLR2004 - HTTP's own
+            raise SourceUnavailable(f"{format_url(self._address)} answers HTTP {reply.status}.", hint=hint)
+        try:
+            answer = json.loads(reply.content)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
+            raise SourceUnavailable(f"{format_url(self._address)} is no API of a wiki.", hint=hint)
+        return answer
+
+    def _rest(self, code: str, tried: int, asked: float | None) -> None:
+        seconds = _REST * tried if asked is None else asked
+        if tried >= _TRIES or seconds > _LONGEST_REST:
+            raise SourceUnavailable(f"{format_url(self._address)} has no time for us ({code}).", hint=RETRY_HINT)
+        self._web.pause(seconds)
+
+    def _refused(self, code: str) -> SourceUnavailable:
+        where = format_url(self._address)
+        name = self._login.credential or "the credential"
+        if code in _DENIED_CODES or code == _LAPSED_CODE:
+            if self._login.known:
+                hint = f"Check {name}: it may have lapsed, or lack the right to read."
+            else:
+                hint = "It is a private wiki: give the source a user and a password, or a token."
+            return SourceUnavailable(f"{where} does not let us read ({code}).", hint=hint)
+        return SourceUnavailable(f"{where} does not answer what was asked ({code}).", hint=RETRY_HINT)
+
+
+def _error_code(answer: ApiAnswer) -> str:
+    error = answer.get("error")
+    return str(error.get("code", "error"))[:60] if isinstance(error, dict) else ""
+
+
+def _merge(whole: ApiAnswer, part: ApiAnswer) -> None:
+    """Put what an answer says to what those before it said of the same pages."""
+    for name, value in part.items():
+        if name != "pages":
+            whole[name] = [*whole.get(name, []), *value] if isinstance(value, list) else value
+            continue
+        pages = whole.setdefault("pages", {})
+        for page in value:
+            known = pages.setdefault((page.get("pageid"), page.get("title")), {})
+            known |= {
+                key: [*known.get(key, []), *said] if isinstance(said, list) else said for key, said in page.items()
+            }
+
+
+def get_pages(answer: ApiAnswer) -> list[ApiAnswer]:
+    """Return the pages of one of `batches`' answers, in the wiki's order."""
+    return list(answer.get("pages", {}).values())
+
+
+def join_batches(values: Iterable[str]) -> Iterator[str]:
+    """Join titles or ids with bars, as many together as one request may hold."""
+    some: list[str] = []
+    length = 0
+    for value in values:
+        size = len(quote(value)) + 3
+        if some and (len(some) == BATCH_SIZE or length + size > _LONGEST):
+            yield "|".join(some)
+            some, length = [], 0
+        some.append(value)
+        length += size
+    if some:
+        yield "|".join(some)

@@ -1,0 +1,215 @@
+"""Understand what a wiki's API says of itself and of its pages, fetch their texts, and read them.
+
+A fingerprint names, by short hashes, the titles under which a page is also known: when a redirect goes, the wiki no
+longer tells where it led, and the fingerprints do. Texts are fetched as the listing goes on, fifty together, not when a
+page is loaded: a wiki that fails then ends the listing, and does not have every page fail for itself.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2s
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from ingest.readers import value_parsers
+from ingest.sources.filters import DocumentTraits
+from ingest.sources.mediawiki.mediawiki_api import MediaWikiApi, get_pages, join_batches
+from ingest.types import Page, UnreadableDocument
+from ingest.wikitext.wiki_site import WikiSite, is_disambiguation
+from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION, make_sections, parse_wikitext
+
+
+@dataclass(frozen=True, slots=True)
+class WikiInfo:
+    """A wiki's names and addresses."""
+
+    site: WikiSite = field(default_factory=WikiSite)
+    path: str = ""
+    """Of its pages, such as `/wiki/$1`."""
+
+
+def parse_wiki_info(told: Mapping[str, Any]) -> WikiInfo:
+    """Understand an answer to `meta=siteinfo`."""
+    general = told.get("general", {})
+    names: dict[int, tuple[str, ...]] = {}
+    for space in (*told.get("namespaces", {}).values(), *told.get("namespacealiases", ())):
+        said = {str(space.get(name) or "").strip().lower().replace(" ", "_") for name in ("name", "canonical", "alias")}
+        number = int(space.get("id", 0))
+        names[number] = (*names.get(number, ()), *sorted(said - {""}))
+    server = str(general.get("server", ""))
+    scheme = urlsplit(str(general.get("base", ""))).scheme or "https"
+    site = WikiSite(
+        name=str(general.get("wikiid", "")),
+        language=str(general.get("lang", "")).partition("-")[0].lower(),
+        origin=f"{scheme}:{server}" if server.startswith("//") else server,
+        namespaces=names,
+        first_letter=general.get("case", "first-letter") == "first-letter",
+    )
+    return WikiInfo(site, str(general.get("articlepath", "")))
+
+
+def find_page_query(address: str, known: Mapping[str, str], wiki: WikiInfo, api: str) -> dict[str, str] | None:
+    """Return the parameters of a query that name the page at an address, of a title, or with an id that is known.
+
+    None if the address is none of this wiki's pages.
+    """
+    if address in known:
+        return {"pageids": address}
+    if "://" not in address:
+        return _title_query(address)
+    parts = urlsplit(address)
+    here = {urlsplit(api).netloc.lower(), urlsplit(wiki.site.origin).netloc.lower()}
+    said = parse_qs(parts.query) if parts.netloc.lower() in here else None
+    if said is None:
+        return None
+    before, _, after = wiki.path.partition("$1")
+    if said.get("curid", [""])[0].isdigit():
+        return {"pageids": said["curid"][0]}
+    if "title" in said:
+        return _title_query(said["title"][0])
+    inside = bool(before) and parts.path.startswith(before) and parts.path.endswith(after)
+    return _title_query(unquote(parts.path[len(before) :].removesuffix(after))) if inside else None
+
+
+def _title_query(title: str) -> dict[str, str] | None:
+    # A bar would make two titles of one; none may hold any.
+    return {"titles": title, "redirects": "1"} if title.strip() and "|" not in title else None
+
+
+_MOST_ALIASES = 50
+"""Aliases that are named one by one in a fingerprint; a page with more is looked at whenever any redirect changes."""
+_MANY_ALIASES = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPage:
+    """One page, as a wiki lists it."""
+
+    id: int
+    title: str
+    namespace: int
+    revision: int
+    size: int
+    url: str
+    changed: datetime | None
+    redirect: bool = False
+    aliases: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Its id, which outlives a change of title."""
+        return str(self.id)
+
+    @property
+    def traits(self) -> DocumentTraits:
+        """What rules are held against: the title is the path, the categories are labels."""
+        return DocumentTraits(self.title, self.categories, changed=self.changed)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the revision, of how we read, of the title and of the aliases: none of these needs the others."""
+        return f"{self.revision}-{WIKITEXT_VERSION}-{_short_hash(self.title)}-{_hash_aliases(self.aliases)}"
+
+
+def parse_listed_page(page: Mapping[str, Any], site: WikiSite) -> ListedPage | None:
+    """Understand a page of an answer to `prop=info|revisions|redirects`; None if there is no such page."""
+    if page.get("missing") or page.get("invalid") or not page.get("pageid"):
+        return None
+    revision = (page.get("revisions") or [{}])[0]
+    return ListedPage(
+        id=int(page["pageid"]),
+        title=str(page["title"]),
+        namespace=int(page.get("ns", 0)),
+        revision=int(page.get("lastrevid") or revision.get("revid") or 0),
+        size=int(page.get("length", 0)),
+        url=_page_url(page, site),
+        changed=value_parsers.parse_date(str(revision.get("timestamp", ""))),
+        redirect=bool(page.get("redirect")),
+        aliases=tuple(sorted({str(other["title"]) for other in page.get("redirects", ())})),
+        categories=tuple(str(name["title"]).partition(":")[2] for name in page.get("categories", ())),
+    )
+
+
+def _page_url(page: Mapping[str, Any], site: WikiSite) -> str:
+    """Where people read it: a wiki may give its own address without saying whether it is https."""
+    given = str(page.get("canonicalurl") or page.get("fullurl") or "")
+    if given.startswith("//"):
+        return f"{site.origin.partition(':')[0] or 'https'}:{given}"
+    return given
+
+
+def find_redirected_keys(titles: Collection[str], known: Mapping[str, str]) -> Iterator[str]:
+    """Return the keys of the known pages that one of these titles led to, by their fingerprints."""
+    wanted = {_short_hash(title) for title in titles}
+    for key, fingerprint in known.items():
+        names = fingerprint.rpartition("-")[2]
+        if names.startswith(_MANY_ALIASES) or not wanted.isdisjoint(names.split(".")):
+            yield key
+
+
+def _hash_aliases(aliases: Iterable[str]) -> str:
+    names = sorted(map(_short_hash, aliases))
+    if len(names) > _MOST_ALIASES:
+        return _MANY_ALIASES + _short_hash("".join(names))
+    return ".".join(names) or "0"
+
+
+def _short_hash(title: str) -> str:
+    return blake2s(title.encode(), digest_size=4).hexdigest()
+
+
+_TEXT_QUERY = {"prop": "revisions", "rvprop": "ids|timestamp|content|contentmodel", "rvslots": "main"}
+
+
+@dataclass(frozen=True, slots=True)
+class PageRevision:
+    """What was fetched of one page; `reason` says why there is no text."""
+
+    number: str
+    timestamp: str
+    text: str
+    reason: str
+
+
+def fetch_texts(api: MediaWikiApi, ids: Sequence[int]) -> dict[int, PageRevision]:
+    """Fetch the texts of at most fifty pages; those that are gone meanwhile are missing. Raises `SourceUnavailable`."""
+    found: dict[int, PageRevision] = {}
+    for part in join_batches(map(str, ids)):
+        for batch in api.batches({"pageids": part, **_TEXT_QUERY}):
+            found |= {int(one["pageid"]): _parse_revision(one) for one in get_pages(batch) if one.get("revisions")}
+    return found
+
+
+def read_page(one: ListedPage, found: PageRevision | None, site: WikiSite) -> Page:
+    """Read one page. Raises `UnreadableDocument`."""
+    if found is None or found.reason:
+        raise UnreadableDocument(found.reason if found else "was deleted while the wiki was read")
+    return Page(
+        title=one.title,
+        sections=make_sections(parse_wikitext(found.text, language=site.language, hidden=site.hidden)),
+        url=one.url or site.url(one.title, ""),
+        revision=found.number,
+        date=value_parsers.parse_date(found.timestamp),
+        language=site.language,
+        aliases=one.aliases,
+        disambiguation=is_disambiguation(one.title, found.text),
+    )
+
+
+def _parse_revision(page: dict[str, Any]) -> PageRevision:
+    said = page["revisions"][0]
+    # Before MediaWiki 1.32 the text stands in the revision itself.
+    slot = said.get("slots", {}).get("main", said)
+    text = str(slot.get("content") or "")
+    return PageRevision(str(said.get("revid", "")), str(said.get("timestamp", "")), text, _missing_reason(slot, text))
+
+
+def _missing_reason(slot: dict[str, Any], text: str) -> str:
+    model = slot.get("contentmodel", "wikitext")
+    if slot.get("texthidden") or slot.get("textmissing"):
+        return "its text is hidden"
+    if model != "wikitext":
+        return f"it is not wikitext but {model}"
+    return "" if text.strip() else "its text is empty"

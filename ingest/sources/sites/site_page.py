@@ -1,0 +1,342 @@
+"""Fetch the pages of a site, and tell whether each response is the page: some sites answer anything with a smile.
+
+Never taken for a page: what another address answers that leads elsewhere, what asks to log in, what an address answers
+that does not exist, and what says the same as another page. A site that refuses page after page is left alone.
+"""
+
+import hashlib
+import mimetypes
+import re
+import secrets
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urljoin, urlsplit
+
+import httpx
+
+from ingest.readers import file_formats, value_parsers
+from ingest.readers.file_formats import READER_VERSION
+from ingest.sandbox import Sandbox
+from ingest.sources.sites.sitemap import SitemapEntry, make_page_key, resolve_page_url
+from ingest.types import (
+    ChangedDocument,
+    DeletedDocument,
+    ListedItem,
+    Page,
+    SourceUnavailable,
+    Unreadable,
+    UnreadableDocument,
+    list_unchanged,
+)
+from ingest.web.http_connection import AccessDenied, ReadingStopped, ResponseTooLarge
+from ingest.web.web_client import WebClient, WebResponse
+
+_TYPES = {
+    "text/html": ".html", "application/xhtml+xml": ".html", "application/pdf": ".pdf", "text/plain": ".txt",
+    "text/markdown": ".md", "text/csv": ".csv", "application/epub+zip": ".epub", "application/json": ".json",
+    "application/rss+xml": ".rss", "application/atom+xml": ".atom", "application/xml": ".xml", "text/xml": ".xml",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+}  # fmt: skip
+_UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
+_HEAD_BYTES = 4096
+_LOGIN_WORDS = 250
+"""A page with a field for a password and fewer words than this is there to log in."""
+_ROBOTS_NAMES = ("robots", "footnote")
+
+
+@dataclass(frozen=True, slots=True)
+class PageMetadata:
+    """What a page of HTML says of itself."""
+
+    canonical: str = ""
+    """The address that it wants to be known by, as a whole; empty if it says none."""
+    noindex: bool = False
+    asks_to_log_in: bool = False
+
+
+def derive_file_name(url: str, content_type: str) -> str:
+    """Return a file name for what stands at an address: its ending says how it is read.
+
+    What the server says that it sends holds; where it says nothing, or only that it is text, the ending of the address.
+    """
+    path = PurePosixPath(unquote(urlsplit(url).path))
+    said = content_type.partition(";")[0].strip().lower()
+    readable = bool(path.suffix) and not file_formats.explain_refusal(path.name)
+    if said in _UNSAID or (said == "text/plain" and readable):
+        suffix = path.suffix
+    else:
+        suffix = _TYPES.get(said) or mimetypes.guess_extension(said) or f".{said.rpartition('/')[2] or 'unknown'}"
+    stem = path.stem if readable else path.name
+    return f"{path.parent.name}/{stem or 'index'}{suffix}"
+
+
+def parse_page_metadata(content: bytes, url: str, headers: Mapping[str, str]) -> PageMetadata:
+    """Return what an answer of HTML says of itself, in its headers and its markup."""
+    noindex = _forbids(headers.get("x-robots-tag", ""))
+    root = value_parsers.parse_html(content)
+    if root is None:
+        return PageMetadata(noindex=noindex)
+    for meta in root.iter("meta"):
+        if (meta.get("name") or "").strip().lower() in _ROBOTS_NAMES:
+            noindex = noindex or _forbids(meta.get("content") or "")
+    links = (link for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split())
+    said = next((href for link in links if (href := (link.get("href") or "").strip())), "")
+    password = any((field.get("type") or "").lower() == "password" for field in root.iter("input"))
+    short = password and len(root.text_content().split()) < _LOGIN_WORDS
+    return PageMetadata(_join_url(url, said), noindex, short)
+
+
+def _forbids(said: str) -> bool:
+    """Whether it forbids to be found. A header may name an agent before its words: `otherbot: noindex` is not ours."""
+    agent, colon, words = said.lower().rpartition(":")
+    if colon and agent.strip() not in _ROBOTS_NAMES:
+        return False
+    return bool({"noindex", "none"} & {word.strip() for word in words.split(",")})
+
+
+def _join_url(url: str, href: str) -> str:
+    try:
+        return urljoin(url, href) if href else ""
+    except ValueError:
+        return ""
+
+
+def declare_encoding(content: bytes, content_type: str) -> bytes:
+    """Return markup that can be read without its header: one that only the header tells the encoding of, in UTF-8."""
+    said = _CHARSET.search(content_type)
+    if not said or said[1].lower() in {"utf-8", "utf8"} or b"charset" in content[:_HEAD_BYTES].lower():
+        return content
+    try:
+        return content.decode(said[1]).encode()
+    except (LookupError, UnicodeError):
+        return content
+
+
+_MOMENT_TEXT = re.compile(r"\d{1,2}:\d{1,2}(?::\d\d)?|\b\d{1,4}([-./])\d{1,2}\1\d{1,4}\b|\b(?=[a-f]*\d)[\da-f]{8,}\b")
+"""What differs whenever a page is asked for: clock times, dates, ids of requests. Other numbers may be all it says."""
+
+
+def make_page_signature(page: Page, url: str) -> bytes:
+    """Return what is the same for two pages that say the same, whatever of their own address they repeat, and when."""
+    text = " ".join(block.text for section in page.sections for block in section.blocks).lower()
+    for part in (url.lower(), urlsplit(url).path.lower(), *urlsplit(url).path.lower().split("/")):
+        if len(part) > 1:
+            text = text.replace(part, "")
+    return hashlib.sha256(re.sub(r"[\W_]+", " ", _MOMENT_TEXT.sub(" ", text)).encode()).digest()[:12]
+
+
+_ACCEPT = "text/html, application/xhtml+xml, application/pdf;q=0.9, */*;q=0.5"
+_MOST_REFUSALS = 5
+"""Pages in a row that may not be had before the site is left alone."""
+_GONE_STATUSES = frozenset({httpx.codes.NOT_FOUND, httpx.codes.GONE})
+_CONDITIONS = {" etag-": "If-None-Match", " modified-": "If-Modified-Since"}
+
+
+@dataclass(frozen=True, slots=True)
+class _FetchedPage:
+    """A page that was read, and what is the same for all that say the same."""
+
+    found: ChangedDocument
+    likeness: bytes
+
+
+class PageFetcher:
+    """Gets the pages of one site, one after the other; the last one is only told of once the next is seen."""
+
+    def __init__(
+        self, web: WebClient, apart: Sandbox, origin: str, may_read: Callable[[str], bool], listed: Collection[str]
+    ) -> None:
+        """Read what `may_read` allows.
+
+        Args:
+            web: The way there.
+            apart: What reads the pages.
+            origin: The address of the site, up to the path.
+            may_read: What robots.txt allows, by address.
+            listed: The keys of all pages that are listed.
+        """
+        self._web, self._apart, self._origin, self._may_read, self._listed = web, apart, origin, may_read, listed
+        self._seen: dict[bytes, str] = {}
+        self._waiting: _FetchedPage | None = None
+        self._refused = 0
+        self._nowhere: bytes | None = None
+
+    def items(self, key: str, entry: SitemapEntry, known: str = "", stamp: str = "") -> Iterator[ListedItem]:
+        """Get one page, and yield what is settled by it: perhaps the page before, perhaps nothing yet.
+
+        Args:
+            key: Of the page.
+            entry: Where it is.
+            known: Its fingerprint, if it was read before.
+            stamp: Its fingerprint, if that is told already.
+
+        Raises:
+            SourceUnavailable: The site refuses page after page, or we are told to stop.
+        """
+        found = self._read(key, entry, known, stamp)
+        if isinstance(found, _FetchedPage):
+            yield from self._compared(found, is_known=bool(known))
+        else:
+            yield found
+
+    def last(self) -> Iterator[ListedItem]:
+        """Yield the last page, if it was not yet."""
+        if self._waiting:
+            yield self._waiting.found
+        self._waiting = None
+
+    def _compared(self, read: _FetchedPage, *, is_known: bool) -> Iterator[ListedItem]:
+        key, before = read.found.key, self._waiting
+        other = self._seen.get(read.likeness, "")
+        # A site that shows its front page at addresses that do not exist has one, unless that is new of it.
+        if (key != self._origin or is_known) and read.likeness == self._nobodys():
+            yield Unreadable(key, "says what the site says at addresses that do not exist")
+        elif not other:
+            yield from self.last()
+            self._seen[read.likeness] = key
+            # What was never read replaces nothing: it need not wait for the next one.
+            if is_known:
+                self._waiting = read
+            else:
+                yield read.found
+        else:
+            if before and before.likeness == read.likeness:
+                self._waiting = None
+                yield Unreadable(before.found.key, f"says the same as {key}, as an error or a login would")
+            yield Unreadable(key, f"says the same as {other}, as an error or a login would")
+
+    def _nobodys(self) -> bytes:
+        """What the site says where there is nothing; empty where it says 404, as it should."""
+        if self._nowhere is None:
+            self._nowhere = b""
+            url = f"{self._origin}/{secrets.token_hex(12)}"
+            reply = self._reply("", url, "") if self._may_read(url) else None
+            if isinstance(reply, WebResponse) and reply.status == httpx.codes.OK and reply.url == url:
+                page = _read_page(self._apart, reply, SitemapEntry(url), url)
+                self._nowhere = make_page_signature(page, url) if isinstance(page, Page) else b""
+        return self._nowhere
+
+    def _read(self, key: str, entry: SitemapEntry, known: str, stamp: str) -> "_FetchedPage | ListedItem":
+        reply = self._reply(key, entry.url, "" if stamp else known)
+        if not isinstance(reply, WebResponse):
+            return reply
+        if reply.status == httpx.codes.NOT_MODIFIED and known:
+            return list_unchanged(key, known)
+        if reply.status in _GONE_STATUSES:
+            return DeletedDocument(key)
+        if reply.status != httpx.codes.OK:
+            led = " to a place that is not read here" if 300 <= reply.status < 400 else ""  # noqa: PLR2004 - redirects
+            return Unreadable(key, f"answers HTTP {reply.status}{led}")
+        if not _is_same_page(entry.url, reply.url):
+            return self._elsewhere(key, reply.url)
+        return self._taken(key, entry, reply, known, stamp)
+
+    def _taken(
+        self, key: str, entry: SitemapEntry, reply: WebResponse, known: str, stamp: str
+    ) -> "_FetchedPage | ListedItem":
+        said = _read_metadata(reply)
+        if said.noindex:
+            return DeletedDocument(key)
+        if said.asks_to_log_in:
+            return Unreadable(key, "asks to log in")
+        url = entry.url
+        if canonical := resolve_page_url(self._origin, said.canonical):
+            better = make_page_key(canonical)
+            # A site that calls all its pages the front page is mistaken.
+            if better != key and better in self._listed and better != self._origin:
+                return DeletedDocument(key)
+            url = canonical if better != self._origin else url
+        fingerprint = stamp or _make_fingerprint(reply)
+        if fingerprint == known:
+            return list_unchanged(key, known)
+        page = _read_page(self._apart, reply, entry, url)
+        if isinstance(page, str):
+            return Unreadable(key, page)
+        return _FetchedPage(
+            ChangedDocument(key, fingerprint, len(reply.content), lambda: page), make_page_signature(page, entry.url)
+        )
+
+    def _elsewhere(self, key: str, url: str) -> ListedItem:
+        """What it means that a page leads to another: moved, if that is listed; else perhaps a login."""
+        target = make_page_key(resolve_page_url(self._origin, url))
+        if target in self._listed and target != self._origin:
+            return DeletedDocument(key)
+        return Unreadable(key, f"leads to {urlsplit(url).path}, which is another page")
+
+    def _reply(self, key: str, url: str, known: str) -> WebResponse | Unreadable:
+        headers = {name: known.partition(kind)[0] for kind, name in _CONDITIONS.items() if _is_of_kind(known, kind)}
+        try:
+            reply = self._web.get(url, accept=_ACCEPT, headers=headers, follow=self._follows)
+        except ReadingStopped:
+            raise
+        except ResponseTooLarge as error:
+            return Unreadable(key, str(error))
+        except SourceUnavailable as error:
+            self._refused += 1
+            if self._refused >= _MOST_REFUSALS:
+                raise
+            what = "does not let us in" if isinstance(error, AccessDenied) else "cannot be had now"
+            return Unreadable(key, f"{what}: {error}")
+        self._refused = 0
+        return reply
+
+    def _follows(self, target: str) -> bool:
+        return bool(resolve_page_url(self._origin, target)) and self._may_read(target)
+
+
+def _is_of_kind(fingerprint: str, kind: str) -> bool:
+    return fingerprint.endswith(kind + READER_VERSION)
+
+
+def _read_metadata(reply: WebResponse) -> PageMetadata:
+    kind = reply.headers.get("content-type", "").lower()
+    is_html = "html" in kind or (not kind and reply.content.lstrip()[:1] == b"<")
+    return parse_page_metadata(reply.content if is_html else b"", reply.url, reply.headers)
+
+
+def _make_fingerprint(reply: WebResponse) -> str:
+    etag, modified = reply.headers.get("etag", "").strip(), reply.headers.get("last-modified", "").strip()
+    if etag:
+        return f"{etag} etag-{READER_VERSION}"
+    if modified:
+        return f"{modified} modified-{READER_VERSION}"
+    return f"{hashlib.sha256(reply.content).hexdigest()[:32]} hash-{READER_VERSION}"
+
+
+def _read_page(apart: Sandbox, reply: WebResponse, entry: SitemapEntry, url: str) -> Page | str:
+    """Read what was answered; why it cannot be read otherwise."""
+    kind = reply.headers.get("content-type", "")
+    name = derive_file_name(entry.url, kind)
+    content = declare_encoding(reply.content, kind) if name.endswith(".html") else reply.content
+    revision = f"sha256:{hashlib.sha256(reply.content).hexdigest()[:12]}"
+    try:
+        return apart.page(content, name, url=url, revision=revision, modified=entry.changed or _last_modified(reply))
+    except UnreadableDocument as error:
+        return str(error)
+
+
+def _last_modified(reply: WebResponse) -> datetime | None:
+    try:
+        moment = parsedate_to_datetime(reply.headers.get("last-modified", ""))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _is_same_page(asked: str, got: str) -> bool:
+    """Whether two addresses differ only as servers mend them: by a slash, a case, or the name of an index."""
+    return _normalize_url(asked) == _normalize_url(got)
+
+
+def _normalize_url(url: str) -> tuple[str, str]:
+    parts = urlsplit(str(httpx.URL(url)))
+    path = parts.path.lower().rstrip("/")
+    for ending in ("/index.html", "/index.htm", "/index.php", ".html", ".htm"):
+        path = path.removesuffix(ending)
+    return path, parts.query

@@ -1,0 +1,184 @@
+"""Download a large file from the web, whole or not at all, resuming where an earlier try ended.
+
+What came so far lies in `NAME.part`, and the server's validator in `NAME.part.of`, so that another process can ask for the
+rest of that very file (RFC 9110, 13.1.5: If-Range) and starts over if the file has changed.
+"""
+
+import errno
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from ingest.types import SourceUnavailable
+from ingest.web.http_connection import RETRY_HINT, RetryableWebError, format_url
+
+_BLOCK = 1 << 20
+_PROGRESS_BYTES = 1 << 20
+"""Bytes: a try that brings so many does not count as failed."""
+_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadRequest:
+    """A file to bring. `size` is in bytes; `digest` is the name of a hash and its value in hexadecimal."""
+
+    url: str
+    path: Path
+    size: int | None
+    digest: tuple[str, str] | None
+    tries: int
+
+    @property
+    def part(self) -> Path:
+        """What has come so far."""
+        return self.path.with_name(self.path.name + ".part")
+
+    @property
+    def tag(self) -> Path:
+        """What the server called it."""
+        return self.path.with_name(self.path.name + ".part.of")
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingResponse:
+    """An answer while it comes."""
+
+    status: int
+    headers: Mapping[str, str]
+    blocks: Iterator[bytes]
+
+
+OpenUrl = Callable[[str, Mapping[str, str]], AbstractContextManager[IncomingResponse]]
+ReportProgress = Callable[[int, int | None], None]
+
+
+def download_file(
+    wanted: DownloadRequest, ask: OpenUrl, rest: Callable[[RetryableWebError, int], None], told: ReportProgress
+) -> None:
+    """Bring a file. `rest` waits after so many failed tries, and raises if we are to stop.
+
+    Raises:
+        SourceUnavailable: It cannot be had, cannot be written, or is not what it must be.
+    """
+    try:
+        _download_with_retries(wanted, ask, rest, told)
+        wanted.part.replace(wanted.path)
+        wanted.tag.unlink(missing_ok=True)
+    except OSError as error:
+        raise _unwritable(wanted, error) from error
+
+
+def _download_with_retries(
+    wanted: DownloadRequest, ask: OpenUrl, rest: Callable[[RetryableWebError, int], None], told: ReportProgress
+) -> None:
+    """Try until the part is what it must be."""
+    tried = 0
+    while True:
+        before = _size(wanted.part)
+        try:
+            _fetch(wanted, ask, told)
+            _check(wanted)
+        except RetryableWebError as error:
+            tried = 1 if _size(wanted.part) - before >= _PROGRESS_BYTES else tried + 1
+            if tried >= wanted.tries:
+                raise SourceUnavailable(f"{format_url(wanted.url)} {error}.", hint=RETRY_HINT) from error
+            rest(error, tried)
+        else:
+            return
+
+
+def _fetch(wanted: DownloadRequest, ask: OpenUrl, told: ReportProgress) -> None:
+    """Ask for what is missing, and append it."""
+    have = _size(wanted.part)
+    if wanted.size is not None and have == wanted.size:
+        return
+    if wanted.size is not None and have > wanted.size:
+        have = _discard_part(wanted)
+    wanted.path.parent.mkdir(parents=True, exist_ok=True)
+    validator = wanted.tag.read_text("utf-8") if have and wanted.tag.exists() else ""
+    # Without a validator, only a digest could tell that the rest belongs to another file.
+    if have and not validator and not wanted.digest:
+        have = _discard_part(wanted)
+    asked = {"Range": f"bytes={have}-", **({"If-Range": validator} if validator else {})} if have else {}
+    with ask(wanted.url, asked) as answer:
+        total = _prepare_part(wanted, answer, have)
+        with wanted.part.open("ab", buffering=0) as file:  # what has come is there, whatever happens next
+            for block in answer.blocks:
+                file.write(block)
+                told(file.tell(), total)
+            os.fsync(file.fileno())
+    if total is not None and (now := _size(wanted.part)) != total:
+        if now > total:
+            _discard_part(wanted)
+        raise RetryableWebError("broke off" if now < total else "sends more than it said")
+
+
+def _prepare_part(wanted: DownloadRequest, answer: IncomingResponse, have: int) -> int | None:
+    """Make the part ready for what an answer brings; return how large the file will be, if that can be known."""
+    if answer.status == httpx.codes.PARTIAL_CONTENT and have:
+        said = _RANGE.fullmatch(answer.headers.get("content-range", "").strip())
+        total = int(said[2]) if said and said[2] != "*" else wanted.size
+        if not said or int(said[1]) != have or (wanted.size is not None and total != wanted.size):
+            _discard_part(wanted)
+            raise RetryableWebError("sends another part than it was asked for")
+        return total
+    if answer.status == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE and have:
+        _discard_part(wanted)
+        raise RetryableWebError("has a shorter file than before")
+    if answer.status != httpx.codes.OK:
+        hint = "It may be gone, or not there yet. " + RETRY_HINT
+        raise SourceUnavailable(f"{format_url(wanted.url)} answers HTTP {answer.status}.", hint=hint)
+    length = answer.headers.get("content-length", "")
+    total = int(length) if length.isascii() and length.isdigit() else wanted.size
+    if wanted.size is not None and total != wanted.size:
+        raise RetryableWebError(f"has {total:,} bytes instead of {wanted.size:,}")
+    _discard_part(wanted)
+    wanted.tag.write_text(_validator(answer.headers), "utf-8")
+    return total
+
+
+def _validator(headers: Mapping[str, str]) -> str:
+    """What tells one state of a file from another: a strong tag, else its date."""
+    tag = headers.get("etag", "").strip()
+    return tag if tag and not tag.startswith("W/") else headers.get("last-modified", "").strip()
+
+
+def _discard_part(wanted: DownloadRequest) -> int:
+    wanted.part.unlink(missing_ok=True)
+    wanted.tag.unlink(missing_ok=True)
+    return 0
+
+
+def _check(wanted: DownloadRequest) -> None:
+    """Compare what has come with what it must be; what is wrong is thrown away."""
+    if not wanted.digest:
+        return
+    name, expected = wanted.digest
+    with wanted.part.open("rb") as file:
+        found = hashlib.file_digest(file, name).hexdigest()
+    if found != expected.lower():
+        _discard_part(wanted)
+        raise RetryableWebError(f"sends a file that does not fit its {name.upper()} checksum")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _unwritable(wanted: DownloadRequest, error: OSError) -> SourceUnavailable:
+    if error.errno == errno.ENOSPC:
+        _discard_part(wanted)  # so that the database has room to go on
+        return SourceUnavailable(
+            f"The disk is full: {wanted.path.name} does not fit.", hint="Make room, and try again."
+        )
+    reason = (error.strerror or type(error).__name__).lower()
+    return SourceUnavailable(f"{wanted.path} cannot be written: {reason}.", hint="Check the folder's permissions.")

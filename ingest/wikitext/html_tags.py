@@ -1,0 +1,208 @@
+"""Turn the angle brackets of wikitext into what they mean: comments, references, tags and formulas.
+
+The LaTeX of `<math>` becomes a line of plain text: letters, operators and brackets, no commands.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from ingest.wikitext.markup_cleanup import BREAK, make_code_line, make_superscript, shelter_text
+
+_LATEX_SYMBOLS = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ", "eta": "η",
+    "theta": "θ", "vartheta": "ϑ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π",
+    "rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ", "varphi": "φ", "chi": "χ", "psi": "ψ",
+    "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ",
+    "Upsilon": "Υ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω", "hbar": "ħ", "ell": "ℓ", "nabla": "∇", "partial": "∂",
+    "infty": "∞", "infin": "∞", "emptyset": "∅", "varnothing": "∅", "aleph": "ℵ", "forall": "∀", "exists": "∃",
+    "in": " ∈ ", "notin": " ∉ ", "ni": " ∋ ", "subset": " ⊂ ", "subseteq": " ⊆ ", "supset": " ⊃ ", "cup": " ∪ ",
+    "cap": " ∩ ", "setminus": " \\ ", "times": " × ", "cdot": "·", "div": " ÷ ", "pm": " ± ", "mp": " ∓ ", "ast": "*",
+    "star": "⋆", "circ": "∘", "bullet": "•", "oplus": " ⊕ ", "otimes": " ⊗ ", "wedge": " ∧ ", "land": " ∧ ",
+    "vee": " ∨ ", "lor": " ∨ ", "neg": "¬", "lnot": "¬", "le": " ≤ ", "leq": " ≤ ", "ge": " ≥ ", "geq": " ≥ ",
+    "ll": " ≪ ", "gg": " ≫ ", "ne": " ≠ ", "neq": " ≠ ", "equiv": " ≡ ", "approx": " ≈ ", "sim": " ~ ", "simeq": " ≃ ",
+    "cong": " ≅ ", "propto": " ∝ ", "to": " → ", "rightarrow": " → ", "longrightarrow": " → ", "leftarrow": " ← ",
+    "Rightarrow": " ⇒ ", "Leftarrow": " ⇐ ", "leftrightarrow": " ↔ ", "Leftrightarrow": " ⇔ ", "iff": " ⇔ ",
+    "implies": " ⇒ ", "mapsto": " ↦ ", "sum": "∑", "prod": "∏", "int": "∫", "oint": "∮", "iint": "∬", "angle": "∠",
+    "perp": " ⊥ ", "parallel": " ∥ ", "mid": " | ", "vdash": " ⊢ ", "models": " ⊨ ", "top": "⊤", "bot": "⊥",
+    "dots": "…", "ldots": "…", "cdots": "…", "vdots": "…", "prime": "′", "degree": "°", "langle": "⟨", "rangle": "⟩",
+    "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈", "rceil": "⌉", "lbrace": "{", "rbrace": "}", "backslash": "\\",
+    "quad": " ", "qquad": " ", "R": "ℝ", "N": "ℕ", "Z": "ℤ", "Q": "ℚ", "C": "ℂ", "reals": "ℝ", "sqrt": "√",
+}  # fmt: skip
+_LATEX_FUNCTIONS = frozenset({
+    "sin", "cos", "tan", "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "log", "ln",
+    "exp", "lim", "max", "min", "sup", "inf", "det", "dim", "ker", "gcd", "mod", "deg", "hom", "arg", "Pr",
+    "bmod",
+})  # fmt: skip
+_FRACTION = re.compile(r"\\[dtc]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+_BINOMIAL = re.compile(r"\\[dt]?binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+_ROOT = re.compile(r"\\sqrt\s*\{([^{}]*)\}")
+_ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}(?:\{[lcr|]*\})?")
+_STYLED = re.compile(r"\\(?:math[a-z]+|text[a-z]*|mbox|operatorname\*?|boldsymbol|pmb|rm|bf|overline|bar|hat|vec|"
+                     r"tilde|dot|ddot|underline|color|widehat|mathbb)\s*\{([^{}]*)\}")  # fmt: skip
+_COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
+_SCRIPT = re.compile(r"([\^_])\s*\{([^{}]*)\}")
+_EXPONENT = re.compile(r"\^([0-9n])(?![0-9])")
+_ATOM = re.compile(r"\w+|\\[A-Za-z]+")
+_DEEPEST_LATEX = 6
+"""How many levels of braces are read; what stands deeper loses its structure, not its letters."""
+
+
+def render_latex(latex: str) -> str:
+    r"""LaTeX as plain text: `\frac{a}{b}` is `a/b`, `x^{2}` is `x²`, `\alpha` is `α`."""
+    text = _ENVIRONMENT.sub(" ", latex).replace("\\\\", "; ").replace("\\,", " ").replace("\\;", " ")
+    for _ in range(_DEEPEST_LATEX):
+        before = text
+        text = _STYLED.sub(r"\1", text)
+        text = _ROOT.sub(lambda match: f"√{_bracket_terms(match[1])}", text)
+        text = _FRACTION.sub(lambda match: f"{_bracket_terms(match[1])}/{_bracket_terms(match[2])}", text)
+        text = _BINOMIAL.sub(r"C(\1, \2)", text)
+        text = _SCRIPT.sub(_render_script, text)
+        if text == before:
+            break
+    text = _EXPONENT.sub(lambda match: make_superscript(match[1]), _COMMAND.sub(_render_command, text))
+    for gone in ("\\{", "\\}", "\\", "{", "}", "&", "~", "$"):
+        text = text.replace(gone, {"\\{": "(", "\\}": ")"}.get(gone, " " if gone in "&~" else ""))
+    return " ".join(text.split())
+
+
+def _render_command(match: re.Match[str]) -> str:
+    name = match[1]
+    return _LATEX_SYMBOLS.get(name) or (f" {name} " if name in _LATEX_FUNCTIONS else "")
+
+
+def _bracket_terms(text: str) -> str:
+    text = text.strip()
+    return text if _ATOM.fullmatch(text) else f"({text})"
+
+
+def _render_script(match: re.Match[str]) -> str:
+    text = match[2].strip()
+    if match[1] == "^" and (small := make_superscript(text)) != text:
+        return small
+    return f"{match[1]}{_bracket_terms(text)}"
+
+
+_TAG = re.compile(r"<(?:(!--)|(/?)([A-Za-z][A-Za-z0-9-]*)([^<>]*)>)")
+_RAISED = re.compile(r"\s*([0-9+\-−–n]{1,12})\s*</sup\s*>")
+_DROPPED = frozenset({
+    "ref", "references", "gallery", "timeline", "score", "imagemap", "templatedata", "graph", "mapframe",
+    "maplink", "inputbox", "categorytree", "hiero", "includeonly", "templatestyles", "section", "indicator",
+    "dynamicpagelist", "rss", "phonos", "languages", "tvar", "style", "script",
+})  # fmt: skip
+_LAYOUT = MappingProxyType({
+    "br": BREAK, "p": "\n\n", "blockquote": "\n\n", "poem": "\n", "li": "\n* ", "dt": "\n; ", "dd": "\n: ",
+    "ul": "\n", "ol": "\n", "dl": "\n", "hr": "\n\n", "table": "\n{|\n", "tr": "\n|-\n", "td": "\n|", "th": "\n!",
+    "caption": "\n|+", "h2": "\n== ", "h3": "\n=== ", "h4": "\n==== ",
+})  # fmt: skip
+_CLOSING = MappingProxyType({
+    "p": "\n\n", "blockquote": "\n\n", "poem": "\n", "table": "\n|}\n", "ul": "\n", "ol": "\n", "dl": "\n",
+    "h2": " ==\n", "h3": " ===\n", "h4": " ====\n", "br": BREAK,
+})  # fmt: skip
+_INVISIBLE = frozenset({
+    "b", "i", "u", "s", "a", "em", "strong", "small", "big", "sub", "sup", "span", "div", "center", "font",
+    "cite", "abbr", "acronym", "code", "tt", "kbd", "var", "samp", "q", "del", "ins", "strike", "ruby", "rb",
+    "rt", "rp", "rtc", "noinclude", "onlyinclude", "translate", "img", "tbody", "thead", "tfoot", "colgroup",
+    "col", "bdi", "bdo", "wbr", "mark", "time", "data", "dfn", "noicon", "h1", "h5", "h6",
+})  # fmt: skip
+
+
+def _render_code(text: str) -> str:
+    return make_code_line(text.removeprefix("<nowiki>").removesuffix("</nowiki>"))
+
+
+def _render_formula(text: str) -> str:
+    return shelter_text(render_latex(text))
+
+
+_CONTENT: Mapping[str, Callable[[str], str]] = MappingProxyType({
+    "nowiki": shelter_text, "pre": _render_code, "source": _render_code, "syntaxhighlight": _render_code,
+    "math": _render_formula, "ce": _render_formula, "chem": _render_formula,
+})  # fmt: skip
+_KNOWN = _INVISIBLE.union(_DROPPED, _LAYOUT, _CLOSING, _CONTENT)
+
+
+def replace_tags(text: str) -> str:
+    """Wikitext without comments, references and tags; formulas and code stand as text that is no markup.
+
+    What is opened and never closed loses its tag alone, so that it cannot eat the page. Time grows with the length
+    of the text, whatever it holds.
+    """
+    if "<" not in text:
+        return text
+    out: list[str] = []
+    at = 0
+    ahead = _Lookahead(text)
+    for tag in _TAG.finditer(text):
+        start = tag.start()
+        if start < at:
+            continue
+        out.append(text[at:start])
+        if tag[3] == "ref" and not tag[2] and tag[4][-1:] != "/":  # every second tag
+            at = _reference_end(ahead, tag.end())
+        else:
+            replacement, at = _read_tag(ahead, tag)
+            out.append(replacement)
+    out.append(text[at:])
+    return "".join(out)
+
+
+class _Lookahead:
+    """Looks for the next of a few strings, and remembers where it was: no stretch is searched twice for one of them."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._places: dict[str, int] = {}
+
+    def find(self, needle: str, start: int) -> int:
+        """The first place of `needle` from `start` on; the length of the text if there is none."""
+        place = self._places.get(needle, -1)
+        if place < start:
+            place = self.text.find(needle, start)
+            place = self._places[needle] = len(self.text) if place < 0 else place
+        return place
+
+
+def _read_tag(ahead: _Lookahead, tag: re.Match[str]) -> tuple[str, int]:
+    """What stands for a tag (and its content), and where the text goes on."""
+    comment, closing, written, attributes = tag.groups()
+    end = tag.end()
+    if comment:
+        return _comment_end(ahead, tag.start(), end)
+    name = written.lower()
+    if closing:
+        return (_CLOSING.get(name, "") if name in _KNOWN else tag[0]), end
+    if name in _DROPPED or name in _CONTENT:
+        return ("", end) if attributes.endswith("/") else _read_content(ahead, written, attributes, end)
+    if name == "sup" and (number := _RAISED.match(ahead.text, end)):
+        return make_superscript(number[1]), number.end()
+    return _LAYOUT.get(name, "" if name in _KNOWN else tag[0]), end
+
+
+def _comment_end(ahead: _Lookahead, start: int, end: int) -> tuple[str, int]:
+    text = ahead.text
+    close = ahead.find("-->", end)
+    if close == len(text):
+        return "", end
+    close += 3
+    # A comment on lines of its own leaves no empty line, which would end a paragraph.
+    alone = text[start - 1 : start] == "\n" and text[close : close + 1] == "\n"
+    return "", close + alone
+
+
+def _reference_end(ahead: _Lookahead, end: int) -> int:
+    close = ahead.find("</ref>", end)
+    # Never closed: a heading in it says so, too.
+    return end if close == len(ahead.text) or ahead.find("\n==", end) < close else close + len("</ref>")
+
+
+def _read_content(ahead: _Lookahead, written: str, attributes: str, end: int) -> tuple[str, int]:
+    text, closing, name = ahead.text, f"</{written}>", written.lower()
+    close = ahead.find(closing, end)
+    if close == len(text):
+        return "", end
+    after = close + len(closing)
+    if name not in _CONTENT:
+        return "", after
+    content = text[end:close]
+    return (shelter_text if "inline" in attributes else _CONTENT[name])(content), after

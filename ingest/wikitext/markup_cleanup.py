@@ -1,0 +1,144 @@
+"""Clean up what is left once markup is gone: quotes, spaces, entities, and the holes that markup left.
+
+Holds the characters that stand for structure while wikitext is read, and shelters text that is no markup.
+"""
+
+import html
+import re
+from itertools import pairwise
+
+ROW = "\x02"
+"""Begins a line that is a row of a table or of an infobox."""
+CODE = "\x03"
+"""Begins a line that is a stretch of code, its line breaks written as `BREAK`."""
+BREAK = "\x04"
+"""A line break within a line: `<br>`."""
+PIPE = "\x05"
+"""A pipe that separates no arguments: `{{!}}`."""
+
+_MARK_TABLE = str.maketrans("", "", ROW + CODE + BREAK + PIPE)
+_SHELTER = {ord(char): f"&#{ord(char)};" for char in "[]{}|'=*#:;!<>_-~&"}
+_CODE_SHELTER = _SHELTER | {ord(char): f"&#{ord(char)};" for char in " ,.()\t"} | {ord("\n"): BREAK}
+_SUPERSCRIPT = str.maketrans("0123456789+-−–n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻ⁿ")
+_SUPERSCRIPT_NUMBER = re.compile(r"[0-9+\-−–]+n?|n")
+
+
+def strip_marks(text: str) -> str:
+    """The text without our own marks, which only text from elsewhere than a dump can hold."""
+    if ROW in text or CODE in text or BREAK in text or PIPE in text:
+        return text.translate(_MARK_TABLE)
+    return text
+
+
+def shelter_text(text: str) -> str:
+    """Text whose markup characters are written as entities, so that they are read as themselves."""
+    return text.translate(_SHELTER)
+
+
+def make_code_line(text: str) -> str:
+    """A line of its own that holds code with its indentation; empty for empty code."""
+    stripped = text.strip("\n").rstrip()
+    return f"\n{CODE}{stripped.translate(_CODE_SHELTER)}\n" if stripped else ""
+
+
+def make_superscript(text: str) -> str:
+    """A superscript: a number as superscript digits (10² is not 102), anything else as it is."""
+    return text.translate(_SUPERSCRIPT) if _SUPERSCRIPT_NUMBER.fullmatch(text) else text
+
+
+_APOSTROPHES = re.compile(r"''''+")
+_QUOTES = re.compile(r"''+")
+_ELISION = re.compile(r"'''(?!')(?<=[lLdDnNsSjJmMtTcC]''')([^'\n]+)''(?!')")
+# In front of many patterns stands one character, then an assertion: one character is found ten times as fast as two.
+_DOUBLE_BRACKETS = tuple(re.compile(rf"\{bracket}(?=\{bracket})") for bracket in "[]{}")
+_SWITCH = re.compile(r"_(?=_)_[A-Z]{3,}__")
+_VARIANT = re.compile(r"-(?=\{)\{([^{}\n]*)\}-")
+_PREFERRED = ("zh-cn", "zh-hans", "zh", "zh-sg", "zh-hant", "zh-tw", "zh-hk", "sr-el", "sr-ec")
+_HOLLOW = re.compile(r"\((?:[\s,;:·/–—=~-]|or|and|oder|und|ou|et|y|e|o)*\) ?")
+_HOLLOW_SQUARE = re.compile(r"\](?<= \[\])")
+_HOLLOW_WIDE = re.compile(r"（[\s:、，；：]*）|(?<=（)[\s、，；]+|[\s、，；]+(?=）)")
+_REPEATED_WIDE = re.compile(r"([、，])(?:\s*[、，；])+")
+_AFTER_BRACKET = re.compile(r"\([\s,;:]+")
+_LATE_BRACKET = re.compile(r"\)(?<=[\s,;]\))")
+_REPEATED = re.compile(r",(?:\s*[,;])+")
+_LATE_POINT = re.compile(r"\.(?<= \.)(?=[\s\"”»)\]]|$)")
+_LATE_COMMA = re.compile(r",(?<= ,)(?=\s|$)")
+_SPACES = ("\xa0", "\u2009", "\u202f", "\u2002", "\u200b", "\t")
+_ENTITY = re.compile(r"&(?:amp;)?(nbsp|#160|thinsp|ensp|emsp|ndash|mdash|minus);")
+_SIGNS = {"ndash": "–", "mdash": "—", "minus": "−"}
+_DOUBLE = re.compile("  +")
+
+
+def strip_quotes(text: str) -> str:
+    """Text without the apostrophes of bold and italics; those that are letters stay."""
+    if "''" not in text:
+        return text
+    if "''''" in text:
+        text = _APOSTROPHES.sub(lambda run: "'" if len(run[0]) == 4 else "'" * max(0, len(run[0]) - 5), text)  # noqa: PLR2004 - five are bold and italics
+    if "'''" in text:
+        text = _ELISION.sub(r"'\1", text)
+    return "".join(_QUOTES.split(text))
+
+
+def strip_switches(text: str) -> str:
+    """Text without `__NOTOC__` and its like, and with one variant of what a wiki of several scripts writes twice."""
+    return _VARIANT.sub(_choose_variant, _SWITCH.sub("", text))
+
+
+def _choose_variant(match: re.Match[str]) -> str:
+    flags, pipe, rest = match[1].partition("|")
+    if pipe and set(flags) & set("THD-"):
+        return "" if "A" not in flags else _choose_text(rest)
+    return _choose_text(rest if pipe else flags)
+
+
+def _choose_text(text: str) -> str:
+    forms = dict(part.split(":", 1) for part in text.split(";") if ":" in part)
+    if not forms:
+        return text
+    forms = {name.strip(): form.strip() for name, form in forms.items()}
+    return next((forms[name] for name in _PREFERRED if name in forms), next(iter(forms.values())))
+
+
+def strip_double_brackets(text: str) -> str:
+    """Text in which no brackets of links and templates stand, not even where something between two single ones went."""
+    for double in _DOUBLE_BRACKETS:
+        text = double.sub("", text)
+    return text
+
+
+def normalize_spaces(text: str) -> str:
+    """Text whose spaces of all kinds are spaces, no two beside each other."""
+    text = _ENTITY.sub(lambda entity: _SIGNS.get(entity[1], " "), text)
+    for space in _SPACES:
+        if space in text:
+            text = text.replace(space, " ")
+    return _DOUBLE.sub(" ", text)
+
+
+def close_holes(text: str) -> str:
+    """Text without the brackets, commas and spaces that stood around what is gone: `Athens (; ) .` is `Athens.`."""
+    text = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", text))
+    text = _strip_before(_LATE_BRACKET, " ,;\n", text)
+    if "（" in text or "、" in text or "，" in text:
+        text = _HOLLOW_WIDE.sub("", _REPEATED_WIDE.sub(r"\1", text))
+    if "⟨" in text or _HOLLOW_SQUARE.search(text):
+        text = text.replace(" []", "").replace(" ⟨⟩", "")
+    if "،" in text:
+        text = text.replace(" ،", "،")
+    text = _REPEATED.sub(",", text)
+    return _strip_before(_LATE_COMMA, " ", _strip_before(_LATE_POINT, " ", text))
+
+
+def _strip_before(sign: re.Pattern[str], lost: str, text: str) -> str:
+    """Text without the characters `lost` right before each match of `sign`."""
+    starts = [match.start() for match in sign.finditer(text)]
+    if not starts:
+        return text
+    parts = [text[start:end] for start, end in pairwise((0, *starts, len(text)))]
+    return "".join([part.rstrip(lost) for part in parts[:-1]]) + parts[-1]
+
+
+def decode_entities(text: str) -> str:
+    """Text with its entities as characters."""
+    return html.unescape(text) if "&" in text else text

@@ -1,0 +1,313 @@
+"""Read the lines of wikitext, once nothing in them is nested: headings, paragraphs, lists and tables.
+
+A wikitable becomes rows of "Header: cell", each on one line; it is fed line by line.
+"""
+
+import re
+from dataclasses import dataclass
+
+from ingest.wikitext.markup_cleanup import BREAK, CODE, ROW, decode_entities
+from ingest.wikitext.templates import flatten_value
+from ingest.wikitext.wiki_site import load_appendices
+
+_SPAN = re.compile(r"(row|col)span\s*=\s*[\"']?\s*(\d{1,3})")
+_NUMBER = re.compile(r"[-+−–±~<>$€£]?\s*\d")
+_MOST_COLUMNS = 60
+_MOST_ROWS = 500
+"""How far a cell may span: pages with mistakes in a number must not grow."""
+
+
+@dataclass(slots=True)
+class _TableCell:
+    lines: list[str]
+    header: bool
+    text: str = ""
+    """All its lines on one, once the table is whole."""
+    spans: bool = False
+    down: int = 1
+    across: int = 1
+
+
+class WikiTable:
+    """A table being read: `feed` it the lines between `{|` and `|}`, then take its `rows`."""
+
+    def __init__(self) -> None:
+        self._caption: list[str] = []
+        self._rows: list[list[_TableCell]] = [[]]
+        self._in_caption = False
+
+    def feed(self, line: str) -> None:
+        """Read one line, without surrounding whitespace."""
+        if line.startswith("|-"):
+            self._rows.append([])
+        elif line.startswith("|+"):
+            self._caption, self._in_caption = [_strip_attributes(line[2:])], True
+            return
+        elif line[:1] in ("|", "!"):
+            self._cells(line[1:], header=line[0] == "!")
+        elif self._in_caption:
+            self._caption.append(line)
+            return
+        elif self._rows[-1]:
+            self._rows[-1][-1].lines.append(line)
+        self._in_caption = False
+
+    def _cells(self, line: str, *, header: bool) -> None:
+        if header:
+            line = line.replace("!!", "||")
+        for part in line.split("||"):
+            self._rows[-1].append(_parse_cell(part, header=header))
+
+    def rows(self) -> list[str]:
+        """The caption and each row of data with the headers of its columns; rows without data say nothing."""
+        headers: dict[int, str] = {}
+        out = [flatten_value(" ".join(self._caption))]
+        for cell in (cell for row in self._rows for cell in row):
+            cell.text = flatten_value("\n".join(cell.lines))
+        rows = [row for row in self._rows if row]
+        _mark_headers(rows)
+        for cells in _lay_out_rows(rows):
+            shown = {column: cell for column, cell in cells.items() if cell.text}
+            if len(shown) > 1 and len({id(cell) for cell in shown.values()}) == 1:
+                out.append(next(iter(shown.values())).text)  # one cell across all columns says what follows
+            elif shown and all(cell.header for cell in shown.values()):
+                headers = _column_headers(headers, shown, new=bool(out[1:]) and len(shown) > 1)
+            else:
+                out.append(_render_row(shown, headers))
+        return [row for row in out if row]
+
+
+def _mark_headers(rows: list[list[_TableCell]]) -> None:
+    """Where no cell is marked as a header, a first row of words above numbers is one."""
+    first, *others = rows or [[]]
+    if len(first) < 3 or not others or any(cell.header for row in rows for cell in row):  # noqa: PLR2004 - two are a pair
+        return
+    words = all(cell.text and not _NUMBER.match(cell.text) for cell in first)
+    if words and any(_NUMBER.match(cell.text) for row in others for cell in row):
+        for cell in first:
+            cell.header = True
+
+
+def _column_headers(before: dict[int, str], cells: dict[int, _TableCell], *, new: bool) -> dict[int, str]:
+    """Headers of the columns; a second row of headers right below the first says more of the same columns."""
+    headers = {} if new else dict(before)
+    for column, cell in cells.items():
+        above = headers.get(column, "")
+        headers[column] = cell.text if above in ("", cell.text) else f"{above} {cell.text}"
+    return headers
+
+
+def _render_row(cells: dict[int, _TableCell], headers: dict[int, str]) -> str:
+    said: list[str] = []
+    seen: set[int] = set()
+    for column, cell in cells.items():
+        if id(cell) in seen:
+            continue
+        seen.add(id(cell))
+        label = headers.get(column, "")
+        said.append(f"{label}: {cell.text}" if label and label != cell.text else cell.text)
+    if not headers and len(said) == 2:  # noqa: PLR2004 - two cells are a label and its value
+        return ": ".join(text.rstrip(":") for text in said)
+    return "; ".join(said)
+
+
+def _lay_out_rows(rows: list[list[_TableCell]]) -> list[dict[int, _TableCell]]:
+    """Each row by column, cells that span standing in all their places."""
+    hanging: dict[int, tuple[int, _TableCell]] = {}
+    out: list[dict[int, _TableCell]] = []
+    for row in rows:
+        if not hanging and not any(cell.spans for cell in row):  # nearly all rows
+            out.append(dict(enumerate(row)))
+            continue
+        places: dict[int, _TableCell] = {column: cell for column, (_, cell) in hanging.items()}
+        below = {column: (left - 1, cell) for column, (left, cell) in hanging.items() if left > 1}
+        column = 0
+        for cell in row:
+            while column in places:
+                column += 1
+            for covered in range(column, column + cell.across):
+                places[covered] = cell
+                if cell.down > 1 and covered < _MOST_COLUMNS:
+                    below[covered] = (cell.down - 1, cell)
+            column += cell.across
+        hanging = below
+        out.append(dict(sorted(places.items())))
+    return out
+
+
+def _parse_cell(part: str, *, header: bool) -> _TableCell:
+    attributes, pipe, text = part.partition("|")
+    if not pipe:
+        return _TableCell([part.strip()], header)
+    cell = _TableCell([text.strip()], header)
+    if "span" in attributes:
+        cell.spans = True
+        for which, number in _SPAN.findall(attributes):
+            if which == "row":
+                cell.down = min(max(int(number), 1), _MOST_ROWS)
+            else:
+                cell.across = min(max(int(number), 1), _MOST_COLUMNS)
+    return cell
+
+
+def _strip_attributes(text: str) -> str:
+    attributes, pipe, rest = text.partition("|")
+    return (rest if pipe and "=" in attributes else text).strip()
+
+
+PageOutline = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+"""The path of each section, and its blocks; a table row begins with the mark `ROW`, code with `CODE`."""
+
+_HEADING = re.compile(r"(={1,6})\s*(.*?)\s*=+\s*$")
+_ORPHAN = re.compile(r"^[.,;:](?:\s+|$)")
+"""A sign that begins an item because the citation before it is gone."""
+_LINE_STARTS = frozenset("=*#:;|!{ \t-" + ROW + CODE)
+_WIDE = 0x2E80
+"""From here on scripts are written without spaces between words."""
+
+
+def read_layout(text: str) -> PageOutline:
+    """The sections of a page whose tags, templates and links are text already."""
+    page = _PageReader()
+    for line in text.split("\n"):
+        if not line:
+            page.end_paragraph()
+        elif page.table and line[0] in "|!":
+            page.in_table(line.strip())
+        elif line[0] in _LINE_STARTS:
+            page.special(line)
+        elif page.table:
+            page.in_table(line.strip())
+        else:
+            page.paragraph.append(line)
+    return page.end()
+
+
+class _PageReader:
+    """What was read so far."""
+
+    def __init__(self) -> None:
+        self.table: list[WikiTable] = []
+        """The tables that are open, the innermost last."""
+        self.paragraph: list[str] = []
+        self._sections: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+        self._blocks: list[str] = []
+        self._path: list[tuple[int, str]] = []
+        self._appendix = 0
+        """The level of the heading of an appendix that we are in (references, links), whose lists say nothing."""
+        self._term = ""
+
+    def special(self, line: str) -> None:
+        """Read a line that begins with a sign that may be markup."""
+        stripped = line.strip()
+        match line[:1]:
+            case "\x02":
+                self._row(line)
+            case "\x03":
+                self.end_paragraph()
+                self._add(CODE + decode_entities(line[1:].replace(BREAK, "\n")))
+            case "=" if match := _HEADING.match(line):
+                self._heading(len(match[1]), decode_entities(match[2]))
+            case _ if stripped.lstrip(":").startswith("{|"):
+                self.end_paragraph()
+                self.table.append(WikiTable())
+            case _ if self.table:
+                self.in_table(stripped)
+            case "*" | "#" | ":" | ";":
+                self._item(stripped)
+            case " " | "\t" | "=" if stripped:
+                self.paragraph.append(stripped)
+            case "-" if not stripped.startswith("----"):
+                self.paragraph.append(line)
+            case _:  # a rule, or what is left of a table or template that is not whole
+                self.end_paragraph()
+
+    def in_table(self, line: str) -> None:
+        """Read a line of the innermost table."""
+        if line.startswith("|}"):
+            for row in self.table.pop().rows():
+                self._row(ROW + row)
+        elif line:
+            self.table[-1].feed(line)
+
+    def end_paragraph(self) -> None:
+        """What was gathered is a paragraph."""
+        if self._term:
+            self._say_term()
+        if self.paragraph:
+            self._add(_join_lines(self.paragraph))
+            self.paragraph = []
+
+    def _row(self, line: str) -> None:
+        self.end_paragraph()
+        if not self._appendix:
+            self._add(ROW + decode_entities(line[1:].replace(BREAK, " ")))
+
+    def _item(self, line: str) -> None:
+        if self.paragraph:
+            self.end_paragraph()
+        text = _ORPHAN.sub("", line.lstrip("*#:;").strip())
+        signs = line[: len(line) - len(line.lstrip("*#:;"))]
+        if not text or (self._appendix and signs[0] != ":"):
+            return
+        if signs[-1] == ";":
+            term, colon, said = text.partition(" : ")
+            self._say_term()
+            self._term = term.strip()
+            text = said.strip() if colon else ""
+            signs = ":"
+        if signs[-1] == ":":
+            if self._term and text:
+                text, self._term = f"{self._term}: {text}", ""
+            if text:
+                self._add(text)
+        else:
+            self._say_term()
+            self._add(f"- {text}")
+
+    def _say_term(self) -> None:
+        if self._term:
+            term, self._term = self._term, ""
+            self._add(term)
+
+    def _add(self, block: str) -> None:
+        if BREAK in block:
+            block = block.replace(BREAK, "\n").strip()
+        block = decode_entities(block) if block[:1] not in (CODE, ROW) else block
+        if block.strip():
+            self._blocks.append(block)
+
+    def _heading(self, level: int, title: str) -> None:
+        self._end_section()
+        while self._path and self._path[-1][0] >= level:
+            self._path.pop()
+        self._path.append((level, title))
+        if not self._appendix or level <= self._appendix:
+            self._appendix = level if title.strip(" .:").casefold() in load_appendices() else 0
+
+    def _end_section(self) -> None:
+        while self.table:
+            self.in_table("|}")
+        self.end_paragraph()
+        if self._blocks:
+            self._sections.append((tuple(title for _, title in self._path if title), tuple(self._blocks)))
+            self._blocks = []
+
+    def end(self) -> PageOutline:
+        """All sections that hold anything."""
+        self._end_section()
+        return tuple(self._sections)
+
+
+def _join_lines(lines: list[str]) -> str:
+    """The lines of a paragraph as one; no space where the script has none."""
+    if len(lines) == 1:
+        return lines[0].strip()
+    text = lines[0].strip()
+    parts = [text]
+    for line in lines[1:]:
+        stripped = line.strip()
+        if stripped:
+            wide = ord(parts[-1][-1:] or " ") >= _WIDE and ord(stripped[0]) >= _WIDE
+            parts += ("" if wide or stripped[0] in ".,;)" else " ", stripped)
+    return "".join(parts)

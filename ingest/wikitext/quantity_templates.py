@@ -1,0 +1,301 @@
+"""Render templates that stand for numbers and dates: measures, fractions, money, coordinates, days and years.
+
+Dates are written in the order and with the months of the wiki's language.
+"""
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ingest.wikitext.markup_cleanup import make_superscript
+from ingest.wikitext.word_templates import TemplateArguments, TemplateHandler, first
+
+_UNITS = MappingProxyType({
+    "km2": "km²", "m2": "m²", "cm2": "cm²", "mm2": "mm²", "km3": "km³", "m3": "m³", "cm3": "cm³", "sqmi": "sq mi",
+    "sqkm": "km²", "sqft": "sq ft", "sqyd": "sq yd", "cuft": "cu ft", "cuin": "cu in", "cumi": "cu mi", "C": "°C",
+    "F": "°F", "K": "K", "km/h": "km/h", "kmh": "km/h", "m/s2": "m/s²", "kg/m3": "kg/m³", "C-change": "°C",
+    "F-change": "°F", "/km2": "/km²", "/sqmi": "/sq mi", "PD/km2": "per km²", "PD/sqmi": "per sq mi", "usgal": "US gal",
+    "impgal": "imp gal", "nmi": "nautical miles", "floz": "fl oz", "lbft": "lb·ft", "u": "u",
+    "pd/km2": "per km²", "pd/sqmi": "per sq mi", "ST": "short tons", "LT": "long tons", "t": "t",
+})  # fmt: skip
+_RANGES = MappingProxyType({
+    "-": "–", "–": "–", "to": " to ", "and": " and ", "or": " or ", "by": " by ", "x": " × ", "×": " × ", "*": " × ",
+    "+/-": " ± ", "±": " ± ", "to(-)": " to ", "and(-)": " and ", "xx": " × ",
+})  # fmt: skip
+CURRENCY_SIGNS = MappingProxyType({
+    "us$": "US$", "usd": "US$", "$": "$", "gbp": "£", "£": "£", "pound sterling": "£", "€": "€", "eur": "€",
+    "inr": "₹", "₹": "₹", "indian rupee": "₹", "a$": "A$", "aud": "A$", "c$": "C$", "cad": "C$", "ca$": "C$",
+    "jpy": "¥", "¥": "¥", "cny": "¥", "rmb": "¥", "krw": "₩", "nz$": "NZ$", "nzd": "NZ$", "hk$": "HK$", "hkd": "HK$",
+    "php": "₱", "rub": "₽", "chf": "CHF ", "sek": "SEK ", "nok": "NOK ", "dkk": "DKK ", "pln": "PLN ", "brl": "R$",
+    "zar": "R", "nt$": "NT$", "twd": "NT$", "ils": "₪", "nis": "₪", "try": "₺", "iusd": "US$", "euro": "€",
+})  # fmt: skip
+"""The sign of a currency, by the name of its template."""
+
+
+def _strip_number(text: str) -> bool:
+    return text[:1].isdigit() or text[:2].lstrip("-−+.").isdigit()
+
+
+def convert(arguments: TemplateArguments) -> str:
+    """The measure as given, not converted: `{{convert|5|to|10|km|mi}}` is 5 to 10 km."""
+    said: list[str] = []
+    places = arguments.places
+    for place, part in enumerate(places):
+        if _strip_number(part):
+            said.append(part)
+        elif part in _RANGES and place + 1 < len(places) and _strip_number(places[place + 1]):
+            said.append(_RANGES[part])
+        else:
+            said.append(f" {_UNITS.get(part, part)}")
+            # Feet and inches: a number after a unit belongs to it unless it says how to round.
+            if not (
+                place + 2 < len(places) and _strip_number(places[place + 1]) and places[place + 2] in ("in", "oz", "lb")
+            ):
+                break
+            said.append(" ")
+    return "".join(said).replace("  ", " ").strip()
+
+
+def height(arguments: TemplateArguments) -> str:
+    """`{{height|ft=6|in=2}}`: 6 ft 2 in."""
+    said = [f"{arguments.names[unit]} {unit}" for unit in ("ft", "in", "m", "cm") if arguments.names.get(unit)]
+    return " ".join(said) or convert(arguments)
+
+
+def value(arguments: TemplateArguments) -> str:
+    """`{{val|1.5|0.2|e=6|u=kg}}`: 1.5±0.2×10⁶ kg."""
+    number = arguments.at(0)
+    if arguments.at(1):
+        number += f"±{arguments.at(1)}"
+    if arguments.named("e"):
+        number += f"×10{make_superscript(arguments.named('e'))}"
+    unit = arguments.named("u", "ul", "unit")
+    before = arguments.named("p", "pre")
+    return f"{before}{number}{arguments.named('s', 'suf')} {_UNITS.get(unit, unit)}".strip()
+
+
+def fraction(arguments: TemplateArguments) -> str:
+    """`{{frac|3|1|2}}`: 3 1/2."""
+    match [part for part in arguments.places if part]:
+        case [whole, above, below, *_]:
+            return f"{whole} {above}/{below}"
+        case [above, below]:
+            return f"{above}/{below}"
+        case [below]:
+            return f"1/{below}"
+        case _:
+            return ""
+
+
+def power_of_ten(arguments: TemplateArguments) -> str:
+    """`{{e|6}}`: ×10⁶."""
+    return f"×10{make_superscript(first(arguments))}"
+
+
+def ordinal(arguments: TemplateArguments) -> str:
+    """`{{ordinal|22}}`: 22nd."""
+    number = first(arguments)
+    ending = "th" if number[-2:-1] == "1" else {"1": "st", "2": "nd", "3": "rd"}.get(number[-1:], "th")
+    return f"{number}{ending}" if number.isdigit() else number
+
+
+def measure(arguments: TemplateArguments) -> str:
+    """`{{unité|12|hab/km|2}}`: 12 hab/km²; `{{M|5|ul=km}}`: 5 km."""
+    said = [arguments.at(0)]
+    for part in arguments.places[1:6]:
+        if _strip_number(part) and len(said) > 1:
+            said[-1] += make_superscript(part)
+        elif part:
+            said.append(part)
+    unit = arguments.named("u", "ul", "um")
+    return " ".join([*said, _UNITS.get(unit, unit)]).strip()
+
+
+def coordinates(arguments: TemplateArguments) -> str:
+    """`{{coord|52|31|N|13|24|E}}`: 52°31′N 13°24′E."""
+    if arguments.named("display") in ("title", "t"):
+        return ""
+    if not {"N", "S"}.intersection(arguments.places[:4]):
+        return ", ".join(part for part in arguments.places[:2] if _strip_number(part))
+    said, signs = "", iter("°′″")
+    for part in arguments.places[:8]:
+        if part in ("N", "S", "E", "W", "O"):
+            said += f"{part} "
+            signs = iter("°′″")
+        elif _strip_number(part) and said.count(" ") < 2:  # noqa: PLR2004 - latitude and longitude
+            said += f"{part}{next(signs, '')}"
+        else:
+            break
+    return said.strip()
+
+
+def above_sea(arguments: TemplateArguments) -> str:
+    """`{{Höhe|34|DE-NHN}}`: 34 m."""
+    return f"{arguments.at(0)} m" if arguments.at(0) else ""
+
+
+def atom(arguments: TemplateArguments) -> str:
+    """`{{SimpleNuclide|uranium|235}}`: uranium-235."""
+    return "-".join(filter(None, arguments.places[:2]))
+
+
+def labelled_percent(arguments: TemplateArguments) -> str:
+    """A bar of a chart: `{{bar percent|Catholic|green|12.5}}` is a row."""
+    return f"\n* {arguments.at(0)}: {arguments.at(2)}%\n" if arguments.at(2) else ""
+
+
+def ten_to_the(arguments: TemplateArguments) -> str:
+    """`{{10^|6}}`: 10⁶."""
+    return f"10{make_superscript(first(arguments))}"
+
+
+def power(arguments: TemplateArguments) -> str:
+    """`{{pow|2|8}}`: 2⁸."""
+    return f"{arguments.at(0)}{make_superscript(arguments.at(1))}"
+
+
+def root(arguments: TemplateArguments) -> str:
+    """`{{sqrt|2}}`: √2."""
+    return f"√{first(arguments)}"
+
+
+def percent(arguments: TemplateArguments) -> str:
+    """`{{percent|12}}`: 12%."""
+    return f"{first(arguments)}%"
+
+
+def make_money_handler(sign: str) -> TemplateHandler:
+    """`{{US$|5 million}}`: US$5 million."""
+    return lambda arguments: f"{sign}{first(arguments)}" if first(arguments) else sign.strip()
+
+
+QUANTITY_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType({
+    handler.__name__: handler
+    for handler in (
+        convert, height, value, fraction, power_of_ten, ten_to_the, power, root, percent, ordinal, measure, coordinates,
+        above_sea, atom, labelled_percent,
+    )
+})  # fmt: skip
+"""By kind."""
+
+_MONTHS = {
+    "en": "January February March April May June July August September October November December",
+    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "it": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "pt": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+    "nl": "januari februari maart april mei juni juli augustus september oktober november december",
+    "sv": "januari februari mars april maj juni juli augusti september oktober november december",
+    "da": "januar februar marts april maj juni juli august september oktober november december",
+    "no": "januar februar mars april mai juni juli august september oktober november desember",
+    "pl": "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia",
+    "ru": "января февраля марта апреля мая июня июля августа сентября октября ноября декабря",
+    "uk": "січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня",
+    "tr": "Ocak Şubat Mart Nisan Mayıs Haziran Temmuz Ağustos Eylül Ekim Kasım Aralık",
+}
+_BETWEEN_DATE_PARTS = MappingProxyType({"es": " de ", "pt": " de "})
+_AFTER_DAY = MappingProxyType({"de": ". ", "da": ". ", "no": ". ", "es": " de ", "pt": " de "})
+_MONTH_NUMBER = re.compile(r"[0-9]{1,2}")
+_YEAR_DIGITS = 3
+
+
+def format_date(year: str, month: str, day: str, language: str, *, day_first: bool = True) -> str:
+    """A date in words. What is missing is left out; a month may be a number or a name."""
+    if not year or (not month and not day):
+        return year
+    if language in ("ja", "zh", "ko"):
+        signs = "년월일" if language == "ko" else "年月日"
+        return "".join(
+            f"{part.lstrip('0')}{sign}" for part, sign in zip((year, month, day), signs, strict=True) if part
+        )
+    name = _month_name(month, language)
+    if not name:
+        return "-".join(filter(None, (year, month.zfill(2), day and day.zfill(2))))
+    day = day.lstrip("0")
+    between = _BETWEEN_DATE_PARTS.get(language, " ")
+    if not day:
+        return f"{name}{between}{year}"
+    if language == "en" and not day_first:
+        return f"{name} {day}, {year}"
+    return f"{day}{_AFTER_DAY.get(language, ' ')}{name}{between}{year}"
+
+
+def _month_name(month: str, language: str) -> str:
+    """The month's name; as it is if it is a name; empty if the language's months are not known."""
+    if not _MONTH_NUMBER.fullmatch(month):
+        return month
+    names = _MONTHS.get(language or "en", "").split()
+    return names[int(month) - 1] if 0 < int(month) <= len(names) else ""
+
+
+def date(arguments: TemplateArguments, start: int = 0) -> str:
+    """Year, month, day, or day, month, year, from the argument `start` on: a year has three digits or more."""
+    parts = [part for part in arguments.places[start : start + 3] if part]
+    if not parts:
+        return arguments.named("year", "1")
+    if len(parts) == 1 or not any(part.isdigit() for part in parts):
+        return parts[0]
+    if len(parts[0]) < _YEAR_DIGITS or not parts[0].isdigit():
+        parts = [part for part in parts if len(part) >= _YEAR_DIGITS and part.isdigit()] + [
+            part for part in reversed(parts) if len(part) < _YEAR_DIGITS or not part.isdigit()
+        ]
+    year, month, day = (*parts, "", "")[:3]
+    day_first = arguments.named("df", "dmy", "mf") in ("y", "yes", "true", "1", "dmy") or arguments.language != "en"
+    return format_date(year, month, day, arguments.language, day_first=day_first)
+
+
+def later_date(arguments: TemplateArguments) -> str:
+    """The second of two dates: a death after a birth."""
+    return date(arguments, 3) or date(arguments)
+
+
+def as_of(arguments: TemplateArguments) -> str:
+    """`{{as of|2015|4}}`: As of April 2015."""
+    if arguments.named("alt"):
+        return arguments.named("alt")
+    word = "Since" if arguments.named("since") else "As of"
+    word = word.lower() if arguments.named("lc") else word
+    return f"{word} {date(arguments)}"
+
+
+def circa(arguments: TemplateArguments) -> str:
+    """`{{circa|1500|1510}}`: c. 1500 – c. 1510."""
+    years = [f"c. {year}" for year in arguments.places[:2] if year]
+    return " – ".join(years) or "c."
+
+
+def floruit(arguments: TemplateArguments) -> str:
+    """`{{floruit|1500|1510}}`: fl. 1500–1510."""
+    return f"fl. {'–'.join(filter(None, arguments.places[:2]))}".strip()
+
+
+def reign(arguments: TemplateArguments) -> str:
+    """`{{reign|1500|1510}}`: r. 1500–1510."""
+    return f"r. {'–'.join(filter(None, arguments.places[:2]))}".strip()
+
+
+def century(arguments: TemplateArguments) -> str:
+    """`{{s|XIX|e}}` is XIXe siècle, `{{siglo|XIX||s}}` is siglo XIX."""
+    number = f"{arguments.at(0)}{arguments.at(1)}"
+    return f"siglo {arguments.at(0)}" if arguments.language == "es" else f"{number} siècle"
+
+
+def clock(arguments: TemplateArguments) -> str:
+    """`{{heure|14|30}}`: 14 h 30."""
+    return f"{arguments.at(0)} h {arguments.at(1)}".strip()
+
+
+def lifetime(arguments: TemplateArguments) -> str:
+    """`{{bd|1879年|3月14日|1955年|4月18日}}`: both dates."""
+    born, died = "".join(arguments.places[:2]), "".join(arguments.places[2:4])
+    return f"{born}－{died}" if died else born
+
+
+DATE_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
+    {
+        handler.__name__: handler
+        for handler in (date, later_date, as_of, circa, floruit, reign, century, clock, lifetime)
+    }
+)
+"""By kind."""

@@ -1,0 +1,155 @@
+"""Describe a wiki: its language, address and namespaces, and the names that its markup goes by.
+
+Names of templates, sections and namespaces in many languages are data beside this module. Also tells the name of a
+Wikimedia database from what people write, and pages that only disambiguate a title.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from urllib.parse import quote
+
+
+@cache
+def load_names(name: str) -> Mapping[str, frozenset[str]]:
+    """The kinds of the list `name`, and the names of each."""
+    found: dict[str, set[str]] = {}
+    for line in files(__package__).joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        kind, colon, written = line.partition(": ")
+        if colon and not line.startswith("#"):
+            found.setdefault(kind, set()).update(written.split(" | "))
+    return MappingProxyType({kind: frozenset(names) for kind, names in found.items()})
+
+
+@cache
+def load_template_kinds() -> Mapping[str, str]:
+    """How a template is read, by its name in lower case."""
+    return MappingProxyType({name: kind for kind, names in load_names("template_names").items() for name in names})
+
+
+def load_appendices() -> frozenset[str]:
+    """Titles of sections, in lower case, whose lists say nothing of the subject."""
+    return load_names("other_names")["appendix"]
+
+
+def load_namespaces() -> frozenset[str]:
+    """Names of the namespaces of files, media and categories."""
+    return load_names("other_names")["namespace"]
+
+
+def load_redirect_words() -> frozenset[str]:
+    """What stands behind the `#` of a redirect."""
+    return load_names("other_names")["redirect"]
+
+
+def load_disambiguations() -> frozenset[str]:
+    """Templates of pages that only tell apart what shares its title."""
+    return load_names("other_names")["disambiguation"]
+
+
+_PROJECTS = {
+    "wiki": "wikipedia", "wiktionary": "wiktionary", "wikibooks": "wikibooks", "wikinews": "wikinews",
+    "wikiquote": "wikiquote", "wikisource": "wikisource", "wikiversity": "wikiversity", "wikivoyage": "wikivoyage",
+}  # fmt: skip
+_WIKIMEDIA_WIKIS = {
+    "commons": "commons",
+    "meta": "meta",
+    "species": "species",
+    "incubator": "incubator",
+    "wikimania": "wikimania",
+}
+"""Wikis of their own, below wikimedia.org."""
+_DATABASE_NAME = re.compile(r"[a-z][a-z0-9_]{0,60}")
+_DATABASE_PARTS = re.compile(rf"(?P<language>[a-z][a-z0-9_]*?)(?P<project>{'|'.join(_PROJECTS)})")
+
+
+def resolve_database(name: str) -> str:
+    """Return the name of a wiki's database: `simplewiki` of `simple`, `simplewiki` or `zh-yue`.
+
+    Raises `ValueError` if it can be none: it becomes part of addresses and paths.
+    """
+    plain = name.strip().lower().replace("-", "_")
+    if not _DATABASE_NAME.fullmatch(plain):
+        raise ValueError('must be the name of a wiki, such as "simple" or "simplewiki"')
+    return plain if _DATABASE_PARTS.fullmatch(plain) else plain + "wiki"
+
+
+@dataclass(frozen=True, slots=True)
+class WikiSite:
+    """What a dump's header says of its wiki."""
+
+    name: str = ""
+    """Its database: `enwiki`."""
+    language: str = ""
+    origin: str = ""
+    """`https://en.wikipedia.org`."""
+    namespaces: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Their names by number, in lower case with underscores."""
+    first_letter: bool = True
+    """Whether titles begin with a capital whatever is written."""
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The names of the namespaces whose links show nothing in a text."""
+        return frozenset(name for number in _HIDDEN_NAMESPACES for name in self.namespaces.get(number, ()))
+
+    def title(self, written: str) -> str:
+        """A title as the wiki stores it, of what a link or a redirect says."""
+        plain = " ".join(written.partition("#")[0].replace("_", " ").split()).lstrip(":")
+        return plain[:1].upper() + plain[1:] if self.first_letter else plain
+
+    def url(self, title: str, revision: str) -> str:
+        """Where a person can read one revision of a page; empty if the wiki's address is not known."""
+        if not self.origin:
+            return ""
+        named = quote(title.replace(" ", "_"), safe="/:(),!*'")
+        return (
+            f"{self.origin}/w/index.php?title={named}&oldid={revision}" if revision else f"{self.origin}/wiki/{named}"
+        )
+
+
+def describe_database(name: str) -> WikiSite:
+    """Return what the name of a database tells of its wiki; nothing of one that is not Wikimedia's."""
+    found = _DATABASE_PARTS.fullmatch(name)
+    if not found:
+        return WikiSite(name)
+    language = found["language"].replace("_", "-")
+    if language in _WIKIMEDIA_WIKIS:
+        return WikiSite(name, origin=f"https://{language}.wikimedia.org")
+    if name == "wikidatawiki":
+        return WikiSite(name, origin="https://www.wikidata.org")
+    spoken = "en" if language == "simple" else language.partition("-")[0]
+    return WikiSite(name, language=spoken, origin=f"https://{language}.{_PROJECTS[found['project']]}.org")
+
+
+_LONGEST_DISAMBIGUATION = 60_000
+"""Characters. Such a page is a list; a longer one that names such a template speaks of it."""
+_DISAMBIGUATION_TITLE = re.compile(
+    r"[(（](?:disambiguation|Begriffsklärung|homonymie|desambiguación|disambigua|desambiguação|"
+    r"doorverwijspagina|olika betydelser|ujednoznacznienie|значения|значення|曖昧さ回避|消歧义|消歧義|동음이의|توضيح|"
+    r"ابهام‌زدایی|פירושונים|anlam ayrımı|razdvojba|вишезначна одредница|dezambiguizare|täsmennyssivu)[)）]$",
+    re.IGNORECASE,
+)
+
+_TEMPLATE_NAME = re.compile(r"\{\{\s*([^{}|\n]{2,60}?)\s*[|}]")
+
+
+def is_disambiguation(title: str, wikitext: str) -> bool:
+    """Tell by a template, the magic word, or the ending of the title."""
+    if _DISAMBIGUATION_TITLE.search(title):
+        return True
+    if len(wikitext) > _LONGEST_DISAMBIGUATION:
+        return False
+    return "__DISAMBIG__" in wikitext or any(map(_is_disambiguation_template, _TEMPLATE_NAME.findall(wikitext)))
+
+
+def _is_disambiguation_template(template: str) -> bool:
+    name = template.lower().replace("_", " ").removeprefix("template:")
+    return name in load_disambiguations() or name.endswith("disambiguation")
+
+
+_HIDDEN_NAMESPACES = (-2, 6, 14)
+"""The namespaces of media, files and categories."""

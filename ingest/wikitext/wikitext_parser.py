@@ -1,0 +1,179 @@
+"""Turn wikitext into sections of plain text: the steps in their order, and what is nested in brackets.
+
+Double braces and double brackets, however nested, are read with a stack in one pass; links become their labels. Pure; the
+time grows with the text's length.
+"""
+
+import re
+from collections.abc import Callable
+from functools import partial
+
+from ingest.types import Block, Section
+from ingest.wikitext import markup_cleanup
+from ingest.wikitext.html_tags import replace_tags
+from ingest.wikitext.markup_cleanup import CODE, PIPE, ROW, strip_marks
+from ingest.wikitext.page_layout import PageOutline, read_layout
+from ingest.wikitext.templates import render_template
+from ingest.wikitext.wiki_site import load_namespaces
+from storage.types import PassageKind
+
+SIMPLE_LINK = re.compile(r"\[\[(?:[^\[\]{}|:\n]*+\|)?+([^\[\]{}|:\n]*+)\]\]")
+"""A link without a colon, a template or another link in it: nearly all are. Its group is the label."""
+_EXTERNAL_LINK = re.compile(
+    r"\[(?:https?:|ftps?:|mailto:|news:|irc:|//)[^\s\[\]]*+[ \t\xa0]*+([^\[\]\n]*+)\]", re.IGNORECASE
+)
+_LANGUAGE_PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]{2,8}){0,2}")
+_SHOWN_PREFIXES = frozenset({
+    "wikt", "wiktionary", "wikisource", "wikiquote", "wikibooks", "wikinews", "wikispecies", "commons", "meta",
+    "mw", "doi", "rfc",
+})  # fmt: skip
+_PARENTHESIS = re.compile(r"\s*[(（][^()（）]*[)）]$")
+
+
+def replace_simple_links(text: str) -> str:
+    """Text whose simple links are their labels."""
+    # Splitting at a pattern with one group and joining again replaces each match by its group without a call for each.
+    return "".join(SIMPLE_LINK.split(text))
+
+
+def replace_external_links(text: str) -> str:
+    """Text whose links to the web are their labels."""
+    return "".join(_EXTERNAL_LINK.split(text))
+
+
+def get_link_label(body: str, hidden: frozenset[str]) -> str:
+    """What the inside of any `[[...]]` shows; empty for files, categories and links to other languages.
+
+    `hidden` are further names of such namespaces, in lower case, spaces as underscores.
+    """
+    target, pipe, shown = body.partition("|")
+    target = target.strip()
+    if target.startswith(":"):
+        return shown.strip() or target.lstrip(":").strip()
+    prefix, colon, rest = target.partition(":")
+    if colon:
+        name = prefix.strip().lower().replace(" ", "_")
+        if name in load_namespaces() or name in hidden:
+            return ""
+        if _LANGUAGE_PREFIX.fullmatch(prefix):
+            return (shown or rest).strip() if prefix in _SHOWN_PREFIXES else ""
+        target = rest if name in _SHOWN_PREFIXES or len(name) == 1 else target
+    if pipe:
+        return shown.strip("\n") or _PARENTHESIS.sub("", target)
+    return target.lstrip("#/").rstrip("/")
+
+
+_BRACKETS = re.compile(r"(\{\{|\}\}|\[\[|\]\])")
+_PARAMETER = re.compile(r"\{\{\{[^{}|]*(?:\|([^{}|]*))?\}\}\}")
+_DEEPEST = 40
+"""Brackets nested deeper than this are no markup that anyone wrote; it bounds how often a stretch is copied."""
+_SHORT_TEXT = 300
+
+RenderMarkup = Callable[[str], str]
+"""From the inside of a pair of brackets to what stands for it."""
+
+
+def expand_brackets(text: str, template: RenderMarkup, link: RenderMarkup) -> str:
+    """The text with each `{{...}}` and `[[...]]` replaced by what `template` and `link` make of its inside."""
+    if "{{{" in text:
+        text = _PARAMETER.sub(lambda match: match[1] or "", text)
+    pieces = iter(_BRACKETS.split(text))
+    nest = _BracketStack(template, link)
+    nest.out.append(next(pieces))
+    for sign, following in zip(pieces, pieces, strict=True):
+        if sign in ("{{", "[["):
+            nest.open(sign)
+        elif sign == "}}":
+            nest.close_template()
+        else:
+            nest.close_link()
+        if following:
+            nest.out.append(following)
+    return nest.end()
+
+
+class _BracketStack:
+    """The brackets that are open, and the text gathered within each."""
+
+    def __init__(self, template: RenderMarkup, link: RenderMarkup) -> None:
+        self._template = template
+        self._link = link
+        self._open: list[tuple[str, list[str]]] = []
+        self._templates = 0
+        self.out: list[str] = []
+        """Within the innermost open bracket."""
+
+    def open(self, sign: str) -> None:
+        if len(self._open) < _DEEPEST:
+            self._open.append((sign, self.out))
+            self._templates += sign == "{{"
+            self.out = []
+
+    def close_template(self) -> None:
+        if not self._templates:
+            return
+        while self._open[-1][0] == "[[":  # a link that was never closed
+            self._dissolve()
+        body = "".join(self.out)
+        _, self.out = self._open.pop()
+        self._templates -= 1
+        # A heading within a template: some braces above were never closed. The text is worth more than they are.
+        self.out.append(body if "\n==" in body else self._template(body))
+
+    def close_link(self) -> None:
+        if self._forgot_braces():
+            self._dissolve()
+        if self._open and self._open[-1][0] == "[[":
+            body = "".join(self.out)
+            _, self.out = self._open.pop()
+            self.out.append(self._link(body))
+
+    def _forgot_braces(self) -> bool:
+        """Whether a link ends with a template in it that was not closed before: `[[File:a.png|{{lang|de|b}]]`."""
+        signs = [sign for sign, _ in self._open[-2:]]
+        return signs == ["[[", "{{"] and len(self.out) < _SHORT_TEXT and sum(map(len, self.out)) < _SHORT_TEXT
+
+    def _dissolve(self) -> None:
+        """The innermost open bracket was none."""
+        sign, outer = self._open.pop()
+        self._templates -= sign == "{{"
+        outer += self.out
+        self.out = outer
+
+    def end(self) -> str:
+        """All of the text; what is still open lost its brackets."""
+        return "".join(part for _, parts in self._open for part in parts) + "".join(self.out)
+
+
+WIKITEXT_VERSION = "1"
+"""Of the text that is made of wikitext; a new one has every page read again."""
+
+_BLOCK_KINDS = {ROW: PassageKind.TABLE, CODE: PassageKind.CODE}
+
+
+def parse_wikitext(text: str, *, language: str = "", hidden: frozenset[str] = frozenset()) -> PageOutline:
+    """Read a page's wikitext. Pure; never raises; its time grows with the text's length.
+
+    `language` is the wiki's, ISO 639-1; `hidden` are the names, in lower case, that it gives to the namespaces of files
+    and categories.
+    """
+    text = replace_tags(strip_marks(text))
+    text = replace_simple_links(text)
+    text = expand_brackets(text, partial(render_template, language=language), partial(get_link_label, hidden=hidden))
+    text = markup_cleanup.strip_double_brackets(text)
+    if PIPE in text:
+        text = text.replace(PIPE, "|")
+    text = markup_cleanup.strip_quotes(markup_cleanup.strip_switches(replace_external_links(text)))
+    text = markup_cleanup.close_holes(markup_cleanup.normalize_spaces(text))
+    # What went since may have stood between two single brackets.
+    return read_layout(markup_cleanup.strip_double_brackets(text))
+
+
+def make_sections(outline: PageOutline) -> tuple[Section, ...]:
+    """An outline as the sections of a page."""
+    return tuple(Section(path, tuple(_make_block(block) for block in blocks)) for path, blocks in outline)
+
+
+def _make_block(block: str) -> Block:
+    kind = _BLOCK_KINDS.get(block[0])
+    return Block(block[1:], kind) if kind else Block(block)

@@ -1,0 +1,253 @@
+"""Render templates that stand for words: styles, languages, quotations, links, lists, signs.
+
+Holds the arguments of a template, by place and by name, and what English calls languages and countries by their codes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ingest.wikitext.markup_cleanup import BREAK, PIPE, make_superscript
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateArguments:
+    """The arguments of one template, by place and by name, without surrounding whitespace."""
+
+    places: tuple[str, ...]
+    names: dict[str, str]
+    language: str = ""
+    """The wiki's, ISO 639-1: what a template says may hang on it."""
+
+    def at(self, place: int) -> str:
+        """The argument at a place, counted from 0; empty if there is none."""
+        return self.places[place] if place < len(self.places) else self.names.get(str(place + 1), "")
+
+    def named(self, *names: str) -> str:
+        """The first argument under one of these names, written so or with a capital, that is not empty."""
+        written = (form for name in names for form in (name, name.capitalize()))
+        return next((self.names[name] for name in written if self.names.get(name)), "")
+
+
+def parse_arguments(rest: str, language: str = "") -> TemplateArguments:
+    """Read what follows a template's name and the first pipe. Links and templates within are text already."""
+    places: list[str] = []
+    names: dict[str, str] = {}
+    for part in rest.split("|"):
+        name, equals, value = part.partition("=")
+        if equals:
+            names[name.strip()] = value.strip()
+        else:
+            places.append(part.strip())
+    return TemplateArguments(tuple(places), names, language)
+
+
+LANGUAGE_NAMES: Mapping[str, str] = MappingProxyType({
+    "af": "Afrikaans", "ar": "Arabic", "az": "Azerbaijani", "be": "Belarusian", "ber": "Berber", "bg": "Bulgarian",
+    "bn": "Bengali", "bo": "Tibetan", "br": "Breton", "brh": "Brahui", "bs": "Bosnian", "ca": "Catalan", "cs": "Czech",
+    "cy": "Welsh", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "eo": "Esperanto", "es": "Spanish",
+    "et": "Estonian", "eu": "Basque", "fa": "Persian", "fi": "Finnish", "fil": "Filipino", "fo": "Faroese",
+    "fr": "French", "fy": "West Frisian", "ga": "Irish", "gd": "Scottish Gaelic", "gl": "Galician", "got": "Gothic",
+    "grc": "Ancient Greek", "grc-gre": "Ancient Greek", "gu": "Gujarati", "haw": "Hawaiian", "he": "Hebrew",
+    "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian", "hy": "Armenian", "id": "Indonesian", "is": "Icelandic",
+    "it": "Italian", "ja": "Japanese", "ka": "Georgian", "kk": "Kazakh", "km": "Khmer", "kn": "Kannada", "ko": "Korean",
+    "ku": "Kurdish", "ky": "Kyrgyz", "la": "Latin", "lb": "Luxembourgish", "lo": "Lao", "lt": "Lithuanian",
+    "lv": "Latvian", "mi": "Māori", "mk": "Macedonian", "ml": "Malayalam", "mn": "Mongolian", "mr": "Marathi",
+    "ms": "Malay", "mt": "Maltese", "my": "Burmese", "ne": "Nepali", "nl": "Dutch", "no": "Norwegian",
+    "ota": "Ottoman Turkish", "pa": "Punjabi", "pl": "Polish", "ps": "Pashto", "pt": "Portuguese", "ro": "Romanian",
+    "ru": "Russian", "sa": "Sanskrit", "sco": "Scots", "sh": "Serbo-Croatian", "si": "Sinhala", "sk": "Slovak",
+    "sl": "Slovene", "so": "Somali", "sq": "Albanian", "sr": "Serbian", "sv": "Swedish", "sw": "Swahili", "ta": "Tamil",
+    "te": "Telugu", "tg": "Tajik", "th": "Thai", "tk": "Turkmen", "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian",
+    "ur": "Urdu", "uz": "Uzbek", "vi": "Vietnamese", "yi": "Yiddish", "zh": "Chinese", "zu": "Zulu",
+})  # fmt: skip
+"""By the code in the template's name."""
+
+COUNTRY_NAMES: Mapping[str, str] = MappingProxyType({
+    "AFG": "Afghanistan", "ALB": "Albania", "ALG": "Algeria", "AND": "Andorra", "ANG": "Angola", "ARG": "Argentina",
+    "ARM": "Armenia", "AUS": "Australia", "AUT": "Austria", "AZE": "Azerbaijan", "BAN": "Bangladesh", "BEL": "Belgium",
+    "BIH": "Bosnia and Herzegovina", "BLR": "Belarus", "BOL": "Bolivia", "BRA": "Brazil", "BUL": "Bulgaria",
+    "CAN": "Canada", "CHE": "Switzerland", "CHI": "Chile", "CHL": "Chile", "CHN": "China", "CMR": "Cameroon",
+    "COL": "Colombia", "CRC": "Costa Rica", "CRO": "Croatia", "CUB": "Cuba", "CYP": "Cyprus", "CZE": "Czech Republic",
+    "DEN": "Denmark", "DEU": "Germany", "DNK": "Denmark", "DZA": "Algeria", "ECU": "Ecuador", "EGY": "Egypt",
+    "ENG": "England", "ESP": "Spain", "EST": "Estonia", "ETH": "Ethiopia", "FIN": "Finland", "FRA": "France",
+    "GBR": "United Kingdom", "GEO": "Georgia", "GER": "Germany", "GHA": "Ghana", "GRC": "Greece", "GRE": "Greece",
+    "HKG": "Hong Kong", "HRV": "Croatia", "HUN": "Hungary", "IDN": "Indonesia", "INA": "Indonesia", "IND": "India",
+    "IRI": "Iran", "IRL": "Ireland", "IRN": "Iran", "IRQ": "Iraq", "ISL": "Iceland", "ISR": "Israel", "ITA": "Italy",
+    "JAM": "Jamaica", "JOR": "Jordan", "JPN": "Japan", "KAZ": "Kazakhstan", "KEN": "Kenya", "KOR": "South Korea",
+    "KSA": "Saudi Arabia", "LAT": "Latvia", "LTU": "Lithuania", "LUX": "Luxembourg", "LVA": "Latvia", "MAR": "Morocco",
+    "MAS": "Malaysia", "MEX": "Mexico", "MLT": "Malta", "NED": "Netherlands", "NGA": "Nigeria",
+    "NIR": "Northern Ireland", "NLD": "Netherlands", "NOR": "Norway", "NZL": "New Zealand",
+    "PAK": "Pakistan", "PAR": "Paraguay", "PER": "Peru",
+    "PHI": "Philippines", "POL": "Poland", "POR": "Portugal", "PRC": "China", "PRK": "North Korea", "PRT": "Portugal",
+    "ROM": "Romania", "ROU": "Romania", "RSA": "South Africa", "RUS": "Russia", "SCO": "Scotland", "SCG":
+    "Serbia and Montenegro", "SEN": "Senegal", "SIN": "Singapore", "SLO": "Slovenia", "SRB": "Serbia", "SUI":
+    "Switzerland", "SVK": "Slovakia", "SVN": "Slovenia", "SWE": "Sweden", "SYR": "Syria", "TCH": "Czechoslovakia",
+    "THA": "Thailand", "TPE": "Chinese Taipei", "TUN": "Tunisia", "TUR": "Turkey", "TWN": "Taiwan", "UAE":
+    "United Arab Emirates", "UKR": "Ukraine", "URS": "Soviet Union", "URU": "Uruguay", "USA": "United States",
+    "UZB": "Uzbekistan", "VEN": "Venezuela", "VIE": "Vietnam", "VNM": "Vietnam", "WAL": "Wales", "YUG": "Yugoslavia",
+    "ZAF": "South Africa", "ZIM": "Zimbabwe",
+})  # fmt: skip
+"""By the code that is the template's name, of ISO 3166, the Olympics or football."""
+
+TemplateHandler = Callable[[TemplateArguments], str]
+
+TEMPLATE_SIGNS: Mapping[str, str] = MappingProxyType({
+    "'": "'", "'s": "'s", "-'": "'", "`": "‘", "=": "=", "!": PIPE, "!!": PIPE * 2, "pipe": PIPE, "(": "(", ")": ")",
+    "(!": "{" + PIPE, "!)": PIPE + "}", "!-": PIPE + "-", "ndash": "–", "–": "–", "en dash": "–", "endash": "–",
+    "mdash": "—", "—": "—", "em dash": "—", "emdash": "—", "spaced ndash": " – ", "snd": " – ", "spnd": " – ",
+    "spaced en dash": " – ", "sndash": " – ", "snds": " – ", "mdashb": " — ", "spaced mdash": " — ", "nbsp": " ",
+    "space": " ", "spaces": " ", "sp": " ", "thinsp": " ", "thin space": " ", "hair space": " ", "·": " · ",
+    "•": " • ", "dot": " · ", "middot": " · ", "bullet": " • ", "bold dot": " · ", "\\": " / ", "br": BREAK,
+    "break": BREAK, "crlf": BREAK, "سخ": BREAK, "zwnj": "\u200c", "okina": "ʻ", "hamza": "ʾ", "ayin": "ʿ",
+    "dagger": "†", "double-dagger": "‡", "asterisk": "*", "number sign": "#", "hash": "#", "section sign": "§",
+    "pi": "π", "ø": "—", "prime": "′", "sharp": "♯", "flat": "♭", "km²": "km²", "infinity": "∞", "degree": "°",
+})  # fmt: skip
+"""Templates that are one sign, whatever their arguments, by name."""
+
+TEMPLATE_WORDS: Mapping[str, str] = MappingProxyType({
+    "yes": "Yes", "no": "No", "y": "Yes", "n": "No", "tick": "Yes", "check": "Yes", "cross": "No", "aye": "Yes",
+    "won": "Won", "nom": "Nominated", "n/a": "N/A", "na": "N/A", "tba": "TBA", "unknown": "Unknown", "dunno": "?",
+    "free": "Free", "nonfree": "Proprietary", "partial": "Partial", "maybe": "Maybe", "good": "Good", "bad": "Bad",
+    "some": "Some", "depends": "Depends", "included": "Included", "active": "Active", "pending": "Pending",
+    "eliminated": "Eliminated", "bce": "BCE", "ce": "CE", "bc": "BC", "ad": "AD", "ca.": "c.",
+})  # fmt: skip
+"""Templates that say this unless an argument says more (`{{yes|since 1999}}`), by name."""
+
+
+def first(arguments: TemplateArguments) -> str:
+    """The first argument."""
+    return arguments.at(0) or arguments.named("text", "content")
+
+
+def second(arguments: TemplateArguments) -> str:
+    """The second argument, or the first if it is alone."""
+    return arguments.at(1) or arguments.at(0)
+
+
+def third(arguments: TemplateArguments) -> str:
+    """The third argument, or the nearest before it."""
+    return arguments.at(2) or second(arguments)
+
+
+def last(arguments: TemplateArguments) -> str:
+    """The last argument."""
+    return arguments.places[-1] if arguments.places else arguments.named("text")
+
+
+def joined(arguments: TemplateArguments) -> str:
+    """All arguments without anything between them."""
+    return "".join(arguments.places)
+
+
+def spaced(arguments: TemplateArguments) -> str:
+    """All arguments with spaces between them."""
+    return " ".join(filter(None, arguments.places))
+
+
+def itemised(arguments: TemplateArguments) -> str:
+    """Arguments that are lists already, or are the items of one; each on a line of its own."""
+    items = [arguments.named("title", "heading"), *arguments.places]
+    return "\n".join(item if item[:1] in "*#\n" else f"\n* {item}" for item in items if item)
+
+
+def quotation(arguments: TemplateArguments) -> str:
+    """A quotation, and who said it, on lines of their own."""
+    said = arguments.named("text", "quote", "zitat", "texto", "testo", "texte", "citat", "تוכן") or arguments.at(0)
+    who = arguments.named("author", "sign", "by", "autor", "auteur", "autore") or arguments.at(1)
+    return f"\n\n{said}\n{f'— {who}' if who else ''}\n" if said else ""
+
+
+def quoted(arguments: TemplateArguments) -> str:
+    """A quotation within a sentence."""
+    return f"“{first(arguments)}”" if first(arguments) else ""
+
+
+def in_language(arguments: TemplateArguments) -> str:
+    """Words of another language: `{{lang|de|Wort}}`."""
+    # Alone, an argument is the words if it is too long for a language's code.
+    return arguments.at(1) or arguments.named("text") or (arguments.at(0) if len(arguments.at(0)) > 3 else "")  # noqa: PLR2004
+
+
+def sound(arguments: TemplateArguments) -> str:
+    """A sound in the English Wikipedia, which speaks of sounds so; elsewhere, and with a language, a pronunciation."""
+    return arguments.at(0) if arguments.language == "en" and len(arguments.places) == 1 else ""
+
+
+def nihongo(arguments: TemplateArguments) -> str:
+    """English, then the Japanese and its reading in brackets."""
+    within = ", ".join(filter(None, arguments.places[1:3]))
+    english = arguments.at(0)
+    return f"{english} ({within})" if english and within else english or within
+
+
+def with_reading(arguments: TemplateArguments) -> str:
+    """A word and its reading in brackets."""
+    return f"{arguments.at(0)}({arguments.at(1)})" if arguments.at(1) else arguments.at(0)
+
+
+def chinese(arguments: TemplateArguments) -> str:
+    """The forms of a Chinese word with their names."""
+    forms = (("t", "Chinese"), ("c", "Chinese"), ("s", "simplified"), ("p", "pinyin"), ("j", "Jyutping"), ("l", "lit."))
+    said = [f"{name}: {arguments.names[key]}" for key, name in forms if arguments.names.get(key)]
+    return "; ".join(said) or first(arguments)
+
+
+def ship(arguments: TemplateArguments) -> str:
+    """A ship's name: `{{ship|HMS|Beagle}}`."""
+    return " ".join(filter(None, arguments.places[:2]))
+
+
+def ship_class(arguments: TemplateArguments) -> str:
+    """`{{sclass|Nimitz|aircraft carrier}}`: Nimitz-class aircraft carrier."""
+    return f"{arguments.at(0)}-class {arguments.at(1)}".strip()
+
+
+def marriage(arguments: TemplateArguments) -> str:
+    """A spouse and the years."""
+    years = "–".join(filter(None, arguments.places[1:3]))
+    return f"{arguments.at(0)} ({years})" if years else arguments.at(0)
+
+
+def person(arguments: TemplateArguments) -> str:
+    """`{{sortname|Ayn|Rand}}`: first name and last name."""
+    return " ".join(filter(None, arguments.places[:2]))
+
+
+def superscript(arguments: TemplateArguments) -> str:
+    """A superscript, a number as such."""
+    return make_superscript(first(arguments))
+
+
+def aside(arguments: TemplateArguments) -> str:
+    """An insertion between dashes."""
+    return f"– {first(arguments)} –"
+
+
+def angled(arguments: TemplateArguments) -> str:
+    """A letter as it is written, in angle brackets."""
+    return f"⟨{first(arguments)}⟩"
+
+
+def bracketed(arguments: TemplateArguments) -> str:
+    """A word put into a quotation, in square brackets."""
+    return f"[{first(arguments)}]"
+
+
+def over(arguments: TemplateArguments) -> str:
+    """`{{rating|4|5}}`: 4/5."""
+    return "/".join(filter(None, arguments.places[:2]))
+
+
+def extinct(arguments: TemplateArguments) -> str:
+    """The dagger of what is no more."""
+    return f"†{first(arguments)}"
+
+
+WORD_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType({
+    handler.__name__: handler
+    for handler in (
+        first, second, third, last, joined, spaced, itemised, quotation, quoted, in_language, sound, nihongo,
+        with_reading, chinese, ship, ship_class, marriage, person, superscript, aside, angled, bracketed, over, extinct,
+    )
+})  # fmt: skip
+"""By kind."""

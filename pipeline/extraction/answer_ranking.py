@@ -1,0 +1,288 @@
+"""Score candidates by how well they answer a question, and predict whether the best one answers it at all.
+
+The weights stand in `scoring.json` and `abstention.json` and come from `footnote evaluate calibrate`. What an embedder
+says counts only as far as it knows the script; terms count by how rare they are among the passages found.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib import resources
+from itertools import pairwise
+from statistics import fmean
+
+from pipeline.extraction.candidates import (
+    AnswerType,
+    Candidate,
+    classify_question,
+    find_capitalized_names,
+    has_answer_type,
+    has_count,
+    is_number,
+)
+from storage.language.scripts import latin_share
+from storage.language.words import content_terms, terms, words
+from storage.types import Hit
+
+FOREIGN = 0.2
+"""How far cosines are trusted for languages in Latin letters other than English, which the embedder knows best."""
+TRUSTED = 0.5
+"""From this trust on the weights are those that were fitted with cosines."""
+BORROWED = 0.5
+"""What a term borrowed from earlier turns weighs, beside one of the question's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateFeatures:
+    """What is known of a candidate, each about 0 to 1 and higher for better, unless it says otherwise."""
+
+    sentence_cosine: float
+    """Of the question and the candidate in its context."""
+    passage_cosine: float
+    """The passage's own; of one that was found by its words alone, the least of the others'."""
+    behind: float
+    """How far its passage is behind the best by the fused score; 0 for the best, else less."""
+    terms: float
+    """Share of the question's terms that it has, by weight."""
+    passage_terms: float
+    """Share that its passage has, with title and section."""
+    terms_before: float
+    """Share that the candidate before it has and it has not: what "it" may stand for."""
+    terms_after: float
+    """The same of the candidate after it."""
+    pairs: float
+    """Share of the question's neighbouring terms that it has as neighbours."""
+    amount: float
+    """1 if a number or date is asked for and it has one, -1 if it has none, 0 if neither is asked for."""
+    name: float
+    """The same of persons and places."""
+    counts: float
+    """1 if it says how many there are of what "how many" asks for."""
+    news: float
+    """How much it says that the question does not, growing slowly: log(1 + terms)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredQuestion:
+    """A question taken apart, and what its terms weigh among the passages found for it."""
+
+    text: str
+    language: str
+    weights: Mapping[str, float]
+    """Term -> weight; they sum to 1, unless there are no terms."""
+    sequence: frozenset[tuple[str, str]]
+    kind: AnswerType | None
+    trust: float
+    """How far cosines are to be trusted, 0 to 1."""
+
+    @property
+    def regime(self) -> str:
+        """Which weights are for it: "trusted" where cosines say much, "lexical" where words say more."""
+        return "trusted" if self.trust >= TRUSTED else "lexical"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredCandidate:
+    """A candidate, what is known of it, and its score: comparable within one question, higher is better."""
+
+    candidate: Candidate
+    features: CandidateFeatures
+    score: float
+
+
+def weigh_question(text: str, borrowed: str, language: str, hits: Sequence[Hit]) -> ScoredQuestion:
+    """Take a question apart. `borrowed` holds the words that it takes from earlier turns; they weigh less."""
+    passages = [collect_passage_terms(hit, language) for hit in hits]
+    shares = dict.fromkeys(content_terms(borrowed, language), BORROWED) | dict.fromkeys(
+        content_terms(text, language), 1.0
+    )
+    rarities = {term: share * _measure_rarity(term, passages) for term, share in shares.items()}
+    whole = sum(rarities.values()) or 1.0
+    return ScoredQuestion(
+        text=text,
+        language=language,
+        weights={term: rarity / whole for term, rarity in rarities.items()},
+        sequence=frozenset(pairwise(terms(text, language))),
+        kind=classify_question(text),
+        trust=latin_share(text) * (1.0 if language in {"", "en"} else FOREIGN),
+    )
+
+
+def score_candidates(
+    question: ScoredQuestion, found: Sequence[Candidate], cosines: Sequence[float]
+) -> tuple[ScoredCandidate, ...]:
+    """Score candidates, in their order. `cosines` are those of the query with each candidate's context."""
+    weights = load_weights(question.regime)
+    features = _extract_features(question, found, cosines)
+    return tuple(
+        ScoredCandidate(candidate, one, weigh_features(one, weights))
+        for candidate, one in zip(found, features, strict=True)
+    )
+
+
+def _extract_features(
+    question: ScoredQuestion, found: Sequence[Candidate], cosines: Sequence[float]
+) -> Iterator[CandidateFeatures]:
+    best = max((candidate.hit.score for candidate in found), default=0.0)
+    farthest = min((candidate.hit.dense for candidate in found if candidate.hit.dense), default=0.0)
+    passages = {one.rank: measure_share(question, collect_passage_terms(one.hit, question.language)) for one in found}
+    known = [frozenset(content_terms(candidate.text, question.language)) for candidate in found]
+    for place, (candidate, cosine) in enumerate(zip(found, cosines, strict=True)):
+        before, own, after = (_terms_at(candidate.rank, found, known, at) for at in range(place - 1, place + 2))
+        yield CandidateFeatures(
+            sentence_cosine=question.trust * cosine,
+            passage_cosine=question.trust * (candidate.hit.dense or farthest),
+            behind=candidate.hit.score - best,
+            terms=measure_share(question, own),
+            passage_terms=passages[candidate.rank],
+            terms_before=measure_share(question, before - own),
+            terms_after=measure_share(question, after - own),
+            pairs=_measure_pairs(question, candidate.text),
+            amount=_rate_answer_type(question, candidate.text, (AnswerType.NUMBER, AnswerType.DATE)),
+            name=_rate_answer_type(question, candidate.text, (AnswerType.PERSON, AnswerType.PLACE)),
+            counts=float(has_count(candidate.text, question.text, question.language)),
+            news=math.log1p(len(own - question.weights.keys())),
+        )
+
+
+def weigh_features(features: CandidateFeatures, weights: Mapping[str, float]) -> float:
+    """Return the weighted sum of features. One that was never calibrated counts nothing, so that a new one can be."""
+    return math.fsum(
+        weights.get(field.name, 0.0) * getattr(features, field.name) for field in fields(CandidateFeatures)
+    )
+
+
+@cache
+def load_weights(regime: str) -> Mapping[str, float]:
+    """Return the calibrated weights of a regime, by the features' names."""
+    path = resources.files("pipeline.extraction").joinpath("scoring.json")
+    weights: Mapping[str, float] = json.loads(path.read_text(encoding="utf-8"))[regime]
+    return weights
+
+
+def measure_share(question: ScoredQuestion, found: frozenset[str]) -> float:
+    """Return the share of the question's terms, by weight, that are among `found`."""
+    return sum(weight for term, weight in question.weights.items() if term in found)
+
+
+def collect_passage_terms(hit: Hit, language: str) -> frozenset[str]:
+    """Return the content terms of a hit's passage with its title and section."""
+    return frozenset(content_terms(f"{hit.document.title}\n{hit.passage.section}\n{hit.passage.text}", language))
+
+
+def _measure_rarity(term: str, passages: Sequence[frozenset[str]]) -> float:
+    having = sum(term in passage for passage in passages)
+    return math.log1p((len(passages) - having + 0.5) / (having + 0.5))
+
+
+def _terms_at(rank: int, found: Sequence[Candidate], known: Sequence[frozenset[str]], place: int) -> frozenset[str]:
+    """Return the terms of the candidate at a place, if it is one of the passage at that rank."""
+    there = 0 <= place < len(found) and found[place].rank == rank
+    return known[place] if there else frozenset()
+
+
+def _measure_pairs(question: ScoredQuestion, text: str) -> float:
+    found = set(pairwise(terms(text, question.language)))
+    return len(question.sequence & found) / len(question.sequence) if question.sequence else 0.0
+
+
+def _rate_answer_type(question: ScoredQuestion, text: str, kinds: Sequence[AnswerType]) -> float:
+    if question.kind is None or question.kind not in kinds:
+        return 0.0
+    return 1.0 if has_answer_type(text, question.kind, question.text) else -1.0
+
+
+ANSWER_THRESHOLD = 0.5
+"""The least chance of being an answer with which a sentence is said."""
+TOPIC_DEPTH = (0.25, 0.4)
+"""Below and above these the tenth nearest tells how large the corpus is, and no more of the topic."""
+FEW_HITS = 25
+"""With fewer passages found than these the corpus is small, and its tenth nearest is about something else."""
+COMPARED_HITS = 10
+"""How many of the best candidates the best is held against."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFeatures:
+    """What speaks for an answer being there, of the best candidate unless it says otherwise; higher is better."""
+
+    sentence_cosine: float
+    nearest_cosine: float
+    """Of the passage that is nearest in meaning, be it the best candidate's or not; 0 unless cosines are trusted."""
+    tenth_cosine: float
+    """Of the tenth nearest, within `TOPIC`: how much there is on the topic at all; 0 unless trusted."""
+    passage_terms: float
+    pairs: float
+    offers: float
+    """Whether it has the kind of thing that is asked for: 1, -1, or 0 where none is."""
+    specifics: float
+    """Share of the names and figures in the question that its passage has; 1 if there are none."""
+    ahead: float
+    """How far its score is ahead of the mean of the best candidates."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerModel:
+    """A calibrated regression: logistic(bias + weights x signs), shifted so that 0.5 is the point of operation."""
+
+    bias: float
+    weights: Mapping[str, float]
+
+
+def extract_answer_features(
+    question: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate]
+) -> AnswerFeatures:
+    """Read the signs. `ranked` holds at least one candidate, best first."""
+    best = ranked[0]
+    cosines = sorted((hit.dense for hit in hits if hit.dense), reverse=True) or [0.0]
+    topical = question.trust if question.regime == "trusted" else 0.0
+    return AnswerFeatures(
+        sentence_cosine=best.features.sentence_cosine,
+        nearest_cosine=topical * cosines[0],
+        tenth_cosine=topical * _find_topic_cosine(cosines, len(hits)),
+        passage_terms=best.features.passage_terms,
+        pairs=best.features.pairs,
+        offers=best.features.amount + best.features.name,
+        specifics=_count_specifics(question, best),
+        ahead=best.score - fmean(one.score for one in ranked[:COMPARED_HITS]),
+    )
+
+
+def _find_topic_cosine(cosines: Sequence[float], found: int) -> float:
+    """Return the tenth cosine within `TOPIC`; its middle where so little was found that the tenth tells nothing."""
+    low, high = TOPIC_DEPTH
+    return min(max(cosines[:10][-1], low), high) if found >= FEW_HITS else (low + high) / 2
+
+
+def predict_probability(seen: AnswerFeatures, judge: AnswerModel) -> float:
+    """Return what a judge makes of the signs, 0 to 1; a sign that was never calibrated counts nothing."""
+    total = judge.bias + sum(
+        judge.weights.get(field.name, 0.0) * getattr(seen, field.name) for field in fields(AnswerFeatures)
+    )
+    return 1 / (1 + math.exp(-max(min(total, 50.0), -50.0)))
+
+
+def predict_answerable(question: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate]) -> float:
+    """Return how likely it is that the best candidate answers, on a scale on which `ENOUGH` is the line."""
+    if not ranked:
+        return 0.0
+    return predict_probability(extract_answer_features(question, hits, ranked), load_answer_model(question.regime))
+
+
+@cache
+def load_answer_model(regime: str) -> AnswerModel:
+    """Return the calibrated judge of a regime."""
+    path = resources.files("pipeline.extraction").joinpath("abstention.json")
+    return AnswerModel(**json.loads(path.read_text(encoding="utf-8"))[regime])
+
+
+def _count_specifics(question: ScoredQuestion, best: ScoredCandidate) -> float:
+    first, *rest = words(question.text) or [""]
+    wanted = find_capitalized_names(" ".join(rest)) + [
+        word for word in [first, *rest] if is_number(word) and word[:1].isdigit()
+    ]
+    terms = frozenset(term for word in wanted for term in content_terms(word, question.language))
+    found = collect_passage_terms(best.candidate.hit, question.language)
+    return len(terms & found) / len(terms) if terms else 1.0

@@ -1,0 +1,177 @@
+"""Select the candidates to quote: the best, what contradicts it, and what adds to it.
+
+Where another document contradicts the best, both come first, the newer before the older, each with its page and date.
+What repeats or overlaps another sentence is dropped. A sentence that opens with "It" or "They", and an item of a
+list, name the page and section that they stand in.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from pipeline.extraction.answer_ranking import ScoredCandidate
+from pipeline.extraction.candidates import Candidate, is_date, is_number
+from pipeline.replies import footnotes
+from pipeline.stages.question_analysis import opens_with_pronoun
+from pipeline.types import CitedSentence
+from storage.language.words import content_terms, fold_spelling, words
+
+SAME_SHARE = 0.85
+"""The least share of all terms that two sentences share if one repeats the other."""
+ALIKE_SHARES = (0.6, 0.5)
+"""The least shares, of the shorter sentence's terms and of all terms, that two sentences about one thing share."""
+ALIKE_MEASURED_SHARES = (0.5, 0.3)
+"""The same of sentences that count in the same unit."""
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|nobody|cannot|without|neither|nor|\w+n['’]t|nicht|kein\w*|nie|niemals|ohne|nunca|jamás|"
+    r"tampoco|pas|jamais|aucun\w*|non|mai|não|niet|geen|inte|не|нет|никогда|لا|لم|لن|ليس\w*|غير)\b|[不没未无非]",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStatement:
+    """A sentence taken apart into what it is about and the values that it gives."""
+
+    topic: frozenset[str]
+    values: Mapping[str, frozenset[str]]
+    """Sort of value ("year", "clock", "calendar", "number", and "number of UNIT") -> the values of that sort."""
+    negated: bool
+
+
+def parse_statement(text: str, language: str = "") -> TopicStatement:
+    """Take a sentence apart."""
+    topic = [
+        term for word in words(text) if not (is_number(word) or is_date(word)) for term in content_terms(word, language)
+    ]
+    values: dict[str, set[str]] = {}
+    for sort, value in _find_values(text, language):
+        values.setdefault(sort, set()).add(value)
+    frozen = {sort: frozenset(found) for sort, found in values.items()}
+    return TopicStatement(frozenset(topic), frozen, bool(_NEGATION.search(text)))
+
+
+def is_repetition(one: TopicStatement, other: TopicStatement) -> bool:
+    """Return whether two sentences say the same with the same values."""
+    same = one.values == other.values and one.negated == other.negated
+    return same and len(one.topic & other.topic) >= SAME_SHARE * len(one.topic | other.topic)
+
+
+def is_contradiction(one: TopicStatement, other: TopicStatement) -> bool:
+    """Return whether two sentences are about the same thing and give other values of one sort, or one denies it."""
+    shared = len(one.topic & other.topic)
+    differing = [sort for sort in one.values.keys() & other.values.keys() if _is_different(one, other, sort)]
+    of_one, of_both = (
+        ALIKE_MEASURED_SHARES if any(sort.startswith("number of ") for sort in differing) else ALIKE_SHARES
+    )
+    least, everything = min(len(one.topic), len(other.topic)), len(one.topic | other.topic)
+    if not shared or shared < of_one * least or shared < of_both * everything:
+        return False
+    return bool(differing) or (one.negated != other.negated and one.values == other.values)
+
+
+def _is_different(one: TopicStatement, other: TopicStatement, sort: str) -> bool:
+    """Return whether each has a value of a sort that the other has not: one that merely says more does not disagree."""
+    return bool(one.values[sort] - other.values[sort] and other.values[sort] - one.values[sort])
+
+
+def _find_values(text: str, language: str) -> Iterator[tuple[str, str]]:
+    """Yield each value with its sort; a number that is followed by what it counts, of two sorts."""
+    for match in re.finditer(r"\d{1,2}:\d\d", text):
+        yield "clock", match[0]
+    for word, following in pairwise([*words(re.sub(r"\d{1,2}:\d\d", " ", text)), ""]):
+        value = fold_spelling(word)
+        if _YEAR.fullmatch(value):
+            yield "year", value
+        elif is_date(word):
+            yield "calendar", value
+        elif is_number(word):
+            yield "number", value
+            if unit := content_terms(following, language):
+                yield f"number of {unit[0]}", value
+
+
+CLOSE_SCORE = 4.0
+"""How far behind the best a sentence may be, by score, and still be said."""
+COMPARED_CANDIDATES = 12
+"""How many of the best candidates are held against each other."""
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+def select_quotes(ranked: Sequence[ScoredCandidate], limit: int, language: str) -> tuple[CitedSentence, ...]:
+    """Choose at most `limit` sentences of the candidates, which come best first; none of none."""
+    if not ranked:
+        return ()
+    close = [one for one in ranked[:COMPARED_CANDIDATES] if one.score >= ranked[0].score - CLOSE_SCORE]
+    best, *others = [one.candidate for one in close]
+    opening = sorted([best, *_find_rivals(best, others, language)], key=_date_of, reverse=True)
+    rest = _find_additions(opening, others, max(0, limit - len(opening)), language)
+    disputed = opening if len(opening) > 1 else ()
+    said = [*opening, *sorted(rest, key=_order_key)]
+    return tuple(
+        CitedSentence(
+            text=one.text,
+            evidence=(one.evidence,),
+            note=footnotes.write_dated_note(one.hit.document) if one in disputed else _describe_place(one, language),
+            paragraph=before is not None and (one in disputed or "\n" in f"{before.text}{one.text}"),
+        )
+        for before, one in zip([None, *said], said, strict=False)
+    )
+
+
+def _find_rivals(best: Candidate, others: Sequence[Candidate], language: str) -> list[Candidate]:
+    """Return the best candidate of each other document that contradicts the best; all are said, whatever the limit.
+
+    Half of a disagreement would pass for the truth.
+    """
+    said = parse_statement(best.text, language)
+    rivals: dict[tuple[str, str], Candidate] = {}
+    for other in others:
+        if _identify_document(other) != _identify_document(best) and is_contradiction(
+            said, parse_statement(other.text, language)
+        ):
+            rivals.setdefault(_identify_document(other), other)
+    return list(rivals.values())
+
+
+def _identify_document(candidate: Candidate) -> tuple[str, str]:
+    return candidate.hit.document.corpus, candidate.hit.document.key
+
+
+def _find_additions(
+    opening: Sequence[Candidate], others: Sequence[Candidate], limit: int, language: str
+) -> list[Candidate]:
+    """Return the best of the others that neither overlap nor repeat what is said already."""
+    kept = list(opening)
+    for other in others:
+        if len(kept) == len(opening) + limit:
+            break
+        if not any(_is_overlapping(other, one) or _is_repeated(other, one, language) for one in kept):
+            kept.append(other)
+    return kept[len(opening) :]
+
+
+def _is_overlapping(one: Candidate, other: Candidate) -> bool:
+    same = one.hit.passage.id == other.hit.passage.id
+    return same and one.span[0] < other.span[1] and other.span[0] < one.span[1]
+
+
+def _is_repeated(one: Candidate, other: Candidate, language: str) -> bool:
+    return is_repetition(parse_statement(one.text, language), parse_statement(other.text, language))
+
+
+def _describe_place(candidate: Candidate, language: str) -> str:
+    leans = bool(candidate.lead) or opens_with_pronoun(candidate.text, language)
+    return footnotes.describe_place(candidate.hit.document, candidate.hit.passage) if leans else ""
+
+
+def _date_of(candidate: Candidate) -> datetime:
+    return candidate.hit.document.date or _LONG_AGO
+
+
+def _order_key(candidate: Candidate) -> tuple[str, str, int, int]:
+    passage = candidate.hit.passage
+    return passage.corpus, passage.document, passage.position, candidate.span[0]

@@ -1,0 +1,288 @@
+"""Record what a turn does, and let out only what its passages support.
+
+`Recorder` wraps the search of a turn: it notes every search and model call as a `Step` and remembers every passage
+found. `Gate` is the only way text leaves a system; the answer is assembled from what it let through, and nothing else.
+
+The gate trusts no system: evidence must be a passage that was retrieved in this turn, unchanged in every field; text
+that is no quotation must be free of links, images and mentions; and what is withheld is counted and kept with its
+reason for the record. A sentence that fails the local check on its meaning alone, or barely passes it, is put to a
+model, where there is one.
+"""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from pipeline.errors import PipelineError
+from pipeline.kit import Search, Supports
+from pipeline.replies import footnotes, markup
+from pipeline.support.support_check import find_verbatim_passage
+from pipeline.types import (
+    Answer,
+    CitedSentence,
+    ClaimChecked,
+    ClaimExplained,
+    Event,
+    PageQuoted,
+    PassagesFound,
+    SearchStarted,
+    SentencePassed,
+    Status,
+    Usage,
+)
+from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Step, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class TimedStep:
+    """A step, and when it began and ended on `time.perf_counter()`."""
+
+    step: Step
+    began: float
+    ended: float
+
+
+class Recorder:
+    """Wraps the search of one turn; `recorder.search` and `recorder.tell` are what go into the kit."""
+
+    def __init__(self, search: Search, *, tell: Callable[[Event], None]) -> None:
+        self._search = search
+        self._tell = tell
+        self._noted: list[TimedStep] = []
+        self._calls: list[TimedStep] = []
+        self._claims: list[CheckedClaim] = []
+        self._found: dict[str, Hit] = {}
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Every search and model call so far, in the order in which they began."""
+        return tuple(noted.step for noted in sorted(self._noted, key=lambda noted: noted.began))
+
+    @property
+    def found(self) -> Mapping[str, Hit]:
+        """Every passage retrieved in this turn by its id, as first found; a live view that nobody else can write."""
+        return MappingProxyType(self._found)
+
+    @property
+    def claims(self) -> tuple[CheckedClaim, ...]:
+        """Every claim of the model's own that was verified, whatever its verdict, in the order in which it was."""
+        return tuple(self._claims)
+
+    @property
+    def usage(self) -> Usage:
+        """What the model calls noted so far took; see `Usage` for what a round is."""
+        asked = [noted for noted in self._calls if noted.step.facts.get("attempts")]
+        facts = [noted.step.facts for noted in asked]
+        costs = [one["cost"] for one in facts if "cost" in one]
+        return Usage(
+            llm_calls=len(asked),
+            llm_rounds=_count_rounds(asked),
+            prompt_tokens=sum(one.get("prompt_tokens", 0) for one in facts),
+            completion_tokens=sum(one.get("completion_tokens", 0) for one in facts),
+            cost=None if not costs or None in costs else sum(costs),
+        )
+
+    def tell(self, event: Event) -> None:
+        """Pass an event on, and remember the claim in it if there is one; an explained one in the place of the bare."""
+        if isinstance(event, ClaimChecked):
+            self._claims.append(event.checked)
+        if isinstance(event, ClaimExplained):
+            told = event.checked.claim
+            self._claims = [event.checked if one.claim == told else one for one in self._claims]
+        self._tell(event)
+
+    def note(self, step: Step, began: float) -> None:
+        """Note a model call that has just ended, `began` on `time.perf_counter()`."""
+        noted = TimedStep(step, began, time.perf_counter())
+        self._noted.append(noted)
+        self._calls.append(noted)
+
+    async def search(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        """Search as the wrapped search does, and note it. A search that fails is noted with its error and raises."""
+        self._tell(SearchStarted("" if query.unchecked else query.text))
+        began = time.perf_counter()
+        try:
+            hits = await self._search(query, k)
+        except BaseException as error:
+            self._note(query, k, began, {"error": f"{type(error).__name__}: {error}".rstrip(": ")})
+            raise
+        self._note(query, k, began, {"hits": tuple(map(_describe_hit, hits))})
+        for hit in hits:
+            self._found.setdefault(hit.passage.id, hit)
+        self._tell(PassagesFound("" if query.unchecked else query.text, hits))
+        return hits
+
+    def nearest(self, limit: int) -> tuple[Hit, ...]:
+        """Return the first passage found of each page, at most `limit` of them, in the order in which they came."""
+        pages: dict[tuple[str, str], Hit] = {}
+        for hit in self._found.values():
+            pages.setdefault((hit.document.corpus, hit.document.key), hit)
+        return tuple(pages.values())[:limit]
+
+    def _note(self, query: SearchQuery, k: int, began: float, outcome: Mapping[str, object]) -> None:
+        facts = {"query": query.text, "time": query.time, "k": k, **outcome}
+        ended = time.perf_counter()
+        self._noted.append(TimedStep(Step("search", facts, (ended - began) * 1000), began, ended))
+
+
+def _describe_hit(hit: Hit) -> tuple[str, float, str]:
+    """Say what was found: whoever may see it is decided by its corpus."""
+    return hit.passage.id, hit.score, hit.passage.corpus
+
+
+def _count_rounds(calls: list[TimedStep]) -> int:
+    """Return how many of the calls can be chosen so that none overlaps another.
+
+    What a call waited for is not known here: calls that need nothing of each other count as two where the load of the
+    server put one behind the other. `footnote evaluate speed turn` follows what was waited for.
+    """
+    rounds, free = 0, float("-inf")
+    for call in sorted(calls, key=lambda call: call.ended):
+        if call.began >= free:
+            rounds, free = rounds + 1, call.ended
+    return rounds
+
+
+log = logging.getLogger(__name__)
+
+SecondOpinion = Callable[[str, Sequence[Evidence]], Awaitable[CheckedClaim | None]]
+"""What a model says of a sentence by the passages that it cites; None where there is nothing to judge by."""
+
+
+@dataclass(frozen=True, slots=True)
+class WithheldSentence:
+    """A sentence that the gate did not let through, and why."""
+
+    text: str
+    reason: str
+
+
+class Gate:
+    """One turn's gate; `gate.say` is what goes into the kit."""
+
+    def __init__(
+        self,
+        *,
+        found: Mapping[str, Hit],
+        supports: Supports,
+        tell: Callable[[Event], None],
+        verify: SecondOpinion | None = None,
+    ) -> None:
+        self._found = found
+        self._supports = supports
+        self._tell = tell
+        self._verify = verify
+        self._said: list[CitedSentence] = []
+        self._claims: list[CheckedClaim] = []
+        self._withheld: list[WithheldSentence] = []
+
+    @property
+    def withheld(self) -> tuple[WithheldSentence, ...]:
+        """What was not let through, in order."""
+        return tuple(self._withheld)
+
+    async def say(self, sentence: CitedSentence) -> bool:
+        """Let a sentence through if it stands on passages found in this turn; return whether it was."""
+        fault = _find_fault(sentence, self._found)
+        if fault:
+            return self._withhold(sentence, fault)
+        support = await self._supports(sentence.text, sentence.evidence)
+        reasons = "; ".join(support.reasons)
+        claim = Claim(sentence.text, origin="retrieved")
+        cited = tuple(dict.fromkeys(evidence.passage.id for evidence in sentence.evidence))
+        held = CheckedClaim(claim, Verdict.SUPPORTS, cited, reasons, because=support.because)
+        checked = held if support.holds else None
+        if self._verify and (support.doubtful or support.appealable):
+            return await self._appeal(sentence, self._verify, reasons, checked)
+        if checked:
+            return self._let_through(sentence, checked)
+        return self._withhold(sentence, reasons or "its passages do not support it")
+
+    async def _appeal(
+        self, sentence: CitedSentence, verify: SecondOpinion, reasons: str, held: CheckedClaim | None
+    ) -> bool:
+        """Put a sentence to a model; where it cannot be asked, what the local check says stands."""
+        try:
+            checked = await verify(sentence.text, sentence.evidence)
+        except PipelineError as error:
+            if held:
+                return self._let_through(sentence, held)
+            return self._withhold(sentence, f"{reasons}; it could not be verified: {error}")
+        if checked is None or checked.verdict is not Verdict.SUPPORTS:
+            verdict = f"{checked.verdict}: {checked.reasoning}" if checked else "nothing to judge by"
+            return self._withhold(sentence, f"{reasons}; the model was asked, and says {verdict}")
+        return self._let_through(sentence, checked)
+
+    def quote(self, evidence: Evidence) -> bool:
+        """Show what a passage found in this turn says, word for word, until there is an answer; return whether it is.
+
+        It is no part of the answer. What is not as it stands in a found passage is not shown.
+        """
+        fault = _find_evidence_fault(evidence, self._found)
+        if fault:
+            log.warning("a quotation was not shown: %s", fault)
+            return False
+        self._tell(PageQuoted(evidence))
+        return True
+
+    def _let_through(self, sentence: CitedSentence, checked: CheckedClaim) -> bool:
+        self._claims.append(checked)
+        self._said.append(sentence)
+        self._tell(SentencePassed(footnotes.number_footnotes(self._said)[0][-1]))
+        return True
+
+    def answer(self, status: Status, *, nearest: Sequence[Hit] = (), claims: Sequence[CheckedClaim] = ()) -> Answer:
+        """Assemble the answer of a turn that ended with `status`.
+
+        Only an answered turn carries sentences, and a turn in which nothing was said has not been answered: it
+        becomes an abstention. `nearest` is kept for abstentions alone. `claims` are those that a model made and that
+        were verified, whatever the verdict: every turn keeps them for its record, and no channel shows their text.
+        """
+        if status is Status.ANSWERED and not self._said:
+            status = Status.ABSTAINED
+        withheld = len(self._withheld)
+        if status is not Status.ANSWERED:
+            pages = tuple(nearest) if status is Status.ABSTAINED else ()
+            return Answer(status, claims=tuple(claims), nearest=pages, withheld=withheld)
+        sentences, citations = footnotes.number_footnotes(self._said)
+        return Answer(status, sentences, citations, claims=(*claims, *self._claims), withheld=withheld)
+
+    def _withhold(self, sentence: CitedSentence, reason: str) -> bool:
+        self._withheld.append(WithheldSentence(sentence.text, reason))
+        log.info("sentences withheld in this turn: %d", len(self._withheld))  # their text is the record's alone
+        return False
+
+
+def _find_fault(sentence: CitedSentence, found: Mapping[str, Hit]) -> str:
+    """Name what is wrong with a sentence's form or evidence; empty when nothing is."""
+    if not sentence.text.strip():
+        return "it has no text"
+    if not sentence.evidence:
+        return "it cites nothing"
+    if not any(footnotes.is_own_note(sentence.note, evidence) for evidence in sentence.evidence):
+        return "its note does not name its source"
+    if _has_markup(sentence):
+        return "it has a link, an image or a mention that no page has so"
+    return next(filter(None, (_find_evidence_fault(evidence, found) for evidence in sentence.evidence)), "")
+
+
+def _has_markup(sentence: CitedSentence) -> bool:
+    """Return whether a text would link, show or call something; a page's own words are quoted as they stand."""
+    quoted = find_verbatim_passage(sentence.text, [evidence.passage for evidence in sentence.evidence])
+    return markup.clean_markup(sentence.text) != sentence.text and not quoted
+
+
+def _find_evidence_fault(evidence: Evidence, found: Mapping[str, Hit]) -> str:
+    hit = found.get(evidence.passage.id)
+    if hit is None:
+        return f"passage {evidence.passage.id} was not retrieved in this turn"
+    if evidence.passage != hit.passage or evidence.document != hit.document:
+        return f"passage {evidence.passage.id} is not as it was retrieved"
+    start, end = evidence.span
+    if not 0 <= start < end <= len(hit.passage.text):
+        return f"the span {evidence.span} does not lie in passage {evidence.passage.id}"
+    if hit.passage.text[start:end] != evidence.text:
+        return f"the evidence is not what stands at {evidence.span} in passage {evidence.passage.id}"
+    return ""

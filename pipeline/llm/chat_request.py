@@ -1,0 +1,192 @@
+"""Compose a call as the arguments of a chat completion, with the quirks its server was found to have. Pure."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from pipeline.errors import PromptTooLong
+from pipeline.llm.model_settings import ModelSettings, StagePlan
+from pipeline.llm.usage import estimate_prompt_tokens
+from pipeline.model import ChatMessage, ModelCall
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def repair_surrogates(text: str) -> str:
+    """Return a text that can be sent: halves that belong together are joined, others are replaced by U+FFFD."""
+    if not _SURROGATES.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+OPTIONAL_ARGUMENTS = frozenset({"temperature", "reasoning_effort", "stream_options", "max_tokens"})
+"""Arguments that a call can do without; `max_tokens` has a newer name."""
+SCHEMA_ARGUMENT = "response_format"
+_HIDDEN_REASONERS = re.compile(r"(?i)(?<![a-z])(?:o[1-9](?![0-9])|gpt-5|gpt-oss)")
+"""Names of models whose thoughts a server keeps to itself, or apart."""
+_VISIBLE_REASONERS = re.compile(r"(?i)(?<![a-z])r1(?![0-9])|qwq|qwen3|think|reason|magistral")
+"""Names of models whose thoughts may stand in the text."""
+_NON_REASONERS = re.compile(r"(?i)instruct|chat|non-?(?:think|reason)")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerQuirks:
+    """What was found out so far."""
+
+    left_out: frozenset[str] = frozenset()
+    """Arguments that the server does not take."""
+    plain_roles: bool = False
+    """Whether it takes only a user and an assistant who take turns."""
+    thinks: bool | None = None
+    """Whether the model thinks before it replies; None: not seen yet."""
+    unopened: bool | None = None
+    """Whether its thoughts end in the text without having begun there; None: not seen yet."""
+
+    def without(self, argument: str) -> "ServerQuirks":
+        """Return the manners of a server that does not take an argument."""
+        return replace(self, left_out=self.left_out | {argument})
+
+    def joined(self, other: "ServerQuirks") -> "ServerQuirks":
+        """Return what is known by both, as calls at once find out different things."""
+        return ServerQuirks(
+            self.left_out | other.left_out,
+            self.plain_roles or other.plain_roles,
+            self.thinks if other.thinks is None else other.thinks,
+            self.unopened if other.unopened is None else other.unopened,
+        )
+
+    @property
+    def schema(self) -> bool:
+        """Whether a schema may be sent, as far as is known."""
+        return SCHEMA_ARGUMENT not in self.left_out
+
+
+class QuirkMemory:
+    """What was found out about each model of a server."""
+
+    def __init__(self) -> None:
+        self._manners: dict[str, ServerQuirks] = {}
+
+    def of(self, model: str) -> ServerQuirks:
+        """Return what is known of calls to a model."""
+        return self._manners.get(model, ServerQuirks())
+
+    def learn(self, model: str, found: ServerQuirks) -> None:
+        """Add what was found out by a call to a model."""
+        self._manners[model] = self.of(model).joined(found)
+
+
+def is_reasoning_model(settings: ModelSettings, model: str, manners: ServerQuirks) -> bool:
+    """Return whether a model thinks before it replies: as set, else as seen, else by its name."""
+    known = settings.thinks if settings.thinks is not None else manners.thinks
+    if known is not None:
+        return known
+    return bool(_HIDDEN_REASONERS.search(model) or _VISIBLE_REASONERS.search(model)) and not _NON_REASONERS.search(
+        model
+    )
+
+
+def may_begin_inside_reasoning(settings: ModelSettings, model: str, manners: ServerQuirks) -> bool:
+    """Return whether a stream may begin in the middle of a thought, so that its beginning must be held back."""
+    if manners.unopened is not None:
+        return manners.unopened
+    return is_reasoning_model(settings, model, manners) and not _HIDDEN_REASONERS.search(model)
+
+
+_SCHEMA_INSTRUCTION = "Reply with one JSON object and nothing else. It must fit this JSON schema:\n"
+
+SHORTEN_HINT = "set a model with a larger window, or lower passages in [limits]"
+"""What to do where a call does not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """A call ready to be sent."""
+
+    plan: StagePlan
+    manners: ServerQuirks
+    arguments: Mapping[str, Any]
+    prompt_tokens: int
+    """Estimated."""
+    reply_tokens: int
+    """How long the whole reply may be, thoughts included."""
+    hold: bool
+    """Whether what comes first may be the rest of a thought."""
+
+    @property
+    def streamed(self) -> bool:
+        """Whether the reply is to come in pieces."""
+        return bool(self.arguments.get("stream"))
+
+
+def compose_request(call: ModelCall, settings: ModelSettings, manners: ServerQuirks, *, streamed: bool) -> ChatRequest:
+    """Return what is sent for a call.
+
+    Raises:
+        PromptTooLong: It cannot fit the context window that is set, by our estimate.
+    """
+    plan = settings.plan(call.stage)
+    prompt, visible = estimate_prompt_tokens(call), plan.max_tokens or call.max_tokens
+    reply = visible + (settings.thinking_tokens if is_reasoning_model(settings, plan.model, manners) else 0)
+    if settings.context_tokens:
+        reply = _fit_reply(prompt, visible, reply, settings.context_tokens)
+    arguments = {
+        "model": plan.model,
+        "messages": _format_messages(call, plan, manners),
+        "max_completion_tokens" if "max_tokens" in manners.left_out else "max_tokens": reply,
+        **_optional_arguments(plan, manners, streamed=streamed),
+    }
+    if call.schema is not None:
+        arguments[SCHEMA_ARGUMENT] = _response_format(call, plan)
+    hold = not streamed or may_begin_inside_reasoning(settings, plan.model, manners)
+    return ChatRequest(plan, manners, arguments, prompt, reply, hold)
+
+
+def _fit_reply(prompt: int, visible: int, reply: int, context: int) -> int:
+    """Return how long a reply may be beside its prompt: thoughts give way, the reply does not."""
+    if prompt + visible > context:
+        message = f"the call needs about {prompt + visible} tokens, and the model can hold {context}"
+        raise PromptTooLong(message, hint=f"raise context_tokens if the model holds more, or {SHORTEN_HINT}")
+    return min(reply, context - prompt)
+
+
+def _optional_arguments(plan: StagePlan, manners: ServerQuirks, *, streamed: bool) -> dict[str, Any]:
+    wanted = {
+        "temperature": plan.temperature,
+        "reasoning_effort": plan.reasoning_effort or None,
+        "stream": True if streamed else None,
+        "stream_options": {"include_usage": True} if streamed else None,
+    }
+    return {name: value for name, value in wanted.items() if value is not None and name not in manners.left_out}
+
+
+def _response_format(call: ModelCall, plan: StagePlan) -> dict[str, Any]:
+    if plan.structured == "json":
+        return {"type": "json_object"}
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", call.stage)[:64] or "reply"
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": call.schema}}
+
+
+def _format_messages(call: ModelCall, plan: StagePlan, manners: ServerQuirks) -> list[dict[str, str]]:
+    messages: Sequence[ChatMessage] = call.messages
+    if call.schema is not None and plan.structured == "json":
+        messages = _append_instruction(messages, _SCHEMA_INSTRUCTION + json.dumps(call.schema))
+    if manners.plain_roles:
+        messages = tuple(_alternate_roles(messages))
+    return [{"role": message.role, "content": repair_surrogates(message.text)} for message in messages]
+
+
+def _append_instruction(messages: Sequence[ChatMessage], rule: str) -> Sequence[ChatMessage]:
+    """Return messages whose instruction ends in a rule: before the examples, where a prefix cache keeps it."""
+    if messages[0].role != "system":
+        return (ChatMessage("system", rule), *messages)
+    return (ChatMessage("system", f"{messages[0].text}\n\n{rule}"), *messages[1:])
+
+
+def _alternate_roles(messages: Iterable[ChatMessage]) -> Iterable[ChatMessage]:
+    """Yield messages of a user and an assistant by turns: the instruction becomes the user's."""
+    for assistant, group in groupby(messages, key=lambda message: message.role == "assistant"):
+        yield ChatMessage("assistant" if assistant else "user", "\n\n".join(message.text for message in group))

@@ -1,0 +1,273 @@
+"""Accumulate a reply, whole or in pieces, apart from the model's reasoning, and validate it. Pure.
+
+It takes any JSON for what it is worth.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, SchemaNotOffered
+from pipeline.llm.chat_request import SCHEMA_ARGUMENT, ChatRequest, ServerQuirks, is_reasoning_model, repair_surrogates
+from pipeline.llm.model_settings import ModelSettings
+from pipeline.llm.server_errors import REFUSED_HINT, TransientError
+from pipeline.llm.usage import estimate_tokens, price_usage
+from pipeline.model import ModelReply
+
+_REASONING_TAG = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
+_REASONING_TAGS = ("<think>", "</think>", "<thinking>", "</thinking>")
+_MAX_TAG = max(map(len, _REASONING_TAGS))
+
+
+class ReasoningFilter:
+    """Fed with text in any pieces; gives back what is meant for the reader, without blank space in front."""
+
+    def __init__(self, *, hold: bool) -> None:
+        self.tagged = False
+        """Whether any tag was seen."""
+        self.unopened = False
+        """Whether a thought ended that never began."""
+        self.late = False
+        """Whether that was found when text before it had been given back already."""
+        self.thoughts: list[str] = []
+        self._hold = hold
+        self._inside = False
+        self._begun = False
+        self._unread = ""
+        self._held: list[str] = []
+
+    def feed(self, text: str) -> str:
+        """Take a piece; return the visible text that is ready."""
+        self._unread += text
+        while tag := _REASONING_TAG.search(self._unread):
+            before, self._unread = self._unread[: tag.start()], self._unread[tag.end() :]
+            self._take(before)
+            self._turn(closing=bool(tag[1]))
+        ready = len(self._unread) - _partial_tag_length(self._unread)
+        self._take(self._unread[:ready])
+        self._unread = self._unread[ready:]
+        return "" if self._hold else self._release()
+
+    def stop_holding(self) -> str:
+        """Hold nothing back any longer; return what was held."""
+        self._hold = False
+        return self._release()
+
+    def end(self) -> str:
+        """Say that no more will come; return the rest."""
+        self._take(self._unread)
+        self._unread = ""
+        return self.stop_holding()
+
+    def _take(self, text: str) -> None:
+        (self.thoughts if self._inside else self._held).append(text)
+
+    def _turn(self, *, closing: bool) -> None:
+        self.tagged = True
+        if closing and not self._inside:
+            self.unopened = True
+            self.late = self.late or self._begun
+            self.thoughts += self._held
+            self._held = []
+        self._inside = not closing
+
+    def _release(self) -> str:
+        text, self._held = "".join(self._held), []
+        if not self._begun:
+            text = text.lstrip()
+        self._begun = self._begun or bool(text)
+        return text
+
+
+def _partial_tag_length(text: str) -> int:
+    """Return how many characters at a text's end may be the beginning of a tag."""
+    start = text.rfind("<", max(0, len(text) - _MAX_TAG + 1))
+    tail = text[start:].lower() if start >= 0 else ""
+    return len(tail) if tail and any(tag.startswith(tail) for tag in _REASONING_TAGS) else 0
+
+
+Finish = Literal["stop", "length", "refusal", "filtered"]
+_FINISHES: Mapping[str, Finish] = {"length": "length", "max_tokens": "length", "content_filter": "filtered"}
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounts:
+    """Tokens as the server counts them."""
+
+    prompt: int
+    completion: int
+    cached: int
+
+
+class ReplyAccumulator:
+    """A reply as it grows."""
+
+    def __init__(self, *, hold: bool, streamed: bool) -> None:
+        self.model = ""
+        self.usage: TokenCounts | None = None
+        self.finish: str | None = None
+        """As the server says it; None while the reply goes on."""
+        self.complete = False
+        """Whether the server said that this is all."""
+        self.refused = False
+        self.called_tools = False
+        self.filter = ReasoningFilter(hold=hold)
+        self._streamed = streamed
+        self._thoughts: list[str] = []
+        self._text: list[str] = []
+
+    def add(self, payload: Any) -> str:
+        """Take a whole reply, or the next piece of one, or None for its end; return the visible text that is ready."""
+        self.model = _as_text(_get_mapping(payload, "model")) or self.model
+        self.usage = _parse_usage(_get_mapping(payload, "usage")) or self.usage
+        choices = _get_mapping(payload, "choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        self.finish = _as_text(_get_mapping(choice, "finish_reason")) or self.finish
+        self.complete = self.complete or payload is None or self.finish is not None
+        return self._say(_get_mapping(choice, "message") or _get_mapping(choice, "delta"))
+
+    def end(self) -> str:
+        """Say that no more will come; return the visible text that was held back."""
+        return self._keep(self.filter.end())
+
+    @property
+    def text(self) -> str:
+        """What was said to the reader so far."""
+        return "".join(self._text)
+
+    @property
+    def reasoning(self) -> str:
+        """What was thought so far."""
+        return "".join((*self._thoughts, *self.filter.thoughts)).strip()
+
+    @property
+    def separate(self) -> bool:
+        """Whether the server itself parts thoughts from the text."""
+        return bool(self._thoughts)
+
+    @property
+    def ending(self) -> Finish:
+        """How the reply ended."""
+        return "refusal" if self.refused else _FINISHES.get(self.finish or "", "stop")
+
+    def estimate(self) -> int:
+        """Return about how many tokens were written so far."""
+        return estimate_tokens(self.text) + estimate_tokens(self.reasoning)
+
+    def _say(self, message: Any) -> str:
+        self.refused = self.refused or bool(_as_text(_get_mapping(message, "refusal")))
+        self.called_tools = self.called_tools or bool(_get_mapping(message, "tool_calls"))
+        thought, said = _split_content(_get_mapping(message, "content"))
+        thought += _as_text(_get_mapping(message, "reasoning_content")) or _as_text(_get_mapping(message, "reasoning"))
+        if thought:
+            self._thoughts.append(thought)
+        ready = self.filter.feed(said)
+        if self._streamed and (self._thoughts or self.filter.tagged):
+            ready += self.filter.stop_holding()
+        return self._keep(ready)
+
+    def _keep(self, text: str) -> str:
+        if text:
+            self._text.append(text)
+        return text
+
+
+def find_error(payload: Any) -> Any:
+    """Return the error that stands where a reply should, or None."""
+    error = _get_mapping(payload, "error")
+    if error is None and _get_mapping(payload, "object") == "error":
+        return payload
+    return error or None
+
+
+def _get_mapping(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def _as_text(value: Any) -> str:
+    return repair_surrogates(value) if isinstance(value, str) else ""
+
+
+def _split_content(content: Any) -> tuple[str, str]:
+    """Return the thoughts and the text of a message's content, which some servers send as a list of parts."""
+    if not isinstance(content, list):
+        return "", _as_text(content)
+    thoughts = [_split_content(part["thinking"])[1] for part in content if _get_mapping(part, "thinking")]
+    return "".join(thoughts), "".join(_as_text(_get_mapping(part, "text")) for part in content)
+
+
+def _parse_usage(said: Any) -> TokenCounts | None:
+    prompt, completion = (
+        _parse_count(_get_mapping(said, "prompt_tokens")),
+        _parse_count(_get_mapping(said, "completion_tokens")),
+    )
+    if prompt is None or completion is None or prompt + completion == 0:
+        return None
+    # Some servers leave thoughts out of the completion, and count them in the total alone.
+    completion = max(completion, (_parse_count(_get_mapping(said, "total_tokens")) or 0) - prompt)
+    cached = _parse_count(_get_mapping(_get_mapping(said, "prompt_tokens_details"), "cached_tokens")) or _parse_count(
+        _get_mapping(said, "prompt_cache_hit_tokens")
+    )
+    return TokenCounts(prompt, completion, min(cached or 0, prompt))
+
+
+def _parse_count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def find_objection(
+    got: ReplyAccumulator, asked: ChatRequest, settings: ModelSettings
+) -> ServerQuirks | TransientError | PipelineError | None:
+    """Return why what came is no reply: manners to ask again with, a fault that may pass, an error; None if it is."""
+    model = asked.plan.model
+    if got.text.strip():
+        return None
+    if got.ending in {"refusal", "filtered"}:
+        filtered = f"a content filter of the model server at {settings.server} stopped the reply"
+        declined = f"the model {model} declined to reply"
+        return ModelRefused(filtered if got.ending == "filtered" else declined, hint=REFUSED_HINT)
+    if got.reasoning and got.ending == "length":
+        return _reasoning_overflow(asked, settings)
+    if got.reasoning and SCHEMA_ARGUMENT in asked.arguments:
+        return SchemaNotOffered(f"the schema held the thoughts of {model} and not its reply")
+    what = "called a tool instead of replying" if got.called_tools else "sent an empty reply"
+    hint = "set another model, or context_tokens if calls may be longer than its context window"
+    return TransientError(f"the model {model} {what}", hint=hint, tries=1)
+
+
+def update_quirks(got: ReplyAccumulator, manners: ServerQuirks) -> ServerQuirks:
+    """Return manners with what a reply shows of how its model thinks."""
+    if not (got.reasoning or got.filter.unopened):
+        return manners if manners.unopened else replace(manners, unopened=False)
+    return replace(manners, thinks=True, unopened=got.filter.unopened)
+
+
+def build_reply(got: ReplyAccumulator, asked: ChatRequest, settings: ModelSettings) -> ModelReply:
+    """Return what was gathered, with its cost, and with estimates where the server does not count."""
+    used = got.usage or TokenCounts(asked.prompt_tokens, got.estimate(), 0)
+    names = (asked.plan.model, got.model)
+    return ModelReply(
+        got.text,
+        got.model or asked.plan.model,
+        reasoning=got.reasoning,
+        finish=got.ending,
+        prompt_tokens=used.prompt,
+        completion_tokens=used.completion,
+        cached_tokens=used.cached,
+        estimated=got.usage is None,
+        cost=price_usage(settings.prices, names, used.prompt, used.cached, used.completion),
+    )
+
+
+def estimate_partial_usage(got: ReplyAccumulator, asked: ChatRequest) -> int:
+    """Return about how many tokens a call has used that did not come to its end."""
+    return asked.prompt_tokens + estimate_tokens(got.text) + estimate_tokens(got.reasoning)
+
+
+def _reasoning_overflow(asked: ChatRequest, settings: ModelSettings) -> ServerQuirks | ModelUnavailable:
+    """Return manners that leave room for thoughts, or the error that there is not enough of it."""
+    if settings.thinks is None and not is_reasoning_model(settings, asked.plan.model, asked.manners):
+        return replace(asked.manners, thinks=True)
+    message = f"the model {asked.plan.model} thought for all of its {asked.reply_tokens} tokens and said nothing"
+    return ModelUnavailable(message, hint="raise thinking_tokens of the model, or lower its reasoning_effort")

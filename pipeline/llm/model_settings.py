@@ -1,0 +1,158 @@
+"""Settings of a model and its server, as plain values. Reading them from files is the bot's work."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+Structured = Literal["auto", "schema", "json", "text"]
+"""How structured replies are asked for: by a schema where the server can; by a schema or not at all; as any JSON object
+with the schema in the prompt; in the text format."""
+
+OPENAI_URL = "https://api.openai.com/v1"
+OPENAI_MODEL = "gpt-5.4-mini"
+"""Asked where OPENAI_API_KEY is all that is set: small enough for a dozen calls a turn."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Secret:
+    """A text that is never shown: only `value` tells it."""
+
+    value: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __repr__(self) -> str:
+        return "Secret('...')" if self.value else "Secret('')"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a million tokens cost, in the currency of the operator's choice."""
+
+    prompt: float
+    completion: float
+    cached: float | None = None
+    """For tokens that the server had in its cache; None: as dear as others."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageSettings:
+    """What one stage asks differently; None is as for the others."""
+
+    name: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    reasoning_effort: str | None = None
+    structured: Structured | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StagePlan:
+    """How one stage asks, all settled."""
+
+    stage: str
+    model: str
+    temperature: float | None
+    max_tokens: int | None
+    reasoning_effort: str
+    structured: Structured
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """A model, its server, and how patiently it is asked."""
+
+    name: str = ""
+    """The model; on Azure, the deployment."""
+    base_url: str = field(default="", repr=False)
+    """Where the server is; empty for OpenAI's own. On Azure, the resource's endpoint."""
+    api_key: Secret = Secret()
+    azure_ad_token: Secret = Secret()
+    api: Literal["openai", "azure"] = "openai"
+    api_version: str = ""
+    """Of Azure."""
+    stages: Mapping[str, StageSettings] = field(default_factory=lambda: MappingProxyType({}))
+    structured: Structured = "auto"
+    temperature: float | None = 0.0
+    """None leaves it to the server."""
+    reasoning_effort: str = ""
+    thinks: bool | None = None
+    """Whether the model thinks before it replies; None: found out by its name and its replies."""
+    thinking_tokens: int = 4_096
+    """How long a thinking model may think, beyond the length of the reply."""
+    context_tokens: int = 0
+    """How much the model can read and write at once; 0: unknown."""
+    max_concurrency: int = 8
+    timeout_seconds: float = 60.0
+    """For one try of a call, from its sending to its last byte."""
+    first_token_seconds: float = 60.0
+    """For the first sign of life of a streamed reply."""
+    idle_seconds: float = 20.0
+    """For the next one, once a reply has begun."""
+    retries: int = 4
+    prices: Mapping[str, Price] = field(default_factory=lambda: MappingProxyType({}))
+
+    def plan(self, stage: str) -> StagePlan:
+        """Return how a stage asks."""
+        own = self.stages.get(stage, StageSettings())
+        return StagePlan(
+            stage,
+            own.name or self.name,
+            self.temperature if own.temperature is None else own.temperature,
+            own.max_tokens,
+            self.reasoning_effort if own.reasoning_effort is None else own.reasoning_effort,
+            own.structured or self.structured,
+        )
+
+    @property
+    def server(self) -> str:
+        """The server's host and port: what may be said of its address, which can carry a key."""
+        return urlsplit(self.base_url or OPENAI_URL).netloc.rpartition("@")[2]
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must never be seen outside."""
+        return tuple(secret.value for secret in (self.api_key, self.azure_ad_token) if secret)
+
+    @property
+    def unspoken(self) -> tuple[str, ...]:
+        """What must not be said, not even in part: the secrets, and those that the address carries."""
+        return (*self.secrets, *_address_secrets(self.base_url))
+
+
+def _address_secrets(address: str) -> tuple[str, ...]:
+    """Return what an address says of who asks, in the forms in which a server may say it again."""
+    user, _, password = urlsplit(address).netloc.rpartition("@")[0].partition(":")
+    if not password:
+        return tuple(sorted({user, unquote(user)} - {""}))
+    pairs = ((user, password), (unquote(user), unquote(password)))
+    spoken = {form for name, word in pairs for form in (word, f"{name}:{word}")}
+    coded = {b64encode(f"{name}:{word}".encode()).decode() for name, word in pairs}
+    return tuple(sorted(spoken | coded))
+
+
+def fill_from_environment(settings: ModelSettings, environ: Mapping[str, str]) -> ModelSettings:
+    """Return settings with what they leave open filled in from the variables that OpenAI's own client reads."""
+    if settings.api == "azure":
+        names = {"base_url": "AZURE_OPENAI_ENDPOINT", "api_version": "OPENAI_API_VERSION"}
+        secrets = {"api_key": "AZURE_OPENAI_API_KEY", "azure_ad_token": "AZURE_OPENAI_AD_TOKEN"}
+    else:
+        names = {"base_url": "OPENAI_BASE_URL"}
+        secrets = {"api_key": "OPENAI_API_KEY"}
+    found: dict[str, Any] = {
+        key: environ.get(variable, "").strip() for key, variable in {"name": "OPENAI_MODEL", **names}.items()
+    }
+    if not settings.secrets:
+        found |= {key: Secret(environ.get(variable, "").strip()) for key, variable in secrets.items()}
+    open_ones = {key: value for key, value in found.items() if value and not getattr(settings, key)}
+    return _default_model_name(replace(settings, **open_ones))
+
+
+def _default_model_name(settings: ModelSettings) -> ModelSettings:
+    """Name OpenAI's own model where a key is all that is set: no other server is known to have any certain one."""
+    at_openai = settings.api == "openai" and settings.base_url.rstrip("/") in {"", OPENAI_URL}
+    return replace(settings, name=OPENAI_MODEL) if at_openai and settings.secrets and not settings.name else settings

@@ -1,0 +1,295 @@
+"""Interpret a server's error: ask in another way, retry after a wait, or give up. Pure.
+
+What may be shown of an error is one short line, without anything like a key.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from itertools import groupby
+from random import Random
+from typing import Any
+
+from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, SchemaNotOffered
+from pipeline.llm.chat_request import OPTIONAL_ARGUMENTS, SCHEMA_ARGUMENT, SHORTEN_HINT, ChatRequest, ServerQuirks
+from pipeline.llm.model_settings import ModelSettings
+
+_FIRST_BACKOFF = 0.5
+_MAX_BACKOFF = 8.0
+MAX_WAIT_SECONDS = 120.0
+"""A server that asks for a longer wait is not waited for."""
+
+
+class TransientError(Exception):
+    """A fault that may pass. `str()` says what happened, for the error that it becomes when it does not."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        after: float | None = None,
+        tries: int | None = None,
+        taken: bool = True,
+    ) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.after = after
+        """How many seconds the server asks to wait; None: it does not say."""
+        self.tries = tries
+        """How often to try again at most; None: as often as set."""
+        self.taken = taken
+        """Whether the server may have worked on the call."""
+
+
+def backoff_seconds(tried: int, random: Random) -> float:
+    """Return how many seconds to wait after the `tried`th try (1 is the first): doubling, with half of it by chance."""
+    longest = min(_MAX_BACKOFF, _FIRST_BACKOFF * 2.0 ** min(tried - 1, 10))
+    return longest * (0.5 + 0.5 * random.random())
+
+
+def parse_retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Return how many seconds a server asks to wait, by `retry-after-ms` or `Retry-After` (seconds, or a date).
+
+    Args:
+        headers: With names in lower case.
+        now: The time, with its zone.
+    """
+    milliseconds = _parse_number(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    said = headers.get("retry-after", "")
+    seconds = _parse_number(said)
+    return _seconds_until(said, now) if seconds is None else seconds
+
+
+def _parse_number(text: str) -> float | None:
+    """Return a number that is finite and not negative, else None."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None
+
+
+def _seconds_until(date: str, now: datetime) -> float | None:
+    try:
+        then = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    return max(0.0, ((then if then.tzinfo else then.replace(tzinfo=UTC)) - now).total_seconds())
+
+
+_MAX_SHOWN = 240
+_MAX_READ = 4_000
+_KEYS = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][\w*.\-]{6,}"
+    r"|(?i:bearer)\s+[^\s\"',;]+"
+    r"|(?i:api[-_]?key|authorization|token|secret|password)\b[\"']?\s*[=:]\s*[\"']?(?:(?i:bearer|basic)\s+)?[^\s\"',;&]+"
+    r"|(?<=//)[^/\s@]+(?=@)"
+)
+_MIN_SECRET_RUN = 6
+"""Characters of a secret that tell of it."""
+_MAX_DEPTH = 8
+_ERROR_FIELDS = ("code", "type", "param", "message", "msg", "loc", "detail", "error")
+_NO_MESSAGE = "it sent no message"
+
+
+def error_words(body: bytes) -> str:
+    """Return the words by which an error can be told, in lower case: never the input that a server echoes."""
+    return " ".join(_collect_strings(_parse_body(body))).lower()
+
+
+def describe_error(body: bytes, secrets: Iterable[str]) -> str:
+    """Return the server's message in one line that may be shown."""
+    content = _parse_body(body)
+    if isinstance(content, str):
+        return (
+            "it sent a web page" if content.lstrip().startswith("<") else redact_text(content, secrets) or _NO_MESSAGE
+        )
+    return redact_text(_find_message(content), secrets) or _NO_MESSAGE
+
+
+def redact_text(text: str, secrets: Iterable[str]) -> str:
+    """Return a text in one line, cut where it is long, without keys."""
+    line = _KEYS.sub("***", _mask_secret(" ".join(text.split())[:_MAX_READ], secrets))
+    return line if len(line) <= _MAX_SHOWN else line[:_MAX_SHOWN].rstrip() + "…"
+
+
+def _mask_secret(line: str, secrets: Iterable[str]) -> str:
+    """Return a line with `***` for each run that is a secret, or `_TELLING` characters or more of one, in any case."""
+    parts = {part for secret in secrets for part in _secret_parts(_lower_same_length(secret))}
+    low, hidden = _lower_same_length(line), bytearray(len(line))
+    for size in {len(part) for part in parts}:
+        for start in range(len(low) - size + 1):
+            if low[start : start + size] in parts:
+                hidden[start : start + size] = b"\1" * size
+    runs = groupby(zip(line, hidden, strict=True), key=lambda pair: pair[1])
+    return "".join("***" if hide else "".join(char for char, _ in run) for hide, run in runs)
+
+
+def _secret_parts(secret: str) -> Iterator[str]:
+    """Yield the stretches by which a secret is known; one that is no longer is known as a whole."""
+    if secret:
+        yield from (
+            secret[start : start + _MIN_SECRET_RUN] for start in range(max(1, len(secret) - _MIN_SECRET_RUN + 1))
+        )
+
+
+def _lower_same_length(text: str) -> str:
+    """Return a text in lower case that is as long as it was."""
+    return "".join(low if len(low := char.lower()) == 1 else char for char in text)
+
+
+def _parse_body(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return body.decode("utf-8", "replace")
+
+
+def _find_message(content: Any) -> str:
+    return next(_collect_strings(content, ("error", "message", "detail", "msg")), "")
+
+
+def _collect_strings(content: Any, keys: tuple[str, ...] = _ERROR_FIELDS, depth: int = 0) -> Iterator[str]:
+    if depth > _MAX_DEPTH:
+        return
+    if isinstance(content, dict):
+        for key in keys:
+            yield from _collect_strings(content.get(key), keys, depth + 1)
+    elif isinstance(content, list):
+        for item in content:
+            yield from _collect_strings(item, keys, depth + 1)
+    elif isinstance(content, str | int) and not isinstance(content, bool):
+        yield str(content)
+
+
+_TOO_LONG = re.compile(
+    r"context[_ ](?:length|size|window)|exceed_context|num_ctx|context the overflows|maximum model length"
+    r"|(?:prompt|input|request)s? (?:is |are )?too (?:long|large)|longer than the model|maximum allowed length"
+    r"|max_new_tokens. must be|input token count|input tokens exceed|must have less than \d+ tokens"
+    r"|max_tokens must be at least 1, got -|reduce the length"
+)
+_FILTERED = re.compile(
+    r"content_filter|content management policy|responsibleaipolicy|data_inspection|moderation|flagged"
+)
+_UNPAID = re.compile(
+    r"insufficient_quota|billing_hard_limit|insufficient (?:account )?(?:balance|credit|funds)|credit balance"
+)
+_SCHEMA = re.compile(r"response_format|json_schema|json_object|structured output|guided|grammar|schema")
+_ROLES = re.compile(
+    r"system role|role.{0,80}\bsystem\b|system message|roles? must alternate|alternat\w+ (?:between )?user"
+)
+_MODEL = re.compile(
+    r"model_not_found|deploymentnotfound|unknown model|invalid model|no such model|not a valid model"
+    r"|model.{0,160}(?:not exist|not found|not available|not supported by any)"
+)
+_OBJECTED = re.compile(
+    r"unsupported|not support|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|not permitted|not allowed|only allowed"
+    r"|invalid (?:argument|parameter|field)|deprecated|cannot be used"
+)
+REFUSED_HINT = "ask in other words, or set another model"
+_MENDABLE_STATUSES = frozenset({400, 404, 415, 422, 500, 501})
+"""Statuses under which servers object to how they were asked."""
+_BUSY_STATUSES = frozenset({408, 409, 425, 429})
+
+
+class ServerRefusal(Exception):
+    """A server's answer that is no reply."""
+
+    def __init__(self, status: int, body: bytes, *, after: float | None = None, final: bool = False) -> None:
+        super().__init__(status)
+        self.status = status
+        self.body = body
+        """As far as it was read."""
+        self.after = after
+        """How many seconds the server asks to wait; None: it does not say."""
+        self.final = final
+        """Whether the server says that asking again is of no use."""
+
+
+def interpret_refusal(
+    refusal: ServerRefusal, asked: ChatRequest, settings: ModelSettings
+) -> ServerQuirks | TransientError | PipelineError:
+    """Return what follows: manners to ask again with at once, a fault that may pass, or the error to raise."""
+    words = error_words(refusal.body)
+    return (
+        _permanent_error(refusal, words, asked, settings)
+        or (_quirks_from_error(words, asked) if refusal.status in _MENDABLE_STATUSES else None)
+        or _interpret_status(refusal, words, asked, settings)
+    )
+
+
+def _permanent_error(
+    refusal: ServerRefusal, words: str, asked: ChatRequest, settings: ModelSettings
+) -> PipelineError | None:
+    known = refusal.status not in {HTTPStatus.UNAUTHORIZED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}
+    if known and (refusal.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _TOO_LONG.search(words)):
+        message = f"the call does not fit the context window of {asked.plan.model}"
+        return PromptTooLong(message, hint=f"set context_tokens of the model to its window, or {SHORTEN_HINT}")
+    if known and _FILTERED.search(words):
+        message = f"a content filter of the model server at {settings.server} stopped the call"
+        return ModelRefused(message, hint=REFUSED_HINT)
+    if refusal.status == HTTPStatus.PAYMENT_REQUIRED or _UNPAID.search(words):
+        message = f"the account at the model server {settings.server} has nothing left to spend"
+        return ModelUnavailable(message, hint="add credit to the account, or set another model")
+    return None
+
+
+def _quirks_from_error(words: str, asked: ChatRequest) -> ServerQuirks | PipelineError | None:
+    """Return how to ask so that the server takes it, where its words tell."""
+    if SCHEMA_ARGUMENT in asked.arguments and _SCHEMA.search(words):
+        return SchemaNotOffered(f"the server keeps no JSON schema for {asked.plan.model}")
+    if not asked.manners.plain_roles and _ROLES.search(words):
+        return replace(asked.manners, plain_roles=True)
+    if not _OBJECTED.search(words):
+        return None
+    named = next((name for name in sorted(OPTIONAL_ARGUMENTS) if name in asked.arguments and name in words), None)
+    if named == "max_tokens":
+        return replace(asked.manners.without(named), thinks=True, unopened=False)
+    return asked.manners.without(named) if named else None
+
+
+def _interpret_status(
+    refusal: ServerRefusal, words: str, asked: ChatRequest, settings: ModelSettings
+) -> TransientError | PipelineError:
+    said, server = describe_error(refusal.body, settings.unspoken), settings.server
+    if refusal.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        message = f"the model server at {server} does not accept the key ({refusal.status}): {said}"
+        return ModelUnavailable(message, hint=_key_hint(settings))
+    busy = refusal.status in _BUSY_STATUSES or refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    if busy and not refusal.final:
+        message = f"the model server at {server} is overloaded or faulty ({refusal.status}): {said}"
+        return TransientError(message, hint="try again later", after=refusal.after)
+    if _MODEL.search(words):
+        message = f"the model server at {server} does not know the model {asked.plan.model!r}: {said}"
+        return ModelUnavailable(message, hint=_name_hint(asked, settings))
+    if refusal.status == HTTPStatus.NOT_FOUND or refusal.status < HTTPStatus.BAD_REQUEST:
+        message = f"there is no chat at the address of the model server {server} ({refusal.status}): {said}"
+        return ModelUnavailable(
+            message, hint=f"check base_url, which often ends in /v1, and {_name_hint(asked, settings)}"
+        )
+    message = f"the model server at {server} does not take the call ({refusal.status}): {said}"
+    return ModelUnavailable(message, hint="`footnote doctor --model` tells which settings suit this model")
+
+
+def _key_hint(settings: ModelSettings) -> str:
+    variable = "AZURE_OPENAI_API_KEY" if settings.api == "azure" else "OPENAI_API_KEY"
+    return (
+        f"check api_key of the model, or {variable}" if settings.secrets else f"set api_key of the model, or {variable}"
+    )
+
+
+def _name_hint(asked: ChatRequest, settings: ModelSettings) -> str:
+    own = settings.stages.get(asked.plan.stage)
+    where = (
+        f"name of the model for stage {asked.plan.stage!r}"
+        if own and own.name
+        else "name of the model, or OPENAI_MODEL"
+    )
+    return f"check {where}"

@@ -1,0 +1,103 @@
+"""Estimate tokens, price them, and hold a turn to its budget. Pure.
+
+Servers' tokenizers differ, and none is at hand before the call; so tokens are estimated and reserved before a call, and
+settled after it, so that concurrent calls cannot overdraw the budget.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.errors import BudgetExceeded
+from pipeline.llm.model_settings import Price
+from pipeline.model import BudgetMeter, ModelCall
+
+_BYTES_A_TOKEN = 3.5
+_A_MESSAGE = 4
+"""Tokens around each message: its role, and the marks that part it from the next."""
+
+
+def estimate_tokens(text: str) -> int:
+    """Return about how many tokens a text has."""
+    return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_A_TOKEN)
+
+
+def estimate_prompt_tokens(call: ModelCall) -> int:
+    """Return about how many tokens the server reads for a call, its schema included."""
+    return sum(estimate_tokens(message.text) + _A_MESSAGE for message in call.messages) + _estimate_schema_tokens(
+        call.schema
+    )
+
+
+def _estimate_schema_tokens(schema: Mapping[str, Any] | None) -> int:
+    return estimate_tokens(json.dumps(schema)) if schema else 0
+
+
+_MILLION = 1_000_000
+
+
+def price_usage(
+    prices: Mapping[str, Price], models: tuple[str, ...], prompt: int, cached: int, completion: int
+) -> float | None:
+    """Return what a call cost, in the currency of the list.
+
+    Args:
+        prices: By the model's name.
+        models: The names that the model goes by, the one it was asked for first.
+        prompt: Tokens read, `cached` among them.
+        cached: How many of those came from the server's cache.
+        completion: Tokens written, thoughts among them.
+
+    Returns:
+        The cost; None where none of the names has a price.
+    """
+    price = next((prices[name] for name in models if name in prices), None)
+    if price is None:
+        return None
+    reading = (prompt - cached) * price.prompt + cached * (price.prompt if price.cached is None else price.cached)
+    return (reading + completion * price.completion) / _MILLION
+
+
+_BUDGET_HINT = "ask something narrower, or raise the limits of a turn"
+
+
+def reserve_budget(spent: BudgetMeter, tokens: int, now: float) -> None:
+    """Count a call and its tokens, as far as they can be foreseen.
+
+    Raises:
+        BudgetExceeded: The call would go beyond what the turn may use; nothing is counted then.
+    """
+    remaining_seconds(spent, now)
+    budget = spent.budget
+    if spent.calls >= budget.calls:
+        raise BudgetExceeded(f"the turn has made its {budget.calls} calls to the model", hint=_BUDGET_HINT)
+    if spent.tokens + tokens > budget.tokens:
+        used = f"the turn has used {spent.tokens} of its {budget.tokens} tokens"
+        raise BudgetExceeded(f"{used}, and the next call needs about {tokens}", hint=_BUDGET_HINT)
+    spent.calls += 1
+    spent.tokens += tokens
+
+
+def settle_budget(spent: BudgetMeter, reserved: int, used: int) -> None:
+    """Put what a call really used in the place of what was reserved for it."""
+    spent.tokens += used - reserved
+
+
+def waive_call(spent: BudgetMeter) -> None:
+    """Take a call back that was never counted."""
+    spent.calls -= 1
+
+
+def remaining_seconds(spent: BudgetMeter, now: float) -> float:
+    """Return how long the turn may still take, infinite without an end. Raises `BudgetExceeded` when that is over."""
+    if spent.deadline is None:
+        return math.inf
+    if now >= spent.deadline:
+        raise deadline_error(spent)
+    return spent.deadline - now
+
+
+def deadline_error(spent: BudgetMeter) -> BudgetExceeded:
+    """Return the error that says the turn's time is over."""
+    return BudgetExceeded(f"the turn has used up its {spent.budget.seconds:g} seconds", hint=_BUDGET_HINT)

@@ -1,0 +1,294 @@
+"""Call a model for a stage: render the template, parse the reply, record the call as a `Step`.
+
+Recoverable faults are handled here: a server without schemas is asked for the text format, a prompt that is too long is
+truncated, and a reply that cannot be parsed is asked for once more, with what was wrong with it. All else raises.
+"""
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import datetime
+from random import Random
+from typing import Any
+
+from pipeline.errors import BudgetExceeded, PromptTooLong, SchemaNotOffered, UnreadableReply
+from pipeline.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply
+from pipeline.prompts.prompt_templates import PromptMode, render_prompt
+from pipeline.replies.reply_format import MAX_REPLY, ReplyFormat, ReplySplitter, T, extract_json_object
+from pipeline.stages.concurrency import close_stream
+from pipeline.stages.passage_retrieval import SourcedFinding
+from pipeline.types import Conversation
+from storage.types import Evidence, Hit, Passage, Step
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLoad:
+    """What a call carries: its facts, and whether examples stand before them."""
+
+    facts: Mapping[str, Any]
+    examples: bool = True
+
+
+def truncate_load(load: PromptLoad) -> PromptLoad | None:
+    """Return the next smaller load; None if there is none."""
+    for name, value in load.facts.items():
+        if isinstance(value, Conversation) and value.earlier:
+            kept = value.earlier[(len(value.earlier) + 1) // 2 :]
+            return replace(load, facts={**load.facts, name: Conversation((*kept, value.question))})
+    for name, value in load.facts.items():
+        fewer = _without_last_passage(value)
+        if fewer:
+            return replace(load, facts={**load.facts, name: fewer})
+    return replace(load, examples=False) if load.examples else None
+
+
+def _without_last_passage(value: object) -> tuple[Any, ...]:
+    """Return sentences or findings without those of the last passage; nothing if there is only one, or none."""
+    if not isinstance(value, tuple) or not all(isinstance(one, Evidence | SourcedFinding) for one in value):
+        return ()
+    passages = [_passage_of(one) for one in value]
+    return tuple(one for one, passage in zip(value, passages, strict=True) if passage != passages[-1])
+
+
+def _passage_of(one: Evidence | SourcedFinding) -> str:
+    return (one if isinstance(one, Evidence) else one.evidence[0]).passage.id
+
+
+def reference_facts(value: object) -> Any:
+    """Return a fact as JSON could hold it, with references in the place of what is on record elsewhere.
+
+    A passage becomes its id, a sentence of a passage `id:start-end`, a conversation the number of its turns.
+    """
+    if isinstance(value, Hit):
+        return value.passage.id
+    if isinstance(value, Passage):
+        return value.id
+    if isinstance(value, Evidence):
+        return f"{value.passage.id}:{value.span[0]}-{value.span[1]}"
+    if isinstance(value, Conversation):
+        return len(value.turns)
+    return _reference_parts(value)
+
+
+def _reference_parts(value: object) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: reference_facts(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): reference_facts(one) for name, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [reference_facts(one) for one in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+MAX_SHOWN = 2_000
+"""Characters of an unreadable reply that are shown to the model again."""
+
+
+class Prompter:
+    """One turn's way to the model; `prompter.ask` and `prompter.stream` are what go into the kit."""
+
+    def __init__(
+        self,
+        llm: LLM,
+        spent: BudgetMeter,
+        *,
+        note: Callable[[Step, float], None],
+        now: datetime,
+        random: Random,
+        student: bool = False,
+    ) -> None:
+        self._llm = llm
+        self._spent = spent
+        self._note = note
+        self._now = now
+        self._random = random
+        self._student = student
+
+    async def ask(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
+        """Ask, and read the reply; see `pipeline.kit.Ask`."""
+        load = PromptLoad(facts, examples=not self._student)
+        structured = form.schema is not None and self._llm.structured(stage)
+        again: tuple[ChatMessage, ...] = ()
+        while True:
+            call = self._call(template, load, stage, schema=form.schema if structured else None, again=again)
+            try:
+                return await self._attempt(call, template, load, form)
+            except SchemaNotOffered:
+                if not structured:
+                    raise
+                structured = False
+            except PromptTooLong as error:
+                load = _truncate_or_raise(load, error)
+            except _UnreadableReply as error:
+                if again:
+                    raise _final_error(error, stage) from error
+                again = _retry_messages(error)
+
+    async def stream(
+        self, template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object
+    ) -> AsyncIterator[T]:
+        """Ask, and give each value as soon as it is certain; see `pipeline.kit.Stream`."""
+        load = PromptLoad(facts, examples=not self._student)
+        again: tuple[ChatMessage, ...] = ()
+        while True:
+            call = self._call(template, load, stage, again=again)
+            try:
+                async with close_stream(self._values(call, template, load, splitter)) as values:
+                    async for value in values:
+                        yield value
+            except PromptTooLong as error:
+                load = _truncate_or_raise(load, error)
+            except _UnreadableReply as error:
+                if again:
+                    raise _final_error(error, stage) from error
+                again = _retry_messages(error)
+            else:
+                return
+
+    def _call(
+        self,
+        template: str,
+        load: PromptLoad,
+        stage: str,
+        *,
+        schema: Mapping[str, Any] | None = None,
+        again: tuple[ChatMessage, ...] = (),
+    ) -> ModelCall:
+        manner = PromptMode(structured=schema is not None, student=self._student, shown=load.examples)
+        prompt = render_prompt(template, load.facts, manner, self._now, self._random)
+        return ModelCall(stage, (*prompt.messages, *again), schema, prompt.max_tokens)
+
+    async def _attempt(self, call: ModelCall, template: str, load: PromptLoad, form: ReplyFormat[T]) -> T:
+        """Make one call and note it with what came of it."""
+        began, outcome = time.perf_counter(), dict[str, Any]()
+        try:
+            reply = await self._llm.complete(call, self._spent)
+            outcome = _reply_facts(reply)
+            return _parse_reply(reply, form, structured=call.schema is not None)
+        except BaseException as error:
+            outcome.setdefault("attempts", _count_attempts(error, self._spent))
+            outcome["error"] = _describe_error(error)
+            raise
+        finally:
+            self._note(_build_step(call, template, load, outcome, began), began)
+
+    async def _values(
+        self, call: ModelCall, template: str, load: PromptLoad, splitter: ReplySplitter[T]
+    ) -> AsyncGenerator[T, None]:
+        """Yield what one streamed call says, and note it with what came of it."""
+        began, pieces, outcome = time.perf_counter(), list[str](), dict[str, Any]()
+        try:
+            async with close_stream(self._pieces(call, outcome)) as stream:
+                async for piece in stream:
+                    pieces.append(piece)
+                    for value in splitter.feed(piece):
+                        yield value
+            for value in _close_splitter(splitter, "".join(pieces), outcome):
+                yield value
+        except BaseException as error:
+            outcome.setdefault("attempts", _count_attempts(error, self._spent))
+            outcome["error"] = _describe_error(error)
+            raise
+        finally:
+            rest = {"reply": "".join(pieces)[:MAX_REPLY], "attempts": 1}
+            self._note(_build_step(call, template, load, rest | outcome, began), began)
+
+    async def _pieces(self, call: ModelCall, outcome: dict[str, Any]) -> AsyncGenerator[str, None]:
+        """Yield the text of a call; put what the whole reply says of itself into `outcome`."""
+        any_piece = False
+        async with close_stream(self._llm.stream(call, self._spent)) as stream:
+            async for piece in stream:
+                if isinstance(piece, ModelReply):
+                    outcome |= _reply_facts(piece)
+                    if any_piece:
+                        continue
+                any_piece = True
+                yield piece.text
+
+
+class _UnreadableReply(UnreadableReply):
+    """One reply could not be read."""
+
+    def __init__(self, reason: str, reply: ModelReply) -> None:
+        super().__init__(reason)
+        self.reply = reply
+
+
+def _parse_reply(reply: ModelReply, form: ReplyFormat[T], *, structured: bool) -> T:
+    """Return what a reply says."""
+    text = reply.text
+    if not text.strip():
+        raise _UnreadableReply("it is empty", reply)
+    if len(text) > MAX_REPLY:
+        raise _UnreadableReply("it is far too long", reply)
+    try:
+        return form.from_json(extract_json_object(text)) if structured else form.from_text(text)
+    except UnreadableReply as error:
+        raise _UnreadableReply(str(error), reply) from error
+
+
+def _close_splitter(splitter: ReplySplitter[T], text: str, outcome: Mapping[str, Any]) -> tuple[T, ...]:
+    """Return the last values of a reply; the reply itself goes with the error if it cannot be read."""
+    try:
+        return splitter.close()
+    except UnreadableReply as error:
+        finish = outcome.get("finish", "stop")
+        raise _UnreadableReply(str(error), ModelReply(text, "", finish=finish)) from error
+
+
+def _truncate_or_raise(load: PromptLoad, error: PromptTooLong) -> PromptLoad:
+    """Return a smaller load; raise the error where there is none."""
+    found = truncate_load(load)
+    if found is None:
+        raise error
+    return found
+
+
+def _retry_messages(error: _UnreadableReply) -> tuple[ChatMessage, ...]:
+    """Return what is said after a reply that could not be read."""
+    cut = " It was cut off before its end: be briefer." if error.reply.finish == "length" else ""
+    said = (ChatMessage("assistant", error.reply.text[:MAX_SHOWN]),) if error.reply.text.strip() else ()
+    fault = f"This reply cannot be read: {error}.{cut} Reply again, whole, in the format asked for, with nothing else."
+    return (*said, ChatMessage("user", fault))
+
+
+def _final_error(error: UnreadableReply, stage: str) -> UnreadableReply:
+    return UnreadableReply(
+        f"The model's reply at the step “{stage}” could not be read, twice: {error}.",
+        hint="`footnote doctor --model` tells which settings suit this model.",
+    )
+
+
+def _reply_facts(reply: ModelReply) -> dict[str, Any]:
+    return {
+        "model": reply.model,
+        "reply": reply.text[:MAX_REPLY],
+        "reasoning": reply.reasoning[:MAX_REPLY],
+        "finish": reply.finish,
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "cached_tokens": reply.cached_tokens,
+        "estimated": reply.estimated,
+        "cost": reply.cost,
+        "attempts": reply.attempts,
+    }
+
+
+def _build_step(call: ModelCall, template: str, load: PromptLoad, outcome: Mapping[str, Any], began: float) -> Step:
+    asked = {
+        "template": template,
+        "facts": {name: reference_facts(value) for name, value in load.facts.items()},
+        "format": "text" if call.schema is None else "schema",
+        "examples": load.examples,
+    }
+    return Step(call.stage, {**asked, **outcome}, (time.perf_counter() - began) * 1000)
+
+
+def _count_attempts(error: BaseException, spent: BudgetMeter) -> int:
+    """Return 0 for a call that was refused before it was sent, 1 for one that failed or was cut short."""
+    late = spent.deadline is not None and time.monotonic() >= spent.deadline
+    return int(not isinstance(error, SchemaNotOffered) and (late or not isinstance(error, BudgetExceeded)))
+
+
+def _describe_error(error: BaseException) -> str:
+    return f"{type(error).__name__.removeprefix('_')}: {error}".rstrip(": ")

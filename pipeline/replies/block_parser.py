@@ -1,0 +1,282 @@
+"""Split a reply into blocks as it arrives: running text, list items, rows of tables, fenced code. Pure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pipeline.replies.markup import is_link_definition, strip_invisible
+from storage.language.scripts import is_unspaced
+from storage.language.words import load_word_lists
+
+_MarkerKind = Literal["item", "quote", "heading"]
+_BULLET_SIGN = re.compile(
+    r"(?:[-*+–—―·∙✓✔✗※](?=\s|\Z)|[•‣⁃◦▪▫●○■□◆◇◉➢➤➔►▶❖⮚])\s*(?:\[[ xX✓]\]\s)?|\d\ufe0f?\u20e3\s*|[①-⑳❶-❿]\s*"
+)
+_QUOTE_SIGN = re.compile(r">(?!=)\s?")
+_HEADING_SIGN = re.compile(r"#{1,6}\s+")
+_ENCLOSED_COUNT = re.compile(
+    r"(?P<bold>\*\*)?(?P<opened>[(（])?(?P<count>\d{1,3}|[^\W\d_]|[ivx]{1,4}|(?(opened)[一二三四五六七八九十]{1,3}|(?!)))[)）]"
+    r"(?P<closed>\*\*)?(?:\s+|\Z|(?<=）))"
+)
+_LETTER_COUNT = re.compile(
+    r"(?:[\u05d0-\u05ea]\.|[\u0621-\u064a]\s?[.-]|[٠-٩۰-۹०-९]{1,2}\s?[-–])\s+"
+    r"|[一二三四五六七八九十]{1,3}[、．.]\s*"
+)
+_NUMBER_COUNT = re.compile(
+    r"(?P<bold>\*\*)?(?P<count>\d{1,3}|[a-z])(?:[.．](?P<closed>\*\*)?(?:\s+|\Z)|、\s*)(?P<next>[^\W\d_]*)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LineMarker:
+    """What a line begins with, and how many characters of it go; `bold` keeps the stars that open emphasis there."""
+
+    kind: _MarkerKind
+    length: int
+    number: int = 0
+    """Which item it is, if it counts."""
+    bold: bool = False
+
+
+def parse_line_marker(line: str, last: int) -> LineMarker | None:
+    """Return what stands before the words of `line`, the beginning of a line without its indent; None if nothing.
+
+    `last` is the largest number of an item before, 0 where none was. Leads may follow one another (`> - text`).
+    """
+    if found := _QUOTE_SIGN.match(line):
+        return LineMarker("quote", found.end())
+    if found := _HEADING_SIGN.match(line):
+        return LineMarker("heading", found.end())
+    if found := _BULLET_SIGN.match(line) or _LETTER_COUNT.match(line):
+        return LineMarker("item", found.end())
+    if found := _ENCLOSED_COUNT.match(line):
+        return _item_marker(found, found.end())
+    found = _NUMBER_COUNT.match(line)
+    if not found or found["next"].casefold() in load_word_lists("abbreviations")["month"]:
+        return None
+    return _item_marker(found, found.start("next")) if _item_number(found["count"]) <= last + 1 else None
+
+
+def _item_marker(found: re.Match[str], length: int) -> LineMarker:
+    return LineMarker("item", length, _item_number(found["count"]), bold=bool(found["bold"]) and not found["closed"])
+
+
+def _item_number(written: str) -> int:
+    """Return which item a number or a Latin letter names, 0 for other signs."""
+    if written.isdecimal():
+        return int(written)
+    return "abcdefghijklmnopqrstuvwxyz".find(written.lower()) + 1
+
+
+_CELL_BAR = re.compile(r"(?<!\\)\|")
+_TABLE_RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*")
+
+
+@dataclass(slots=True)
+class TableSentences:
+    """One table as its rows arrive."""
+
+    _columns: list[str] = field(default_factory=list)
+    _held: list[str] = field(default_factory=list)
+    """A row that is not said yet: the next line may say that it names the columns."""
+
+    def row(self, line: str) -> list[str]:
+        """Take one row, and return the sentences that are now certain."""
+        if _TABLE_RULE.fullmatch(line):
+            self._columns = self._held or self._columns
+            return []
+        held, self._held = self._held, _split_cells(line)
+        if not self._columns:
+            return [" | ".join(held)] if held else []
+        cells, self._held = self._held, []
+        return [self._said(cells)]
+
+    def end(self) -> list[str]:
+        """Return what is left where the table ends, and begin anew. A table without rows says what its head says."""
+        left, self._columns, self._held = self._held, [], []
+        return [" | ".join(left)] if left else []
+
+    def _said(self, cells: list[str]) -> str:
+        if len(cells) != len(self._columns):
+            return " | ".join(filter(None, cells))
+        named = [f"{name}: {cell}" if name else cell for name, cell in zip(self._columns, cells, strict=True) if cell]
+        return "; ".join(named)
+
+
+def _split_cells(line: str) -> list[str]:
+    cells = [cell.strip() for cell in _CELL_BAR.split(line.strip().removeprefix("|"))]
+    return cells[:-1] if cells and not cells[-1] else cells
+
+
+@dataclass(frozen=True, slots=True)
+class ProseText:
+    """The next stretch of running text; white space at its ends counts."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProseEnded:
+    """Running text has ended; what follows begins a paragraph, an item or a heading."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A whole row of a table."""
+
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """A whole fence of code, with fences that nothing inside closes."""
+
+    text: str
+
+
+BlockEvent = ProseText | ProseEnded | TableRow | CodeBlock
+
+_LINE_BREAKS = re.compile("[\x0b\x0c\x85\u2028\u2029]")
+_INDENT_SPACES = " \t\u00a0\u3000"
+_MAX_LINE_HEAD = 48
+"""How many characters of a line tell what it is."""
+_WRAP_WIDTHS = range(60, 121)
+"""Lines of such lengths were broken for width."""
+_FENCE_LINE = re.compile(r"(`{3,}|~{3,})([^`\n]*)\Z")
+_MAY_DEFINE = re.compile(r"\[[^\]]*(?:\]:|\Z)")
+_LONE_MARKS = re.compile(r"\s*((?:[\[【［][^\[\]【】［］\n]{0,60}[\]】］]\s*)*)\Z")
+_LINE_TICKS = re.compile("`+")
+
+
+class BlockParser:
+    """One reply. Its events are the same however the reply is cut into pieces, but for how running text is cut."""
+
+    def __init__(self) -> None:
+        self._rest = ""
+        self._fresh = True
+        """Whether the rest begins a line."""
+        self._open = False
+        """Whether running text came since the last end."""
+        self._heading = False
+        self._length = 0
+        self._last = ""
+        """How long the line before was, and its last character."""
+        self._quoted = self._was_quoted = False
+        self._item = 0
+        """The largest number of an item under this heading."""
+        self._fence = ""
+        self._code: list[str] = []
+        self._closed = False
+
+    def feed(self, piece: str) -> Iterator[BlockEvent]:
+        """Take the next piece of the reply, and yield what it makes certain."""
+        self._rest += _LINE_BREAKS.sub("\n", strip_invisible(piece.replace("\r", " ")))
+        yield from self._events()
+
+    def close(self) -> Iterator[BlockEvent]:
+        """Yield the rest of the reply; a fence that was left open closes."""
+        self._closed = True
+        yield from self._events()
+        if self._fence:
+            yield self._fenced()
+        yield ProseEnded()
+
+    def _events(self) -> Iterator[BlockEvent]:
+        while self._rest:
+            step = self._in_fence if self._fence else self._at_start if self._fresh else self._in_line
+            events = step()
+            if events is None:
+                return
+            yield from events
+
+    def _in_line(self) -> list[BlockEvent]:
+        text, newline, self._rest = self._rest.partition("\n")
+        return self._prose(text, ends=bool(newline))
+
+    def _prose(self, text: str, *, ends: bool) -> list[BlockEvent]:
+        self._fresh = ends
+        self._length += len(text)
+        self._last = text.rstrip()[-1:] or self._last
+        return [ProseText(text)]
+
+    def _at_start(self) -> list[BlockEvent] | None:
+        """Judge a line by its head; None where more of it must come first."""
+        self._rest = self._rest.lstrip(_INDENT_SPACES)
+        head, newline, _ = self._rest[:_MAX_LINE_HEAD].partition("\n")
+        if not (newline or self._closed) and len(head) < _MAX_LINE_HEAD:
+            return None
+        if not head:
+            self._rest = self._rest[1:]
+            return self._ended()
+        if found := parse_line_marker(head, self._item):
+            self._rest = "**" * found.bold + self._rest[found.length :]
+            return self._led(found)
+        if head.startswith(("|", "```", "~~~")) or _MAY_DEFINE.match(head):
+            line = self._line()
+            return None if line is None else self._whole(line)
+        return self._begun(head)
+
+    def _led(self, found: LineMarker) -> list[BlockEvent]:
+        if found.kind == "quote":
+            self._quoted = True
+            return []
+        self._item = 0 if found.kind == "heading" else max(self._item, found.number)
+        ended = self._ended()
+        self._heading = found.kind == "heading"
+        return ended
+
+    def _whole(self, line: str) -> list[BlockEvent]:
+        """Judge a line that was seen to its end."""
+        if fence := _FENCE_LINE.match(line):
+            self._fence, self._code = fence[1], [fence[2]]
+            return self._ended()
+        if line.startswith("|"):
+            return [*(self._ended() if self._open else []), TableRow(line)]
+        if is_link_definition(line):
+            return self._ended()
+        return [*self._begun(line), *self._prose(line, ends=True)]
+
+    def _begun(self, head: str) -> list[BlockEvent]:
+        """Begin a line of running text: it goes on with the line before, or that has ended."""
+        joins = self._open and not self._heading and self._quoted == self._was_quoted and self._wraps(head[0])
+        spaced = not (is_unspaced(head[0]) and is_unspaced(self._last or " "))
+        before: list[BlockEvent] = [ProseText(" " * spaced)] if joins else [ProseEnded()]
+        self._heading = self._heading and not self._open
+        self._open, self._fresh, self._length = True, False, 0
+        self._quoted, self._was_quoted = False, self._quoted
+        return before
+
+    def _wraps(self, first: str) -> bool:
+        """Whether the break before a line that begins with `first` was made for width alone."""
+        return (
+            first.islower() or self._last in {",", ";"} or (self._length in _WRAP_WIDTHS and self._last not in "]】］:")
+        )
+
+    def _ended(self) -> list[BlockEvent]:
+        self._open = self._heading = self._quoted = False
+        return [ProseEnded()]
+
+    def _line(self) -> str | None:
+        line, newline, rest = self._rest.partition("\n")
+        if not (newline or self._closed):
+            return None
+        self._rest = rest
+        return line
+
+    def _in_fence(self) -> list[BlockEvent] | None:
+        line = self._line()
+        if line is None:
+            return None
+        bare = line.strip()
+        marks = _LONE_MARKS.fullmatch(bare.lstrip(self._fence[0])) if bare.startswith(self._fence) else None
+        if marks is None:
+            self._code.append(line)
+            return []
+        return [self._fenced(), ProseText(marks[1]), ProseEnded()]
+
+    def _fenced(self) -> CodeBlock:
+        inside = max(map(len, _LINE_TICKS.findall("\n".join(self._code))), default=0)
+        ticks = "`" * max(3, inside + 1)
+        self._fence, lines = "", self._code
+        return CodeBlock("\n".join([ticks + lines[0], *lines[1:], ticks]))

@@ -1,0 +1,222 @@
+"""Find citation marks in a reply's text, and the numbers they name. Pure.
+
+Marks and addresses that are part of their sentence's grammar, which to take out would maim it, are told from those
+that can go.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipeline.replies.markup import find_addresses
+from storage.language.scripts import is_unspaced
+from storage.types import Span
+
+_AND_WORDS = r"and|und|et|og|och|en|y|e|i|и|و|和|与|及|と"
+_SOURCE_WORD = (
+    r"sources?|refs?\.?|references?|citations?|cited?|notes?|footnotes?|passages?|evidence|documents?|docs?"
+    r"|quellen?|fuentes?|fonti?|источники?|来源|出典|المصدر"
+)
+_DASH = r"(?:[-–—‐‑−~〜～]|to|bis)"
+_MARK_ITEM = rf"[\^#№]?\s?\d{{1,9}}(?:\s?{_DASH}\s?[\^#№]?\s?\d{{1,9}})?"
+_MARK_SEPARATOR = rf"(?:\s?[,;，、；؛،·&+/]\s?(?:(?:{_AND_WORDS})\s)?|\s(?:{_AND_WORDS})\s|\s)"
+_MARK = re.compile(
+    rf"\\?[\[【［〔]{{1,2}}\s?(?:(?:{_SOURCE_WORD})\s?[:：.#]?\s?)?(?P<numbers>{_MARK_ITEM}(?:{_MARK_SEPARATOR}{_MARK_ITEM}){{0,40}})"
+    r"(?:\s?[,:]\s?(?:pp?\.|page|§)\s?[\d–-]{1,9})?(?:\s?[†‡][^\[\]【】［］\n]{0,99})?\s?\\?[\]】］〕]{1,2}"
+    r"(?:\((?:https?:|www\.|[#/])[^()\s]{0,500}\))?"
+    # What names no number of ours: a place in a message, a footnote with a name.
+    r"|【\d{1,4}:\d{1,4}[†‡][^】\n]{0,99}】|\[\^[\w-]{1,30}\]"
+    r"|(?:(?<=[.!?…,;:)\]\"'”’»。！？، ])|(?<=[^\W\d_]{4}))"
+    r"(?<!metre)(?<!meter)(?<!etres)(?<!eters)(?<!feet)(?<!inch)(?<!mile)"
+    r"(?P<raised>[⁰¹²³⁴-⁹]{1,6}+(?:[,˒⸴\u202f ][⁰¹²³⁴-⁹]{1,3}+){0,9}+)(?![⁻⁰¹²³⁴-⁹\w])",
+    re.IGNORECASE,
+)
+_MAY_BEGIN = re.compile(r"\\?[\[【［〔]|[⁰¹²³⁴-⁹]")
+_DIGITS = re.compile(r"\d+")
+_MARK_RANGE = re.compile(rf"(\d+)\s?{_DASH}\s?[\^#№]?\s?(\d+)|(\d+)", re.IGNORECASE)
+_INDEX = re.compile(r"\s{0,3}[-+*/]?=(?!=)")
+_ARRAY_WORD = re.compile(r"\b(?:array|vector|tuple|matrix|interval)s?\s\Z", re.IGNORECASE)
+_MAX_ARRAY_WORD = 12
+_GOES_ON = re.compile(r",?\s+[a-z]")
+_MARK_GAP = re.compile(rf"\s*(?:[,;،、&]\s*|(?:{_AND_WORDS})\s+)?", re.IGNORECASE)
+_MARK_TO = re.compile(rf"\s?{_DASH}\s?", re.IGNORECASE)
+_MARK_LEAD = re.compile(r"[(（]\s?(?:(?:see also|see|cf\.?|vgl\.|siehe|sources?:?|refs?\.?:?)\s)?\s?\Z", re.IGNORECASE)
+_MAX_MARK_LEAD = 16
+_MARK_TRAIL = re.compile(r"\s{0,3}[)）]")
+_MAX_NUMBER = 999
+"""Longer numbers than this are no footnotes, unless so many pieces of evidence were offered."""
+_CLOSING_SIGNS = frozenset(".,;:!?)]}…”’»%。，、；：！？）】」』؟،؛۔।")
+_OPENING_SIGNS = frozenset("([{“„«\"'")
+
+
+@dataclass(frozen=True, slots=True)
+class CitationMark:
+    """One mark, or several with nothing but a comma between, and what of 1..count it names, in order."""
+
+    span: Span
+    numbers: tuple[int, ...]
+
+
+def find_marks(text: str, count: int) -> Iterator[CitationMark]:
+    """Yield the marks of a text in order; marks side by side are one, round brackets around nothing else included."""
+    last: CitationMark | None = None
+    for mark in _find_single_marks(text, count):
+        if last and (numbers := _join_marks(text, last, mark)) is not None:
+            last = CitationMark((last.span[0], mark.span[1]), numbers)
+            continue
+        if last:
+            yield _is_bracketed(text, last)
+        last = mark
+    if last:
+        yield _is_bracketed(text, last)
+
+
+def strip_marks(text: str, count: int) -> tuple[str, tuple[int, ...]]:
+    """Return the text without its marks, and the numbers that they name, each once, in order."""
+    pieces: list[str] = []
+    numbers: dict[int, None] = {}
+    at = 0
+    for mark in find_marks(text, count):
+        start, end = mark.span
+        before = text[at:start].rstrip()
+        pieces += [before, _joining_space(text, (before or "".join(pieces[-1:]))[-1:], start, end)]
+        numbers.update(dict.fromkeys(mark.numbers))
+        at = end
+    return "".join([*pieces, text[at:]]), tuple(numbers)
+
+
+def _find_single_marks(text: str, count: int) -> Iterator[CitationMark]:
+    at = 0
+    while begin := _MAY_BEGIN.search(text, at):
+        found = _MARK.match(text, begin.start())
+        at = found.end() if found else begin.end()
+        if found and (named := _parse_mark_numbers(found, count)) is not None:
+            yield CitationMark(found.span(), named)
+
+
+def _join_marks(text: str, first: CitationMark, second: CitationMark) -> tuple[int, ...] | None:
+    """Return what two marks name that stand side by side, or from which to which; None for two apart."""
+    gap = (first.span[1], second.span[0])
+    if _MARK_GAP.fullmatch(text, *gap):
+        return first.numbers + second.numbers
+    if not _MARK_TO.fullmatch(text, *gap):
+        return None
+    between = range(first.numbers[-1], second.numbers[0]) if first.numbers and second.numbers else ()
+    return (*first.numbers[: -1 if between else None], *between, *second.numbers)
+
+
+def _parse_mark_numbers(found: re.Match[str], count: int) -> tuple[int, ...] | None:
+    """Return the numbers in 1..count that a mark names; None if it is none."""
+    if found["raised"]:
+        return _parse_superscript(found["raised"], count)
+    if not found["numbers"]:
+        return ()
+    values = [int(number) for number in _DIGITS.findall(found["numbers"])]
+    if max(values) > max(count, _MAX_NUMBER) or (0 in values and len(values) > 1):
+        return None
+    before = found.string[found.start() - 1 : found.start()]
+    if (before.isalnum() or before == "_") and _INDEX.match(found.string, found.end()):
+        return None
+    held = _ARRAY_WORD.search(found.string[max(0, found.start() - _MAX_ARRAY_WORD) : found.start()])
+    if held and _GOES_ON.match(found.string, found.end()):
+        return None
+    return tuple(number for item in _MARK_RANGE.finditer(found["numbers"]) for number in _expand_range(item, count))
+
+
+def _expand_range(item: re.Match[str], count: int) -> Iterator[int]:
+    first, last = (int(item[3]), int(item[3])) if item[3] else sorted((int(item[1]), int(item[2])))
+    yield from range(max(first, 1), min(last, count) + 1)
+
+
+def _parse_superscript(digits: str, count: int) -> tuple[int, ...]:
+    """Read raised digits as one number where that was offered, else each as one."""
+    runs = [str(int(run)) for run in re.split(r"[^⁰¹²³⁴-⁹]+", digits) for run in [_plain_digits(run)] if run]
+    values = [int(run) for run in runs]
+    if any(value > count for value in values):
+        values = [int(digit) for run in runs for digit in run]
+    return tuple(value for value in values if 1 <= value <= count)
+
+
+def _plain_digits(raised: str) -> str:
+    return raised.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))
+
+
+def _is_bracketed(text: str, mark: CitationMark) -> CitationMark:
+    start, end = mark.span
+    lead = _MARK_LEAD.search(text[max(0, start - _MAX_MARK_LEAD) : start])
+    trail = _MARK_TRAIL.match(text, end)
+    if lead and trail:
+        return CitationMark((start - len(lead[0]), trail.end()), mark.numbers)
+    return mark
+
+
+def _joining_space(text: str, before: str, start: int, end: int) -> str:
+    """Return the space that keeps apart what a mark stood between."""
+    after = text[end : end + 1]
+    if not before or not after or after.isspace() or after in _CLOSING_SIGNS:
+        return ""
+    if text[start - 1].isspace():
+        return " "
+    joins = before in _OPENING_SIGNS or is_unspaced(after) or is_unspaced(before)
+    return " " if (after.isalnum() or after in _OPENING_SIGNS) and not joins else ""
+
+
+_NUMBERED_NOUN = re.compile(
+    r"(?<!\bthe )(?<!\bthis )(?<!\bthat )(?<!\ban )(?<!\beach )(?<!\bits )(?<!\bour )(?<!\btheir )"
+    r"\b(sections?|articles?|chapters?|figures?|figs?\.|pages?|tables?|steps?|items?|clauses?|equations?|appendix)"
+    r" \[(\d{1,3})\](?=,?\s+(?-i:[a-z]))",
+    re.IGNORECASE,
+)
+_OPENING_PHRASE = re.compile(
+    r"(?:according to|based on|as per|per|in|from|as (?:stated|shown|described|reported|noted|mentioned|explained|seen)"
+    r" (?:in|by))(?: (?:sources?|passages?|notes?|documents?))?\s",
+    re.IGNORECASE,
+)
+_DANGLING_WORD = re.compile(r"\b(?:to|in|from|by|of|see|per|via|with|than)\s\Z", re.IGNORECASE)
+_REPORTING_VERB = re.compile(
+    r"\s+(?:(?:also|further) )?"
+    r"(?:says?|states?|reports?|notes?|shows?|describes?|mentions?|explains?|claims?|argues?|confirms?)\b"
+)
+_LEADING_AWAY = re.compile(
+    r"\b(?:see|visit|at|on|to|in|from|by|of|via|with|under|and|or|is|are|called)\s+[\[<(]?\Z", re.IGNORECASE
+)
+_NEAR_CHARACTERS = 16
+"""How many characters before something are looked at."""
+
+
+def detach_marks(text: str, count: int) -> str:
+    """Return a sentence from which marks can be taken that could not before; its own marks stay in it."""
+    text = _NUMBERED_NOUN.sub(r"\1 \2", text)
+    first = next(find_marks(text, count), None)
+    if first is None or not _OPENING_PHRASE.fullmatch(text[: first.span[0]].lstrip()):
+        return text
+    start, end = first.span
+    rest = text[end:].lstrip()
+    if not rest.startswith(",") or not rest[1:].strip():
+        return text
+    return f"{text[start:end]} {_capitalise(rest[1:].lstrip())}"
+
+
+def is_maimed(text: str, count: int) -> bool:
+    """Whether a sentence, eased, with its addresses still in it, loses a part when its marks and addresses go."""
+    hanging = (
+        _DANGLING_WORD.search(text[max(0, mark.span[0] - _NEAR_CHARACTERS) : mark.span[0]])
+        and _continues(text[mark.span[1] :])
+        for mark in find_marks(text, count)
+    )
+    first = next(find_marks(text, count), None)
+    told = first and not text[: first.span[0]].strip() and _REPORTING_VERB.match(text, first.span[1])
+    led = (_LEADING_AWAY.search(text[max(0, start - _NEAR_CHARACTERS) : start]) for start, _ in find_addresses(text))
+    return bool(told) or any(hanging) or any(led)
+
+
+def _continues(after: str) -> bool:
+    """Whether a sentence goes on behind a mark: with a comma or a word in small letters."""
+    next_char = after.lstrip()[:1]
+    return next_char == "," or (after[:1].isspace() and next_char.islower())
+
+
+def _capitalise(rest: str) -> str:
+    """Return what was in the midst of a sentence as its beginning; a word that has capitals keeps its spelling."""
+    word = re.match(r"[^\W\d_]+", rest)
+    return rest[0].upper() + rest[1:] if word and word[0].islower() else rest

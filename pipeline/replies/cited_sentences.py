@@ -1,0 +1,281 @@
+"""Split a reply into sentences, each with the numbers of the evidence it cites; whole or as it arrives. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from pipeline.replies.block_parser import (
+    BlockEvent,
+    BlockParser,
+    CodeBlock,
+    ProseEnded,
+    ProseText,
+    TableRow,
+    TableSentences,
+)
+from pipeline.replies.citation_marks import detach_marks, find_marks, is_maimed, strip_marks
+from pipeline.replies.markup import (
+    clean_markup,
+    extract_verbatim,
+    find_opaque_spans,
+    find_verbatim_spans,
+    mask_spans,
+    restore_verbatim,
+    strip_emphasis,
+    unescape_markdown,
+)
+from pipeline.types import CitedSentence
+from storage.language.sentences import sentence_spans
+from storage.types import Evidence
+
+_SENTENCE_END = re.compile("[.!?…。！？｡।॥۔؟։።፧፨។៕༎᠃෴‼⁇⁈⁉．;\u037e]|(?<=[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]) ")
+_LOOKAHEAD = 48
+"""How much is read behind a stop before it is judged: marks that follow it, and the next word."""
+_SCAN_STRIDE = 16
+"""How far behind it other stops are judged with it."""
+_MAX_SENTENCE = 1_000
+"""No sentence is longer; it is cut at a space."""
+_BRACKET_PAIRS = ("()", "[]", "（）", "「」", "『』", "《》", "“”", "„“", "«»")
+_MAX_ENCLOSED = 300
+"""How long something in brackets, quotation marks or backticks is waited for."""
+_WORD_PLACEHOLDER = "Q"
+
+
+class SentenceCutter:
+    """Running text of one paragraph, item or heading after another."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._text = ""
+        self._judged = 0
+        """Up to where no stop ends the sentence."""
+
+    @property
+    def begun(self) -> str:
+        """What came since the last cut."""
+        return self._text
+
+    def feed(self, text: str) -> Iterator[str]:
+        """Take the next stretch, and yield the sentences that are certain, marks included."""
+        self._text += text
+        yield from self._cut(closed=False)
+
+    def close(self) -> Iterator[str]:
+        """Yield the rest, and begin anew."""
+        yield from self._cut(closed=True)
+        if self._text:
+            yield self._text
+        self._text, self._judged = "", 0
+
+    def _cut(self, *, closed: bool) -> Iterator[str]:
+        while end := self._end(closed=closed):
+            yield self._text[:end]
+            self._text, self._judged = self._text[end:], 0
+
+    def _end(self, *, closed: bool) -> int:
+        """Return where the first sentence ends, with the marks and spaces behind it; 0 while that is not certain."""
+        while (stop := _SENTENCE_END.search(self._text, self._judged)) and stop.end() <= _MAX_SENTENCE:
+            ahead = stop.end() + _LOOKAHEAD
+            if ahead > len(self._text) and not closed:
+                return 0
+            if end := _find_first_end(self._text[:ahead], stop.end(), self._count, whole=ahead > len(self._text)):
+                return end
+            # The longer the sentence, the rarer: what is passed over here is found with the next.
+            self._judged = stop.end() + max(_SCAN_STRIDE, stop.end() // 3)
+        if len(self._text) > _MAX_SENTENCE + _LOOKAHEAD or (closed and len(self._text) > _MAX_SENTENCE):
+            end = _find_first_end(self._text[: _MAX_SENTENCE + _LOOKAHEAD], _MAX_SENTENCE, self._count, whole=False)
+            return end or self._text.rfind(" ", 1, _MAX_SENTENCE) + 1 or _MAX_SENTENCE
+        return _find_first_end(self._text, len(self._text), self._count, whole=True) if closed and self._text else 0
+
+
+def mask_verbatim(text: str, count: int) -> str:
+    """Return a text of the same length in which code and links are single words, and marks are spaces."""
+    text = mask_spans(text, find_verbatim_spans(text), _WORD_PLACEHOLDER)
+    text = mask_spans(text, find_opaque_spans(text), _WORD_PLACEHOLDER)
+    return mask_spans(text, [mark.span for mark in find_marks(text, count)], " ").replace("\t", " ")
+
+
+def _find_first_end(window: str, stop: int, count: int, *, whole: bool) -> int:
+    """Return where the sentence after the first of `window` begins, if the first ends near `stop`, else 0."""
+    text = mask_verbatim(window, count)
+    spans = sentence_spans(text)
+    if len(spans) == 1 or not spans or spans[0][1] > stop + _SCAN_STRIDE:
+        return 0
+    if not whole and _is_enclosed(text, spans[0][1]):
+        return 0
+    return spans[1][0]
+
+
+def _is_enclosed(text: str, end: int) -> bool:
+    """Whether something was opened shortly before `end` that may still close."""
+    near = max(0, end - _MAX_ENCLOSED)
+    if any(text.count(sign, near, end) % 2 and sign not in text[end:] for sign in '"`'):
+        return True
+    return any(
+        text.rfind(pair[0], near, end) > text.rfind(pair[1], near, end) and pair[1] not in text[end:]
+        for pair in _BRACKET_PAIRS
+    )
+
+
+_WORD_CHARACTER = re.compile(r"[^\W_]")
+_LEADING_WORD = re.compile(r"[\s*_\"“‘«]*[^\W\d_⁰¹²³⁴-⁹]")
+_SENTENCE_PASSES = 6
+_LOOSE_SPACE = re.compile(r"\s+(?=[.,](?:\s|\Z))")
+_SENTENCE_EDGES = re.compile(r"\A[:：]\s+|\s#{1,6}\Z|\\\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedSentence:
+    """A sentence as it will be said, without marks, links and emphasis, and the numbers that it cites."""
+
+    text: str
+    numbers: tuple[int, ...]
+    """In the order of its marks, each once, from 1 up to how many pieces of evidence were offered."""
+    paragraph: bool
+    """Whether it begins a paragraph, an item, a row or a heading; never so for the first."""
+    maimed: bool = False
+    """Whether it lost a part with its marks or addresses; then it is given no evidence."""
+
+
+def split_sentences(reply: str, count: int) -> tuple[MarkedSentence, ...]:
+    """Return the sentences of a whole reply to which `count` pieces of evidence were offered, numbered from 1."""
+    splitter = SentenceSplitter(count)
+    return splitter.feed(reply) + splitter.close()
+
+
+def cite_sentence(marked: MarkedSentence, offered: Sequence[Sequence[Evidence]]) -> CitedSentence:
+    """Return a sentence with the evidence it names: `offered[n - 1]` is all that was shown to the model as `[n]`."""
+    numbers = () if marked.maimed else marked.numbers
+    named = (evidence for number in numbers if number <= len(offered) for evidence in offered[number - 1])
+    evidence: list[Evidence] = []
+    for one in named:
+        if one not in evidence:
+            evidence.append(one)
+    return CitedSentence(marked.text, tuple(evidence), paragraph=marked.paragraph)
+
+
+class SentenceSplitter:
+    """One reply as it arrives: the same sentences as `sentences` of the whole, each as soon as nothing can change it.
+
+    A sentence is certain some fifty characters after its end, or where its line has ended and the next has begun.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._lines = BlockParser()
+        self._cutter = SentenceCutter(count)
+        self._table = TableSentences()
+        self._held: MarkedSentence | None = None
+        """The last sentence: marks that stand alone may still follow."""
+        self._fronted: bool | None = None
+        """Whether marks stand before their sentences in this line; None at its beginning."""
+        self._ahead: tuple[int, ...] = ()
+        """Numbers for the sentence that follows."""
+        self._paragraph = False
+        self._first = True
+
+    def feed(self, piece: str) -> tuple[MarkedSentence, ...]:
+        """Take the next piece of the reply, and return the sentences that it made certain."""
+        given = [marked for event in self._lines.feed(piece) for marked in self._taken(event)]
+        if self._held and _LEADING_WORD.match(self._cutter.begun):
+            given.extend(self._released())
+        return tuple(given)
+
+    def close(self) -> tuple[MarkedSentence, ...]:
+        """Return what is left at the reply's end."""
+        given = [marked for event in self._lines.close() for marked in self._taken(event)]
+        return (*given, *self._ended_table(), *self._released())
+
+    def _taken(self, event: BlockEvent) -> Iterator[MarkedSentence]:
+        if not isinstance(event, TableRow):
+            yield from self._ended_table()
+        match event:
+            case ProseText(text):
+                yield from self._running(self._cutter.feed(text))
+            case ProseEnded():
+                yield from self._running(self._cutter.close())
+                self._cites(self._ahead)
+                self._fronted, self._ahead, self._paragraph = None, (), True
+            case TableRow(line):
+                yield from self._rows(self._table.row(line))
+            case CodeBlock(text):
+                yield from self._said(clean_markup(text), ())
+
+    def _ended_table(self) -> Iterator[MarkedSentence]:
+        yield from self._rows(self._table.end())
+
+    def _rows(self, rows: Iterable[str]) -> Iterator[MarkedSentence]:
+        for row in rows:
+            self._paragraph = True
+            yield from self._given([row])
+            self._paragraph = True
+
+    def _running(self, raw: Iterable[str]) -> Iterator[MarkedSentence]:
+        """Say sentences of running text, whose marks may stand before them."""
+        for sentence in raw:
+            front, body, behind = _split_outer_marks(sentence, self._count)
+            if self._fronted is not False and body:
+                inside = parse_sentence(body, self._count)[1]
+                self._fronted = (self._fronted or bool(front.strip())) and not inside
+            if not (self._fronted and body and behind[:1].isspace()):
+                yield from self._given([sentence])
+                continue
+            yield from self._given([front + body])
+            self._ahead = parse_sentence(behind, self._count)[1]
+
+    def _given(self, raw: Iterable[str]) -> Iterator[MarkedSentence]:
+        for sentence in raw:
+            text, numbers = parse_sentence(sentence, self._count)
+            if _WORD_CHARACTER.search(mask_verbatim(sentence, self._count)):
+                ahead, self._ahead = self._ahead, ()
+                yield from self._said(text, tuple(dict.fromkeys(ahead + numbers)))
+                if _loses_part(sentence, self._count) and self._held:
+                    self._held = replace(self._held, maimed=True)
+            else:
+                self._cites(numbers)
+
+    def _said(self, text: str, numbers: tuple[int, ...]) -> Iterator[MarkedSentence]:
+        # Before looking whether anything is left: marks that follow a link that was taken out are not the sentence's.
+        yield from self._released()
+        if _WORD_CHARACTER.search(text):
+            self._held = MarkedSentence(text, numbers, paragraph=self._paragraph and not self._first)
+            self._paragraph = self._first = False
+
+    def _cites(self, numbers: tuple[int, ...]) -> None:
+        """Add what marks that stand alone name to the last sentence."""
+        if self._held:
+            self._held = replace(self._held, numbers=tuple(dict.fromkeys(self._held.numbers + numbers)))
+
+    def _released(self) -> Iterator[MarkedSentence]:
+        if self._held:
+            yield self._held
+        self._held = None
+
+
+def _loses_part(raw: str, count: int) -> bool:
+    prose, _ = extract_verbatim(" ".join(raw.split()))
+    return is_maimed(detach_marks(strip_emphasis(prose), count), count)
+
+
+def _split_outer_marks(raw: str, count: int) -> tuple[str, str, str]:
+    """Return the marks before a sentence, the sentence, and the marks behind its end; joined they are `raw`."""
+    text = mask_verbatim(raw, count)
+    end = len(text.rstrip())
+    start = min(len(text) - len(text.lstrip()), end)
+    return raw[:start], raw[start:end], raw[end:]
+
+
+def parse_sentence(raw: str, count: int) -> tuple[str, tuple[int, ...]]:
+    """Return one sentence of a reply as it will be said, and the numbers in 1..count that its marks name."""
+    text, numbers = raw, dict[int, None]()
+    for _ in range(_SENTENCE_PASSES):
+        before = text
+        prose, kept = extract_verbatim(" ".join(clean_markup(text).split()))
+        prose, named = strip_marks(detach_marks(strip_emphasis(prose), count), count)
+        numbers.update(dict.fromkeys(named))
+        text = restore_verbatim(prose, kept)
+        if text == before:
+            break
+    prose, kept = extract_verbatim(text)
+    text = restore_verbatim(_LOOSE_SPACE.sub("", unescape_markdown(_SENTENCE_EDGES.sub("", prose.strip()))), kept)
+    return clean_markup(" ".join(text.split())).strip(), tuple(numbers)

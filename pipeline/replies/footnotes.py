@@ -1,0 +1,81 @@
+"""Number footnotes, and write the notes that may stand before a sentence: its page, section, date, language. Pure.
+
+Systems make notes here and the gate compares them with what is made here, so that a note carries no other text.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from pipeline.stages.question_analysis import own_name
+from pipeline.types import AnsweredSentence, CitedSentence
+from storage.types import Citation, Document, Evidence, Passage, Span
+
+
+def describe_place(document: Document, passage: Passage) -> str:
+    """Say where a sentence stands: the page's title, and its section if it has one."""
+    return f"{document.title} › {passage.section}" if passage.section else document.title
+
+
+def write_dated_note(document: Document) -> str:
+    """Say which page speaks and of what date it is: title and ISO date, or the title alone where nobody knows."""
+    return f"{document.title}, {document.date.date().isoformat()}" if document.date else document.title
+
+
+def write_language_note(document: Document) -> str:
+    """Say which page speaks and in which language, called as its speakers call it; the title alone if it is unknown."""
+    language = own_name(document.language)
+    return f"{document.title}, {language}" if language else document.title
+
+
+def is_own_note(note: str, evidence: Evidence) -> bool:
+    """Return whether a note is empty, or one of those made above for this evidence."""
+    document = evidence.document
+    return note in {
+        "",
+        describe_place(document, evidence.passage),
+        write_dated_note(document),
+        write_language_note(document),
+    }
+
+
+def number_footnotes(sentences: Sequence[CitedSentence]) -> tuple[tuple[AnsweredSentence, ...], tuple[Citation, ...]]:
+    """Number the footnotes of a reply; more sentences at its end never change the numbers before."""
+    by_passage: dict[str, list[Evidence]] = {}
+    for evidence in (piece for sentence in sentences for piece in sentence.evidence):
+        by_passage.setdefault(evidence.passage.id, []).append(evidence)
+    numbers = {passage_id: place for place, passage_id in enumerate(by_passage, start=1)}
+    answered = tuple(_answered_sentence(sentence, numbers) for sentence in sentences)
+    return answered, tuple(_build_citation(numbers[passage_id], pieces) for passage_id, pieces in by_passage.items())
+
+
+def quote_spans(text: str, spans: Iterable[Span]) -> str:
+    """Quote stretches of a text in its own order: those that touch as one, others joined by an ellipsis."""
+    merged: list[Span] = []
+    for start, end in sorted(spans):
+        if merged and not text[merged[-1][1] : start].strip():
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return " … ".join(text[start:end] for start, end in merged)
+
+
+def _answered_sentence(sentence: CitedSentence, numbers: dict[str, int]) -> AnsweredSentence:
+    cited = sorted({numbers[evidence.passage.id] for evidence in sentence.evidence})
+    return AnsweredSentence(sentence.text, tuple(cited), note=sentence.note, paragraph=sentence.paragraph)
+
+
+def _build_citation(place: int, pieces: Sequence[Evidence]) -> Citation:
+    passage, document = pieces[0].passage, pieces[0].document
+    return Citation(
+        number=place,
+        corpus=passage.corpus,
+        document=passage.document,
+        title=document.title,
+        section=passage.section,
+        url=document.url,
+        revision=document.revision,
+        date=document.date,
+        quote=quote_spans(passage.text, (evidence.span for evidence in pieces)),
+        passage_id=passage.id,
+        passage_text=passage.text,
+        passage_hash=passage.hash,
+    )

@@ -1,0 +1,334 @@
+"""Clean text that a model wrote of links, images, tags, mentions and emphasis. Pure.
+
+Code and mathematics are set aside first and put back afterwards, so that only what is between them is read.
+"""
+
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from storage.language.scripts import UNSPACED_CLASS
+from storage.types import Span
+
+_CODE_TICKS = re.compile("`+")
+_FENCE_LENGTH = 3
+"""A run of so many backticks may hold blank lines."""
+_MATH = re.compile(
+    r"\$\$[^$]{1,500}\$\$"
+    r"|(?<![\w$\\])\$(?![\s\d$])[^$\n]{1,200}(?<![\s$\\])\$(?!\w)"
+    r"|(?<![\w$\\])\$(?=\d)[^\s$]{1,100}\$(?!\w)"
+    r"|\\\([^\n]{1,200}?\\\)"
+    # Not a citation mark whose brackets are escaped.
+    r"|\\\[(?!\s*\^?[\d\s,;–-]+\\?\])[^\n]{1,300}?\\\]"
+)
+_OPEN_ASIDE, _CLOSE_ASIDE = "\ufdd0", "\ufdd1"
+_ASIDE = re.compile(f"{_OPEN_ASIDE}(\\d+){_CLOSE_ASIDE}")
+RESERVED = "\ufdd0-\ufdef"
+"""The inside of a character class: what stands for text set aside. No text may bring such characters itself."""
+
+
+def find_verbatim_spans(text: str) -> list[Span]:
+    """Return where code and mathematics stand, in order and apart, with the signs around them."""
+    code = _find_code_spans(text)
+    return merge_spans([*code, *(found.span() for found in _MATH.finditer(mask_spans(text, code, "`")))])
+
+
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
+    """Return spans in order, those that overlap as one."""
+    apart: list[Span] = []
+    for start, end in sorted(spans):
+        if apart and start < apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
+        else:
+            apart.append((start, end))
+    return apart
+
+
+def mask_spans(text: str, spans: Iterable[Span], char: str) -> str:
+    """Return the text with every character of `spans`, which are in order, replaced by `char`."""
+    pieces, at = [], 0
+    for start, end in spans:
+        pieces += [text[at:start], char * (end - start)]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def extract_verbatim(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the text with a placeholder for each stretch of code and mathematics, and those stretches."""
+    pieces: list[str] = []
+    kept: list[str] = []
+    at = 0
+    for start, end in find_verbatim_spans(text):
+        pieces += [text[at:start], f"{_OPEN_ASIDE}{len(kept)}{_CLOSE_ASIDE}"]
+        kept.append(text[start:end])
+        at = end
+    return "".join([*pieces, text[at:]]), tuple(kept)
+
+
+def restore_verbatim(text: str, kept: tuple[str, ...]) -> str:
+    """Return the text with the stretches where their placeholders still stand."""
+    return _ASIDE.sub(lambda found: kept[int(found[1])], text)
+
+
+def _find_code_spans(text: str) -> list[Span]:
+    """Pair each run of backticks with the next run of its length; a short one only within its paragraph."""
+    runs = [found.span() for found in _CODE_TICKS.finditer(text)]
+    later: dict[int, list[int]] = {}
+    for place in reversed(range(len(runs))):
+        later.setdefault(_run_length(runs[place]), []).append(place)
+    spans: list[Span] = []
+    place = 0
+    while place < len(runs):
+        partners = later[_run_length(runs[place])]
+        while partners and partners[-1] <= place:
+            partners.pop()
+        span = (runs[place][0], runs[partners[-1]][1]) if partners else None
+        if span and (_run_length(runs[place]) >= _FENCE_LENGTH or "\n\n" not in text[slice(*span)]):
+            spans.append(span)
+            place = partners[-1]
+        place += 1
+    return spans
+
+
+def _run_length(span: Span) -> int:
+    return span[1] - span[0]
+
+
+_ADDRESS_RUN = rf"[^\s<>\"`|{{}}{RESERVED}，。！？；：、（）【】［］「」『』《》“”’{UNSPACED_CLASS}]"
+_SCHEMES = "javascript|vbscript|livescript|mailto|callto|skype|magnet|blob|view-source|sips?|xmpp|slack|discord"
+_TOP_DOMAINS = (
+    r"(?:com|org|net|edu|gov|mil|int|info|biz|name|pro|dev|app|xyz|top|site|online|shop|store|club|link|click|page|live"
+    r"|cloud|tech|blog|news|wiki|zip|mov|(?!js|ts|py|md|cs)[a-z]{2})"
+)
+_ANYWHERE_ADDRESS = (
+    rf"[a-z][a-z0-9+.-]{{0,30}}+://{_ADDRESS_RUN}*+"
+    rf"|://{_ADDRESS_RUN}*+"
+    rf"|h(?:tt|xx)ps?(?:\[:\]|:){_ADDRESS_RUN}++"
+    rf"|\b(?:{_SCHEMES}):{_ADDRESS_RUN}++"
+    rf"|\bdata:(?:[\w.+-]{{1,40}}+/[\w.+-]{{1,60}}+)?[;,]{_ADDRESS_RUN}*+"
+    r"|\b(?:tel|sms):\+?\d[\d()-]*+"
+    rf"|\bwww\d?\.(?=\w){_ADDRESS_RUN}++"
+)
+_PROSE_ADDRESS = (
+    rf"(?<![:\w/.])//(?=[\w-]{{1,63}}+\.){_ADDRESS_RUN}++"
+    rf"|(?<![\w.-])(?!asp\.net)(?:[a-z0-9-]{{1,63}}+\.){{1,8}}{_TOP_DOMAINS}(?::\d{{2,5}}\b|(?=[/?#])){_ADDRESS_RUN}*+(?<![?#])"
+    rf"|\b\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d{{1,5}})?/(?=[a-z]){_ADDRESS_RUN}++"
+)
+_ADDRESS_IN_CODE = re.compile(_ANYWHERE_ADDRESS, re.IGNORECASE)
+_ADDRESS = re.compile(f"{_ANYWHERE_ADDRESS}|{_PROSE_ADDRESS}", re.IGNORECASE)
+_MAY_BE_ADDRESS = re.compile(r"[:/]|www|\.", re.IGNORECASE)
+_TRAILING_PUNCTUATION = ".,;:!?)]}'*_~»›"
+"""What at the end of an address is the sentence's own."""
+
+
+def find_addresses(text: str, *, code: bool = False) -> Iterator[Span]:
+    """Yield where addresses stand, without the punctuation behind them; in `code` only those with a scheme or www."""
+    if not _MAY_BE_ADDRESS.search(text):
+        return
+    for found in (_ADDRESS_IN_CODE if code else _ADDRESS).finditer(text):
+        bare = found[0].rstrip(_TRAILING_PUNCTUATION)
+        closing = found[0][len(bare) :]
+        opened = bare.count("(") - bare.count(")")
+        inside = len(closing) - len(closing.lstrip(")")) if opened > 0 else 0
+        yield found.start(), found.start() + len(bare) + min(opened, inside)
+
+
+def strip_addresses(text: str, *, code: bool = False) -> str:
+    """Return the text with a space in the place of each address."""
+    pieces, at = [], 0
+    for start, end in find_addresses(text, code=code):
+        pieces += [text[at:start], " "]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+_INVISIBLE = re.compile(
+    r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+    rf"\ufff9-\ufffb\ud800-\udfff{RESERVED}\U000e0000-\U000e007f]"
+)
+"""Controls, marks without width, marks that reorder what is read, halves of surrogate pairs."""
+_JOINER = re.compile(r"(?<=[\x00-\x7f])[\u200c\u200d]+(?=[\x00-\x7f])")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][a-z0-9]{1,30});", re.IGNORECASE)
+_JSON_ESCAPE = re.compile(r"\\(?:u00|x|u\{)(2[1-9a-f]|3[a-f]|40|5[b-f]|7[b-e])\}?", re.IGNORECASE)
+_HTML_BLOCKS = tuple(
+    (re.compile(begin, re.IGNORECASE), re.compile(end, re.IGNORECASE))
+    for begin, end in [("<!--", "-->"), *((rf"<{tag}\b[^<>]*>", rf"</{tag}\s*>") for tag in ("script", "style"))]
+)
+_CONTROL = re.compile(
+    r"(?:<|&lt;|\\u003c)[!@#][^<>&\\\n]*(?:>|&gt;|\\u003e)|<[!@#][^<>\n]*>"
+    r"|<a?:\w{1,64}:\d+>|<t:-?\d+(?::\w)?>|</[\w -]{1,64}:\d+>|<id:\w{1,64}>"
+    r"|(?<!\w)@(?:everyone|here|channel)\b|@(?:everyone|here|channel)\b(?!\.\w)",
+    re.IGNORECASE,
+)
+_LINK_LABEL = r"\[((?:[^\[\]\n]|\[[^\[\]\n]*\]){0,500}+)\]"
+_LINK_TARGET = (
+    r"\(\s{0,9}+(<[^<>\n]*>|(?:[^()\s]|\([^()\s]{0,200}+\)){0,500}+)"
+    r"(?:\s{1,9}+[\"'(][^\"'()\n]{0,300}+[\"')])?\s{0,9}+\)"
+)
+_NUMERIC = r"[\s\d,;^–-]*"
+_IMAGE = re.compile(rf"!(?!\[{_NUMERIC}\]){_LINK_LABEL}(?:{_LINK_TARGET}|\[[^\[\]\n]*\])?")
+_LINK = re.compile(_LINK_LABEL + _LINK_TARGET)
+_REFERENCE_LINK = re.compile(rf"{_LINK_LABEL}\[(?!\^|[\s\d,;–-]+\])[^\[\]\n]*\]")
+_LABELLED_LINK = re.compile(r"<([^<>|\s]*[:./][^<>|\s]*)\|([^<>\n]*)>")
+_MAIL = re.compile(r"<([\w.+-]{1,64}@[\w.-]{1,255})>")
+_DEFINITION = re.compile(
+    r"^[ \t]{0,9}\[(?:\^[^\[\]\n]{1,60}\]:.*|[^\[\]\n]{1,200}\]:[ \t]{0,9}<?(?:[/#]|[^\s:/.]{0,300}+[:/.])\S+.*)$",
+    re.MULTILINE,
+)
+_SUPERSCRIPT = re.compile(r"<sup>\s{0,9}+(\d{1,3})\s{0,9}+</sup>", re.IGNORECASE)
+_INLINE_TAGS = (
+    "abbr|b|big|bdi|bdo|cite|code|del|dfn|em|font|i|ins|kbd|mark|q|s|samp|small|span|strike|strong|sub|sup|tt|u|var"
+)
+_OTHER_TAGS = (
+    "a|address|area|article|aside|audio|base|blockquote|body|br|button|canvas|caption|center|col|colgroup|dd|details"
+    "|dialog|div|dl|dt|embed|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe"
+    "|img|input|label|legend|li|link|main|map|marquee|math|menu|meta|meter|nav|noscript|object|ol|optgroup|option"
+    "|output|p|param|picture|pre|progress|script|section|select|source|style|summary|svg|table|tbody|td|template"
+    "|textarea|tfoot|th|thead|time|title|tr|track|ul|video|wbr"
+)
+# After a name of one letter only what looks like an attribute: `a <b and c> d` compares.
+_TAG = re.compile(
+    rf"</?(?:({_INLINE_TAGS})|{_OTHER_TAGS})(?:\s*+/?|\s++[\w:-]++\s*+=[^<>]*+|(?<=\w\w)(?:\s|/)[^<>]*+)>",
+    re.IGNORECASE,
+)
+_EMPTY_BRACKETS = re.compile(r"(?<!\w)(?:\(\s+\)|（\s+）|\[\s+\]|<\s*>)")
+_MENTION = re.compile(r"(?<![\w.+-])@(?=\w)")
+_CLEANING_PASSES = 12
+_TRIGGERS = re.compile(r"[<>@\[\]()（）:/\\&.]")
+"""Without these nothing above matches."""
+
+
+def strip_invisible(text: str) -> str:
+    """Return the text without what cannot be seen; it looks at one character at a time."""
+    return _INVISIBLE.sub("", text)
+
+
+def clean_markup(text: str) -> str:
+    """Return text that a model wrote without links, images, tags and mentions; what they showed stays as words.
+
+    Cleaning twice is cleaning once. White space is left as it falls. Text that hides one thing inside another a dozen
+    times over loses every sign that such things are made of.
+    """
+    for _ in range(_CLEANING_PASSES):
+        before, text = text, _clean_once(text)
+        if text == before:
+            return text
+    return _clean_once(_TRIGGERS.sub(" ", text))
+
+
+def is_link_definition(line: str) -> bool:
+    """Whether a line only says where a link or a footnote leads."""
+    return _DEFINITION.fullmatch(line) is not None
+
+
+def find_opaque_spans(text: str) -> list[Span]:
+    """Return, in order and apart, where links and addresses stand; no sentence ends inside."""
+    return merge_spans([*(found.span() for found in _LINK.finditer(text)), *find_addresses(text)])
+
+
+def _clean_once(text: str) -> str:
+    prose, kept = extract_verbatim(_JOINER.sub("", strip_invisible(text)))
+    return restore_verbatim(_clean_prose(prose), tuple(map(_clean_code, kept)))
+
+
+def _clean_code(text: str) -> str:
+    """Return code without addresses and control sequences; where they are written as entities, as it would be read."""
+    read = _decode_entities(_decode_entities(text))
+    bare, bare_read = _strip_control(text), _strip_control(read)
+    return bare if bare_read == read else bare_read
+
+
+def _strip_control(code: str) -> str:
+    return strip_addresses(_CONTROL.sub(" ", code), code=True)
+
+
+def _clean_prose(text: str) -> str:
+    text = _strip_html_blocks(_decode_entities(text))
+    for pattern, shown in _SUBSTITUTIONS:
+        text = pattern.sub(shown, text)
+    return _MENTION.sub("", strip_addresses(text))
+
+
+def _decode_entities(text: str) -> str:
+    """Return the text with what is written as an entity or a JSON escape as it would be read."""
+    text = _ENTITY.sub(lambda found: html.unescape(found[0]), text)
+    return _JSON_ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+
+
+def _strip_html_blocks(text: str) -> str:
+    """Return the text without comments, scripts and styles that end."""
+    for begin, end in _HTML_BLOCKS:
+        pieces, at = [], 0
+        while (opened := begin.search(text, at)) and (closed := end.search(text, opened.end())):
+            pieces += [text[at : opened.start()], " "]
+            at = closed.end()
+        text = "".join([*pieces, text[at:]])
+    return text
+
+
+def _link_text(found: re.Match[str]) -> str:
+    """Return what a link shows; a footnote mark keeps its brackets, and so do `f[x](y)` and brackets before words."""
+    label, target = found[1], found[2]
+    if re.fullmatch(_NUMERIC, label) and label.strip():
+        return f"[{label}]"
+    before = found.string[found.start() - 1 : found.start()]
+    if before.isalnum() and target and not re.search(r"[:./#?@\\]", target):
+        return found[0]
+    return label
+
+
+def _superscript_text(found: re.Match[str]) -> str:
+    return found[1].translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+_SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (_DEFINITION, ""),
+    (_IMAGE, " "),
+    (_LINK, _link_text),
+    (_REFERENCE_LINK, r"\1"),
+    (_LABELLED_LINK, r"\2"),
+    (_MAIL, r"\1"),
+    (_CONTROL, " "),
+    (_SUPERSCRIPT, _superscript_text),
+    (_TAG, lambda found: "" if found[1] else " "),
+    (_EMPTY_BRACKETS, " "),
+)
+"""What is looked for, in this order, and what is shown in its place."""
+
+_SPACED_SCRIPTS = r"A-Za-z0-9\u00c0-\u02af\u0370-\u03ff\u0400-\u052f_"
+_STYLED = (
+    re.compile(
+        rf"(?<![{_SPACED_SCRIPTS}*\\])(?P<sign>\*{{1,3}}+)(?![\s*])(?P<text>(?:[^*\n]|(?<=\s)\*(?=\s))++)(?<![\s\\])(?P=sign)(?![{_SPACED_SCRIPTS}*])"
+    ),
+    re.compile(
+        r"(?<![\w\\])(?P<sign>_{1,3}+)(?![\s_])(?P<text>(?:[^_\n]|(?<=[^\W_])_(?=[^\W_]))++)(?<![\s\\])(?P=sign)(?!\w)"
+    ),
+    re.compile(r"(?P<sign>~~)(?![\s~])(?P<text>[^~\n]++)(?<!\s)~~"),
+)
+_DUNDER = re.compile(r"__[a-z][a-z0-9]*(?:_[a-z0-9]+)*__")
+_OPENED_STYLE = re.compile(r"([\s\"“„«(]*)\*{1,3}(?=[^\s*])([^*]*)\Z")
+_CLOSED_STYLE = re.compile(r"\A([^*]*[^\s*])\*{1,3}([.!?…。\"”»)]*\s*)\Z")
+_MARKDOWN_ESCAPE = re.compile(r"\\([*_\[\]#+!|>~.-])")
+_STYLE_PASSES = 4
+"""Emphasis within emphasis."""
+
+
+def strip_emphasis(text: str) -> str:
+    """Return a sentence without emphasis; what opens or closes in a neighbouring sentence goes at its ends."""
+    for _ in range(_STYLE_PASSES):
+        before = text
+        for pattern in _STYLED:
+            text = pattern.sub(_bare_text, text)
+        if text == before:
+            break
+    text = _OPENED_STYLE.sub(r"\1\2", text) if _OPENED_STYLE.match(text) else text
+    return _CLOSED_STYLE.sub(r"\1\2", text)
+
+
+def unescape_markdown(text: str) -> str:
+    """Return the text without the backslashes that keep Markdown from reading a sign."""
+    return _MARKDOWN_ESCAPE.sub(r"\1", text)
+
+
+def _bare_text(found: re.Match[str]) -> str:
+    return found[0] if _DUNDER.fullmatch(found[0]) else found["text"]

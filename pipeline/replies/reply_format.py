@@ -1,0 +1,173 @@
+"""Define what a reply must look like, JSON by a schema or strict text, and parse what all formats share. Pure."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from pipeline.errors import UnreadableReply
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyFormat(Generic[T]):
+    """One stage's reply in both formats; the readers raise `UnreadableReply` and say what is missing."""
+
+    schema: Mapping[str, Any] | None
+    """A strict JSON schema (an object at its top); None for replies that are plain text anyway."""
+    from_json: Callable[[Any], T]
+    """Reads what fits the schema."""
+    from_text: Callable[[str], T]
+    """Reads the text format that the template asks for where there is no schema."""
+
+
+class ReplySplitter(Protocol[T_co]):
+    """Cuts a streamed reply into values as soon as each is certain."""
+
+    def feed(self, piece: str) -> tuple[T_co, ...]:
+        """Take the next stretch of the reply; return what is certain now and was not before."""
+        ...
+
+    def close(self) -> tuple[T_co, ...]:
+        """Return what is left at the reply's end. It may be fed another reply after that.
+
+        Raises:
+            UnreadableReply: the reply is not in the format asked for. Only if no value was given before.
+        """
+        ...
+
+
+MAX_REPLY = 100_000
+"""Characters. No stage asks for a reply near this."""
+MAX_JSON_STARTS = 20
+"""At so many opening braces a JSON object is looked for."""
+_NAMED_ITEM = r"(?:claim|fact|bullet|point)\s*\d*\s*[:.)]"
+_BULLET = re.compile(rf"\s*(?:[-*•‣–—·]\s+(?:{_NAMED_ITEM}\s+)?|{_NAMED_ITEM}\s+)(?=\S)", re.IGNORECASE)
+_LINE_END = re.compile(r"[.!?。！？…:|\])\"”]$|\|\s*\w+$")
+_ENUMERATOR = re.compile(r"\s*\(?(\d{1,2})[.):]\s+(?=\S)")
+_EMPHASIS = re.compile(r"\*\*|^#+\s+")
+_NUMBER_RANGE = re.compile(r"(\d{1,4})(?:\s*[-–]\s*(\d{1,4}))?")
+_NOTHING = frozenset({"nothing", "none", "null", "n/a", "no", "no claims", "no facts", "unrelated", ""})
+
+
+def extract_json_object(text: str) -> Mapping[str, Any]:
+    """Return the first JSON object in a text, whatever stands round it.
+
+    Raises:
+        UnreadableReply: there is none, or it was cut short.
+    """
+    decoder, start = json.JSONDecoder(), text.find("{")
+    for _ in range(MAX_JSON_STARTS):
+        if start < 0:
+            break
+        try:
+            found, _ = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            start = text.find("{", start + 1)
+            continue
+        if isinstance(found, dict):
+            return found
+    raise UnreadableReply("there is no complete JSON object in it")
+
+
+def get_field(found: Any, name: str, kind: type | tuple[type, ...]) -> Any:
+    """Return a field of a JSON object.
+
+    Raises:
+        UnreadableReply: it is missing or of another kind.
+    """
+    if not isinstance(found, Mapping) or name not in found:
+        raise UnreadableReply(f"“{name}” is missing")
+    value = found[name]
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise UnreadableReply(f"“{name}” has the wrong type")
+    return value
+
+
+def strip_emphasis_marks(text: str) -> str:
+    """Return a line without emphasis, the white space around it gone."""
+    return _EMPHASIS.sub("", text).strip()
+
+
+def is_nothing(text: str) -> bool:
+    """Return whether a text says that there is nothing to say."""
+    return strip_emphasis_marks(text).strip(" .!\"'“”()[]*•-").casefold() in _NOTHING
+
+
+def split_items(text: str) -> tuple[str, ...]:
+    """Return the items of a list, marks gone; none where no line is marked. A line that runs on belongs to its item.
+
+    A number is a mark only where it counts on: "3.5 million" and "7. Juli" open no item, unless six went before.
+    """
+    found: list[str] = []
+    numbered, open_item = 0, False
+    for line in (_EMPHASIS.sub("", raw) for raw in text.splitlines()):
+        bullet, number = _BULLET.match(line), _ENUMERATOR.match(line)
+        mark = bullet or (number if number and int(number[1]) == numbered + 1 else None)
+        if mark:
+            numbered += mark is number
+            found.append(line[mark.end() :].strip())
+        elif open_item and line.strip() and not _LINE_END.search(found[-1]):
+            found[-1] += f" {line.strip()}"
+        open_item = bool(found) and bool(line.strip())
+    return tuple(found)
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """Return the lines of a text that are not empty, without emphasis and the fences of code."""
+    found = (strip_emphasis_marks(line) for line in text.splitlines())
+    return tuple(line for line in found if line and not line.startswith("```"))
+
+
+def find_labelled(text: str, *labels: str) -> str | None:
+    """Return what stands behind the last line that opens with one of the labels and a colon; None where none does."""
+    opening = re.compile(rf"\s*(?:[-*•]\s+)?(?:{'|'.join(map(re.escape, labels))})\s*[:：=]\s*(.*)", re.IGNORECASE)
+    found = [match[1] for line in text.splitlines() if (match := opening.fullmatch(_EMPHASIS.sub("", line)))]
+    return found[-1].strip() if found else None
+
+
+def parse_numbers(text: str, count: int) -> tuple[int, ...]:
+    """Return the numbers from 1 to `count` that a text names, each once; "2-4" names three."""
+    named: dict[int, None] = {}
+    for match in _NUMBER_RANGE.finditer(text):
+        first = int(match[1])
+        last = int(match[2]) if match[2] else first
+        named.update(dict.fromkeys(number for number in range(first, min(last, count) + 1) if number >= 1))
+    return tuple(named)
+
+
+def parse_number_list(found: Any, count: int) -> tuple[int, ...]:
+    """Return those of a JSON list that are numbers from 1 to `count`, each once; digits in a string are numbers too."""
+    if not isinstance(found, list):
+        raise UnreadableReply("a list of numbers is missing")
+    named = (_parse_whole_number(one) for one in found)
+    return tuple(dict.fromkeys(number for number in named if 1 <= number <= count))
+
+
+def _parse_whole_number(value: Any) -> int:
+    if isinstance(value, str) and re.fullmatch(r"\[?\d{1,4}\]?", value.strip()):
+        return int(value.strip().strip("[]"))
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def object_schema(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a strict schema: an object with exactly these properties, all of them required."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def list_schema(items: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema of a list."""
+    return {"type": "array", "items": items}
+
+
+STRING: Mapping[str, Any] = {"type": "string"}
+INTEGER: Mapping[str, Any] = {"type": "integer"}
+BOOLEAN: Mapping[str, Any] = {"type": "boolean"}

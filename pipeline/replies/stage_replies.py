@@ -1,0 +1,351 @@
+"""Parse the replies of the stages, verdicts excepted: a query, bullets, timed claims, a draft, feedback on it. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pipeline.errors import UnreadableReply
+from pipeline.replies.cited_sentences import MarkedSentence, SentenceSplitter
+from pipeline.replies.reply_format import (
+    BOOLEAN,
+    INTEGER,
+    STRING,
+    ReplyFormat,
+    find_labelled,
+    get_field,
+    is_nothing,
+    list_schema,
+    object_schema,
+    parse_number_list,
+    parse_numbers,
+    split_items,
+    split_lines,
+    strip_emphasis_marks,
+)
+from storage.types import SearchQuery
+
+MAX_QUERY = 400
+"""Characters of a query; more is no query but an essay."""
+_YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d{2}|2100)(?!\d)")
+_RECENT = re.compile(r"\b(?:recent|latest|newest|current|now)\b", re.IGNORECASE)
+_YES = re.compile(r"[\W_]*(?:yes|true|y)\b", re.IGNORECASE)
+_NO = re.compile(r"[\W_]*(?:no|false|n|none|not needed)\b", re.IGNORECASE)
+
+QueryTime = Literal["recent"] | int | None
+
+
+def parse_time(text: str) -> QueryTime:
+    """Read what a model says of a time: "recent", a year, or none of it."""
+    year = _YEAR.search(text)
+    if year:
+        return int(year[1])
+    return "recent" if _RECENT.search(text) else None
+
+
+def _query_from_json(found: Any) -> SearchQuery | None:
+    if not get_field(found, "search", bool):
+        return None
+    return _build_query(get_field(found, "query", str), str(get_field(found, "time", (str, int))))
+
+
+def _query_from_text(text: str) -> SearchQuery | None:
+    needed, query = find_labelled(text, "search", "search needed", "search needed?"), find_labelled(text, "query")
+    if needed is not None and _NO.match(needed):
+        return None
+    if query is None and (needed is None or not _YES.match(needed)):
+        raise UnreadableReply("the line “Search: yes” or “Search: no” is missing")
+    return _build_query(query or "", find_labelled(text, "time", "year") or "")
+
+
+def _build_query(text: str, time: str) -> SearchQuery:
+    query = " ".join(text.split()).strip('"“”`')
+    if is_nothing(query):
+        raise UnreadableReply("the query is missing")
+    return SearchQuery(query[:MAX_QUERY], parse_time(time))
+
+
+QUERY: ReplyFormat[SearchQuery | None] = ReplyFormat(
+    object_schema(search=BOOLEAN, query=STRING, time=STRING), from_json=_query_from_json, from_text=_query_from_text
+)
+
+_SENTENCE_LIST = r"\d{1,4}(?:\s*(?:[,;&–-]|and)\s*\d{1,4})*"
+_TRAILING_NUMBERS = re.compile(
+    rf"\s*(?:[\[(](?:(?:from )?sentences?:?\s*)?({_SENTENCE_LIST})[\])]\s*)+[.]?\s*$", re.IGNORECASE
+)
+_LEADING_NUMBERS = re.compile(rf"\[({_SENTENCE_LIST})\]:?\s*")
+_BULLETS_SCHEMA = object_schema(bullets=list_schema(object_schema(text=STRING, sentences=list_schema(INTEGER))))
+
+
+@dataclass(frozen=True, slots=True)
+class Bullet:
+    """A statement taken from a passage, and the numbers of the sentences that say it; none if it names none."""
+
+    text: str
+    sentences: tuple[int, ...]
+
+
+def bullets_format(count: int) -> ReplyFormat[tuple[Bullet, ...]]:
+    """Return the form of bullets over `count` numbered sentences; no bullets where nothing is to the point."""
+    return ReplyFormat(
+        _BULLETS_SCHEMA,
+        from_json=lambda found: _validate_bullets(
+            [_bullet_from_json(one, count) for one in get_field(found, "bullets", list)]
+        ),
+        from_text=lambda text: _bullets_from_text(text, count),
+    )
+
+
+def _bullet_from_json(found: Any, count: int) -> Bullet:
+    return Bullet(
+        strip_emphasis_marks(get_field(found, "text", str)),
+        parse_number_list(get_field(found, "sentences", list), count),
+    )
+
+
+def _bullets_from_text(text: str, count: int) -> tuple[Bullet, ...]:
+    if text.strip() and is_nothing(text):
+        return ()
+    found = _validate_bullets(
+        [
+            _bullet_from_line(line, count)
+            for line in split_items(text) or filter(_TRAILING_NUMBERS.search, split_lines(text))
+        ]
+    )
+    if not found and not any(map(is_nothing, split_lines(text))):
+        raise UnreadableReply("there is no list of bullets in it, and no “None” either")
+    return found
+
+
+def _bullet_from_line(line: str, count: int) -> Bullet:
+    behind, before = _TRAILING_NUMBERS.search(line), _LEADING_NUMBERS.match(line)
+    if behind:
+        return Bullet(line[: behind.start()].strip(), parse_numbers(behind[0], count))
+    if before:
+        return Bullet(line[before.end() :].strip(), parse_numbers(before[1], count))
+    return Bullet(line, ())
+
+
+def _validate_bullets(found: Sequence[Bullet]) -> tuple[Bullet, ...]:
+    kept = tuple(bullet for bullet in found if not is_nothing(bullet.text))
+    if kept and not any(bullet.sentences for bullet in kept):
+        raise UnreadableReply("no bullet names a numbered sentence that it rests on")
+    return kept
+
+
+MAX_CLAIM = 600
+"""Characters of a claim; more is no single statement."""
+MAX_CLAIM_LIST = 8_000
+"""Characters of a streamed list that are read, in whole lines: each line makes those before it be read again."""
+_CLAIM_TIME = r"(?:time|year)?\s*[:=]?\s*[\"“]?(recent|none|\d{4})[\"”]?"
+_NO_LIST_FAULT = "there is no list of claims in it, and no “Nothing” either"
+_TRAILING_TIME = re.compile(rf"\s*(?:\||[(\[])\s*{_CLAIM_TIME}\s*[)\]]?\s*\.?\s*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class TimedClaim:
+    """A statement of the model's own, and the time that its evidence should be of."""
+
+    text: str
+    time: QueryTime = None
+
+
+def _claim_from_line(line: str) -> TimedClaim:
+    behind = _TRAILING_TIME.search(line)
+    return TimedClaim(line[: behind.start()].strip(), parse_time(behind[1])) if behind else TimedClaim(line)
+
+
+def _claims_from_text(text: str) -> tuple[TimedClaim, ...]:
+    if text.strip() and is_nothing(text):
+        return ()
+    found = _is_listed(text)
+    if not found and not _says_nothing(text):
+        raise UnreadableReply(_NO_LIST_FAULT)
+    return found
+
+
+def _is_listed(text: str) -> tuple[TimedClaim, ...]:
+    return _keep_claims(
+        _claim_from_line(line) for line in split_items(text) or filter(_TRAILING_TIME.search, split_lines(text))
+    )
+
+
+def _says_nothing(text: str) -> bool:
+    return any(map(is_nothing, split_lines(text)))
+
+
+def _keep_claims(claims: Iterable[TimedClaim]) -> tuple[TimedClaim, ...]:
+    """Return the claims that say something, each once."""
+    kept = {claim.text: claim for claim in claims if not is_nothing(claim.text) and len(claim.text) <= MAX_CLAIM}
+    return tuple(kept.values())
+
+
+CLAIMS: ReplyFormat[tuple[TimedClaim, ...]] = ReplyFormat(
+    object_schema(claims=list_schema(object_schema(text=STRING, time=STRING))),
+    from_json=lambda found: _keep_claims(
+        TimedClaim(
+            strip_emphasis_marks(get_field(one, "text", str)), parse_time(str(get_field(one, "time", (str, int))))
+        )
+        for one in get_field(found, "claims", list)
+    ),
+    from_text=_claims_from_text,
+)
+
+
+class ClaimSplitter:
+    """Cuts a list of claims into claims as it arrives, each as soon as its line has ended in its time.
+
+    A claim without a time is certain where the next one begins, since its line may run on.
+    """
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._text = ""
+        self._full = False
+        self._given: set[str] = set()
+
+    def feed(self, piece: str) -> tuple[TimedClaim, ...]:
+        """Take the next stretch; return the claims that are certain now and were not before."""
+        if self._full:
+            return ()
+        self._text += piece
+        if len(self._text) > MAX_CLAIM_LIST:
+            self._full, self._text = True, self._text[:MAX_CLAIM_LIST].rpartition("\n")[0]
+            return self._new(_is_listed(self._text))
+        if "\n" not in piece:
+            return ()
+        ended = self._text[: self._text.rindex("\n")]
+        last = ended.rstrip().rsplit("\n", 1)[-1]
+        found = _is_listed(ended)
+        return self._new(found if _TRAILING_TIME.search(last) else found[:-1])
+
+    def close(self) -> tuple[TimedClaim, ...]:
+        """Return what is left, and be ready for another reply.
+
+        Raises:
+            UnreadableReply: there is no claim in the reply, and it does not say that there is none.
+        """
+        found = self._new(_is_listed(self._text))
+        nothing = not self._given and not _says_nothing(self._text)
+        self._begin()
+        if nothing:
+            raise UnreadableReply(_NO_LIST_FAULT)
+        return found
+
+    def _new(self, found: Iterable[TimedClaim]) -> tuple[TimedClaim, ...]:
+        new = tuple(claim for claim in found if claim.text not in self._given)
+        self._given.update(claim.text for claim in new)
+        return new
+
+
+NOTHING_REPLY = "NOTHING"
+"""What a model replies where no note helps."""
+
+
+class DraftSplitter:
+    """Cuts a draft over `count` notes into sentences; none at all where it says that no note helps."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._begin()
+
+    def _begin(self) -> None:
+        self._splitter = SentenceSplitter(self._count)
+        self._held: list[MarkedSentence] = []
+        self._cites = False
+
+    def feed(self, piece: str) -> tuple[MarkedSentence, ...]:
+        """Take the next stretch; return the sentences that are certain, once one of them cites a note."""
+        return self._released(self._splitter.feed(piece))
+
+    def close(self) -> tuple[MarkedSentence, ...]:
+        """Return what is left, and be ready for another reply.
+
+        Raises:
+            UnreadableReply: no sentence of the reply cites a note, and it does not say that none helps.
+        """
+        released = self._released(self._splitter.close())
+        held, cites = self._held, self._cites
+        self._begin()
+        if not cites and not any(_is_nothing_reply(sentence) for sentence in held):
+            raise UnreadableReply("no sentence has the number of a note in brackets behind it, such as [1]")
+        return released
+
+    def _released(self, sentences: tuple[MarkedSentence, ...]) -> tuple[MarkedSentence, ...]:
+        self._cites = self._cites or any(sentence.numbers for sentence in sentences)
+        self._held += sentences
+        if not self._cites:
+            return ()
+        released = tuple(sentence for sentence in self._held if not _is_nothing_reply(sentence))
+        self._held = []
+        return released
+
+
+def _is_nothing_reply(sentence: MarkedSentence) -> bool:
+    return sentence.text.strip(" .!*\"'") == NOTHING_REPLY
+
+
+CRITERIA = ("relevant", "natural", "non-repetitive", "temporally correct")
+PERFECT_SCORE = 100
+_SCORE = re.compile(r"(?<![\d.])(\d{1,3})(?:\.0)?\s*(?:/|out of)\s*100\b")
+_POINT = object_schema(remark=STRING, score=INTEGER)
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionScore:
+    """What a critic says of a draft by one criterion."""
+
+    criterion: str
+    remark: str
+    score: int
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What a critic says of a draft, by every criterion."""
+
+    points: tuple[CriterionScore, ...]
+
+    @property
+    def perfect(self) -> bool:
+        """Whether there is nothing to make better."""
+        return all(point.score >= PERFECT_SCORE for point in self.points)
+
+
+def _feedback_from_json(found: Any) -> Feedback:
+    return Feedback(tuple(_point_from_json(name, get_field(found, _criterion_key(name), dict)) for name in CRITERIA))
+
+
+def _criterion_key(criterion: str) -> str:
+    return criterion.replace("-", "_").replace(" ", "_")
+
+
+def _point_from_json(name: str, found: Any) -> CriterionScore:
+    return CriterionScore(
+        name, " ".join(get_field(found, "remark", str).split()), _clamp_score(get_field(found, "score", int))
+    )
+
+
+def _feedback_from_text(text: str) -> Feedback:
+    return Feedback(tuple(_point_from_text(name, text) for name in CRITERIA))
+
+
+def _point_from_text(name: str, text: str) -> CriterionScore:
+    said = find_labelled(text, name, name.replace("-", " "), name.replace("-", ""))
+    scores = list(_SCORE.finditer(said or ""))
+    if said is None or not scores:
+        raise UnreadableReply(f"the line “{name.capitalize()}: … score/100” is missing")
+    return CriterionScore(name, said[: scores[-1].start()].strip(), _clamp_score(int(scores[-1][1])))
+
+
+def _clamp_score(score: int) -> int:
+    return max(0, min(score, PERFECT_SCORE))
+
+
+FEEDBACK: ReplyFormat[Feedback] = ReplyFormat(
+    object_schema(**{_criterion_key(name): _POINT for name in CRITERIA}),
+    from_json=_feedback_from_json,
+    from_text=_feedback_from_text,
+)

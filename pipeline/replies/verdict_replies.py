@@ -1,0 +1,257 @@
+"""Parse verdicts on claims: one after its reasoning, or several as they arrive. Pure.
+
+A verdict is never found by a mere substring: one that is denied, hedged or only listed is not given. What is not
+clearly SUPPORTS is not SUPPORTS. A streamed verdict stands before its reason (`1. SUPPORTS [2, 3] Both say so.`), so
+that nobody waits for the reason.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pipeline.errors import UnreadableReply
+from pipeline.replies.reply_format import (
+    INTEGER,
+    STRING,
+    ReplyFormat,
+    find_labelled,
+    get_field,
+    list_schema,
+    object_schema,
+    parse_number_list,
+    parse_numbers,
+)
+from storage.types import Verdict
+
+_WORDINGS = {
+    Verdict.SUPPORTS: r"SUPPORTS|SUPPORTED|SUPPORT",
+    Verdict.REFUTES: r"REFUTES|REFUTED|REFUTE|CONTRADICTS|CONTRADICTED",
+    Verdict.NOT_ENOUGH_INFO: r"NOT[ _-]ENOUGH[ _-](?:INFO(?:RMATION)?|EVIDENCE)|NOT[ _-]ENOUGHINFO|NEI|"
+    r"INSUFFICIENT[ _](?:INFO(?:RMATION)?|EVIDENCE)|UNVERIFIABLE|CANNOT BE DETERMINED",
+}
+ANY_VERDICT = "|".join(_WORDINGS.values())
+"""The pattern of a verdict in any of its wordings."""
+_SENTENCE_LABELS = ("sentences", "sentence", "evidence")
+_VERDICT_LABELS = ("verdict", "result", "fact-checking result", "label", "conclusion", "answer", "final answer")
+_CAPITAL_VERDICT = re.compile(rf"(?<![\w-])(?:{ANY_VERDICT})(?![\w-])")
+_STATED_VERDICT = re.compile(
+    r"\b(?:claim|statement|it) is (?:therefore |thus |fully |clearly |also )*((?:not )?(?:supported|refuted))\b"
+)
+_DENIAL = re.compile(
+    r"(?:\b(?:not|no|never|neither|nor|cannot|hardly|barely|only|part(?:ly|ially)?|mostly|almost|might|may|would|could|"
+    r"fails? to|whether|if|or)|n['’]t)(?:\W+\w+){0,3}\W*$",
+    re.IGNORECASE,
+)
+HEDGE = re.compile(r"\W*(?:only|part(?:ly|ially|s)?|in part|mostly|to some extent|except|or|nor|/)\b", re.IGNORECASE)
+_MENTIONED_SENTENCES = re.compile(
+    r"\bsentences?\s+((?:\d{1,4}(?:\s*(?:,|and|&|–|-)\s*)?)+)|\[(\d{1,4})\]", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a verifier says of a claim, and the numbers of the sentences that settle it."""
+
+    verdict: Verdict
+    sentences: tuple[int, ...] = ()
+    reasoning: str = ""
+
+
+def verification_format(count: int, *, reasoned: bool) -> ReplyFormat[Verification]:
+    """Return the form of a verification against `count` numbered sentences, with reasoning before it or without."""
+    before = {"reasoning": STRING} if reasoned else {}
+    verdicts = {"type": "string", "enum": [verdict.value for verdict in Verdict]}
+    return ReplyFormat(
+        object_schema(**before, sentences=list_schema(INTEGER), verdict=verdicts),
+        from_json=lambda found: _verification_from_json(found, count, reasoned=reasoned),
+        from_text=lambda text: _verification_from_text(text, count),
+    )
+
+
+def _verification_from_json(found: Any, count: int, *, reasoned: bool) -> Verification:
+    verdict = _find_single_verdict(get_field(found, "verdict", str).upper())
+    sentences = parse_number_list(get_field(found, "sentences", list), count)
+    return _build_verification(verdict, sentences, get_field(found, "reasoning", str) if reasoned else "", count)
+
+
+def _verification_from_text(text: str, count: int) -> Verification:
+    labels = find_labelled(text, *_VERDICT_LABELS)
+    verdict = _find_single_verdict(labels.upper()) if labels is not None else _find_last_verdict(text)
+    named = find_labelled(text, *_SENTENCE_LABELS)
+    sentences = parse_numbers(named, count) if named is not None else find_mentioned_sentences(text, count)
+    lines = [line for line in text.splitlines() if find_labelled(line, *_VERDICT_LABELS, *_SENTENCE_LABELS) is None]
+    reasoning = " ".join(" ".join(lines).split())
+    return _build_verification(
+        verdict, sentences, re.sub(r"^\W*reasoning\W*:\W*", "", reasoning, flags=re.IGNORECASE), count
+    )
+
+
+def _build_verification(
+    verdict: Verdict | None, sentences: tuple[int, ...], reasoning: str, count: int
+) -> Verification:
+    if verdict is None:
+        raise UnreadableReply("it ends in none of SUPPORTS, REFUTES and NOT ENOUGH INFO")
+    if verdict is Verdict.SUPPORTS and not sentences and count != 1:
+        raise UnreadableReply("it does not name the numbers of the sentences that support the claim")
+    return Verification(verdict, sentences or ((1,) if verdict is Verdict.SUPPORTS else ()), reasoning.strip())
+
+
+def _find_last_verdict(text: str) -> Verdict | None:
+    """Return the verdict that free text ends in: in capitals, or as "the claim is supported"."""
+    said = list(_STATED_VERDICT.finditer(text))
+    shouted = list(_CAPITAL_VERDICT.finditer(text))
+    if said and (not shouted or said[-1].start() > shouted[-1].start()):
+        return _find_single_verdict(said[-1][1].upper())
+    return _read_verdict(text, shouted[-1]) if shouted else None
+
+
+def _find_single_verdict(text: str) -> Verdict | None:
+    """Return the one verdict that a short text in capitals gives; None where it gives none, or lists several."""
+    found = list(_CAPITAL_VERDICT.finditer(text))
+    given = {_read_verdict(text, match) for match in found}
+    return given.pop() if len(given) == 1 else None
+
+
+def _read_verdict(text: str, match: re.Match[str]) -> Verdict:
+    verdict = parse_verdict(match[0])
+    before = re.split(r"[.;:\n]", text[: match.start()])[-1]
+    if _DENIAL.search(before) or HEDGE.match(text, match.end()):
+        return Verdict.NOT_ENOUGH_INFO
+    return verdict
+
+
+def parse_verdict(wording: str) -> Verdict:
+    """Return the verdict that one of its wordings, whatever its case, stands for."""
+    return next(verdict for verdict, forms in _WORDINGS.items() if re.fullmatch(forms, wording, re.IGNORECASE))
+
+
+def find_mentioned_sentences(text: str, count: int) -> tuple[int, ...]:
+    """Return the numbers of the sentences that free text speaks of."""
+    return parse_numbers(" ".join(match[1] or match[2] for match in _MENTIONED_SENTENCES.finditer(text)), count)
+
+
+_SENTENCE_MARKS = re.compile(r"[*_: \t]*((?:(?:\[[^\]\n]*\]|\([\d,;& –-]+\))[,; \t]*)*)")
+_LINE_LEAD = r"^[ \t*_>#-]*"
+_CLAIM_NUMBER = r"[(\[]?(?:claim\s+)?(\d{1,2})\s*[.):\]–-]\s*[*_]*"
+# In small letters a verdict may be a word of running text: “Support for it is missing.”
+_STREAMED_VERDICT = rf"({ANY_VERDICT})(?=[^\w-])(?:(?-i:(?<=[A-Z]))|(?=[^\S\n]*[\[(.,:;*_–\n-]))"
+_HEAD = rf"{_LINE_LEAD}{_CLAIM_NUMBER}(?:verdict\s*[:=]\s*[*_]*)?{_STREAMED_VERDICT}"
+_LONE_HEAD = rf"{_LINE_LEAD}(?:{_CLAIM_NUMBER}(?:verdict\s*[:=]\s*[*_]*)?|[*_]*){_STREAMED_VERDICT}"
+_WHOLE_WORD = re.compile(r"[^\w\[]*\w+[^\w]")
+_MAY_HEDGE = re.compile(r"\W*(?:in|to|not)\b", re.IGNORECASE)
+_HEDGE_WORDS = 4
+"""Words after which “in part”, “to some extent” or “NOT ENOUGH INFO” would have been said."""
+_OTHER_VERDICT = re.compile(rf"\W*({ANY_VERDICT})(?![\w-])")
+_QUESTIONED = re.compile(r"\W*?[?/]")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRuling:
+    """What was found of one claim."""
+
+    claim: int
+    """Its number, from 1."""
+    found: Verification
+    """Without its reasoning until that is whole."""
+    whole: bool
+    """Whether its reasoning has ended. Each claim has a ruling that has not, and then one that has."""
+
+
+class VerdictSplitter:
+    """Cuts a reply on `claims` claims by `sentences` numbered sentences into rulings, as soon as each is certain."""
+
+    def __init__(self, claims: int, sentences: int, *, reasoned: bool = True) -> None:
+        self._claims = claims
+        self._sentences = sentences
+        self._whole = verification_format(sentences, reasoned=reasoned)
+        self._head = re.compile(_LONE_HEAD if claims == 1 else _HEAD, re.IGNORECASE | re.MULTILINE)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._text = ""
+        self._ruled: dict[int, Verification] = {}
+        self._ended: set[int] = set()
+
+    def feed(self, piece: str) -> tuple[ClaimRuling, ...]:
+        """Take the next stretch; return the rulings that are certain now and were not before."""
+        self._text += piece
+        return tuple(self._news(ended=False))
+
+    def close(self) -> tuple[ClaimRuling, ...]:
+        """Return what is left, and be ready for another reply.
+
+        Raises:
+            UnreadableReply: no verdict was given on any claim.
+        """
+        self._text += "\n"  # only what follows a word shows that it is whole
+        try:
+            news = tuple(self._news(ended=True))
+            if not self._ruled:
+                return self._read_whole()
+            return news
+        finally:
+            self._begin()
+
+    def _read_whole(self) -> tuple[ClaimRuling, ...]:
+        """Read a reply that has its verdict elsewhere, where it can only be the one claim's."""
+        if self._claims > 1:
+            raise UnreadableReply("no line opens with the number of a claim and its verdict, such as “1. SUPPORTS [2]”")
+        found = self._whole.from_text(self._text)
+        return ClaimRuling(1, replace(found, reasoning=""), whole=False), ClaimRuling(1, found, whole=True)
+
+    def _news(self, *, ended: bool) -> Iterator[ClaimRuling]:
+        heads, seen = list(self._head.finditer(self._text)), set[int]()
+        for place, head in enumerate(heads):
+            number, last = int(head[1] or 1), place + 1 == len(heads)
+            if not 1 <= number <= self._claims or number in self._ended | seen:
+                continue
+            seen.add(number)  # of several verdicts on one claim the first is looked at
+            rest, over = self._text[head.end() : None if last else heads[place + 1].start()], ended or not last
+            if number not in self._ruled:
+                found = self._found(head[2], rest, over=over)
+                if found is None:
+                    continue
+                self._ruled[number] = found
+                yield ClaimRuling(number, found, whole=False)
+            if over:
+                self._ended.add(number)
+                yield ClaimRuling(number, replace(self._ruled[number], reasoning=_clean_reason(rest)), whole=True)
+
+    def _found(self, said: str, rest: str, *, over: bool) -> Verification | None:
+        """Return a verdict by what stands behind it so far; None while that may still change it, and if it is none."""
+        verdict, (marks, reason) = parse_verdict(said), _split_marks(rest)
+        if not (over or "\n" in rest or (_WHOLE_WORD.match(reason) and not _may_be_retracted(reason))):
+            return None
+        if any(_is_retracted(verdict, text.partition("\n")[0]) for text in (rest, reason)):
+            return Verification(Verdict.NOT_ENOUGH_INFO)
+        if verdict is Verdict.NOT_ENOUGH_INFO:
+            return Verification(verdict)
+        named = parse_numbers(marks, self._sentences)
+        if not named and not over:
+            return None
+        named = named or find_mentioned_sentences(reason, self._sentences) or ((1,) if self._sentences == 1 else ())
+        return Verification(verdict, named) if named or verdict is Verdict.REFUTES else None
+
+
+def _is_retracted(verdict: Verdict, following: str) -> bool:
+    """Return whether what follows a verdict hedges it, asks, or gives another: “SUPPORTS [1] / REFUTES”."""
+    another = _OTHER_VERDICT.match(following)
+    return bool(
+        HEDGE.match(following) or _QUESTIONED.match(following) or (another and parse_verdict(another[1]) != verdict)
+    )
+
+
+def _may_be_retracted(reason: str) -> bool:
+    """Return whether a reason that has just begun may turn out to take its verdict back: “in part”, “to some …”."""
+    return bool(_MAY_HEDGE.match(reason)) and len(reason.split()) < _HEDGE_WORDS
+
+
+def _split_marks(rest: str) -> tuple[str, str]:
+    """Return the numbers in brackets behind a verdict, and what follows them."""
+    found = _SENTENCE_MARKS.match(rest)
+    return (found[1], rest[found.end() :]) if found else ("", rest)
+
+
+def _clean_reason(rest: str) -> str:
+    return " ".join(_split_marks(rest)[1].split()).strip(" -–—:*_")

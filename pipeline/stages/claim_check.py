@@ -1,0 +1,270 @@
+"""Check a statement, or every statement of a text, against what is found for it.
+
+Shaped as a system is: the verdict is reported as an event, and the sentences that it rests on are said through the
+gate, so that a check leaves the record that an answer leaves. The rules need no model; the model's verification is
+overruled by the local check where that knows better.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pipeline.errors import NotAClaim
+from pipeline.kit import Kit
+from pipeline.replies.verdict_replies import Verification
+from pipeline.stages.concurrency import gather_all
+from pipeline.stages.model_claims import NO_EVIDENCE, passage_ids, request_verification
+from pipeline.stages.passage_retrieval import collect_sentences
+from pipeline.stages.question_analysis import detect_small_talk
+from pipeline.support.scorer import select_closest
+from pipeline.support.support_check import MAX_CHARACTERS
+from pipeline.types import CitedSentence, ClaimChecked, Conversation, Status, Support
+from storage.language.scripts import is_unspaced
+from storage.language.sentences import sentence_spans
+from storage.language.words import content_terms, content_words, words
+from storage.types import CheckedClaim, Claim, Evidence, Hit, SearchQuery, Verdict, VerdictReason
+
+MAX_PASSAGES = 5
+"""How many of the passages found a claim is held against."""
+MAX_EVIDENCE = 3
+"""How many sentences are shown at most for a verdict."""
+_MIN_CONTENT_WORDS = 2
+"""How many words a statement has at least that tell something: what it is about, and what it says of that."""
+_QUESTION_MARKS = "?？؟"
+_QUOTED = re.compile("“([^“”]+)”")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimJudgement:
+    """A verdict, why, and the sentences that show it."""
+
+    verdict: Verdict
+    reasoning: str
+    evidence: tuple[Evidence, ...] = ()
+    """Those that the verdict stands on."""
+    nearest: tuple[Evidence, ...] = ()
+    """Those that come nearest, where it stands on none."""
+    because: tuple[VerdictReason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PassageSupport:
+    """What the local check says of a claim by some passages, and their sentences that come nearest to it."""
+
+    support: Support
+    nearest: tuple[Evidence, ...]
+    coverage: float = 1.0
+    """The share of the claim's words in the first of them and in its page's title."""
+
+
+ClaimJudge = Callable[[Conversation, Sequence[Hit], Kit], Awaitable[ClaimJudgement]]
+
+
+async def check_claim_by_rules(talk: Conversation, kit: Kit) -> Status:
+    """Check the conversation's last turn by the local check alone. Raises `NotAClaim` and `SearchUnavailable`."""
+    return await _check_claim(talk, kit, judge_by_rules)
+
+
+async def check_claim_by_model(talk: Conversation, kit: Kit) -> Status:
+    """Check the conversation's last turn by the model's verification. Raises any `PipelineError`."""
+    return await _check_claim(talk, kit, judge_by_model)
+
+
+def validate_claim(text: str) -> None:
+    """Return if a text is one statement that can be checked. Raises `NotAClaim`, which says what it is instead."""
+    hint = "State one thing in one sentence."
+    if not words(text):
+        raise NotAClaim("There are no words in the claim.", hint=hint)
+    if len(text) > MAX_CHARACTERS:
+        raise NotAClaim(f"The claim has {len(text):,} characters; at most {MAX_CHARACTERS:,} are read.", hint=hint)
+    if text.rstrip("\"'”’» )")[-1] in _QUESTION_MARKS:
+        raise NotAClaim("That is a question, not a claim.", hint="State what you take for true, or use `footnote ask`.")
+    if (count := len(sentence_spans(text))) > 1:
+        raise NotAClaim(f"That is {count} sentences; one claim at a time is checked.", hint=hint)
+    if not _is_statement(text):
+        raise NotAClaim("That says nothing of anything yet.", hint="State what you take for true, in a whole sentence.")
+
+
+def _is_statement(text: str) -> bool:
+    """Return whether a text has two content words, four characters without spaces, or a name and another word."""
+    found = words(text)
+    telling = [word for word in content_words(text) if not is_unspaced(word[0])]
+    unspaced = sum(len(word) for word in found if is_unspaced(word[0]))
+    named = any(word[0].isupper() for word in telling)
+    return len(telling) + unspaced // 2 >= _MIN_CONTENT_WORDS or (named and len(found) > 1)
+
+
+def decide_verdict(alone: Sequence[PassageSupport], together: PassageSupport) -> ClaimJudgement:
+    """Decide by what single passages say, best first, and by what they say together. Pure.
+
+    Of several passages one may seem to support a claim by chance: only what they say together, too, is supported, and
+    only where no passage that says more of the claim has something else in the place of a part of it.
+    """
+    holding = [place for place, held in enumerate(alone) if held.support.holds and together.support.holds]
+    supporting = [alone[place] for place in holding if not _is_outdone(alone, place)]
+    against = [held for held in alone if held.support.contradicted]
+    if supporting:
+        return _add_objection(_build_judgement(Verdict.SUPPORTS, supporting), against)
+    if against:
+        return _build_judgement(Verdict.REFUTES, against)
+    scattered = "no single passage says all of it; together, " if together.support.holds else ""
+    because = (VerdictReason("scattered"),) if scattered else together.support.because
+    return ClaimJudgement(
+        Verdict.NOT_ENOUGH_INFO, scattered + _explain(together), nearest=together.nearest, because=because
+    )
+
+
+def _build_judgement(verdict: Verdict, held: Sequence[PassageSupport]) -> ClaimJudgement:
+    """Return a verdict with the first passage's reasons, and the nearest sentence of each of several."""
+    shown = tuple(one.nearest[0] for one in held)[:MAX_EVIDENCE] if len(held) > 1 else held[0].nearest
+    return ClaimJudgement(verdict, _explain(held[0]), shown, because=held[0].support.because)
+
+
+def _is_outdone(alone: Sequence[PassageSupport], place: int) -> bool:
+    """Return whether a passage found before has as much of the claim but lacks a detail, or any contradicts more."""
+    own = alone[place].coverage
+    before = any(
+        held.coverage >= own and not held.support.holds and not held.support.appealable for held in alone[:place]
+    )
+    return before or any(held.coverage > own and held.support.contradicted for held in alone)
+
+
+def _add_objection(found: ClaimJudgement, against: Sequence[PassageSupport]) -> ClaimJudgement:
+    """Return a verdict that names the first passage which says otherwise, if any does, and shows its sentence last."""
+    if not against:
+        return found
+    other = _find_differing(against[0])
+    reasoning = f"{found.reasoning}; yet a passage of “{other.document.title}” differs: {_explain(against[0])}"
+    shown = [one for one in found.evidence if one != other][: MAX_EVIDENCE - 1]
+    because = (*found.because, VerdictReason("differs", (other.document.title,)), *against[0].support.because)
+    return replace(found, reasoning=reasoning, evidence=(*shown, other), because=because)
+
+
+def _find_differing(held: PassageSupport) -> Evidence:
+    """Return the sentence, of those nearest, that has what the reasons quote of the passage last; else the nearest."""
+    quoted = [quote for reason in held.support.reasons for quote in _QUOTED.findall(reason)[-1:]]
+    return next((one for one in held.nearest if any(quote in one.text for quote in quoted)), held.nearest[0])
+
+
+def overrule_model(found: Verification, support: Support) -> Verification:
+    """Return what a model says, unless it takes for supported what the rules know to be missing or contradicted."""
+    if found.verdict is not Verdict.SUPPORTS or support.holds or support.appealable:
+        return found
+    verdict = Verdict.REFUTES if support.contradicted else Verdict.NOT_ENOUGH_INFO
+    reasons = "; ".join(support.reasons)
+    return replace(found, verdict=verdict, reasoning=f"The model takes it for supported; but {reasons}.")
+
+
+async def _check_claim(talk: Conversation, kit: Kit, judge: ClaimJudge) -> Status:
+    validate_claim(talk.question.text)
+    return await report_judgement(talk.question.text, await judge_conversation(talk, kit, judge), kit)
+
+
+async def judge_conversation(talk: Conversation, kit: Kit, judge: ClaimJudge) -> ClaimJudgement:
+    """Hold the conversation's last turn, one statement, against what is found for it. Raises any `PipelineError`."""
+    hits = await kit.search(SearchQuery(talk.question.text), kit.limits.passages)
+    readable = [hit for hit in hits if collect_sentences([hit])][:MAX_PASSAGES]
+    return await judge(talk, readable, kit) if readable else _NO_EVIDENCE_JUDGEMENT
+
+
+_NO_EVIDENCE_JUDGEMENT = ClaimJudgement(Verdict.NOT_ENOUGH_INFO, NO_EVIDENCE, because=(VerdictReason("nothing"),))
+
+
+async def report_judgement(claim: str, verdict: ClaimJudgement, kit: Kit) -> Status:
+    """Tell a verdict, and say the sentences that it rests on through the gate."""
+    named, others = passage_ids(verdict.evidence), passage_ids(verdict.nearest)
+    stated = Claim(claim, origin="user")
+    kit.tell(ClaimChecked(CheckedClaim(stated, verdict.verdict, named, verdict.reasoning, others, verdict.because)))
+    shown = (*verdict.evidence, *verdict.nearest)
+    said = [await kit.say(CitedSentence(one.text, (one,))) for one in shown]
+    return Status.ANSWERED if any(said) else Status.ABSTAINED
+
+
+async def judge_by_rules(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> ClaimJudgement:
+    """Judge by the local check alone."""
+    claim = talk.question.text
+    alone = [await _check_support(claim, [hit], kit) for hit in hits]
+    return decide_verdict(alone, await _check_support(claim, hits, kit))
+
+
+async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> ClaimJudgement:
+    """Judge by the model's verification, unless the rules know better. Raises any `PipelineError`."""
+    claim, sentences = talk.question.text, collect_sentences(hits)
+    found = await request_verification(claim, sentences, talk, kit.ask, student=kit.limits.student)
+    named = tuple(sentences[number - 1] for number in found.sentences)
+    because: tuple[VerdictReason, ...] = ()
+    if found.verdict is Verdict.SUPPORTS:
+        support = await kit.supports(claim, named)
+        ruled = overrule_model(found, support)
+        because = () if ruled is found else (VerdictReason("overruled"), *support.because)
+        found = ruled
+    shown = named[:MAX_EVIDENCE] or _nearest_sentences(claim, sentences)
+    settled = bool(named) and found.verdict is not Verdict.NOT_ENOUGH_INFO
+    evidence, nearest = (shown, ()) if settled else ((), shown)
+    return ClaimJudgement(found.verdict, found.reasoning, evidence, nearest, because)
+
+
+async def _check_support(claim: str, hits: Sequence[Hit], kit: Kit) -> PassageSupport:
+    sentences = collect_sentences(hits)
+    nearest = _nearest_sentences(claim, sentences)
+    return PassageSupport(await kit.supports(claim, sentences), nearest, _measure_coverage(claim, nearest))
+
+
+def _measure_coverage(claim: str, nearest: Sequence[Evidence]) -> float:
+    wanted = set(content_terms(claim))
+    said = {term for one in nearest[:1] for term in content_terms(f"{one.document.title} {one.text}")}
+    return len(wanted & said) / len(wanted) if wanted else 0.0
+
+
+def _nearest_sentences(claim: str, sentences: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Return the few sentences that hold most of a claim's words."""
+    places = {one.text: one for one in reversed(sentences)}
+    return tuple(places[text] for text in select_closest(claim, [[one.text for one in sentences]]))
+
+
+def _explain(held: PassageSupport) -> str:
+    return "; ".join(held.support.reasons)
+
+
+async def check_text_by_rules(talk: Conversation, kit: Kit) -> Status:
+    """Check each statement by the local check alone. Raises `NotAClaim` and `SearchUnavailable`."""
+    return await _check_text(talk, kit, judge_by_rules)
+
+
+async def check_text_by_model(talk: Conversation, kit: Kit) -> Status:
+    """Check each statement by the model's verification, several at once. Raises any `PipelineError`."""
+    return await _check_text(talk, kit, judge_by_model)
+
+
+def extract_statements(text: str) -> tuple[str, ...]:
+    """Return the sentences of a text that state something, in order, each once.
+
+    Raises:
+        NotAClaim: None of them does, for the reason that holds for the whole text, or for its first sentence.
+    """
+    found = [text[start:end].strip() for start, end in sentence_spans(text)]
+    stated = tuple(dict.fromkeys(one for one in found if not detect_small_talk(one) and _is_checkable(one)))
+    if not stated:
+        validate_claim(found[0] if found else text)
+    return stated
+
+
+def _is_checkable(sentence: str) -> bool:
+    try:
+        validate_claim(sentence)
+    except NotAClaim:
+        return False
+    return True
+
+
+async def _check_text(talk: Conversation, kit: Kit, judge: ClaimJudge) -> Status:
+    # Where a limit says no claims, it means those that a model makes up.
+    claims = extract_statements(talk.question.text)[: max(1, kit.limits.claims)]
+    verdicts = await gather_all(judge_conversation(_with_single_claim(talk, claim), kit, judge) for claim in claims)
+    said = [await report_judgement(claim, verdict, kit) for claim, verdict in zip(claims, verdicts, strict=True)]
+    return Status.ANSWERED if Status.ANSWERED in said else Status.ABSTAINED
+
+
+def _with_single_claim(talk: Conversation, claim: str) -> Conversation:
+    """Return the conversation as if this claim alone had been handed over."""
+    return Conversation((*talk.earlier, replace(talk.question, text=claim)))

@@ -1,0 +1,120 @@
+"""Run several calls at once, and close streams with the block that reads them.
+
+Unlike a bare `asyncio.TaskGroup` these functions raise the error itself, of several the one that must be reported.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from pipeline.errors import BudgetExceeded, PipelineError, SearchUnavailable
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def close_stream(stream: AsyncIterator[T]) -> AsyncGenerator[AsyncIterator[T], None]:
+    """Close a stream when the block ends, however it ends; unlike `contextlib.aclosing`, of any async iterator."""
+    try:
+        yield stream
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()
+
+
+async def replay_values(values: tuple[T, ...]) -> AsyncGenerator[T, None]:
+    """Yield values that are there already."""
+    for value in values:
+        yield value
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@asynccontextmanager
+async def open_task_group() -> AsyncGenerator[asyncio.TaskGroup]:
+    """Give a group for what is begun within and ends with the block: when one fails or the block does, all end."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            yield group
+    except BaseExceptionGroup as failed:
+        raise _most_urgent(failed) from None
+
+
+async def gather_pair(
+    one: Coroutine[Any, Any, A], other: Coroutine[Any, Any, B]
+) -> tuple[A | None, B | None, PipelineError | None]:
+    """Run two at once and return what both return; None for one that fails, and its error.
+
+    Raises:
+        SearchUnavailable, BudgetExceeded: at once, when one of them does.
+        PipelineError: the first one's, when both fail.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            first, second = group.create_task(capture_outcome(one)), group.create_task(capture_outcome(other))
+    except BaseExceptionGroup as failed:
+        raise _most_urgent(failed) from None
+    left, right = first.result(), second.result()
+    if isinstance(left, PipelineError):
+        if isinstance(right, PipelineError):
+            raise left
+        return None, right, left
+    return (left, None, right) if isinstance(right, PipelineError) else (left, right, None)
+
+
+async def gather_all(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
+    """Run any number at once and return what they return, in order; when one fails, all end and its error is raised."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(call) for call in calls]
+    except BaseExceptionGroup as failed:
+        raise _most_urgent(failed) from None
+    return tuple(task.result() for task in tasks)
+
+
+async def gather_successes(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
+    """Run any number at once and return what those return that do not fail.
+
+    Raises:
+        SearchUnavailable, BudgetExceeded: at once, when one of them does.
+        PipelineError: the first one's, when all fail.
+    """
+    return select_successes(await gather_all(capture_outcome(call) for call in calls))
+
+
+def select_successes(ended: Sequence[A | PipelineError]) -> tuple[A, ...]:
+    """Return what of several outcomes is no error. Raises the first of them if all are."""
+    failed = [one for one in ended if isinstance(one, PipelineError)]
+    if failed and len(failed) == len(ended):
+        raise failed[0]
+    return tuple(one for one in ended if not isinstance(one, PipelineError))
+
+
+async def capture_outcome(call: Coroutine[Any, Any, A]) -> A | PipelineError:
+    """Return what a call returns, or its error.
+
+    Raises:
+        SearchUnavailable, BudgetExceeded: these are never one call's alone.
+    """
+    try:
+        return await call
+    except (SearchUnavailable, BudgetExceeded):
+        raise
+    except PipelineError as error:
+        return error
+
+
+def _most_urgent(failed: BaseExceptionGroup[BaseException]) -> BaseException:
+    found = tuple(_leaf_errors(failed))
+    return next((error for error in found if isinstance(error, SearchUnavailable)), found[0])
+
+
+def _leaf_errors(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _leaf_errors(one)
+    else:
+        yield error

@@ -1,0 +1,295 @@
+"""Stages 3 to 5: what the model claims by itself, verified against passages, in several calls or while it streams.
+
+The gate's second opinion is the same verification.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+
+from pipeline.errors import BudgetExceeded, ModelRefused, PipelineError, SearchUnavailable, UnreadableReply
+from pipeline.gate import SecondOpinion
+from pipeline.kit import Ask, Kit, Supports
+from pipeline.replies.reply_format import ReplyFormat
+from pipeline.replies.stage_replies import CLAIMS, ClaimSplitter, TimedClaim
+from pipeline.replies.verdict_replies import ClaimRuling, VerdictSplitter, Verification, verification_format
+from pipeline.stages.concurrency import capture_outcome, close_stream, gather_successes, select_successes
+from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences, quote_evidence, retrieve_passages
+from pipeline.stages.turn_context import TurnContext
+from pipeline.types import ClaimChecked, ClaimExplained, Conversation
+from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict, VerdictReason
+
+
+async def stream_claims(scene: TurnContext, kit: Kit) -> AsyncIterator[TimedClaim]:
+    """Yield the claims that the model would answer with, at most as many as are verified; none if it declines.
+
+    Raises:
+        ModelUnavailable, BudgetExceeded: as `pipeline.model.LLM` says.
+    """
+    left = kit.limits.claims
+    if not left:
+        return
+    facts = {"talk": scene.talk, "reading": scene.reading}
+    try:
+        async with close_stream(kit.stream("claims", ClaimSplitter(), stage="generate", **facts)) as claims:
+            async for claim in claims:
+                left -= 1
+                yield claim
+                if not left:
+                    return  # whoever never comes to an end is not waited for
+    except (UnreadableReply, ModelRefused):
+        return
+
+
+MAX_GENERATED = 4_000
+"""Characters of a generated reply that are read: a paragraph has fewer."""
+_PLAIN_REPLY: ReplyFormat[str] = ReplyFormat(None, from_json=str, from_text=lambda text: text.strip()[:MAX_GENERATED])
+
+
+async def generate_reply(scene: TurnContext, kit: Kit) -> str:
+    """Return what the model would reply by itself; nothing if it declines."""
+    try:
+        return await kit.ask("generate", _PLAIN_REPLY, stage="generate", talk=scene.talk, reading=scene.reading)
+    except (UnreadableReply, ModelRefused):
+        return ""
+
+
+async def split_claims(scene: TurnContext, reply: str, kit: Kit) -> tuple[TimedClaim, ...]:
+    """Return the claims that a reply makes, self-contained, at most as many as are verified."""
+    if not reply:
+        return ()
+    try:
+        claims = await kit.ask("split", CLAIMS, stage="split", talk=scene.talk, reply_text=reply)
+    except (UnreadableReply, ModelRefused):
+        return ()
+    return claims[: kit.limits.claims]
+
+
+async def verify_claims(scene: TurnContext, claims: Sequence[TimedClaim], kit: Kit) -> tuple[SourcedFinding, ...]:
+    """Return those claims that passages support, bound to the sentences that say so; all verdicts are told.
+
+    Raises:
+        SearchUnavailable: the search failed.
+        PipelineError: not one of the claims could be verified: a model that is down is no lack of evidence.
+    """
+    kept = await gather_successes(_verify_claim(scene, claim, kit) for claim in claims)
+    return tuple(finding for findings in kept for finding in findings)
+
+
+async def _verify_claim(scene: TurnContext, claim: TimedClaim, kit: Kit) -> tuple[SourcedFinding, ...]:
+    hits = await retrieve_passages(SearchQuery(claim.text, claim.time, unchecked=True), kit.limits.evidence, kit)
+    sentences = collect_sentences(hits)
+    if not sentences:
+        kit.tell(ClaimChecked(record_unfounded(claim.text)))
+        return ()
+    try:
+        found = await request_verification(claim.text, sentences, scene.talk, kit.ask, student=kit.limits.student)
+    except PipelineError as error:
+        kit.tell(ClaimChecked(record_unverified(claim.text, sentences, error)))
+        raise
+    kit.tell(ClaimChecked(record_claim(claim.text, sentences, found)))
+    if found.verdict is not Verdict.SUPPORTS:
+        return ()
+    return await bind_claim(claim.text, tuple(sentences[number - 1] for number in found.sentences), kit.supports)
+
+
+NO_EVIDENCE = "nothing was found to hold it against"
+
+
+async def request_verification(
+    claim: str, sentences: Sequence[Evidence], talk: Conversation, ask: Ask, *, student: bool
+) -> Verification:
+    """Return what the model says of a claim, by these sentences alone; numbers count from 1 in their order."""
+    form = verification_format(len(sentences), reasoned=not student)
+    return await ask("verify", form, stage="verify", talk=talk, sentences=tuple(sentences), claim=claim)
+
+
+def build_second_opinion(ask: Ask, talk: Conversation, *, turns: int, student: bool = False) -> SecondOpinion:
+    """Return what the gate asks of a sentence that the local check doubts: the model's verification of it.
+
+    The model sees all of the passages that the sentence cites, and the last `turns` of the conversation.
+    """
+    seen = Conversation(talk.turns[-turns:])
+
+    async def verify(sentence: str, evidence: Sequence[Evidence]) -> CheckedClaim | None:
+        sentences = collect_sentences(evidence)
+        if not sentences:
+            return None
+        found = await request_verification(sentence, sentences, seen, ask, student=student)
+        named, others = split_passage_ids(sentences, found)
+        return CheckedClaim(Claim(sentence, origin="retrieved"), found.verdict, named, found.reasoning, others)
+
+    return verify
+
+
+def record_claim(
+    claim: str, sentences: Sequence[Evidence], found: Verification, *because: VerdictReason
+) -> CheckedClaim:
+    """Return a claim of the model's own with what was found of it by these sentences."""
+    named, others = split_passage_ids(sentences, found)
+    return CheckedClaim(Claim(claim, origin="model"), found.verdict, named, found.reasoning, others, because)
+
+
+def record_unfounded(claim: str) -> CheckedClaim:
+    """Return a claim of the model's own that nothing was found to hold against."""
+    return record_claim(
+        claim, (), Verification(Verdict.NOT_ENOUGH_INFO, reasoning=NO_EVIDENCE), VerdictReason("nothing")
+    )
+
+
+def record_unverified(claim: str, sentences: Sequence[Evidence], error: PipelineError) -> CheckedClaim:
+    """Return a claim of the model's own on which the model could not be asked."""
+    found = Verification(Verdict.NOT_ENOUGH_INFO, reasoning=f"it could not be verified: {error}")
+    return record_claim(claim, sentences, found, VerdictReason("unverified"))
+
+
+async def bind_claim(claim: str, evidence: tuple[Evidence, ...], supports: Supports) -> tuple[SourcedFinding, ...]:
+    """Return a claim as a finding; where its numbers, dates or names are not in its evidence, the sentences instead."""
+    support = await supports(claim, evidence)
+    return (SourcedFinding(claim, evidence),) if support.holds or support.appealable else quote_evidence(evidence)
+
+
+def split_passage_ids(sentences: Sequence[Evidence], found: Verification) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the ids of the passages that a verdict stands on, by the sentences it names, and those of the others."""
+    settled = found.verdict is not Verdict.NOT_ENOUGH_INFO
+    named = passage_ids(sentences[number - 1] for number in found.sentences) if settled else ()
+    return named, tuple(one for one in passage_ids(sentences) if one not in named)
+
+
+def passage_ids(evidence: Iterable[Evidence]) -> tuple[str, ...]:
+    """Return the ids of the passages that evidence stands in, each once."""
+    return tuple(dict.fromkeys(one.passage.id for one in evidence))
+
+
+REASONING_GRACE_SECONDS = 1.0
+"""For so long a reason may still be written when the reply is whole: it is a few words."""
+SettledEvidence = asyncio.Future[tuple[Evidence, ...] | PipelineError]
+
+
+@dataclass(frozen=True, slots=True)
+class _PendingClaim:
+    """A claim that has evidence, and what will be known of it: the sentences that support it, or why it has none."""
+
+    claim: str
+    sentences: tuple[Evidence, ...]
+    settled: SettledEvidence
+
+
+class ClaimVerifier:
+    """The claims of one turn; what it begins ends with `tasks` at the latest."""
+
+    def __init__(self, scene: TurnContext, kit: Kit, tasks: asyncio.TaskGroup) -> None:
+        """Take what verification needs to know."""
+        self._scene = scene
+        self._kit = kit
+        self._tasks = tasks
+        self._waiting: list[_PendingClaim] = []
+        self._calls: list[asyncio.Task[None]] = []
+        self._coming = 0
+        """How many may still come to wait: claims without evidence yet, and the stream of claims itself."""
+
+    async def weighed(self, claims: AsyncIterator[TimedClaim]) -> tuple[SourcedFinding, ...] | None:
+        """Return those claims that passages support, in their order, bound to the sentences that say so.
+
+        None where nothing is claimed. All verdicts are told. Where claims break off, those that came are verified.
+
+        Raises:
+            SearchUnavailable, BudgetExceeded: at once.
+            PipelineError: claims broke off, or not one could be verified, and nothing was found.
+        """
+        self._coming, begun, fault = 1, list[asyncio.Task[tuple[SourcedFinding, ...] | PipelineError]](), None
+        try:
+            async with close_stream(claims):
+                async for claim in claims:
+                    self._coming += 1
+                    begun.append(self._tasks.create_task(self._outcome(claim)))
+        except (SearchUnavailable, BudgetExceeded):
+            raise
+        except PipelineError as error:
+            fault = error
+        self._came()
+        kept = select_successes([await task for task in begun])
+        if fault and not any(kept):
+            raise fault
+        return tuple(finding for findings in kept for finding in findings) if begun else None
+
+    async def explained(self) -> None:
+        """Wait for reasons that are still being written, though not for long: the reply is whole without them."""
+        if self._calls:
+            _, late = await asyncio.wait(self._calls, timeout=REASONING_GRACE_SECONDS)
+            for call in late:
+                call.cancel()
+
+    async def _outcome(self, claim: TimedClaim) -> tuple[SourcedFinding, ...] | PipelineError:
+        return await capture_outcome(self._weighed(claim))  # begun here: a task may be ended before it begins
+
+    async def _weighed(self, claim: TimedClaim) -> tuple[SourcedFinding, ...]:
+        case = await self._case(claim)
+        if not case.sentences:
+            self._kit.tell(ClaimChecked(record_unfounded(claim.text)))
+            return ()
+        settled = await case.settled
+        if isinstance(settled, PipelineError):
+            raise settled
+        return await bind_claim(claim.text, settled, self._kit.supports) if settled else ()
+
+    async def _case(self, claim: TimedClaim) -> _PendingClaim:
+        """Seek evidence for a claim, and let it wait for its verification where there is any."""
+        query = SearchQuery(claim.text, claim.time, unchecked=True)
+        sentences = collect_sentences(await retrieve_passages(query, self._kit.limits.evidence, self._kit))
+        case = _PendingClaim(claim.text, sentences, asyncio.get_running_loop().create_future())
+        if sentences:
+            self._waiting.append(case)
+        self._came()
+        return case
+
+    def _came(self) -> None:
+        self._coming -= 1
+        self._send()
+
+    def _send(self) -> None:
+        """Put to the model all that waits, if there is a place for it or nothing more will join it."""
+        if self._waiting and not (self._coming and self._kit.busy()):
+            together, self._waiting = tuple(self._waiting), []
+            self._ask(together)
+
+    def _ask(self, cases: Sequence[_PendingClaim]) -> None:
+        self._calls.append(self._tasks.create_task(self._verify(cases)))
+
+    async def _verify(self, cases: Sequence[_PendingClaim]) -> None:
+        sentences = collect_sentences(one for case in cases for one in case.sentences)
+        claims = tuple(case.claim for case in cases)
+        splitter = VerdictSplitter(len(claims), len(sentences), reasoned=not self._kit.limits.student)
+        facts = {"talk": self._scene.talk, "sentences": sentences, "claims": claims}
+        fault: PipelineError = UnreadableReply("the reply has no verdict on it")
+        try:
+            async with close_stream(self._kit.stream("verdicts", splitter, stage="verify", **facts)) as rulings:
+                async for ruling in rulings:
+                    self._ruled(cases[ruling.claim - 1], ruling, sentences)
+        except (SearchUnavailable, BudgetExceeded):
+            raise
+        except PipelineError as error:
+            fault = error
+        left = tuple(case for case in cases if not case.settled.done())
+        if len(cases) > 1 and isinstance(fault, UnreadableReply):
+            for case in left:
+                self._ask((case,))
+        else:
+            self._unsettled(left, fault)
+        self._send()
+
+    def _unsettled(self, cases: Sequence[_PendingClaim], fault: PipelineError) -> None:
+        for case in cases:
+            self._kit.tell(ClaimChecked(record_unverified(case.claim, case.sentences, fault)))
+            case.settled.set_result(fault)
+
+    def _ruled(self, case: _PendingClaim, ruling: ClaimRuling, sentences: Sequence[Evidence]) -> None:
+        found = ruling.found
+        checked = record_claim(case.claim, sentences, found)
+        if ruling.whole:
+            self._kit.tell(ClaimExplained(checked))
+            return
+        self._kit.tell(ClaimChecked(checked))
+        supporting = found.sentences if found.verdict is Verdict.SUPPORTS else ()
+        if not case.settled.done():  # where the turn has just failed, nobody waits for it any more
+            case.settled.set_result(tuple(sentences[number - 1] for number in supporting))

@@ -1,0 +1,187 @@
+"""Stages 1 and 2: choose a query, retrieve passages of the right time, and extract what they say as findings.
+
+A finding is a statement bound to the sentences of passages that say it.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pipeline.errors import ModelRefused, UnreadableReply
+from pipeline.extraction.quote_selection import is_contradiction, parse_statement
+from pipeline.kit import Kit
+from pipeline.replies.stage_replies import QUERY, Bullet, bullets_format
+from pipeline.stages.concurrency import gather_successes
+from pipeline.stages.question_analysis import resolve_question
+from pipeline.stages.turn_context import TurnContext
+from pipeline.support.support_check import find_quotable_spans
+from storage.types import Evidence, Hit, SearchQuery
+
+
+@dataclass(frozen=True, slots=True)
+class SourcedFinding:
+    """A statement, and the sentences that say it: at least one."""
+
+    text: str
+    evidence: tuple[Evidence, ...]
+
+
+def collect_sentences(places: Iterable[Hit | Evidence]) -> tuple[Evidence, ...]:
+    """Return the sentences of passages, each passage once, in order: what a model is shown with numbers."""
+    passages = {one.passage.id: one for one in places}
+    return tuple(
+        Evidence(one.passage.text[start:end], one.passage, one.document, (start, end))
+        for one in passages.values()
+        for start, end in find_quotable_spans(one.passage)
+    )
+
+
+def quote_evidence(evidence: Iterable[Evidence]) -> tuple[SourcedFinding, ...]:
+    """Return sentences as findings that say exactly what they say."""
+    return tuple(SourcedFinding(one.text, (one,)) for one in evidence)
+
+
+def deduplicate_findings(findings: Iterable[SourcedFinding]) -> tuple[SourcedFinding, ...]:
+    """Return findings without those that say in the same words what another says of the same passage."""
+    kept: dict[tuple[str, str], SourcedFinding] = {}
+    for finding in findings:
+        kept.setdefault((" ".join(finding.text.split()).casefold(), finding.evidence[0].passage.id), finding)
+    return tuple(kept.values())
+
+
+def order_rivals_by_date(findings: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
+    """Return findings in their order, except that of those that disagree the newer stand where the first stood."""
+    rivals = find_disagreeing(findings)
+    ordered = iter(sorted(rivals, key=lambda place: _document_age(findings[place]), reverse=True))
+    return tuple(findings[next(ordered)] if place in rivals else one for place, one in enumerate(findings))
+
+
+def find_disagreeing(findings: Sequence[SourcedFinding]) -> tuple[int, ...]:
+    """Return the places of findings from different documents that give other values for the same thing."""
+    said = [parse_statement(one.text, one.evidence[0].document.language) for one in findings]
+    found = {
+        place
+        for first in range(len(said))
+        for second in range(first)
+        if _document_key(findings[first]) != _document_key(findings[second])
+        and is_contradiction(said[first], said[second])
+        for place in (first, second)
+    }
+    return tuple(sorted(found))
+
+
+def _document_key(finding: SourcedFinding) -> tuple[str, str]:
+    document = finding.evidence[0].document
+    return document.corpus, document.key
+
+
+def _document_age(finding: SourcedFinding) -> float:
+    """Return when a finding's document was last changed; what nobody dated is oldest."""
+    date = finding.evidence[0].document.date
+    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() if date else float("-inf")
+
+
+OVERFETCH = 4
+"""So many times more hits are fetched than kept where a time ranks them."""
+_UNDATED = datetime.min.replace(tzinfo=UTC)
+
+
+def overfetch(query: SearchQuery, k: int) -> int:
+    """Return how many hits to fetch, so that after ranking by time `k` can be kept."""
+    return k * OVERFETCH if query.time else k
+
+
+def rank_by_time(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
+    """Return hits that came by relevance in the order of relevance and time."""
+    if query.time is None:
+        return tuple(hits)
+    if query.time == "recent":
+        newest = sorted(range(len(hits)), key=lambda place: _newest_first(hits[place]))
+        order = sorted(range(len(hits)), key=lambda place: (place + newest.index(place), newest.index(place)))
+    else:
+        year = re.compile(rf"(?<!\d){query.time}(?!\d)")
+        order = sorted(range(len(hits)), key=lambda place: not _mentions_year(hits[place], year))
+    return tuple(hits[place] for place in order)
+
+
+def _newest_first(hit: Hit) -> float:
+    date = hit.document.date or _UNDATED
+    return -(date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+
+
+def _mentions_year(hit: Hit, year: re.Pattern[str]) -> bool:
+    return any(map(year.search, (hit.document.title, hit.passage.section, hit.passage.text)))
+
+
+MAX_BULLETS = 8
+"""Bullets of one passage."""
+
+
+async def choose_query(scene: TurnContext, kit: Kit) -> SearchQuery | None:
+    """Return what to look up, and of what time; None where the user wants no fact.
+
+    A model that declines, or whose reply cannot be read, keeps nobody from looking up the question as it stands.
+    """
+    try:
+        return await kit.ask("query", QUERY, stage="query", talk=scene.talk, reading=scene.reading)
+    except (UnreadableReply, ModelRefused):
+        return SearchQuery(resolve_question(scene.talk).query)
+
+
+async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, ...]:
+    """Return the `k` passages that fit a query and its time best. Raises `SearchUnavailable`."""
+    return rank_by_time(await kit.search(query, overfetch(query, k)), query)[:k]
+
+
+async def retrieve_for_query(scene: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
+    """Return the passages that fit the written query best; where it is the question itself, they were found already.
+
+    Raises:
+        SearchUnavailable: the search failed.
+    """
+    k = kit.limits.looked_up
+    known = query.time is None and query.text == scene.search_query and kit.limits.passages >= k
+    return scene.nearest[:k] if known else await retrieve_passages(query, k, kit)
+
+
+async def summarise_passages(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[SourcedFinding, ...]:
+    """Return what passages say to the point of a query, each statement bound to sentences of its passage.
+
+    Raises:
+        PipelineError: no passage could be summarised.
+    """
+    found = await gather_successes(_summarise_group("summarise", query, (hit,), kit) for hit in hits)
+    return tuple(finding for findings in found for finding in findings)
+
+
+async def extract_bullets(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[SourcedFinding, ...]:
+    """Return the same by a shorter prompt: a call for each passage, but one for all where calls would have to wait.
+
+    Raises:
+        PipelineError: no passage could be summarised.
+    """
+    groups = (tuple(hits),) if kit.busy() else tuple((hit,) for hit in hits)
+    found = await gather_successes(_summarise_group("bullets", query, group, kit) for group in groups)
+    return tuple(finding for findings in found for finding in findings)
+
+
+async def _summarise_group(
+    template: str, query: SearchQuery, hits: Sequence[Hit], kit: Kit
+) -> tuple[SourcedFinding, ...]:
+    sentences = collect_sentences(hits)
+    if not sentences:
+        return ()
+    form = bullets_format(len(sentences))
+    found = await kit.ask(template, form, stage="summarise", query=query.text, sentences=sentences)
+    bound = [
+        await _bind_bullet(bullet, sentences, kit) for bullet in found[: MAX_BULLETS * len(hits)] if bullet.sentences
+    ]
+    return tuple(finding for findings in bound for finding in findings)
+
+
+async def _bind_bullet(bullet: Bullet, sentences: Sequence[Evidence], kit: Kit) -> tuple[SourcedFinding, ...]:
+    """Return a bullet that its passage supports; in the place of one that it does not, the sentences it names."""
+    evidence = tuple(sentences[number - 1] for number in bullet.sentences)
+    support = await kit.supports(bullet.text, evidence)
+    return (SourcedFinding(bullet.text, evidence),) if support.holds else quote_evidence(evidence)

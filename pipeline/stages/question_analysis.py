@@ -1,0 +1,234 @@
+"""Analyse a question before anything is looked up: small talk, language, follow-ups, and what is refused.
+
+Rules, not a model. A question that opens like a continuation ("and when did it open?"), has a pronoun without an
+antecedent, or has no word of substance, borrows the names and content words of the questions before it and the title
+of the page cited last. The phrases stand in `small_talk.json`, `follow_ups.json` and `languages.json` beside this file.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+
+from pipeline.errors import QuestionTooLong, QuestionWithoutWords
+from pipeline.kit import Limits
+from pipeline.types import Conversation, Turn
+from storage.language.detection import detect_language
+from storage.language.scripts import is_unspaced
+from storage.language.words import content_terms, words
+
+
+class SmallTalk(StrEnum):
+    """What kind of small talk a message is, so that the reply can fit it."""
+
+    THANKS = "thanks"
+    FAREWELL = "farewell"
+    GREETING = "greeting"
+
+
+_MENTION = re.compile(r"<[@!#][^>]*>|@\w+")
+
+
+def detect_small_talk(text: str) -> SmallTalk | None:
+    """Return what kind of small talk the whole text is; None when it says anything else, or nothing at all.
+
+    Thanks win over goodbyes and goodbyes over greetings: "hi, thanks, bye" is answered as thanks.
+    """
+    plain = _plain_words(_MENTION.sub(" ", text))
+    whole, kinds = _small_talk_patterns()
+    if not whole.fullmatch(plain):
+        return None
+    return next((kind for kind in SmallTalk if kinds[kind].search(plain)), None)
+
+
+def _plain_words(text: str) -> str:
+    """Return a text's words in lower case without marks, one blank between them."""
+    folded = unicodedata.normalize("NFKD", text.casefold().replace("’", "'"))
+    kept = "".join(char for char in folded if unicodedata.category(char) != "Mn")
+    return " ".join(re.findall(r"[^\W_]+(?:'[^\W_]+)*", kept))
+
+
+@cache
+def _small_talk_patterns() -> tuple[re.Pattern[str], dict[SmallTalk, re.Pattern[str]]]:
+    """Return the pattern of a text that is nothing but small talk, and the pattern of each kind within it."""
+    phrases = json.loads(resources.files("pipeline.stages").joinpath("small_talk.json").read_text(encoding="utf-8"))
+    everything = [_small_talk_phrase(phrase) for kind in phrases.values() for phrase in kind]
+    whole = re.compile(f"(?:(?:{_any_of(everything)}) ?)++")
+    return whole, {kind: re.compile(_any_of(map(_small_talk_phrase, phrases[kind]))) for kind in SmallTalk}
+
+
+def _small_talk_phrase(phrase: str) -> str:
+    """Return the pattern of one phrase: between word ends, except in scripts that put no spaces between words."""
+    plain = _plain_words(phrase)
+    return re.escape(plain) if plain[0] > "\u0e00" else rf"\b{re.escape(plain)}\b"
+
+
+def _any_of(patterns: Iterable[str]) -> str:
+    return "|".join(sorted(set(patterns), key=len, reverse=True))
+
+
+def english_name(code: str) -> str:
+    """Return what a language (ISO 639-1) is called in English; empty where it is not known."""
+    return _language_names().get(code, ("", ""))[0]
+
+
+def own_name(code: str) -> str:
+    """Return what a language (ISO 639-1) calls itself; empty where it is not known."""
+    return _language_names().get(code, ("", ""))[1]
+
+
+def detect_asker_language(talk: Conversation) -> str:
+    """Return the language of the asker, by the question or else by what they said before; empty when unsure."""
+    asked = [turn for turn in reversed(talk.turns) if turn.speaker == "user"]
+    return next(filter(None, (turn.language or detect_language(turn.text) for turn in asked)), "")
+
+
+@cache
+def _language_names() -> Mapping[str, tuple[str, str]]:
+    text = resources.files("pipeline.stages").joinpath("languages.json").read_text(encoding="utf-8")
+    return {code: (english, own) for code, (english, own) in json.loads(text).items()}
+
+
+_SENTENCE_START = re.compile(r"(?<=[.!?。！？؟])\s*|^[¿¡\"'“‘«„(]+|\s[¿¡]")
+MAX_EARLIER_QUESTIONS = 3
+"""How many earlier questions a follow-up may borrow from."""
+MAX_BORROWED_WORDS = 24
+"""How many words it may borrow."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedQuestion:
+    """A question as it was asked, and the words of earlier turns that it stands on."""
+
+    text: str
+    borrowed: str = ""
+
+    @property
+    def query(self) -> str:
+        """What to look up."""
+        return f"{self.text} {self.borrowed}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class _FollowUpRules:
+    """One language's rules."""
+
+    openers: re.Pattern[str]
+    pronouns: re.Pattern[str]
+    possessives: re.Pattern[str]
+    determiners: re.Pattern[str]
+    harmless: re.Pattern[str]
+    vague: frozenset[str]
+
+
+def resolve_question(talk: Conversation) -> ResolvedQuestion:
+    """Return the conversation's question with what it borrows from the turns before it."""
+    asked = talk.question
+    earlier = [turn for turn in talk.earlier if turn.speaker == "user" and not detect_small_talk(turn.text)][
+        -MAX_EARLIER_QUESTIONS:
+    ]
+    language = _question_language([asked, *reversed(earlier)])
+    if not earlier or not depends_on_context(asked.text, language):
+        return ResolvedQuestion(asked.text)
+    borrowed: list[str] = []
+    for turn in reversed(earlier):
+        borrowed += _content_words(turn.text, language)
+        if not depends_on_context(turn.text, language):
+            break
+    titles = next((turn.titles[:1] for turn in reversed(talk.earlier) if turn.titles), ())
+    return ResolvedQuestion(asked.text, " ".join(_new_words([*borrowed, *titles], asked.text)[:MAX_BORROWED_WORDS]))
+
+
+def depends_on_context(text: str, language: str) -> bool:
+    """Return whether a question cannot be understood without what was said before it."""
+    rules = _follow_up_rules(language)
+    plain = rules.harmless.sub(" ", " ".join(text.split()))
+    if any(rules.openers.match(sentence) for sentence in _SENTENCE_START.split(plain)):
+        return True
+    if _has_unbound_pronoun(plain, rules, language):
+        return True
+    return not any(word.casefold() not in rules.vague for word in _content_words(plain, language))
+
+
+def _has_unbound_pronoun(text: str, rules: _FollowUpRules, language: str) -> bool:
+    """Return whether a text has a pronoun before which nothing stands that it could mean.
+
+    "It" can mean a name or what an article introduces; "its" any word of substance.
+    """
+    pronoun = rules.pronouns.search(text)
+    possessive = rules.possessives.search(text)
+    before = text[: pronoun.start()] if pronoun else ""
+    meant = rules.determiners.search(before) or any(
+        word[0].isupper() and content_terms(word, language) for word in words(before)[1:]
+    )
+    return bool(pronoun and not meant) or bool(possessive and not content_terms(text[: possessive.start()], language))
+
+
+def opens_with_pronoun(sentence: str, language: str) -> bool:
+    """Return whether a sentence begins with a word that stands for something said before it: "It", "They", "These"."""
+    rules = _follow_up_rules(language or "en")
+    text = rules.harmless.sub(" ", sentence).lstrip("\"'“‘«„(")
+    return bool(rules.pronouns.match(text) or rules.possessives.match(text))
+
+
+def _content_words(text: str, language: str) -> list[str]:
+    """Return the words of a text that are no stop words, as they were written."""
+    return [word for word in words(text) if content_terms(word, language)]
+
+
+def _new_words(words: Iterable[str], text: str) -> list[str]:
+    known = text.casefold()
+    return [word for word in dict.fromkeys(words) if word.casefold() not in known]
+
+
+def _question_language(turns: Sequence[Turn]) -> str:
+    """Return the language of the first turn; where it is too short to tell, that of all of them."""
+    first = turns[0]
+    return (
+        first.language or detect_language(first.text) or detect_language(" ".join(turn.text for turn in turns)) or "en"
+    )
+
+
+@cache
+def _follow_up_rules(language: str) -> _FollowUpRules:
+    """Return a language's rules; one that has none leans only on words of substance."""
+    data = json.loads(resources.files("pipeline.stages").joinpath("follow_ups.json").read_text(encoding="utf-8"))
+    rules = data.get(language) or {key: [] for key in data["en"]}
+    return _FollowUpRules(
+        openers=_any_phrase(rules["openers"]),
+        pronouns=_any_phrase(rules["pronouns"]),
+        possessives=_any_phrase(rules["possessives"]),
+        determiners=_any_phrase(rules["determiners"]),
+        harmless=_any_phrase(rules["harmless"], plain=False),
+        vague=frozenset(rules["vague"]),
+    )
+
+
+def _any_phrase(phrases: Sequence[str], *, plain: bool = True) -> re.Pattern[str]:
+    """Return a pattern for any of the phrases as whole words; of none, a pattern that never matches."""
+    patterns = (_phrase_pattern(re.escape(phrase) if plain else phrase, phrase) for phrase in phrases)
+    return re.compile("|".join(patterns) or r"(?!)", re.IGNORECASE)
+
+
+def _phrase_pattern(pattern: str, phrase: str) -> str:
+    return pattern if is_unspaced(phrase[0]) else rf"\b(?:{pattern})\b"
+
+
+def validate_question(text: str, limits: Limits) -> None:
+    """Return if a question can be taken up.
+
+    Raises:
+        QuestionTooLong: it has more characters than the limits allow.
+        QuestionWithoutWords: nothing in it can be looked up.
+    """
+    if len(text) > limits.question_characters:
+        raise QuestionTooLong(
+            f"The question has {len(text):,} characters; at most {limits.question_characters:,} are read.",
+            hint="Ask in a few sentences.",
+        )
+    if not words(text):
+        raise QuestionWithoutWords("There are no words in the question.", hint="Ask in words.")

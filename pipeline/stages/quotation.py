@@ -1,0 +1,94 @@
+"""Rank the sentences of passages that could be quoted, and show the best one while the turn goes on.
+
+What is shown meanwhile is a page's own words, and only where they are likely to answer; where pages disagree, those of
+the newer.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from pipeline.extraction.answer_ranking import (
+    ANSWER_THRESHOLD,
+    ScoredCandidate,
+    ScoredQuestion,
+    predict_answerable,
+    score_candidates,
+    weigh_question,
+)
+from pipeline.extraction.candidates import find_candidates
+from pipeline.extraction.quote_selection import select_quotes
+from pipeline.kit import Kit
+from pipeline.stages.question_analysis import resolve_question
+from pipeline.types import Conversation, Turn
+from storage.language.detection import detect_language
+from storage.types import Hit
+
+INTERIM_PASSAGES = 3
+"""So many passages are quoted from while one waits: reading more takes time from what is waited for."""
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedQuotes:
+    """A question taken apart, what was found for it, best first, and the chance that the best is an answer."""
+
+    question: ScoredQuestion
+    hits: tuple[Hit, ...]
+    ranked: tuple[ScoredCandidate, ...]
+    chance: float
+
+
+async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, kit: Kit) -> RankedQuotes:
+    """Rank the sentences of the first `passages` hits in the question's language.
+
+    Reading them takes a while, in which others are not kept waiting.
+    """
+    question = resolve_question(talk)
+    language = _answer_language(talk.question, hits)
+    found = find_candidates([hit for hit in hits if _may_answer_in(hit, language)][:passages])
+    reading = await kit.beside(weigh_question, question.text, question.borrowed, language, hits)
+    contexts = [candidate.context for candidate in found]
+    cosines = await kit.compare(question.query, contexts) if reading.trust else [0.0] * len(found)
+    read = await kit.beside(score_candidates, reading, found, cosines)
+    ranked = sorted(read, key=lambda one: one.score, reverse=True)
+    return RankedQuotes(reading, hits, tuple(ranked), predict_answerable(reading, hits, ranked))
+
+
+@asynccontextmanager
+async def show_interim_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> AsyncGenerator[None]:
+    """Show the best sentence of what was found beside the block, if any is likely to answer before the block ends."""
+    task = asyncio.create_task(_show_best_quote(talk, hits, kit))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def _show_best_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> None:
+    try:
+        found = await rank_quotes(talk, hits, INTERIM_PASSAGES, kit)
+        if found.chance >= ANSWER_THRESHOLD:
+            first, *_ = await kit.beside(select_quotes, found.ranked, 1, found.question.language)
+            kit.quote(first.evidence[0])
+    except Exception as error:  # noqa: BLE001 - the answer matters, not the way to it
+        log.warning("nothing was quoted meanwhile: %s", error)
+
+
+def _answer_language(turn: Turn, hits: Sequence[Hit]) -> str:
+    """Return the question's language if any of the pages is in it, else that of most: few words are easily mistaken."""
+    spoken = turn.language or detect_language(turn.text)
+    found = Counter(hit.document.language for hit in hits if hit.document.language)
+    return spoken if spoken in found or not found else found.most_common(1)[0][0]
+
+
+def _may_answer_in(hit: Hit, language: str) -> bool:
+    """Return whether a page may answer in a language: words of other languages that look alike mean other things.
+
+    English questions may be answered by any page, as short pages are easily taken for another language.
+    """
+    return language in {"", "en"} or hit.document.language in {"", language}

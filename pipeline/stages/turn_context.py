@@ -1,0 +1,64 @@
+"""Prepare what every stage needs before the first model call: the last turns, the languages, a first search."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pipeline.kit import Kit
+from pipeline.stages.question_analysis import detect_asker_language, english_name, resolve_question
+from pipeline.types import Conversation
+from storage.types import Hit, SearchQuery
+
+MIN_LANGUAGE_SHARE = 4
+"""Where fewer than one in so many of the nearest passages are in the asker's language, the library is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """A conversation as stages see it."""
+
+    talk: Conversation
+    """Its last turns."""
+    spoken: str = ""
+    """The asker's language (ISO 639-1); empty when unsure."""
+    read: str = ""
+    """The library's language where it is another one; empty otherwise."""
+    search_query: str = ""
+    """What was looked up to know that: the question, with the words it borrows from what was said before."""
+    nearest: tuple[Hit, ...] = ()
+    """What was found, best first."""
+
+    @property
+    def language(self) -> str:
+        """What the asker's language is called in English; empty when unsure."""
+        return english_name(self.spoken)
+
+    @property
+    def reading(self) -> str:
+        """What the library's language is called in English where it is not the asker's; empty otherwise."""
+        return english_name(self.read)
+
+
+async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
+    """Look at the conversation, and at which language the passages nearest to its question are in.
+
+    A question in one language finds little in another, so queries and claims are to be written in the library's. Its
+    search also comes before all calls of a model: an outage is said before anything is paid.
+
+    Raises:
+        SearchUnavailable: the search failed.
+    """
+    sought = resolve_question(talk).query
+    hits = await kit.search(SearchQuery(sought), kit.limits.passages)
+    language = detect_asker_language(talk)
+    return TurnContext(
+        Conversation(talk.turns[-kit.limits.turns :]), language, find_library_language(language, hits), sought, hits
+    )
+
+
+def find_library_language(language: str, hits: Iterable[Hit]) -> str:
+    """Return the language of most passages if there are few in the asker's own; empty otherwise, and when unsure."""
+    found = Counter(hit.document.language for hit in hits if hit.document.language)
+    if not language or found[language] * MIN_LANGUAGE_SHARE >= found.total():
+        return ""
+    return found.most_common(1)[0][0]

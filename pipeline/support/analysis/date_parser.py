@@ -1,0 +1,453 @@
+"""Find the dates of a text: days, months, weekdays, years, decades and centuries."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+
+from pipeline.support.analysis.numerals import is_han_numeral, load_numerals, load_scales, parse_han, parse_roman
+from pipeline.support.analysis.quantity_parser import is_unit
+from pipeline.support.analysis.tokenizer import Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A date as far as it is said, and the tokens that say it. Years before Christ are negative.
+
+    `years` are the first and last year of a decade or century. `numeric` dates may have day and month either way.
+    """
+
+    said: str
+    first: int
+    last: int
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    weekday: int | None = None
+    years: tuple[int, int] | None = None
+    numeric: bool = False
+
+    @property
+    def reach(self) -> tuple[int, int] | None:
+        """The first and last year that are meant."""
+        return self.years or ((self.year, self.year) if self.year is not None else None)
+
+
+def implies_date(source: Date, claim: Date) -> bool:
+    """Whether what `source` says makes `claim` true: it is as precise or more so, and agrees."""
+    if claim.weekday is not None and claim.weekday != source.weekday:
+        return False
+    wanted, given = claim.reach, source.reach
+    if wanted and not (given and wanted[0] <= given[0] and given[1] <= wanted[1]):
+        return False
+    if _agrees_on_parts(source, claim):
+        return True
+    return (source.numeric or claim.numeric) and _agrees_on_parts(
+        replace(source, month=source.day, day=source.month), claim
+    )
+
+
+def _agrees_on_parts(source: Date, claim: Date) -> bool:
+    return claim.month in {None, source.month} and claim.day in {None, source.day}
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Words in plain lower case, with the number that they stand for."""
+
+    months: Mapping[str, int]
+    """Names that may stand alone, 1 to 12."""
+    short_months: Mapping[str, int]
+    """Names and abbreviations that may stand beside a day or a year."""
+    doubtful_months: frozenset[str]
+    """Months that are also verbs, planets or given names."""
+    verbs: frozenset[str]
+    """Months that are months only with a capital, or where a text has none."""
+    ordinal_days: Mapping[str, int]
+    weekdays: Mapping[str, int]
+    decades: Mapping[str, int]
+    centuries: frozenset[str]
+    century_first: frozenset[str]
+    before_christ: frozenset[str]
+    after_christ: frozenset[str]
+    month_leads: frozenset[str]
+    year_leads: frozenset[str]
+    joints: frozenset[str]
+    leads: frozenset[str]
+    """Every word at which a date may be read, if there is one."""
+
+
+@cache
+def load_calendar() -> Calendar:
+    """Read the words, once."""
+    data = json.loads(resources.files(__package__).joinpath("calendar.json").read_text(encoding="utf-8"))
+    sets = {
+        key: frozenset(data[key].split())
+        for key in (
+            "doubtful_months", "verbs", "centuries", "century_first", "before_christ", "after_christ", "month_leads",
+            "year_leads", "joints",
+        )
+    }  # fmt: skip
+    months, weekdays = _number_lines(data["months"]), _number_lines(data["weekdays"])
+    ordinal_days = _number_lines(data["ordinal_days"])
+    beside = {**_number_lines(data["short_months"]), **months}
+    return Calendar(
+        months=months,
+        short_months=beside,
+        ordinal_days=ordinal_days,
+        weekdays=weekdays,
+        decades=data["decades"],
+        leads=frozenset(
+            {*beside, *weekdays, *ordinal_days, *data["decades"], *sets["centuries"], *sets["after_christ"]}
+        ),
+        **sets,
+    )
+
+
+def _number_lines(lines: Sequence[str]) -> dict[str, int]:
+    return {word: number for number, line in enumerate(lines, start=1) for word in line.split()}
+
+
+ORDINAL = frozenset({"st", "nd", "rd", "th", "er", "ere", "eme", "e", "°", "o", "a"})
+RANGE = frozenset({"-", "and", "to", "/", "&", "bis", "und", "y", "et", "al", "au", "or", "until", "through"})
+_FIRST_PLAIN_YEAR, _LAST_PLAIN_YEAR = 1000, 2100
+_LONGEST_ORDINAL = 5
+"""Figures of a year."""
+_PEOPLE = frozenset({"people", "men", "women", "children"})
+
+
+def parse_years_at(text: Tokens, place: int, known: Calendar) -> list[Date]:
+    """Read 1990, the 1990s, 1914-18, 44 BC; not a number that counts something."""
+    before, end = parse_era_at(text, place + 1, known)
+    low = text.low[place].replace(",", "") if end > place + 1 else text.low[place]
+    if not low.isdecimal() or len(low) > _LONGEST_ORDINAL:
+        return []
+    if end > place + 1:
+        return [Date(text.said(place, end), place, end, -int(low) if before else int(low))]
+    if len(low) == 4 and _FIRST_PLAIN_YEAR <= int(low) <= _LAST_PLAIN_YEAR and _is_year(text, place, known):
+        return _parse_decade(text, place) or [Date(low, place, place + 1, int(low)), *_parse_second_year(text, place)]
+    return _parse_decade(text, place) or _parse_bc_range(text, place, known)
+
+
+def _parse_second_year(text: Tokens, place: int) -> list[Date]:
+    """Read the 18 of 1914-18."""
+    first, later = text.low[place], text.at(place + 2)
+    if text.at(place + 1) not in {"-", "/"} or not later.isdecimal() or not text.glued(place + 2):
+        return []
+    second = (
+        int(first[: 4 - len(later)] + later) if len(later) in {2, 4} and not _continues_number(text, place + 3) else 0
+    )
+    return [Date(later, place + 2, place + 3, second)] if int(first) < second <= _LAST_PLAIN_YEAR else []
+
+
+def _continues_number(text: Tokens, place: int) -> bool:
+    return text.glued(place) and text.at(place)[:1].isalnum()
+
+
+def _parse_decade(text: Tokens, place: int) -> list[Date]:
+    """Read 1990s, 1990's, '90s and 1900s, which is a century."""
+    low, end = text.low[place], place + 1
+    if text.at(end) == "'" and text.at(end + 1) == "s":
+        end += 1
+    if text.at(end) != "s" or low[-1] != "0" or len(low) not in {2, 4}:
+        return []
+    first = int(low) + (1900 if len(low) == 2 else 0)
+    length = 100 if first % 100 == 0 and first != 2000 else 10
+    return [Date(text.said(place, end + 1), place, end + 1, years=(first, first + length - 1))]
+
+
+def _parse_bc_range(text: Tokens, place: int, known: Calendar) -> list[Date]:
+    """Read the first year of 300-250 BC."""
+    later = text.at(place + 2)
+    if text.at(place + 1) in {"-", "to", "and"} and later.isdecimal():
+        before, end = parse_era_at(text, place + 3, known)
+        if end > place + 3 and before:
+            return [Date(text.low[place], place, place + 1, -int(text.low[place]))]
+    return []
+
+
+def _is_year(text: Tokens, place: int, known: Calendar) -> bool:
+    """Whether four digits are a year and no count: "1500 people", "$1500", "1500 km"."""
+    following, before = text.at(place + 1), text.at(place - 1)
+    if text.glued(place) and not before[:1].isalnum() and before not in {"(", "[", '"', "'", "-", "/", "~", ","}:
+        return False
+    if text.glued(place + 1) and (following[:1].isalpha() or following == "%"):
+        return False
+    if before in known.year_leads and before not in {"to", "of", "about", "around", "and", "or"}:
+        return True
+    if is_unit(following) or following in load_scales():
+        return False
+    counted = following in _PEOPLE or (following.endswith("s") and following.isalpha() and len(following) > 3)
+    return not counted or following in {"was", "this", "his"}
+
+
+def parse_era_at(text: Tokens, place: int, known: Calendar) -> tuple[bool, int]:
+    """Read "BC", "CE", "v. Chr.": whether it is before Christ, and where it ends."""
+    low = text.at(place)
+    if low in known.before_christ or low in known.after_christ:
+        return low in known.before_christ, place + 1
+    if low in {"v", "n"} and text.at(place + 1) == "." and text.at(place + 2) == "chr":
+        return low == "v", place + 3
+    return False, place
+
+
+def parse_year_of_era(text: Tokens, place: int) -> list[Date]:
+    """Read AD 70."""
+    low = text.at(place + 1)
+    if low.isdecimal() and len(low) <= 4:
+        return [Date(text.said(place, place + 2), place, place + 2, int(low))]
+    return []
+
+
+def parse_centuries_before(text: Tokens, place: int, known: Calendar) -> list[Date]:
+    """Read "19th century", "nineteenth and twentieth centuries", "siglo XIX"; `place` is the century's own word."""
+    before, last = parse_era_at(text, place + 1, known)
+    if text.low[place] in known.century_first:
+        return _parse_century_after(text, place)
+    found: list[Date] = []
+    end = place
+    while True:
+        end -= text.at(end - 1) == "-"
+        number, first = _parse_ordinal_before(text, end)
+        if number is None:
+            return found[::-1]
+        found.append(_build_century(text, first, last, number, before=before))
+        last = end = first - 1
+        if text.at(end) not in RANGE and text.at(end) != ",":
+            return found[::-1]
+
+
+def _parse_century_after(text: Tokens, place: int) -> list[Date]:
+    """Read "siglo XIX"."""
+    number = parse_roman(text.words[place + 1].upper()) if place + 1 < len(text) else None
+    return [_build_century(text, place, place + 2, number, before=False)] if number else []
+
+
+def _parse_ordinal_before(text: Tokens, end: int) -> tuple[int | None, int]:
+    """Read the ordinal that ends before a token, and return where it begins."""
+    low, ordinals = text.at(end - 1), load_numerals("en").ordinals
+    if low in ORDINAL or low == ".":
+        digits = text.at(end - 2)
+        return (int(digits) if digits.isdecimal() and len(digits) <= 2 else None), end - 2
+    if low in ordinals:
+        if text.at(end - 2) == "-" and text.at(end - 3) == "twenty":
+            return 20 + ordinals[low], end - 3
+        return ordinals[low], end - 1
+    word = text.words[end - 1] if end > 0 else ""
+    return parse_roman(word.removesuffix("e").removesuffix("è")) if word[:1].isupper() else None, end - 1
+
+
+def _build_century(text: Tokens, first: int, last: int, number: int, *, before: bool) -> Date:
+    years = (-100 * number, -100 * number + 99) if before else (100 * (number - 1) + 1, 100 * number)
+    return Date(text.said(first, last), first, last, years=years)
+
+
+_MONTHS, _DAYS = 12, 31
+_FIRST_YEAR = 1000
+_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
+_CJK_YEAR, _CJK_MONTH, _CJK_DAY = ("年", "년"), ("月", "월"), ("日", "号", "號", "일")
+
+
+def find_dates(text: Tokens) -> tuple[Date, ...]:
+    """Return the dates of a text in order; they do not overlap."""
+    known = load_calendar()
+    leads = known.leads
+    places = [place for place, low in enumerate(text.low) if low in leads or low[0].isdecimal() or not low.isascii()]
+    found: list[Date] = []
+    beyond = 0
+    for place in places:
+        read = _parse_dates_at(text, place, known) if place >= beyond else []
+        found += read
+        beyond = max((date.last for date in read), default=beyond)
+    return tuple(found)
+
+
+def _parse_dates_at(text: Tokens, place: int, known: Calendar) -> list[Date]:
+    """Return the dates that begin at a token; of a century, those that end at its word."""
+    low = text.low[place]
+    if low[0].isdecimal() or is_han_numeral(low):
+        readers = (_parse_numeric_date, _parse_chinese_date, _parse_day_first, parse_years_at)
+        return next(filter(None, (reader(text, place, known) for reader in readers)), [])
+    if low in known.ordinal_days:
+        return _parse_day_of(text, place, known)
+    if low in known.short_months:
+        return _parse_month_first(text, place, known)
+    if low in known.centuries:
+        return parse_centuries_before(text, place, known)
+    if low in known.after_christ:
+        return parse_year_of_era(text, place)
+    return _parse_named_day(text, place, known)
+
+
+def _parse_named_day(text: Tokens, place: int, known: Calendar) -> list[Date]:
+    """Read a weekday, or a decade in words: "the nineties"."""
+    low, word = text.low[place], text.words[place]
+    if low in known.weekdays:
+        return [Date(word, place, place + 1, weekday=known.weekdays[low])]
+    first = 1900 + known.decades.get(low, 0)
+    return [Date(word, place, place + 1, years=(first, first + 9))] if low in known.decades else []
+
+
+def _parse_numeric_date(text: Tokens, place: int, _known: Calendar) -> list[Date]:
+    """Read 1990-05-03, 03/05/1990 and 3.5.1990."""
+    dotted = _DOTTED.fullmatch(text.low[place])
+    if dotted:
+        return _build_numeric_date(text, place, place + 1, dotted.groups())
+    parts = text.low[place : place + 5]
+    if (
+        len(parts) < 5
+        or parts[1] != parts[3]
+        or parts[1] not in "-/"
+        or not all(map(text.glued, range(place + 1, place + 5)))
+    ):
+        return []
+    numbers = parts[0], parts[2], parts[4]
+    if not all(map(str.isdecimal, numbers)):
+        return []
+    if len(numbers[0]) == 4:
+        year, month, day = map(int, numbers)
+        return [Date(text.said(place, place + 5), place, place + 5, year, month, day)] if _is_day(month, day) else []
+    return _build_numeric_date(text, place, place + 5, numbers) if len(numbers[2]) == 4 else []
+
+
+def _build_numeric_date(text: Tokens, first: int, last: int, parts: tuple[str | None, ...]) -> list[Date]:
+    day, month, year = (int(part or 0) for part in parts)
+    if not (_is_day(month, day) or _is_day(day, month)):
+        return []
+    return [Date(text.said(first, last), first, last, year, month, day, numeric=True)]
+
+
+def _is_day(month: int, day: int) -> bool:
+    return 1 <= month <= _MONTHS and 1 <= day <= _DAYS
+
+
+def _parse_chinese_date(text: Tokens, place: int, _known: Calendar) -> list[Date]:
+    """Read 1990年5月3日, in digits or in Chinese numerals, with any part missing."""
+    parts: dict[str, int] = {}
+    last = place
+    for name, marks in (("year", _CJK_YEAR), ("month", _CJK_MONTH), ("day", _CJK_DAY)):
+        value, end = _parse_numeral(text, last)
+        if value is not None and text.at(end).startswith(marks):
+            parts[name] = value
+            last = end + 1
+    if not parts or (set(parts) == {"day"}) or not _is_day(parts.get("month", 1), parts.get("day", 1)):
+        return []
+    if set(parts) == {"year"} and parts["year"] < _FIRST_YEAR:
+        return []
+    said = text.said(place, last)
+    return [Date(said, place, last, parts.get("year"), parts.get("month"), parts.get("day"))]
+
+
+def _parse_numeral(text: Tokens, place: int) -> tuple[int | None, int]:
+    """Read digits, or a run of Chinese numerals, and return where they end."""
+    if text.at(place).isdecimal():
+        return int(text.low[place]), place + 1
+    end = place
+    while text.at(end) and is_han_numeral(text.at(end)):
+        end += 1
+    return (parse_han(text.low[place:end]) if end > place else None), end
+
+
+def _parse_day_first(text: Tokens, place: int, known: Calendar) -> list[Date]:
+    """Read 3 May 1990, 3rd of May, 3.-5. Mai 1990, 3 and 5 May."""
+    day, end = _parse_day(text, place)
+    if day is None:
+        return []
+    days, beyond = [(day, place, end)], end
+    if text.at(end) in RANGE:
+        second, beyond = _parse_day(text, end + 1)
+        if second is not None:
+            days.append((second, end + 1, beyond))
+        else:
+            beyond = end
+    month_at = _skip_tokens(text, beyond, known.joints)
+    month = known.short_months.get(text.at(month_at))
+    if month is None or _is_verb(text, month_at, known):
+        return []
+    year, last = _parse_year_after(text, month_at + 1, known)
+    return [
+        Date(text.said(start, last if start == days[-1][1] else stop), start, last, year, month, number)
+        for number, start, stop in days
+    ]
+
+
+def _parse_day_of(text: Tokens, place: int, known: Calendar) -> list[Date]:
+    """Read the first of May, with a year or without."""
+    month_at = place + 2
+    month = known.short_months.get(text.at(month_at)) if text.at(place + 1) == "of" else None
+    if month is None or _is_verb(text, month_at, known):
+        return []
+    year, last = _parse_year_after(text, month_at + 1, known)
+    return [Date(text.said(place, last), place, last, year, month, known.ordinal_days[text.low[place]])]
+
+
+def _is_verb(text: Tokens, place: int, known: Calendar) -> bool:
+    """Whether a word is a month only by its letters: "children under 16 may enter"."""
+    return text.low[place] in known.verbs and text.words[place].islower() and not text.text.islower()
+
+
+def _parse_day(text: Tokens, place: int) -> tuple[int | None, int]:
+    """Read the number of a day, with its ordinal mark."""
+    low = text.at(place)
+    if not (low.isdecimal() and len(low) <= 2 and 1 <= int(low) <= _DAYS):
+        return None, place
+    marked = text.glued(place + 1) and (text.at(place + 1) in ORDINAL or text.at(place + 1) == ".")
+    return int(low), place + 1 + marked
+
+
+def _parse_month_first(text: Tokens, place: int, known: Calendar) -> list[Date]:
+    """Read May 3, 1990; May 3-5; May 1990; May."""
+    if _is_verb(text, place, known):
+        return []
+    month = known.short_months[text.low[place]]
+    at = place + 1 + (text.at(place + 1) == "." and text.glued(place + 1))
+    day, end = _parse_day(text, at)
+    if day is not None and not (text.glued(end) and text.at(end) in {"%", ":"}):
+        days, beyond = [(day, place, end)], end
+        if text.at(end) in RANGE:
+            second, beyond = _parse_day(text, end + 1)
+            if second is None or text.at(beyond) in known.short_months:
+                beyond = end
+            else:
+                days.append((second, end + 1, beyond))
+        year, last = _parse_year_after(text, beyond, known)
+        return [
+            Date(text.said(start, last if start == days[-1][1] else stop), start, last, year, month, number)
+            for number, start, stop in days
+        ]
+    year, last = _parse_year_after(text, at, known)
+    if year is not None:
+        return [Date(text.said(place, last), place, last, year, month)]
+    return [Date(text.words[place], place, place + 1, month=month)] if _is_month(text, place, known) else []
+
+
+def _is_month(text: Tokens, place: int, known: Calendar) -> bool:
+    """Whether a month's name that stands alone means the month."""
+    low, word = text.low[place], text.words[place]
+    if low not in known.months:
+        return False
+    if low not in known.doubtful_months:
+        return True
+    following = text.words[place + 1] if place + 1 < len(text) else ""
+    cased = word[0].isupper() or text.text.islower()
+    return cased and text.at(place - 1) in known.month_leads and not following[:1].isupper()
+
+
+def _parse_year_after(text: Tokens, place: int, known: Calendar) -> tuple[int | None, int]:
+    """Read a year behind a month or a day, and return where the date ends."""
+    at = _skip_tokens(text, place, known.joints)
+    low = text.at(at)
+    if not low.isdecimal() or not 3 <= len(low) <= 4 or (text.glued(at + 1) and text.at(at + 1) in {"%", "s"}):
+        return None, place
+    before, end = parse_era_at(text, at + 1, known)
+    if len(low) == 3 and end == at + 1:
+        return None, place
+    return (-int(low) if before else int(low)), end
+
+
+def _skip_tokens(text: Tokens, place: int, skipped: frozenset[str]) -> int:
+    while text.at(place) in skipped or (text.at(place) in {".", "'"} and text.glued(place)):
+        place += 1
+    return place

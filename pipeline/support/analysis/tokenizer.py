@@ -1,0 +1,146 @@
+"""Split a text into tokens of one spelling: words, numbers and marks, each with its place.
+
+Unlike `storage.language.words` it keeps marks, and parts numbers from letters that touch them ("5km", "1990s").
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Protocol
+
+from storage.language.scripts import UNSPACED_CLASS
+from storage.language.words import fold_spelling, stop_words, terms
+
+_TOKEN = re.compile(
+    rf"[{UNSPACED_CLASS}]"
+    r"|(?:[^\W\d_]\.){2,}(?:[^\W\d_](?![\w']))?"
+    r"|\d+(?:[.,':]\d+)*"
+    rf"|(?:(?![{UNSPACED_CLASS}])[^\W\d_])+(?:'(?:(?![{UNSPACED_CLASS}])[^\W\d_])+)*"
+    r"|[^\w\s]|_"
+)
+_ASCII_TOKEN = re.compile(
+    r"(?:[A-Za-z]\.){2,}(?:[A-Za-z](?![\w']))?|\d+(?:[.,':]\d+)*|[A-Za-z]+(?:'[A-Za-z]+)*|[^\w\s]|_", re.ASCII
+)
+_SPELLINGS = str.maketrans({
+    **dict.fromkeys("‐‑‒–−", "-"), **dict.fromkeys("’ʼ‘′´", "'"), **dict.fromkeys("“”„«»″", '"'),
+    "½": " 1/2", "¼": " 1/4", "¾": " 3/4", "⅓": " 1/3", "⅔": " 2/3", "⅕": " 1/5", "⅛": " 1/8", "²": "2", "³": "3",
+    "¹": " ", "٫": ".", "٬": ",", "％": "%", "٪": "%", "º": "°", "\u00ad": "", "\u200b": "",
+    **{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
+})  # fmt: skip
+_MARKS = frozenset(',.;:!?()[]"—…。，；：！？、')
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tokens:
+    """A text's tokens as they are written, in plain lower case, and where each begins."""
+
+    text: str
+    words: tuple[str, ...]
+    low: tuple[str, ...]
+    starts: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def at(self, place: int) -> str:
+        """The token at a place in lower case; empty beyond either end."""
+        return self.low[place] if 0 <= place < len(self.low) else ""
+
+    def glued(self, place: int) -> bool:
+        """Whether a token touches the one before it."""
+        return 0 < place < len(self.starts) and self.starts[place] == self.starts[place - 1] + len(
+            self.words[place - 1]
+        )
+
+    def said(self, first: int, last: int) -> str:
+        """The text of tokens from `first` up to `last`, exclusive."""
+        return self.text[self.starts[first] : self.starts[last - 1] + len(self.words[last - 1])]
+
+
+def tokenize(text: str) -> Tokens:
+    """Cut a text into tokens, after writing its digits, dashes, quotes and spaces in one way."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).translate(_SPELLINGS)
+    if text.isascii():
+        words = tuple(_ASCII_TOKEN.findall(text))
+        return Tokens(text, words, tuple(_ASCII_TOKEN.findall(text.lower())), _find_starts(text, words))
+    text = "".join(_to_ascii_digit(char) if char.isdecimal() else char for char in text)
+    words = tuple(_TOKEN.findall(text))
+    return Tokens(text, words, tuple(map(fold_case, words)), _find_starts(text, words))
+
+
+def _find_starts(text: str, words: tuple[str, ...]) -> tuple[int, ...]:
+    starts: list[int] = []
+    end = 0
+    for word in words:
+        start = text.index(word, end)
+        starts.append(start)
+        end = start + len(word)
+    return tuple(starts)
+
+
+def fold_case(word: str) -> str:
+    """Return a word in lower case without accents."""
+    return word.lower() if word.isascii() else _fold_accents(word) or word
+
+
+def is_word(token: str) -> bool:
+    """Whether a token is letters."""
+    return token[:1].isalpha()
+
+
+def is_mark(token: str) -> bool:
+    """Whether a token is a mark that parts phrases."""
+    return token in _MARKS
+
+
+@lru_cache(maxsize=65_536)
+def find_stem(word: str, language: str) -> str:
+    """Return what the forms of a word share; the word itself where the language has no stemmer."""
+    if language in {"en", ""} and word in _load_irregular_forms():
+        return _load_irregular_forms()[word]
+    found = terms(word, language)
+    return found[0] if len(found) == 1 else word
+
+
+@cache
+def load_function_words(language: str) -> frozenset[str]:
+    """Return a language's function words in plain lower case, and the English ones."""
+    return stop_words() | stop_words(language)
+
+
+@cache
+def _load_irregular_forms() -> dict[str, str]:
+    """Return the first form of English words whose forms no stemmer brings together."""
+    lines = resources.files(__package__).joinpath("irregular.txt").read_text(encoding="utf-8").splitlines()
+    return {form: line.split()[0] for line in lines for form in line.split()}
+
+
+@lru_cache(maxsize=16_384)
+def _fold_accents(word: str) -> str:
+    return fold_spelling(word)
+
+
+def _to_ascii_digit(char: str) -> str:
+    return str(unicodedata.decimal(char))
+
+
+class TokenSpan(Protocol):
+    """What has tokens."""
+
+    @property
+    def said(self) -> str:
+        """Its text."""
+        ...
+
+    @property
+    def first(self) -> int:
+        """Its first token."""
+        ...
+
+    @property
+    def last(self) -> int:
+        """The token after its last."""
+        ...

@@ -1,0 +1,383 @@
+"""Score how likely passages support a sentence: features of words and token embeddings, and a small network.
+
+The network is trained by `footnote evaluate train`.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.support.rules import FindingKind, FindingOutcome, RuleFinding
+from storage.language.words import content_terms, count_words, terms
+
+Floats: TypeAlias = NDArray[np.float32]
+
+
+class TokenEmbeddings(Protocol):
+    """A text's tokens, without special ones."""
+
+    @property
+    def ids(self) -> NDArray[np.int32]:
+        """Each token's place in a vocabulary that is sorted by how common words are, (tokens,)."""
+        ...
+
+    @property
+    def layers(self) -> tuple[Floats, ...]:
+        """Their states, (tokens, width) each, rows of length 1: as words, half way, and where they stand."""
+        ...
+
+    @property
+    def mean(self) -> Floats:
+        """The whole text's vector, (width,), of length 1."""
+        ...
+
+
+class EmbedTokens(Protocol):
+    """Reads texts, off the event loop."""
+
+    async def __call__(self, texts: Sequence[str]) -> Sequence[TokenEmbeddings]:
+        """Return the states of each text, in their order."""
+        ...
+
+
+MOST_SENTENCES = 3
+MOST_WORDS = 45
+"""What of the passages is read word by word: the sentences that cover most of the sentence, within so many words."""
+
+_I_OR_YOU = re.compile(r"\b(?:i|my|me|we|our|you|your)\b", re.IGNORECASE)
+_ABSOLUTE = re.compile(
+    r"\b(?:only|all|every|always|never|most|best|worst|first|last|entirely|solely|just)\b", re.IGNORECASE
+)
+_HEDGE = re.compile(
+    r"\b(?:may|might|could|perhaps|possibly|probably|reportedly|allegedly|claimed|believed|rumou?red|whether|if)\b",
+    re.IGNORECASE,
+)
+
+
+def measure_overlap(sentence: str, passages: Sequence[Sequence[str]]) -> Mapping[str, float]:
+    """Return the signs by name. `passages` are the sentences of each.
+
+    How long the sentence and the passages are is no sign: it told the sets of labelled claims apart, and the scores on
+    sets not seen in training were the worse for it.
+    """
+    said = [one for passage in passages for one in passage]
+    wanted = _find_content(sentence)
+    everything = frozenset[str]().union(*map(_find_content, said))
+    running, source = _find_terms(sentence), [_find_terms(one) for one in said if wanted & _find_content(one)]
+    per_sentence = [_measure_share(wanted, _find_content(one)) for one in said]
+    told = " ".join(said)
+    absolute = bool(_ABSOLUTE.search(sentence))
+    return {
+        "overlap": _measure_share(wanted, everything),
+        "overlap_best": max(per_sentence, default=0.0),
+        "novel": float(len(wanted - everything)),
+        "pairs": _measure_shared_runs(running, source, 2),
+        "triples": _measure_shared_runs(running, source, 3),
+        "asks": float("?" in sentence),
+        "i_or_you": float(bool(_I_OR_YOU.search(sentence))),
+        "new_absolute": float(absolute and not _ABSOLUTE.search(told)),
+        "hedge_dropped": float(bool(_HEDGE.search(told)) and not _HEDGE.search(sentence)),
+        "hedge_added": float(bool(_HEDGE.search(sentence)) and not _HEDGE.search(told)),
+    }
+
+
+def select_closest(sentence: str, passages: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return the few sentences that together hold most of a sentence's words, best first; at least one.
+
+    Each is chosen for what it adds to those before it; at a tie for what it shares at all, then the earlier one.
+    """
+    left = [one for passage in passages for one in passage]
+    wanted, missing, chosen, room = _find_content(sentence), _find_content(sentence), list[str](), MOST_WORDS
+    while left and len(chosen) < MOST_SENTENCES:
+        best = max(
+            left,
+            key=lambda one: (len(missing & _find_content(one)), _measure_share(wanted, _find_content(one)), -len(one)),
+        )
+        if chosen and (not missing & _find_content(best) or count_words(best) > room):
+            break
+        left.remove(best)
+        chosen.append(best)
+        room -= count_words(best)
+        missing -= _find_content(best)
+    return tuple(chosen)
+
+
+@lru_cache(maxsize=1_024)
+def _find_content(text: str) -> frozenset[str]:
+    return frozenset(content_terms(text))
+
+
+@lru_cache(maxsize=1_024)
+def _find_terms(text: str) -> tuple[str, ...]:
+    return tuple(terms(text))
+
+
+def _measure_share(wanted: Collection[str], found: frozenset[str]) -> float:
+    return sum(term in found for term in wanted) / len(wanted) if wanted else 0.0
+
+
+def _measure_shared_runs(running: Sequence[str], source: Sequence[Sequence[str]], length: int) -> float:
+    """Return the share of the runs of so many words that stand in a sentence of the source too."""
+    wanted = _find_runs(running, length)
+    return len(wanted & set().union(*(_find_runs(one, length) for one in source))) / len(wanted) if wanted else 0.0
+
+
+def _find_runs(running: Sequence[str], length: int) -> set[tuple[str, ...]]:
+    return {tuple(running[place : place + length]) for place in range(len(running) - length + 1)}
+
+
+HEIGHTS = ("word", "middle", "top")
+FIRST_WORD = 1_996
+"""Below it the vocabulary holds marks, single characters and digits."""
+SAME_WORD = 0.9
+"""A cosine between words as they stand in the table above which they are taken for one word."""
+FAR = (0.55, 0.7, 0.6)
+"""Cosines below which a token aligns with nothing, at each height."""
+_FLAT = 1.0
+
+AlignmentFeatures = dict[str, float]
+
+
+def measure_alignment(sentence: TokenEmbeddings, source: Sequence[TokenEmbeddings]) -> Mapping[str, float]:
+    """Return the signs by name. `source` are the sentences of the passages that were read; none gives all zeros."""
+    source = [one for one in source if len(one.ids)]
+    if not len(sentence.ids) or not source:
+        return dict.fromkeys(ALIGNMENT_NAMES, 0.0)
+    content = sentence.ids >= FIRST_WORD
+    content = content if content.any() else np.ones(len(sentence.ids), bool)
+    best: list[Floats] = []
+    signs: AlignmentFeatures = {}
+    for place, height in enumerate(HEIGHTS):
+        cosines = [sentence.layers[place] @ one.layers[place].T for one in source]
+        best.append(np.concatenate(cosines, axis=1).max(axis=1))
+        found = _measure_height(cosines, best[-1], _weigh_tokens(sentence.ids), content, FAR[place])
+        signs.update({f"{name}_{height}": value for name, value in found.items()})
+    signs.update(_measure_unmatched(best, content))
+    signs.update(_measure_whole(sentence, source, content, best))
+    return signs
+
+
+def _weigh_tokens(ids: NDArray[np.int32]) -> Floats:
+    """Return how much each token counts: the rarer a word, the more."""
+    rarity = np.clip(np.log(np.maximum(ids, 1) / 1_000.0), 0.3, 4.0)
+    return np.where(ids < FIRST_WORD, 0.15, rarity).astype(np.float32)
+
+
+def _measure_height(
+    cosines: Sequence[Floats], best: Floats, weights: Floats, content: NDArray[np.bool_], far: float
+) -> AlignmentFeatures:
+    single = [float((one.max(axis=1) * weights).sum() / weights.sum()) for one in cosines]
+    closest = cosines[int(np.argmax(single))]
+    worst = np.sort(best[content])
+    places = closest.argmax(axis=1)[content]
+    steps = np.diff(places)
+    return {
+        "mean": float((best * weights).sum() / weights.sum()),
+        "mean_single": max(single),
+        "least": float(worst[0]),
+        "least_two": float(worst[:2].mean()),
+        "least_three": float(worst[:3].mean()),
+        "far": float((worst < far).sum()),
+        "least_single": float(closest.max(axis=1)[content].min()),
+        "back": float(closest.max(axis=0).mean()),
+        "in_order": float((steps > 0).mean()) if len(steps) else _FLAT,
+        "jumps": float(np.abs(steps - 1).mean() / 10) if len(steps) else 0.0,
+    }
+
+
+def _measure_unmatched(best: Sequence[Floats], content: NDArray[np.bool_]) -> AlignmentFeatures:
+    """Return how near the words that do not occur themselves come, and how alike those that do are in context."""
+    new, same = content & (best[0] < SAME_WORD), content & (best[0] >= SAME_WORD)
+    signs: AlignmentFeatures = {"new_share": float(new.sum() / content.sum()), "new": float(new.sum())}
+    for height, cosines in zip(HEIGHTS, best, strict=True):
+        signs[f"new_least_{height}"] = float(cosines[new].min()) if new.any() else _FLAT
+        signs[f"new_mean_{height}"] = float(cosines[new].mean()) if new.any() else _FLAT
+    signs["same_mean"] = float(best[-1][same].mean()) if same.any() else _FLAT
+    signs["same_least"] = float(best[-1][same].min()) if same.any() else _FLAT
+    return signs
+
+
+def _measure_whole(
+    sentence: TokenEmbeddings, source: Sequence[TokenEmbeddings], content: NDArray[np.bool_], best: Sequence[Floats]
+) -> AlignmentFeatures:
+    """Return how alike the whole sentence is to the nearest one, and which of its tokens lead away from that."""
+    cosines = np.array([float(one.mean @ sentence.mean) for one in source])
+    nearest = source[int(cosines.argmax())].mean
+    towards = sentence.layers[-1] @ nearest
+    ordered = np.sort(towards[content])
+    gaps = np.sort((towards - sentence.layers[-1] @ sentence.mean)[content])
+    new = content & (best[0] < SAME_WORD)
+    return {
+        "cosine": float(cosines.max()),
+        "cosine_two": float(np.sort(cosines)[-2:].mean()),
+        "towards_least": float(ordered[0]),
+        "towards_least_three": float(ordered[:3].mean()),
+        "towards_mean": float(towards.mean()),
+        "gap_least": float(gaps[0]),
+        "gap_least_three": float(gaps[:3].mean()),
+        "gap_mean": float(gaps.mean()),
+        "new_towards": float(towards[new].mean()) if new.any() else _FLAT,
+    }
+
+
+ALIGNMENT_NAMES = (
+    *(
+        f"{name}_{height}"
+        for height in HEIGHTS
+        for name in (
+            "mean",
+            "mean_single",
+            "least",
+            "least_two",
+            "least_three",
+            "far",
+            "least_single",
+            "back",
+            "in_order",
+            "jumps",
+        )
+    ),
+    "new_share",
+    "new",
+    *(f"new_{kind}_{height}" for height in HEIGHTS for kind in ("least", "mean")),
+    "same_mean",
+    "same_least",
+    "cosine",
+    "cosine_two",
+    "towards_least",
+    "towards_least_three",
+    "towards_mean",
+    "gap_least",
+    "gap_least_three",
+    "gap_mean",
+    "new_towards",
+)
+"""Every sign that `alignment` gives, in its order."""
+
+MOST_COUNTED = 3.0
+"""More findings of a kind than this say no more."""
+
+
+def extract_features(
+    sentence: str,
+    passages: Sequence[Sequence[str]],
+    *,
+    states: TokenEmbeddings,
+    source: Sequence[TokenEmbeddings],
+    found: Sequence[RuleFinding],
+) -> Mapping[str, float]:
+    """Return every sign of a sentence.
+
+    Args:
+        sentence: What is to be said.
+        passages: The sentences of each passage it cites.
+        states: The tokens of the sentence.
+        source: The tokens of those sentences of the passages that are read word by word.
+        found: What the rules found.
+    """
+    return {**measure_overlap(sentence, passages), **measure_alignment(states, source), **_count_findings(found)}
+
+
+def _count_findings(found: Sequence[RuleFinding]) -> Mapping[str, float]:
+    counts = Counter((finding.kind, finding.outcome) for finding in found)
+    return {
+        f"{kind}_{outcome}": min(MOST_COUNTED, float(counts[kind, outcome]))
+        for kind in FindingKind
+        for outcome in FindingOutcome
+    }
+
+
+Vector: TypeAlias = NDArray[np.float64]
+
+OUTERMOST = 4.0
+"""Deviations from the mean at which a sign is cut, so that none seen nowhere in training outweighs all others."""
+WEIGHTS = "weights.json"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScorerMember:
+    """One network: signs to hidden units to log-odds."""
+
+    inner: Vector
+    """(signs, hidden)"""
+    inner_bias: Vector
+    outer: Vector
+    """(hidden,)"""
+    outer_bias: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scorer:
+    """The trained networks, the signs they read, and the scores at which a sentence is taken for supported."""
+
+    names: tuple[str, ...]
+    means: Vector
+    deviations: Vector
+    members: tuple[ScorerMember, ...]
+    thresholds: Mapping[str, float]
+    """By strictness: what share of supported sentences each loses is said where they are made."""
+
+    def score(self, signs: Mapping[str, float]) -> float:
+        """Return how likely a sentence with these signs is supported, 0 to 1. Every sign must be there."""
+        row = np.array([signs[name] for name in self.names])
+        return float(self.scores(row[np.newaxis])[0])
+
+    def scores(self, rows: Vector) -> Vector:
+        """Return the same for many rows of signs, in the order of `names`."""
+        scaled = np.clip((rows - self.means) / self.deviations, -OUTERMOST, OUTERMOST)
+        odds = np.mean([_compute_odds(member, scaled) for member in self.members], axis=0)
+        likely: Vector = 1 / (1 + np.exp(-odds))
+        return likely
+
+
+@cache
+def load_scorer() -> Scorer:
+    """Load the scorer that is part of the code."""
+    return parse_scorer(json.loads(files(__package__).joinpath(WEIGHTS).read_text(encoding="utf-8")))
+
+
+def parse_scorer(kept: Mapping[str, Any]) -> Scorer:
+    """Read what `to_json` gave."""
+    members = tuple(
+        ScorerMember(np.array(one["inner"]), np.array(one["inner_bias"]), np.array(one["outer"]), one["outer_bias"])
+        for one in kept["members"]
+    )
+    means, deviations = np.array(kept["means"]), np.array(kept["deviations"])
+    return Scorer(tuple(kept["names"]), means, deviations, members, kept["thresholds"])
+
+
+def dump_scorer(scorer: Scorer, digits: int = 4) -> Mapping[str, Any]:
+    """Return a scorer as plain values, weights rounded to so many digits."""
+    return {
+        "names": list(scorer.names),
+        "means": _round_values(scorer.means, digits),
+        "deviations": _round_values(scorer.deviations, digits),
+        "thresholds": {name: round(value, digits) for name, value in scorer.thresholds.items()},
+        "members": [
+            {
+                "inner": [_round_values(row, digits) for row in one.inner],
+                "inner_bias": _round_values(one.inner_bias, digits),
+                "outer": _round_values(one.outer, digits),
+                "outer_bias": round(one.outer_bias, digits),
+            }
+            for one in scorer.members
+        ],
+    }
+
+
+def _compute_odds(member: ScorerMember, scaled: Vector) -> Vector:
+    hidden = np.maximum(scaled @ member.inner + member.inner_bias, 0)
+    odds: Vector = hidden @ member.outer + member.outer_bias
+    return odds
+
+
+def _round_values(values: Sequence[float] | Vector, digits: int) -> list[float]:
+    return [round(float(value), digits) for value in values]

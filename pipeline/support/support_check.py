@@ -1,0 +1,185 @@
+"""Check whether passages say a sentence, in milliseconds and without a model server.
+
+A sentence that stands in a passage word for word is supported. Any other must pass two judges. The rules look for each
+of its numbers, dates, units and names in the passages, and for a denial: what they miss is not overruled by anything.
+The scorer weighs how well the rest of it is covered in words and in meaning: what fails only there may be put to a
+model, where there is one.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pipeline.support.rules import FindingOutcome, RuleFinding, check_rules
+from pipeline.support.scorer import EmbedTokens, Scorer, extract_features, load_scorer, select_closest
+from pipeline.types import Support
+from storage.language.sentences import sentence_spans
+from storage.language.words import content_terms
+from storage.types import Evidence, Passage, PassageKind, Span, VerdictReason
+
+_PASSAGE_LINE = re.compile(r"\S(?:[^\n]*\S)?")
+_LIST_MARK = re.compile(r"(?:[-•*✓]|\d{1,3}[.)])\s+(?=\S)")
+_MARKED_LINE = re.compile(r"[^\S\n]*(?:[-•*✓]|\d{1,3}[.)])\s|[^\S\n]{2,}\S")
+
+
+def find_quotable_spans(passage: Passage) -> tuple[Span, ...]:
+    """Return the stretches of a passage's text that stand for themselves, in order, without the mark of a list item."""
+    text = passage.text
+    if passage.kind is not PassageKind.PROSE:
+        return tuple(match.span() for match in _PASSAGE_LINE.finditer(text))
+    return tuple((_skip_mark(text, span), span[1]) for span in sentence_spans(text))
+
+
+def is_in_list(text: str, span: Span) -> bool:
+    """Return whether a sentence stands on a line that is marked, or indented, as an item of a list."""
+    return bool(_MARKED_LINE.match(text, text.rfind("\n", 0, span[0]) + 1))
+
+
+def _skip_mark(text: str, span: Span) -> int:
+    opens_line = not text[text.rfind("\n", 0, span[0]) + 1 : span[0]].strip()
+    mark = _LIST_MARK.match(text, *span) if opens_line else None
+    return mark.end() if mark else span[0]
+
+
+Strictness = Literal["loose", "normal", "strict"]
+"""How sure the scorer must be. Each level's price is printed by `footnote evaluate train`."""
+
+MIN_CONTENT_WORDS = 2
+"""Words with a meaning of their own that a sentence must have: "None of it is true." has one."""
+MAX_CHARACTERS = 2_000
+"""Characters of a sentence that can be judged: nothing longer is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupportChecker:
+    """The check as it goes into a kit: `await checker(sentence, evidence)`."""
+
+    read: EmbedTokens
+    strictness: Strictness = "normal"
+    names: tuple[str, ...] = ()
+    """Names that every page may be taken to speak of: the team's own, which its own pages seldom say."""
+    scorer: Scorer = field(default_factory=load_scorer)
+
+    async def __call__(self, sentence: str, evidence: Sequence[Evidence]) -> Support:
+        """Decide whether the passages of the evidence, read together, say the sentence.
+
+        The titles and other names of their pages count as said in them, as a page says "she" of whom it is about.
+        """
+        passages = tuple({piece.passage.id: piece.passage for piece in evidence}.values())
+        unread = _find_unreadable(sentence, passages)
+        if unread:
+            return Support(0.0, holds=False, reasons=(unread,), because=(VerdictReason("unreadable"),))
+        verbatim = find_verbatim_passage(sentence, passages)
+        if verbatim:
+            said = (f"stands verbatim in passage {verbatim}",)
+            return Support(1.0, holds=True, reasons=said, because=(VerdictReason("verbatim"),))
+        if len(set(content_terms(sentence))) < MIN_CONTENT_WORDS:
+            little = ("it says too little to be supported by anything",)
+            return Support(0.0, holds=False, reasons=little, because=(VerdictReason("says_little"),))
+        found = await analyse_sentence(sentence, evidence, self.read, names=self.names)
+        levels = self.scorer.thresholds
+        return decide_support(found, self.scorer.score(found.signs), levels[self.strictness], sure=levels["strict"])
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceAnalysis:
+    """A sentence as both judges see it."""
+
+    signs: Mapping[str, float]
+    found: tuple[RuleFinding, ...]
+    nearest: str
+    """The sentence of the passages that says most of it."""
+
+    @property
+    def against(self) -> tuple[RuleFinding, ...]:
+        """What decides by itself: all that is missing or contradicted, but not a name that may be meant by "she"."""
+        return tuple(one for one in self.found if one.outcome in {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED})
+
+
+async def analyse_sentence(
+    sentence: str, evidence: Sequence[Evidence], read: EmbedTokens, *, names: Sequence[str] = ()
+) -> SentenceAnalysis:
+    """Look a sentence up in the passages of its evidence, by rule, by words and by meaning.
+
+    `names` count as said, besides the titles and other names of the passages' pages.
+    """
+    passages = tuple({piece.passage.id: piece.passage for piece in evidence}.values())
+    named = tuple(dict.fromkeys(name for piece in evidence for name in _page_names(piece) if name))
+    named += tuple(names)
+    found = check_rules(sentence, [passage.text for passage in passages], context=named)
+    said = [[passage.text[start:end] for start, end in find_quotable_spans(passage)] for passage in passages]
+    nearest = select_closest(sentence, said)
+    states, *source = await read([sentence, *nearest])
+    weighed = extract_features(sentence, said, states=states, source=source, found=found)
+    return SentenceAnalysis(weighed, found, nearest[0] if nearest else "")
+
+
+def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *, sure: float) -> Support:
+    """Join what the rules found with the score: below `threshold` it fails, below `sure` it holds in doubt. Pure."""
+    said = (examined.nearest,) if examined.nearest else ()
+    nearest = tuple(f"nearest is “{one}”" for one in said)
+    if examined.against:
+        contradicted = any(one.outcome is FindingOutcome.CONTRADICTED for one in examined.against)
+        why = tuple(dict.fromkeys(one.because for one in examined.against))
+        return Support(
+            score, holds=False, reasons=_list_reasons(examined.against), contradicted=contradicted, because=why
+        )
+    if score < threshold:
+        reason = f"too little of its meaning stands in the passages ({score:.2f}, needed {threshold:.2f})"
+        why = (VerdictReason("not_said"), *(VerdictReason("nearest", (one,)) for one in said))
+        return Support(score, holds=False, reasons=(reason, *nearest), appealable=True, because=why)
+    reasons = (*_list_reasons(examined.found), *nearest)
+    so = VerdictReason("said", said) if said else VerdictReason("so")
+    return Support(score, holds=True, reasons=reasons, doubtful=score < sure, because=(so,))
+
+
+async def check_verbatim(sentence: str, evidence: Sequence[Evidence]) -> Support:
+    """Hold for what stands word for word and for nothing else: the check of those who only quote."""
+    found = find_verbatim_passage(sentence, [piece.passage for piece in evidence])
+    reason = f"stands verbatim in passage {found}" if found else "does not stand verbatim in the passages it cites"
+    because = VerdictReason("verbatim" if found else "not_verbatim")
+    return Support(float(bool(found)), holds=bool(found), reasons=(reason,), because=(because,))
+
+
+def find_verbatim_passage(sentence: str, passages: Sequence[Passage]) -> str:
+    """Return the id of the passage that has `sentence` as one or more whole sentences, white space aside; else "".
+
+    A stretch cut out of a sentence is none: "the office closes early" is no quotation of "Nobody knows whether the
+    office closes early".
+    """
+    wanted = _normalise_space(sentence)
+    return next((passage.id for passage in passages if wanted and wanted in _sentence_runs(passage)), "")
+
+
+def _find_unreadable(sentence: str, passages: Sequence[Passage]) -> str:
+    if not sentence.strip():
+        return "there is no text to support"
+    if len(sentence) > MAX_CHARACTERS:
+        return f"it has more than {MAX_CHARACTERS:,} characters"
+    return "" if passages else "it cites nothing"
+
+
+def _page_names(evidence: Evidence) -> tuple[str, ...]:
+    return (evidence.document.title, *evidence.document.aliases, evidence.passage.section)
+
+
+def _list_reasons(found: Sequence[RuleFinding]) -> tuple[str, ...]:
+    """Say what was missed, one reason each, and what was found in a single one."""
+    missed = (one.reason for one in found if one.outcome is not FindingOutcome.FOUND)
+    said = ", ".join(dict.fromkeys(f"“{one.said}”" for one in found if one.outcome is FindingOutcome.FOUND))
+    return tuple(dict.fromkeys((*missed, *([f"the passages say {said}"] if said else []))))
+
+
+def _sentence_runs(passage: Passage) -> set[str]:
+    """Return every run of neighbouring sentences of a passage, white space normalised."""
+    spans = find_quotable_spans(passage)
+    return {
+        _normalise_space(passage.text[first[0] : last[1]])
+        for place, first in enumerate(spans)
+        for last in spans[place:]
+    }
+
+
+def _normalise_space(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,254 @@
+"""The tables, as the code knows them. `storage.database.migrations` brings older databases to them."""
+
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    TypeDecorator,
+    false,
+)
+
+REVISION = "0005"
+"""The migration that makes exactly these tables; kept here so that opening a database need not load Alembic."""
+
+
+class Moment(TypeDecorator[datetime]):
+    """A moment in time: a zone is required going in, and it comes out in UTC."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+        """Turn to UTC. Raises `ValueError` without a time zone: such a value is nobody's moment."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value} has no time zone")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+        """Give SQLite's answer, which has no zone, the one that it was stored in."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+metadata = MetaData()
+
+corpora = Table(
+    "corpora",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("refreshed_at", Moment),
+    Column("reference", Boolean, nullable=False, server_default=false()),
+    Column("mark", Text, nullable=False, server_default=""),
+    Column("mark_of", Text, nullable=False, server_default=""),
+    Column("edition", Text, nullable=False, server_default=""),
+    # Raised with every change of what is listed, so that a search notices what happened meanwhile.
+    Column("generation", Integer, nullable=False, server_default="0"),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("corpus", Text, ForeignKey("corpora.name"), primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("title", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("revision", Text, nullable=False),
+    Column("date", Moment),
+    Column("language", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("aliases", Text, nullable=False),
+    Column("disambiguation", Boolean, nullable=False),
+    Index("documents_by_url", "url"),
+    Index("documents_by_title", "title"),
+)
+
+# A passage is written before its document is (see `storage.manifest`), so it refers to it without a foreign key.
+passages = Table(
+    "passages",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("corpus", Text, ForeignKey("corpora.name"), nullable=False),
+    Column("document", Text, nullable=False),
+    Column("section", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("listed", Boolean, nullable=False),
+    Index("passages_by_listing", "corpus", "listed", "id"),
+    Index("passages_by_document", "corpus", "document"),
+)
+
+failures = Table(
+    "failures",
+    metadata,
+    Column("corpus", Text, ForeignKey("corpora.name"), primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("reason", Text, nullable=False),
+)
+
+# Triggers refuse every change of a row and every removal; they stand in the migration.
+entries = Table(
+    "entries",
+    metadata,
+    Column("seq", Integer, primary_key=True),
+    Column("turn_id", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("entries_by_turn", "turn_id", "kind"),
+    Index("entries_by_kind", "kind", "seq"),
+    sqlite_autoincrement=True,
+)
+
+# Questions that were taken. They stay when they are done: by them it is known what was taken before.
+questions = Table(
+    "questions",
+    metadata,
+    Column("ticket", Integer, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+    Column("channel", Text, nullable=False),
+    Column("conversation", Text, nullable=False),
+    Column("asker", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("handle", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("taken_at", Moment, nullable=False),
+    Column("turn_id", Text, nullable=False),
+    Column("sending", Boolean, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("lease_until", Moment),
+    Index("questions_by_state", "state", "ticket"),
+    Index("questions_by_conversation", "conversation", "ticket"),
+    Index("questions_by_channel", "channel", "ticket"),
+    Index("questions_by_message", "channel", "message"),
+    Index("questions_by_moment", "taken_at"),
+    Index("questions_of_channel", "channel", "taken_at"),
+    Index("questions_of_asker", "asker", "taken_at"),
+)
+
+# The messages that show the answer to a question, in order.
+posts = Table(
+    "posts",
+    metadata,
+    Column("ticket", Integer, ForeignKey("questions.ticket"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("channel", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Index("posts_by_message", "channel", "message"),
+)
+
+# When the words of a question were changed that was begun or answered by then: it was asked once more.
+rewordings = Table(
+    "rewordings",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("ticket", Integer, ForeignKey("questions.ticket"), nullable=False),
+    Column("at", Moment, nullable=False),
+    Index("rewordings_by_moment", "at"),
+    Index("rewordings_of_question", "ticket"),
+)
+
+# What turns cost, counted from the log: a row for each entry that closes a turn.
+spending = Table(
+    "spending",
+    metadata,
+    Column("seq", Integer, ForeignKey("entries.seq"), primary_key=True, autoincrement=False),
+    Column("turn_id", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("platform", Text, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("asker", Text, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    Column("cost", Float, nullable=False),
+    Index("spending_by_moment", "at"),
+    Index("spending_of_channel", "channel", "at"),
+    Index("spending_of_asker", "asker", "at"),
+)
+
+# What admins set by command for a channel; the log tells who and when.
+overrides = Table(
+    "overrides",
+    metadata,
+    Column("channel", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+# Documents that were removed on purpose, and that no refresh brings back, by what they were called.
+forgotten = Table(
+    "forgotten",
+    metadata,
+    Column("corpus", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("title", Text, nullable=False, server_default=""),
+    Column("url", Text, nullable=False, server_default=""),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("until", Moment, nullable=False),
+)
+
+# A run may fail before anything is known of its corpus, so it refers to it without a foreign key.
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("corpus", Text, nullable=False),
+    Column("begun", Moment, nullable=False),
+    Column("seen", Moment, nullable=False),
+    Column("ended", Moment),
+    Column("state", Text, nullable=False),
+    *(
+        Column(name, Integer, nullable=False, server_default="0")
+        for name in (
+            "added",
+            "changed",
+            "unchanged",
+            "removed",
+            "failed",
+            "held_back",
+            "passages_added",
+            "passages_removed",
+            "done",
+        )
+    ),
+    Column("total", Integer),
+    Column("passages", Integer, nullable=False, server_default="0"),
+    Column("doing", Text, nullable=False, server_default=""),
+    Column("fault", Text, nullable=False, server_default=""),
+    Column("edition", Text, nullable=False, server_default=""),
+    Column("owner", Text, nullable=False),
+    Column("night", Moment),
+    Index("runs_by_corpus", "corpus", "id"),
+)
+
+nights = Table(
+    "nights",
+    metadata,
+    Column("due", Moment, primary_key=True),
+    Column("begun", Moment, nullable=False),
+    Column("ended", Moment),
+    Column("owner", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("lines", Text, nullable=False),
+)

@@ -1,0 +1,248 @@
+"""The home folder: who owns its indexes, what it holds, and whether its database file is sound.
+
+One process at a time owns the home: Chroma and tantivy need that, the database does not. The inspection changes nothing
+and works where nothing else does; the doctor uses it.
+"""
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from filelock import FileLock, Timeout
+
+from storage.database.schema import REVISION
+from storage.errors import DatabaseUnusable, HomeLocked, StorageError, explain_folder_error, explain_sqlite_error
+
+
+@contextmanager
+def lock_home(home: Path) -> Iterator[None]:
+    """Own `home` until the end of the block; it is made if it is missing. The lock ends with the process, however.
+
+    Raises:
+        HomeLocked: Another process owns it, or this one already.
+        HomeUnusable: It cannot be made or written.
+    """
+    make_home(home)
+    lock = FileLock(home / "lock", timeout=0)
+    owner = home / "lock.owner"
+    try:
+        lock.acquire()
+    except Timeout as error:
+        hint = "Wait until it is done, or stop it, and run the command again."
+        raise HomeLocked(f"{home} is in use by another Footnote{_describe_owner(owner)}.", hint=hint) from error
+    except OSError as error:
+        raise explain_folder_error(error, home) from error
+    try:
+        _write_owner(owner)
+        yield
+    finally:
+        owner.unlink(missing_ok=True)
+        lock.release()
+
+
+def find_lock_owner(home: Path) -> str | None:
+    """Say who owns `home`, as far as is known; None where nobody does. It is not made, and not owned afterwards.
+
+    Raises:
+        HomeUnusable: Its lock cannot be tried.
+    """
+    lock = FileLock(home / "lock", timeout=0)
+    if not (home / "lock").exists():
+        return None
+    try:
+        with lock:
+            return None
+    except Timeout:
+        return _describe_owner(home / "lock.owner").strip(" ()") or "another process"
+    except OSError as error:
+        raise explain_folder_error(error, home) from error
+
+
+def read_lock_command(home: Path) -> str:
+    """Return the command that owns `home`, such as "footnote serve"; empty where it has not said so, or nobody does."""
+    try:
+        about: dict[str, Any] = json.loads((home / "lock.owner").read_text(encoding="utf-8"))
+        return str(about["command"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+
+
+def make_home(home: Path) -> None:
+    """Make the folder if it is missing, readable for its owner alone.
+
+    Raises:
+        HomeUnusable: It cannot be made, or there is a file of its name.
+    """
+    try:
+        home.parent.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise explain_folder_error(error, home) from error
+
+
+def name_command(arguments: Sequence[str]) -> str:
+    """Name a command line by its program and command; what follows may hold a question or a secret."""
+    program, *rest = arguments or [""]
+    path = Path(program)
+    name = path.parent.name if path.stem == "__main__" else path.stem
+    command = rest[0] if rest and re.fullmatch(r"[a-z]+", rest[0]) else ""
+    return f"{name} {command}".strip()
+
+
+def _write_owner(owner: Path) -> None:
+    """Write who holds the lock, whole or not at all: another process may be reading."""
+    about = {"pid": os.getpid(), "command": name_command(sys.argv), "since": datetime.now(UTC).isoformat()}
+    part = owner.with_suffix(".part")
+    try:
+        part.write_text(json.dumps(about), encoding="utf-8")
+        part.replace(owner)
+    except OSError as error:
+        raise explain_folder_error(error, owner.parent) from error
+
+
+def _describe_owner(owner: Path) -> str:
+    """Tell who holds the lock in parentheses; nothing when it has only just taken it and has not yet said so."""
+    try:
+        about: dict[str, Any] = json.loads(owner.read_text(encoding="utf-8"))
+        pid, command, since = about["pid"], about["command"], datetime.fromisoformat(about["since"]).astimezone()
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+    today = since.date() == datetime.now(UTC).astimezone().date()
+    return f" (process {pid}, `{command}`, since {since:{'%H:%M' if today else '%Y-%m-%d %H:%M'}})"
+
+
+_PROBE_BYTES = 65_536
+_LOCK_SECONDS = 2.0
+_STEPS_PER_LOOK = 100_000
+"""After so many steps of its machine SQLite looks at the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseFileState:
+    """What a database file is like."""
+
+    bytes: int
+    revision: Literal["fits", "older", "newer", "empty"]
+    faults: tuple[str, ...]
+    """What SQLite's check found, the first few."""
+    whole: bool
+    """Whether the check came to its end."""
+    unwritable: StorageError | None
+    """Why nothing can be written to it; None where it can."""
+
+
+def inspect_database_file(file: Path, *, seconds: float, patience: float = _LOCK_SECONDS) -> DatabaseFileState:
+    """Look at SQLite's file; the check of what it holds ends after so many seconds. Blocks.
+
+    Whoever keeps it locked is waited for with so much `patience`, in seconds.
+
+    Raises:
+        StorageError: It cannot be read at all, or is no database of ours.
+    """
+    try:
+        with closing(_connect_file(file, "ro", patience)) as connection:
+            revision = _revision(connection)
+            faults, whole = _run_quick_check(connection, seconds)
+    except sqlite3.Error as error:
+        raise explain_sqlite_error(error, file) or DatabaseUnusable(f"{file} cannot be read: {error}.") from error
+    return DatabaseFileState(file.stat().st_size, revision, faults, whole, _explain_unwritable(file, patience))
+
+
+def probe_folder(folder: Path) -> float:
+    """Write a little into a folder, and return how many seconds its file system's clock is ahead of ours. Blocks.
+
+    Raises:
+        HomeUnusable: It cannot be written, or its disk is full.
+    """
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".doctor-") as probe:
+            before = time.time()
+            probe.write(b"\0" * _PROBE_BYTES)
+            probe.flush()
+            written = Path(probe.name).stat().st_mtime
+            # A file system's clock ticks in steps of some milliseconds.
+            return min((written - before, written - time.time()), key=abs)
+    except OSError as error:
+        raise explain_folder_error(error, folder) from error
+
+
+def free_bytes(folder: Path) -> int:
+    """Return how much is free on the disk that a folder is, or would be, on."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    return shutil.disk_usage(there).free
+
+
+def used_bytes(folder: Path) -> int:
+    """Return how much lies in a folder. Blocks."""
+    return sum(_file_bytes(path) for path in folder.rglob("*"))
+
+
+def _file_bytes(path: Path) -> int:
+    try:
+        found = path.lstat()
+    except OSError:  # it was only passing
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+def _connect_file(file: Path, mode: str, patience: float) -> sqlite3.Connection:
+    address = f"{file.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(address, uri=True, timeout=patience, isolation_level=None)
+
+
+def _revision(connection: sqlite3.Connection) -> Literal["fits", "older", "newer", "empty"]:
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    row = None
+    if "alembic_version" in tables:
+        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    if row:
+        return "fits" if row[0] == REVISION else "older" if row[0] < REVISION else "newer"
+    if tables:
+        hint = "Choose another folder with FOOTNOTE_HOME. Nothing was changed."
+        raise DatabaseUnusable("The database belongs to another program.", hint=hint)
+    return "empty"
+
+
+def _run_quick_check(connection: sqlite3.Connection, seconds: float) -> tuple[tuple[str, ...], bool]:
+    with _time_limit(connection, seconds):
+        try:
+            rows = connection.execute("PRAGMA quick_check(3)").fetchall()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+                return (), False
+            raise
+    # SQLite puts a heading of its own on lines before what it found.
+    said = [" ".join(str(row[0]).split()) for row in rows]
+    return tuple(line for line in said if line != "ok"), True
+
+
+@contextmanager
+def _time_limit(connection: sqlite3.Connection, seconds: float) -> Iterator[None]:
+    end = time.monotonic() + seconds
+    connection.set_progress_handler(lambda: time.monotonic() > end, _STEPS_PER_LOOK)
+    try:
+        yield
+    finally:
+        connection.set_progress_handler(None, 0)
+
+
+def _explain_unwritable(file: Path, patience: float) -> StorageError | None:
+    try:
+        with closing(_connect_file(file, "rw", patience)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        return explain_sqlite_error(error, file) or DatabaseUnusable(f"{file} cannot be written: {error}.")
+    return None

@@ -1,0 +1,16 @@
+"""Indexes over passages: what they hold of one, and the version that says so; both hold the same words."""
+
+from storage.types import Document, Passage
+
+INDEX_SCHEMA = 1
+"""Raised whenever what is written into an index changes; indexes with another number are made again."""
+
+
+def aliases_text(document: Document, passage: Passage) -> str:
+    """Return the other titles of a document for its first passage, which alone is found by them, by words."""
+    return "\n".join(document.aliases) if passage.position == 0 else ""
+
+
+def indexed_text(document: Document, passage: Passage) -> str:
+    """Return title, section and text on lines of their own: a passage is found by what it is about, too."""
+    return "\n".join(part for part in (document.title, passage.section, passage.text) if part)

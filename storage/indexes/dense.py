@@ -1,0 +1,216 @@
+"""The dense index: one Chroma collection a corpus, embedded in the home or on a server.
+
+It holds vectors and hashes, no text: the text of record is in the database. Scope is which collections are asked,
+never a filter over one. All calls block; an upsert holds the interpreter, so callers keep batches small.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from storage.errors import StorageError, explain_folder_error, translate_index_errors
+from storage.indexes import INDEX_SCHEMA
+from storage.indexes.embedding import Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class ChromaServer:
+    """Where a Chroma server, or Chroma Cloud, is to be found."""
+
+    url: str
+    tenant: str = ""
+    database: str = ""
+    token: str = ""
+
+
+ChromaLocation = Path | ChromaServer
+"""The folder of an embedded Chroma, or a server."""
+
+
+def connect_chroma(place: ChromaLocation) -> Any:
+    """Return a client, with telemetry off.
+
+    Raises:
+        HomeUnusable: the folder cannot be written, or its disk is full.
+        IndexStale: the folder holds something that Chroma cannot read.
+        StorageError: the server does not answer.
+    """
+    with translate_chroma_errors(place):
+        return _connect_server(place) if isinstance(place, ChromaServer) else _connect_embedded(place)
+
+
+@contextmanager
+def translate_chroma_errors(place: ChromaLocation) -> Iterator[None]:
+    """Turn what Chroma raises within the block into a `StorageError` that says what to do."""
+    import httpx
+    from chromadb.errors import ChromaError
+
+    if isinstance(place, Path):
+        with translate_index_errors("the dense index", place, ChromaError, OSError, ValueError, RuntimeError):
+            yield
+        return
+    try:
+        yield
+    except (ChromaError, ValueError, httpx.HTTPError) as error:
+        cause = " ".join(str(error).split())[:200].replace(place.token or "\0", "…")
+        hint = "Check [chroma] url, and that the server runs."
+        raise StorageError(f"The Chroma server at {place.url} failed ({cause}).", hint=hint) from error
+
+
+def _connect_embedded(folder: Path) -> Any:
+    import chromadb
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise explain_folder_error(error, folder) from error
+    return chromadb.PersistentClient(str(folder), settings=_chroma_settings())
+
+
+def _connect_server(server: ChromaServer) -> Any:
+    import chromadb
+
+    parts = urlsplit(server.url)
+    named: Mapping[str, str] = {"tenant": server.tenant, "database": server.database}
+    return chromadb.HttpClient(
+        host=parts.hostname or "localhost",
+        port=parts.port or (443 if parts.scheme == "https" else 8000),
+        ssl=parts.scheme == "https",
+        headers={"x-chroma-token": server.token} if server.token else None,
+        settings=_chroma_settings(),
+        **{key: value for key, value in named.items() if value},
+    )
+
+
+def _chroma_settings() -> Any:
+    from chromadb.config import Settings
+
+    return Settings(anonymized_telemetry=False)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+COLLECTION_PREFIX = "footnote-"
+CONTENTS_PAGE = 5_000
+DELETE_BATCH = 5_000
+
+
+def _translating_errors(
+    method: Callable[Concatenate["DenseIndex", P], T],
+) -> Callable[Concatenate["DenseIndex", P], T]:
+    """Let a method fail with a `StorageError` that says what to do, whatever Chroma raises."""
+
+    @wraps(method)
+    def told(index: "DenseIndex", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with translate_chroma_errors(index.place):
+            return method(index, *args, **kwargs)
+
+    return told
+
+
+class DenseIndex:
+    """Vectors by passage id, a collection for each corpus. Every method raises `StorageError`, as `connect` says."""
+
+    def __init__(self, place: ChromaLocation, *, embedder: str) -> None:
+        """Open the index in a folder or on a server; `embedder` names who makes its vectors."""
+        self.place = place
+        self._client = connect_chroma(place)
+        self._stamp = {"embedder": embedder, "schema": INDEX_SCHEMA}
+        self._collections: dict[str, Any] = {}
+
+    @_translating_errors
+    def upsert(self, corpus: str, ids: Sequence[str], hashes: Sequence[str], vectors: Vectors) -> None:
+        """Write vectors, unit length, one row an id."""
+        metadatas = [{"hash": value} for value in hashes]
+        self._collection(corpus).upsert(ids=list(ids), embeddings=vectors, metadatas=metadatas)
+
+    @_translating_errors
+    def delete(self, corpus: str, ids: Sequence[str]) -> None:
+        """Remove vectors. Unknown ids are no error."""
+        collection = self._collection(corpus)
+        for start in range(0, len(ids), DELETE_BATCH):
+            collection.delete(ids=list(ids[start : start + DELETE_BATCH]))
+
+    @_translating_errors
+    def search(self, corpus: str, vector: Vectors, k: int) -> dict[str, float]:
+        """Return the cosine of the `k` nearest passages of a corpus by id."""
+        collection = self._collection(corpus)
+        found = collection.query(query_embeddings=vector.reshape(1, -1), n_results=k, include=["distances"])
+        return {key: 1.0 - distance for key, distance in zip(found["ids"][0], found["distances"][0], strict=True)}
+
+    @_translating_errors
+    def vectors(self, corpus: str, ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return the vectors of those ids that are there."""
+        if not ids:
+            return {}
+        found = self._collection(corpus).get(ids=list(ids), include=["embeddings"])
+        return {
+            key: np.asarray(row, dtype=np.float32) for key, row in zip(found["ids"], found["embeddings"], strict=True)
+        }
+
+    @_translating_errors
+    def contents(self, corpus: str) -> dict[str, str]:
+        """Return the hash of every passage in the index of one corpus by id."""
+        return dict(self._pages(corpus))
+
+    @_translating_errors
+    def count(self, corpus: str) -> int:
+        """Return how many passages the index holds of one corpus."""
+        return int(self._collection(corpus).count())
+
+    @_translating_errors
+    def stale(self, corpus: str, expected: int) -> str:
+        """Return why the index of a corpus does not serve `expected` passages; empty when it does."""
+        if corpus not in self.corpora():
+            return f"The dense index of “{corpus}” is missing." if expected else ""
+        stamp = self._collection(corpus).metadata or {}
+        if any(stamp.get(key) != value for key, value in self._stamp.items()):
+            return f"The dense index of “{corpus}” was made with another embedding function or version."
+        if (count := self.count(corpus)) < expected:
+            return f"The dense index of “{corpus}” holds {count:,} of {expected:,} passages."
+        return ""
+
+    @_translating_errors
+    def corpora(self) -> tuple[str, ...]:
+        """Return the corpora that have a collection."""
+        names = (collection.name for collection in self._client.list_collections())
+        return tuple(
+            sorted(name.removeprefix(COLLECTION_PREFIX) for name in names if name.startswith(COLLECTION_PREFIX))
+        )
+
+    @_translating_errors
+    def remove(self, corpus: str) -> None:
+        """Remove a corpus's collection, if there is one."""
+        self._collections.pop(corpus, None)
+        if corpus in self.corpora():
+            self._client.delete_collection(COLLECTION_PREFIX + corpus)
+
+    def close(self) -> None:
+        """Let the folder go."""
+        self._collections.clear()
+        close = getattr(self._client, "close", None)
+        if close is not None:
+            close()
+
+    def _collection(self, corpus: str) -> Any:
+        if corpus not in self._collections:
+            self._collections[corpus] = self._client.get_or_create_collection(
+                COLLECTION_PREFIX + corpus,
+                embedding_function=None,
+                metadata=self._stamp,
+                configuration={"hnsw": {"space": "cosine"}},
+            )
+        return self._collections[corpus]
+
+    def _pages(self, corpus: str) -> Iterator[tuple[str, str]]:
+        collection, start = self._collection(corpus), 0
+        while (page := collection.get(limit=CONTENTS_PAGE, offset=start, include=["metadatas"]))["ids"]:
+            yield from zip(page["ids"], (str(metadata["hash"]) for metadata in page["metadatas"]), strict=True)
+            start += CONTENTS_PAGE

@@ -1,0 +1,248 @@
+"""Embedders: texts in, unit vectors out; MiniLM on this machine, or any of Chroma's embedding functions by name.
+
+Chroma raises whatever a service's client raises, sometimes with the request in it. What leaves here is one line in
+which no key stands. Nothing heavy is imported before it is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import math
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from storage.errors import EmbeddingUnavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from storage.database.worker_threads import ThreadPool
+    from storage.indexes.token_states import TokenStateReader, TokenStates
+
+
+Vectors: TypeAlias = NDArray[np.float32]
+"""One row a text, each of length 1, or of zeros where a text says nothing that can be embedded."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors whose dot product says how alike they are. Safe to call from several threads."""
+
+    @property
+    def name(self) -> str:
+        """Which model in which version, without secrets: the stamp of every index that holds its vectors."""
+
+    @property
+    def dimensions(self) -> int:
+        """How long each vector is."""
+
+    def knows(self, text: str) -> float:
+        """How well it knows the script that `text` is written in: 0 not at all, 1 wholly."""
+
+    def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
+        """Vectors of `texts`, `(len(texts), dimensions)`, in their order. Blocks until all are made.
+
+        Args:
+            texts: Any strings, empty ones too. What is longer than the model reads is cut.
+            polite: Leave a core to others where there are several: for bulk work in a process that also answers.
+
+        Raises:
+            EmbeddingUnavailable: The service that makes them fails.
+        """
+
+
+SECRET_WORDS = frozenset({"authorization", "credentials", "headers", "key", "password", "secret", "token"})
+SHORTEST_SECRET = 6  # what is shorter is no key, and hiding it would tear words apart
+HIDDEN = "[hidden]"
+
+
+def is_secret(name: str) -> bool:
+    """Whether an option or variable of this name belongs to who asks, and not to what is asked."""
+    return not SECRET_WORDS.isdisjoint(re.split(r"[^a-z]+", name.lower()))
+
+
+def collect_secrets(options: Mapping[str, Any], environment: Mapping[str, str]) -> frozenset[str]:
+    """The secret values among `options` and in `environment`, where Chroma's functions look for theirs."""
+    given = {name: value for name, value in options.items() if is_secret(name) and not name.endswith("_env_var")}
+    around = {name: value for name, value in environment.items() if is_secret(name)}
+    return frozenset(value for value in _iterate_strings([given, around]) if len(value) >= SHORTEST_SECRET)
+
+
+def hide_secrets(text: str, secrets: Iterable[str]) -> str:
+    """`text` with `[hidden]` in place of each secret, of user and password in addresses, and of keys half shown."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    text = re.sub(r"(?<=://)[^/@\s]+@", f"{HIDDEN}@", text)
+    return re.sub(r"\bsk-[\w*-]{6,}", HIDDEN, text)
+
+
+def _iterate_strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _iterate_strings(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _iterate_strings(inner)
+
+
+MOST_CHARACTERS_SENT = 8_000  # services refuse what is too long for them instead of cutting it
+SERVICE_BATCH = 64  # the least that any of the services takes in one call is 96
+POLITE_BATCH = 16
+LONGEST_CAUSE = 200
+SMALLEST_LENGTH = 1e-12  # keeps a vector of zeros what it is
+PROBE = "How long is a vector?"
+# These compute in this process, with tokenizers that must not be used by two threads at once.
+LOCAL_FUNCTIONS = frozenset(
+    {"default", "instructor", "onnx_mini_lm_l6_v2", "open_clip", "sentence_transformer", "text2vec"}
+)
+
+EmbeddingFunction = Callable[[list[str]], Sequence[Any]]
+
+
+def open_chroma_embedder(
+    function: str, options: Mapping[str, Any], *, known: Mapping[str, Callable[..., EmbeddingFunction]] | None = None
+) -> ChromaEmbedder:
+    """Makes the function called `function` with `options` and asks it once, to learn how long its vectors are.
+
+    Args:
+        function: A key of Chroma's `known_embedding_functions`.
+        options: The arguments it is made with.
+        known: What makes each function, by name; by default all that Chroma has.
+
+    Raises:
+        EmbeddingUnavailable: Nothing has that name, it cannot be made with these options, or it fails.
+    """
+    known = _load_chroma_functions() if known is None else known
+    if function not in known:
+        near = ", ".join(get_close_matches(function, ["minilm", *known], cutoff=0.4)) or "minilm"
+        raise EmbeddingUnavailable(f'There is no embedding function "{function}".', hint=f"the nearest names: {near}")
+    try:
+        made = known[function](**options)
+    except Exception as error:  # noqa: BLE001  # clients share no error class
+        takes = ", ".join(name for name in inspect.signature(known[function]).parameters if name != "self")
+        raise _embedding_error(function, error, options, hint=f"it takes these options: {takes}") from None
+    return ChromaEmbedder(function, options, made)
+
+
+class ChromaEmbedder:
+    """One of Chroma's functions, already made; opened by `chroma_embedder`."""
+
+    def __init__(self, function: str, options: Mapping[str, Any], made: EmbeddingFunction) -> None:
+        self._function = function
+        self._options = options
+        self._made = made
+        self._alone: AbstractContextManager[object] = threading.Lock() if function in LOCAL_FUNCTIONS else nullcontext()
+        self.name = f"{function}/{_digest_options(options)}"
+        self.dimensions = self._call([PROBE]).shape[1]
+
+    def knows(self, text: str) -> float:
+        """Wholly: what other models were trained on is not for us to judge."""
+        del text
+        return 1.0
+
+    def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
+        """Vectors of `texts`, as `Embedder` says; blank texts are not sent, their vectors are zeros."""
+        vectors = np.zeros((len(texts), self.dimensions), np.float32)
+        told = [place for place, text in enumerate(texts) if text.strip()]
+        size = POLITE_BATCH if polite else SERVICE_BATCH
+        for start in range(0, len(told), size):
+            places = told[start : start + size]
+            vectors[places] = self._checked([texts[place][:MOST_CHARACTERS_SENT] for place in places])
+        return vectors
+
+    def _checked(self, texts: list[str]) -> Vectors:
+        vectors = self._call(texts)
+        if vectors.shape != (len(texts), self.dimensions):
+            wrong = ValueError(f"it gave vectors of shape {vectors.shape} for {len(texts)} texts")
+            raise _embedding_error(self._function, wrong, self._options)
+        return vectors
+
+    def _call(self, texts: list[str]) -> Vectors:
+        try:
+            with self._alone:
+                vectors: Vectors = np.array(self._made(texts), np.float32)
+            lengths: Vectors = np.linalg.norm(vectors, axis=1, keepdims=True)
+        except Exception as error:  # noqa: BLE001  # clients share no error class
+            raise _embedding_error(self._function, error, self._options) from None
+        if not math.isfinite(lengths.sum()):
+            raise _embedding_error(self._function, ValueError("it gave numbers that are not finite"), self._options)
+        return (vectors / np.maximum(lengths, SMALLEST_LENGTH)).astype(np.float32)
+
+
+def _load_chroma_functions() -> Mapping[str, Callable[..., EmbeddingFunction]]:
+    from chromadb.utils.embedding_functions import known_embedding_functions  # takes 0.4 s
+
+    known: Mapping[str, Callable[..., EmbeddingFunction]] = known_embedding_functions
+    return known
+
+
+def _digest_options(options: Mapping[str, Any]) -> str:
+    """What tells one configuration from another; a new key for the same model is the same configuration."""
+    open_ones = {name: value for name, value in options.items() if not is_secret(name)}
+    return hashlib.sha256(json.dumps(open_ones, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+def _embedding_error(
+    function: str, error: Exception, options: Mapping[str, Any], *, hint: str = "check [embedding] in the settings"
+) -> EmbeddingUnavailable:
+    said = " ".join(hide_secrets(str(error), collect_secrets(options, os.environ)).split()) or type(error).__name__
+    return EmbeddingUnavailable(f'The embedding function "{function}" fails: {said[:LONGEST_CAUSE]}', hint=hint)
+
+
+MINILM = "minilm"
+
+
+def open_embedder(function: str, options: Mapping[str, Any]) -> Embedder:
+    """The embedder called `function`: "minilm", or a name that Chroma knows, made with `options`.
+
+    Args:
+        function: Its name, as in settings.
+        options: Its arguments; "minilm" takes none.
+
+    Raises:
+        EmbeddingUnavailable: Nothing has that name, or it cannot be made, or its service does not answer.
+    """
+    if function != MINILM:
+        return open_chroma_embedder(function, options)
+    if options:
+        raise EmbeddingUnavailable(f'The embedding function "{MINILM}" takes no options.', hint="remove them")
+    from storage.indexes.minilm import open_minilm  # imports onnxruntime
+
+    return open_minilm()
+
+
+class LazyTokenStates:
+    """Reads texts with the model that `storage.indexes.token_states` keeps in the home: `await states(texts)`."""
+
+    def __init__(self, home: Path, worker: ThreadPool) -> None:
+        self._home = home
+        self._worker = worker
+        self._opening = threading.Lock()
+        self._reader: TokenStateReader | None = None
+
+    async def __call__(self, texts: Sequence[str]) -> tuple[TokenStates, ...]:
+        """Return the states of each text, in their order.
+
+        Raises:
+            EmbeddingUnavailable: the model cannot be made or loaded.
+        """
+        return await self._worker.run(self._read, texts)
+
+    def _read(self, texts: Sequence[str]) -> tuple[TokenStates, ...]:
+        with self._opening:
+            if self._reader is None:
+                from storage.indexes.token_states import open_token_states  # imports onnx
+
+                self._reader = open_token_states(self._home)
+        return self._reader.read(texts)

@@ -1,0 +1,178 @@
+"""The lexical index: BM25 over terms, in tantivy, one index for all corpora.
+
+Terms are made by `storage.language.words`, for passages and for questions alike, so tantivy itself only splits at
+spaces. All calls block.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from storage.errors import REINDEX_HINT, IndexStale, explain_folder_error, translate_index_errors
+from storage.indexes import INDEX_SCHEMA, aliases_text, indexed_text
+from storage.language.detection import detect_language
+from storage.language.words import content_words, terms, words
+from storage.types import Document, Passage
+
+INDEX_LABEL = "the lexical index"
+ANALYZER = "terms"
+HEAP_BYTES = 64_000_000
+
+
+class LexicalIndex:
+    """A tantivy index in a folder of its own. Close it: merges are then waited for."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the index in `folder`, or make an empty one.
+
+        Raises:
+            IndexStale: the folder holds an index of another version, or none that can be read.
+        """
+        self._folder = folder
+        self._writer: Any = None
+        self._index = _open_index(folder) if (folder / "meta.json").exists() else _create_index(folder)
+        self._languages = set(_read_stamp(folder)["languages"])
+
+    def write(self, rows: Sequence[tuple[Document, Passage]]) -> None:
+        """Add passages with their documents, in the place of those with the same ids, and commit."""
+        import tantivy
+
+        self._remember({document.language for document, _ in rows})
+        with self._committing() as writer:
+            for document, passage in rows:
+                writer.delete_documents_by_term("id", passage.id)
+                said = "\n".join((indexed_text(document, passage), aliases_text(document, passage)))
+                body = " ".join(terms(said, document.language))
+                names = {"id": passage.id, "corpus": passage.corpus, "hash": passage.hash}
+                writer.add_document(tantivy.Document(body=body, **names))
+
+    def delete(self, ids: Iterable[str]) -> None:
+        """Remove passages by id, and commit. Unknown ids are no error."""
+        with self._committing() as writer:
+            for passage_id in ids:
+                writer.delete_documents_by_term("id", passage_id)
+
+    def search(self, text: str, corpora: Sequence[str], k: int) -> dict[str, float]:
+        """Return the BM25 of the `k` best passages of `corpora` by id; those that share no term are left out."""
+        groups = self._alternatives(text)
+        if not groups or not corpora:
+            return {}
+        with translate_index_errors(INDEX_LABEL, self._folder, ValueError, OSError):
+            searcher = self._index.searcher()
+            found = searcher.search(self._query(groups, corpora), limit=k, count=False)
+            return {str(searcher.doc(address)["id"][0]): float(score) for score, address in found.hits}
+
+    def contents(self) -> dict[str, str]:
+        """Return the hash of every passage in the index by id."""
+        import tantivy
+
+        searcher = self._index.searcher()
+        if not searcher.num_docs:
+            return {}
+        found = searcher.search(tantivy.Query.all_query(), limit=searcher.num_docs, count=False)
+        documents = (searcher.doc(address) for _, address in found.hits)
+        return {str(document["id"][0]): str(document["hash"][0]) for document in documents}
+
+    def count(self) -> int:
+        """Return how many passages the index holds."""
+        return int(self._index.searcher().num_docs)
+
+    def clear(self) -> None:
+        """Empty the index."""
+        with self._committing() as writer:
+            writer.delete_all_documents()
+
+    def close(self) -> None:
+        """Wait for merges and let the folder go."""
+        if self._writer is not None:
+            self._writer.wait_merging_threads()
+            self._writer = None
+
+    @contextmanager
+    def _committing(self) -> Iterator[Any]:
+        """Commit what the block writes, and let searches see it."""
+        with translate_index_errors(INDEX_LABEL, self._folder, ValueError, OSError):
+            if self._writer is None:
+                self._writer = self._index.writer(HEAP_BYTES, 1)
+            yield self._writer
+            self._writer.commit()
+            self._index.reload()
+
+    def _remember(self, languages: set[str]) -> None:
+        if not languages <= self._languages:
+            self._languages |= languages
+            _write_stamp(self._folder, sorted(self._languages))
+
+    def _alternatives(self, text: str) -> list[tuple[str, ...]]:
+        """Return for each term of a question the terms it may stand as in the languages that are indexed."""
+        asked = detect_language(text)
+        languages = [asked] if asked in self._languages else [asked, *sorted(self._languages)]
+        informative = content_words(text, asked) or words(text)
+        return [group for word in informative for group in expand_term_forms(word, languages)]
+
+    def _query(self, groups: list[tuple[str, ...]], corpora: Sequence[str]) -> Any:
+        from tantivy import Occur, Query
+
+        schema = self._index.schema
+        each = [[Query.term_query(schema, "body", term, "freq") for term in group] for group in groups]
+        should = [(Occur.Should, group[0] if len(group) == 1 else Query.disjunction_max_query(group)) for group in each]
+        scope = Query.const_score_query(Query.term_set_query(schema, "corpus", list(corpora)), 0.0)
+        return Query.boolean_query([(Occur.Must, Query.boolean_query(should)), (Occur.Must, scope)])
+
+
+def expand_term_forms(word: str, languages: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return for each term of `word` its forms in these languages, the first language's first.
+
+    Where languages disagree on how many terms the word makes, the first language decides.
+    """
+    forms = [terms(word, language) for language in languages]
+    if len({len(form) for form in forms}) > 1:
+        forms = forms[:1]
+    return [tuple(dict.fromkeys(group)) for group in zip(*forms, strict=True)]
+
+
+def _create_index(folder: Path) -> Any:
+    import tantivy
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_stamp(folder, [])
+    except OSError as error:
+        raise explain_folder_error(error, folder) from error
+    builder = tantivy.SchemaBuilder()
+    for name in ("id", "corpus", "hash"):
+        builder.add_text_field(name, stored=name != "corpus", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("body", tokenizer_name=ANALYZER, index_option="freq")
+    with translate_index_errors(INDEX_LABEL, folder, ValueError, OSError):
+        return _register_analyzer(tantivy.Index(builder.build(), path=str(folder)))
+
+
+def _open_index(folder: Path) -> Any:
+    import tantivy
+
+    if _read_stamp(folder)["schema"] != INDEX_SCHEMA:
+        raise IndexStale("The lexical index was made by another version of Footnote.", hint=REINDEX_HINT)
+    with translate_index_errors(INDEX_LABEL, folder, ValueError, OSError):
+        return _register_analyzer(tantivy.Index.open(str(folder)))
+
+
+def _register_analyzer(index: Any) -> Any:
+    from tantivy import TextAnalyzerBuilder, Tokenizer
+
+    index.register_tokenizer(ANALYZER, TextAnalyzerBuilder(Tokenizer.whitespace()).build())
+    return index
+
+
+def _read_stamp(folder: Path) -> dict[str, Any]:
+    try:
+        return {"schema": 0, "languages": [], **json.loads((folder / "stamp.json").read_text())}
+    except (OSError, ValueError):
+        return {"schema": 0, "languages": []}
+
+
+def _write_stamp(folder: Path, languages: list[str]) -> None:
+    new = folder / "stamp.json.new"
+    new.write_text(json.dumps({"schema": INDEX_SCHEMA, "languages": languages}))
+    new.replace(folder / "stamp.json")

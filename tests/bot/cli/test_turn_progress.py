@@ -1,0 +1,159 @@
+"""What can be watched at a terminal while an answer is made, and an answer that appears as it comes."""
+
+import io
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from bot.cli.rendering.answer_view import WIDTH, StreamedAnswer, style_sentences
+from bot.cli.rendering.turn_progress import render_claim_line, render_event_line, render_quote_line, watch_turn
+from bot.cli.terminal_output import Output
+from bot.views.answer_text import render_sentence
+from pipeline.types import (
+    AnsweredSentence,
+    ClaimChecked,
+    ClaimExplained,
+    DraftStarted,
+    Event,
+    PageQuoted,
+    PassagesFound,
+    SearchStarted,
+    SentencePassed,
+)
+from storage.types import CheckedClaim, Claim, Evidence, Verdict
+from tests.bot.house import hit
+
+MADE_UP = "The keeper of Skarholm\x1b[2J was born on the moon."
+
+
+def checked(verdict: Verdict, origin: str = "model") -> ClaimChecked:
+    return ClaimChecked(CheckedClaim(Claim(MADE_UP, origin), verdict))
+
+
+def console(width: int = 60, *, terminal: bool = True) -> Console:
+    return Console(file=io.StringIO(), width=width, color_system=None, force_terminal=terminal, _environ={})
+
+
+def said(text: str, *, paragraph: bool = False, note: str = "") -> AnsweredSentence:
+    return AnsweredSentence(text, (1,), note, paragraph=paragraph)
+
+
+def watched(*events: Event, terminal: bool = True, as_json: bool = False, say=None) -> str:
+    """Return what stands on stderr after these events."""
+    err = console(terminal=terminal)
+    with watch_turn(Output(console(), err, as_json=as_json), say) as tell:
+        for event in events:
+            tell(event)
+    return err.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (SearchStarted("a\nb"), "Searching “a b” …"),
+        (PassagesFound("a", (hit(),)), "Found 1 passage, reading …"),
+        (checked(Verdict.REFUTES), "Checking claims …"),
+        (DraftStarted(3), "Drafting from 3 findings …"),
+        (SentencePassed(said("x")), "Writing …"),
+    ],
+)
+def test_what_happens_is_told_in_a_line(event: Event, line: str) -> None:
+    assert render_event_line(event) == line
+
+
+def test_a_claim_is_told_in_words_only_where_passages_support_it() -> None:
+    """What the model made up is said nowhere."""
+    shown = watched(checked(Verdict.SUPPORTS), checked(Verdict.REFUTES), checked(Verdict.NOT_ENOUGH_INFO))
+
+    assert shown.count("The keeper of Skarholm was born on the moon.") == 1
+    assert shown.count("a claim could not be confirmed") == 2
+    assert (
+        render_claim_line(checked(Verdict.SUPPORTS).checked)
+        == "confirmed: The keeper of Skarholm was born on the moon."
+    )
+
+
+def test_a_page_s_own_words_are_told_to_be_no_answer_yet() -> None:
+    """On a terminal; whatever they are, they command it nothing. Why a claim failed is told nobody on the way."""
+    quoted = PageQuoted(Evidence("The quay\x1b[2J opens at seven.", hit().passage, hit().document, (0, 8)))
+    shown = watched(SearchStarted("a"), quoted, ClaimExplained(checked(Verdict.REFUTES).checked))
+
+    assert "not an answer yet): “The quay opens at seven.”" in " ".join(shown.split())
+    assert "\x1b[2J" not in shown
+    assert "moon" not in shown
+
+
+def test_a_quotation_meanwhile_is_told_with_its_page_and_date() -> None:
+    """What was so once may be so no longer."""
+    document = replace(hit().document, title="Fares", date=datetime(2024, 2, 5, tzinfo=UTC))
+
+    assert render_quote_line(Evidence("It costs 12 crowns.", hit().passage, document, (0, 19))).endswith(
+        "“It costs 12 crowns.” (Fares, 2024-02-05)"
+    )
+
+
+def test_whose_claim_is_checked_by_hand_is_shown_its_verdict_later() -> None:
+    assert "confirmed" not in watched(checked(Verdict.SUPPORTS, origin="user"))
+
+
+def test_nothing_is_shown_into_a_pipe_or_beside_json() -> None:
+    assert watched(SearchStarted("a"), terminal=False) == ""
+    assert watched(SearchStarted("a"), as_json=True) == ""
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_who_wants_the_sentences_gets_each_as_it_passes(*, terminal: bool) -> None:
+    """Whether events are shown or not."""
+    heard: list[AnsweredSentence] = []
+    watched(
+        SearchStarted("a"),
+        SentencePassed(said("One.")),
+        SentencePassed(said("Two.")),
+        terminal=terminal,
+        say=heard.append,
+    )
+
+    assert [sentence.text for sentence in heard] == ["One.", "Two."]
+
+
+WORDS = st.lists(st.sampled_from(["quay", "the", "opens", "港が七時に開く", "Überraschungsmoment", "a"]), min_size=1)
+SENTENCES = st.lists(
+    st.builds(lambda words, par: said(" ".join(words), paragraph=par), WORDS, st.booleans()), min_size=1
+)
+
+
+@given(SENTENCES, st.integers(20, 130))
+def test_an_answer_that_comes_piece_by_piece_looks_like_the_whole(
+    sentences: list[AnsweredSentence], width: int
+) -> None:
+    """No word is moved once it stands there."""
+    flowing, whole = console(width), console(width)
+    flow = StreamedAnswer(flowing)
+    for sentence in sentences:
+        flow.say(sentence)
+    flow.close()
+    text = style_sentences("".join(map(render_sentence, sentences)).strip(), sentences)
+    whole.print(text, width=min(width, WIDTH))
+
+    lines = [line.rstrip() for line in whole.file.getvalue().splitlines()]
+    assert [line.rstrip() for line in flowing.file.getvalue().splitlines()] == lines
+
+
+def test_what_a_document_says_commands_no_terminal_while_it_flows() -> None:
+    flow = StreamedAnswer(out := console())
+    flow.say(said("\x1b[2JOne.\x07", note="\x1b[1mPage"))
+    flow.close()
+
+    assert flow.begun
+    assert out.file.getvalue() == "(Page) One. [1]\n"
+
+
+def test_an_answer_without_sentences_leaves_no_empty_line() -> None:
+    flow = StreamedAnswer(out := console())
+    flow.close()
+
+    assert (flow.begun, out.file.getvalue()) == (False, "")

@@ -1,0 +1,445 @@
+"""What people do with an answer: each act is on record, is done as often as it should be, and says what came of it."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from bot.desk.answer_actions import MAX_COMMENT as LONGEST_COMMENT
+from bot.desk.answer_actions import MAX_QUOTED_QUESTION, remove_shared_answer, shorten_question
+from bot.platform import CannotPost, PlatformUnavailable
+from bot.views.catalog import translate
+from bot.views.turn_view import ButtonAction
+from pipeline.types import Status
+from storage.database.engine import to_json_value
+from storage.errors import HomeUnusable
+from storage.types import EntryKind, LogEntry
+from tests.bot.desk.acted import ASKED, NOTHING, Told, denial, house, in_channel, in_dm, settings
+
+PRIVATE = Told(only_asker=True)
+FULL = HomeUnusable("The disk is full.")
+
+
+async def test_evidence_shows_every_claim_with_its_verdict_and_the_passages_words():
+    """Also claims that were refuted, marked as what they are, and passages that no footnote names."""
+    record, _, acting = house()
+    ticket = record.add(Told(cited=("alpha",), found=("beta",)))
+
+    view = await acting.evidence(ticket, in_channel(user="U2"))
+
+    assert (view.heading, view.question, view.text) == ("Evidence", ASKED, "")
+    assert [(item.claim, item.verdict) for item in view.items] == [
+        ("alphaclaim", "✅ Confirmed"),
+        ("betaclaim", "❌ Contradicted"),
+    ]
+    assert [(one.number, one.title, one.quote) for item in view.items for one in item.sources] == [
+        (1, "alphatitle", "alphatext opens at ten."),
+        (0, "betatitle", "betatext opens at ten."),
+    ]
+    assert [(one.number, one.quote) for one in view.sources] == [(1, "")]
+
+
+async def test_evidence_of_a_turn_that_checked_nothing_says_so():
+    """In the asker's language."""
+    record, _, acting = house()
+    ticket = record.add(Told(cited=(), status=Status.CHATTED, language="de"))
+
+    view = await acting.evidence(ticket, in_channel())
+
+    assert (view.items, view.text) == ((), translate("evidence_none", "de"))
+
+
+async def test_evidence_leaves_out_a_passage_that_is_gone():
+    """Its corpus was taken away; the claim that it stood for cannot be shown then."""
+    record, _, acting = house()
+    ticket = record.add(Told(cited=("alpha",), found=("beta",)))
+    record.corpora = ("alpha",)
+
+    assert await denial(acting.evidence(ticket, in_channel())) == NOTHING
+
+
+@pytest.mark.parametrize("act", ["evidence", "feedback", "ask_person", "share"])
+async def test_an_act_before_the_answer_waits_for_it(act):
+    """Whoever may see the question is told that it is being worked on; but a person can be asked."""
+    record, _, acting = house()
+    record.settings = settings(ask=("slack:T1/U9",))
+    ticket = record.add(replace(PRIVATE, closed=False))
+    more = ("up",) if act == "feedback" else ()
+    awaited = getattr(acting, act)(ticket, in_channel(), *more)
+
+    if act == "ask_person":
+        assert await awaited == translate("ask_done", "en")
+    else:
+        assert await denial(awaited) == translate("acting_later", "en")
+
+
+async def test_a_question_that_nobody_has_begun_to_answer_waits_too():
+    """It has no turn yet that anything could be noted of."""
+    record, _, acting = house()
+    ticket = record.add(Told(closed=False))
+    record.rows[ticket] = replace(record.rows[ticket], turn_id="", state="waiting", outcome="")
+
+    assert await denial(acting.ask_person(ticket, in_channel(), language="de")) == translate("acting_later", "de")
+
+
+async def test_feedback_is_on_record_with_its_comment_and_whose_it_is():
+    """Changing one's mind adds an entry."""
+    record, _, acting = house()
+    ticket = record.add(Told())
+
+    said = [
+        await acting.feedback(ticket, in_channel(user="U2"), "up"),
+        await acting.feedback(ticket, in_channel(user="U2"), "down", " It opens at nine. "),
+        await acting.feedback(ticket, in_channel(user="U3"), "up"),
+    ]
+
+    whose = {"by": "slack:T1/U2", "where": "slack:T1/C1"}
+    assert said == [translate("feedback_noted", "en")] * 3
+    assert record.acts("up")[0] == {"what": "up", **whose, "comment": ""}
+    assert record.acts("down") == [{"what": "down", **whose, "comment": "It opens at nine."}]
+    assert record.acts("up")[1]["by"] == "slack:T1/U3"
+
+
+async def test_the_same_opinion_twice_is_one():
+    """A second press changes nothing, also after a comment; a new comment does."""
+    record, _, acting = house()
+    ticket = record.add(Told())
+
+    for comment in ("", "", "why", "", "why", "because"):
+        await acting.feedback(ticket, in_channel(), "down", comment)
+
+    assert [body["comment"] for body in record.acts("down")] == ["", "why", "because"]
+
+
+async def test_of_a_long_comment_the_beginning_is_kept_and_that_is_said():
+    """As many characters as the words say."""
+    record, _, acting = house()
+    ticket = record.add(Told())
+
+    said = await acting.feedback(ticket, in_channel(), "down", "x" * 5_000)
+
+    assert str(LONGEST_COMMENT) in said
+    assert record.acts("down")[0]["comment"] == "x" * LONGEST_COMMENT
+
+
+async def test_a_call_about_what_only_its_asker_sees_mentions_whom_settings_name_alone():
+    """Whoever asked was asked first whether it may be posted, and finds it there."""
+    record, stage, acting = house()
+    record.settings = settings(ask=("slack:T1/U1", "slack:T1/U9"))
+    ticket = record.add(PRIVATE)
+
+    await acting.ask_person(ticket, in_channel())
+
+    ((_, text, people),) = stage.called
+    assert (text, people) == (translate("ask_call", "en", question=ASKED), ("U1", "U9"))
+
+
+async def test_the_people_of_the_channel_s_settings_are_called_once_and_nobody_else():
+    """Where the question stands, with its words; it is on record before and after."""
+    record, stage, acting = house()
+    record.settings = settings(ask=("slack:T1/U8", "slack:T1/U9"))
+    ticket = record.add(Told())
+
+    said = await acting.ask_person(ticket, in_channel(user="U2"))
+    again = await denial(acting.ask_person(ticket, in_channel()))
+
+    ((place, text, people),) = stage.called
+    assert (said, again) == (translate("ask_done", "en"), translate("ask_already", "en"))
+    assert (place.channel, place.thread, people) == ("C1", "1.0", ("U8", "U9"))
+    assert ASKED in text
+    assert [body["state"] for body in record.acts("ask")] == ["begun", "done"]
+    assert record.acts("ask")[0]["people"] == ["slack:T1/U8", "slack:T1/U9"]
+
+
+async def test_whom_an_admin_has_taken_out_is_not_called():
+    """What is in effect now counts, not the file alone."""
+    record, stage, acting = house()
+    record.settings = settings(ask=("slack:T1/U8", "slack:T1/U9"))
+    record.narrowed["slack:T1/C1"] = {"ask": ["slack:T1/U9", "slack:T1/U666"]}
+    ticket = record.add(Told())
+
+    await acting.ask_person(ticket, in_channel())
+
+    assert stage.called[0][2] == ("U9",)
+
+
+@pytest.mark.parametrize("told", [Told(), Told(asker=in_channel("C2"))])
+async def test_where_nobody_is_named_nobody_is_called(told):
+    """The channel's settings name none, or another channel's do."""
+    record, stage, acting = house()
+    record.settings = settings(ask=("slack:T1/U9",)) if told.asker.channel == "C2" else settings()
+    ticket = record.add(told)
+
+    assert await denial(acting.ask_person(ticket, told.asker)) == translate("ask_nobody", "en")
+    assert not stage.called
+
+
+async def test_a_call_that_the_platform_refused_can_be_tried_again():
+    """It is on record that it failed, and why."""
+    record, stage, acting = house()
+    record.settings = settings(ask=("slack:T1/U9",))
+    stage.faults = [CannotPost("The channel is archived.")]
+    ticket = record.add(Told())
+
+    refused = await denial(acting.ask_person(ticket, in_channel()))
+    await acting.ask_person(ticket, in_channel())
+
+    assert refused == translate("ask_failed", "en")
+    assert [body["state"] for body in record.acts("ask")] == ["begun", "failed", "begun", "done"]
+    assert len(stage.called) == 1
+
+
+async def test_a_long_question_is_repeated_in_part():
+    """On one line."""
+    assert len(shorten_question("a\nb " * 1_000)) == MAX_QUOTED_QUESTION + 1
+    assert shorten_question("When\n\ndoes it open?") == "When does it open?"
+
+
+async def test_an_answer_is_shared_with_its_channel_once():
+    """As it was answered; the same people may see its evidence then."""
+    record, stage, acting = house()
+    ticket = record.add(PRIVATE)
+    before = await denial(acting.evidence(ticket, in_channel(user="U2")))
+
+    said = await acting.share(ticket, in_channel())
+    again = await denial(acting.share(ticket, in_channel()))
+
+    (view,) = stage.posts.values()
+    assert (before, said, again) == (NOTHING, translate("share_done", "en"), translate("share_already", "en"))
+    assert [one.text for one in view.sentences] == ["alphatext opens at ten."]
+    assert view.done
+    assert {button.action for button in view.buttons} >= {
+        ButtonAction.EVIDENCE,
+        ButtonAction.UP,
+        ButtonAction.DOWN,
+        ButtonAction.RETRACT,
+    }
+    assert {button.ticket for button in view.buttons} == {ticket}
+    assert [body["state"] for body in record.acts("share")] == ["begun", "done"]
+    assert record.acts("share")[1]["messages"] == list(stage.posts)
+    assert (await acting.evidence(ticket, in_channel(user="U2"))).sources
+
+
+async def test_what_is_shared_is_posted_for_everybody_under_a_key_of_its_own():
+    """Without the question's secret."""
+    record, stage, acting = house()
+
+    await acting.share(record.add(PRIVATE), in_channel())
+
+    (question,) = stage.questions
+    assert (question.only_asker, question.handle, question.key) == (False, "", "key-1#shared")
+    assert "xoxb" not in repr((record.log, stage))
+
+
+@pytest.mark.parametrize(
+    ("told", "by", "words"),
+    [
+        (PRIVATE, in_channel(user="U2"), NOTHING),
+        (PRIVATE, in_dm(), NOTHING),
+        (PRIVATE, in_channel("C2"), NOTHING),
+        (Told(), in_channel(), translate("share_public", "en")),
+        (replace(PRIVATE, status=Status.ABSTAINED), in_channel(), translate("share_empty", "en")),
+    ],
+)
+async def test_only_the_asker_shares_only_in_its_channel_and_only_an_answer(told, by, words):
+    """Whom an answer was not shown to is not told that there is one."""
+    record, stage, acting = house()
+
+    assert await denial(acting.share(record.add(told), by)) == words
+    assert not stage.posts
+
+
+async def test_what_may_no_longer_be_read_in_the_channel_is_not_shared():
+    """An admin has narrowed the channel since it was answered."""
+    record, stage, acting = house()
+    ticket = record.add(PRIVATE)
+    record.narrowed["slack:T1/C1"] = {"corpora": ["beta"]}
+
+    assert await denial(acting.share(ticket, in_channel())) == NOTHING
+    assert not stage.posts
+
+
+@pytest.mark.parametrize("readable", [["alpha", "beta"], ["alpha"]])
+async def test_a_shared_answer_counts_nothing_that_may_not_be_read_in_the_channel(readable):
+    """Neither claims that were checked nor statements that were left out."""
+    record, stage, acting = house()
+    ticket = record.add(Told(cited=("alpha",), found=("beta",), only_asker=True))
+    record.narrowed["slack:T1/C1"] = {"corpora": readable}
+
+    await acting.share(ticket, in_channel())
+
+    (view,) = stage.posts.values()
+    assert view.sentences
+    assert bool(view.collapsed) == bool(view.left_out) == ("beta" in readable)
+
+
+@pytest.mark.parametrize("reads_back", [True, False])
+async def test_an_answer_whose_sharing_was_cut_short_is_not_there_twice(reads_back):
+    """Where the platform can be asked it is completed; where not, it is said that it may stand there."""
+    record, stage, acting = house()
+    stage.reads_back, stage.late_faults = reads_back, [PlatformUnavailable("It does not answer.")]
+    ticket = record.add(PRIVATE)
+
+    cut = await denial(acting.share(ticket, in_channel()))
+    again = acting.share(ticket, in_channel())
+
+    assert cut == translate("share_failed", "en")
+    if reads_back:
+        assert await again == translate("share_done", "en")
+    else:
+        assert await denial(again) == translate("share_uncertain", "en")
+    assert len(stage.posts) == 1
+
+
+@pytest.mark.parametrize("fault", [CannotPost("It is archived."), PlatformUnavailable("Too many.", seconds=3)])
+async def test_what_the_platform_refused_can_be_shared_later(fault):
+    """It was not posted."""
+    record, stage, acting = house()
+    stage.faults, stage.reads_back = [fault], False
+    ticket = record.add(PRIVATE)
+
+    refused = await denial(acting.share(ticket, in_channel()))
+    await acting.share(ticket, in_channel())
+
+    assert refused == translate("share_failed", "en")
+    assert [body["state"] for body in record.acts("share")] == ["begun", "failed", "begun", "done"]
+
+
+async def test_a_shared_answer_can_be_removed_again():
+    """By whoever takes the answer back; where its posting was cut short the platform is asked."""
+    record, stage, acting = house()
+    told = record.add(PRIVATE), record.add(PRIVATE)
+    stage.late_faults = [PlatformUnavailable("It does not answer.")]
+    await denial(acting.share(told[0], in_channel()))
+    await acting.share(told[1], in_channel())
+
+    for ticket in told:
+        assert await remove_shared_answer(stage, PRIVATE.question(ticket), await record.turn(f"turn{ticket}"))
+    assert not stage.posts
+    assert await remove_shared_answer(stage, PRIVATE.question(3), ()) == ()
+
+
+@pytest.mark.parametrize("act", ["share", "ask_person"])
+async def test_who_presses_twice_at_once_does_it_once(act):
+    """The second is told that it is being done, or was."""
+    record, stage, acting = house()
+    record.settings = settings(ask=("slack:T1/U9",))
+    ticket = record.add(PRIVATE)
+
+    said = await asyncio.gather(*(getattr(acting, act)(ticket, in_channel()) for _ in range(3)), return_exceptions=True)
+
+    assert sum(isinstance(one, str) for one in said) == 1
+    assert len(stage.posts) + len(stage.called) == 1
+
+
+async def test_sources_are_each_page_once_numbered_anew():
+    """Over all answers of a conversation that stand."""
+    record, _, acting = house()
+    record.add(Told(cited=("beta", "alpha")))
+    record.add(Told(cited=("alpha", "gamma"), language="de"))
+    record.add(Told(cited=("alpha",), thread="2.0"))
+
+    view = await acting.sources("slack:T1/C1/1.0", in_channel(user="U2"))
+
+    assert [(one.number, one.title, one.quote) for one in view.sources] == [
+        (1, "betatitle", ""),
+        (2, "alphatitle", ""),
+        (3, "gammatitle", ""),
+    ]
+    assert (view.heading, view.text) == (translate("sources_heading", "de"), "")
+
+
+async def test_sources_of_others_private_answers_and_of_what_was_taken_back_are_not_shown():
+    """And nothing says that there are any."""
+    record, _, acting = house()
+    record.add(Told(cited=("alpha",), only_asker=True))
+    ticket = record.add(Told(cited=("beta",)))
+    record.log.append(LogEntry(f"turn{ticket}", EntryKind.EDITED, {"retracted": True}))
+
+    view = await acting.sources("slack:T1/C1/1.0", in_channel(user="U2"))
+
+    assert view == await acting.sources("slack:T1/C1/9.9", in_channel(user="U2"))
+    assert view.text == translate("sources_none", "en")
+
+
+@pytest.mark.parametrize("act", ["evidence", "feedback", "ask_person", "share"])
+async def test_an_answer_that_cites_a_page_that_was_forgotten_is_shown_to_nobody_again(act):
+    """Not its evidence and not in its channel, in the words that are said of what never was; the record keeps it."""
+    record, stage, acting = house()
+    record.settings = settings(ask=("slack:T1/U9",))
+    ticket, more = record.add(replace(PRIVATE, cited=("alpha", "beta"))), ("up",) if act == "feedback" else ()
+    record.forgot = frozenset({"beta"})
+    before = list(record.log)
+
+    assert await denial(getattr(acting, act)(ticket, in_channel(), *more)) == NOTHING
+    assert (stage.posts, stage.called, record.log) == ({}, [], before)
+
+
+async def test_sources_leave_out_a_page_that_was_forgotten():
+    """The others stand."""
+    record, _, acting = house()
+    record.add(Told(cited=("beta", "alpha")))
+    record.forgot = frozenset({"beta"})
+
+    view = await acting.sources("slack:T1/C1/1.0", in_channel(user="U2"))
+
+    assert [(one.number, one.title) for one in view.sources] == [(1, "alphatitle")]
+
+
+@pytest.mark.parametrize("how", ["entry", "row"])
+async def test_a_retracted_answer_is_gone_for_everybody(how):
+    """As if it had never been."""
+    record, _, acting = house()
+    ticket = record.add(Told())
+    if how == "entry":
+        record.log.append(LogEntry(f"turn{ticket}", EntryKind.EDITED, to_json_value({"retracted": True})))
+    else:
+        record.rows[ticket] = replace(record.rows[ticket], outcome="retracted")
+
+    assert await denial(acting.evidence(ticket, in_channel())) == NOTHING
+    assert await denial(acting.feedback(ticket, in_channel(), "up")) == NOTHING
+
+
+@pytest.mark.parametrize("act", ["feedback", "ask_person", "share"])
+async def test_what_cannot_be_recorded_is_not_done_and_one_sentence_says_so(act, caplog):
+    """The cause is in the log."""
+    record, stage, acting = house()
+    record.settings = settings(ask=("slack:T1/U9",))
+    ticket = record.add(PRIVATE)
+    record.broken = FULL
+    more = ("up",) if act == "feedback" else ()
+
+    words = await denial(getattr(acting, act)(ticket, in_channel(), *more))
+
+    assert words == translate("acting_unrecorded", "en")
+    assert not stage.posts
+    assert not stage.called
+    assert "The disk is full." in caplog.records[0].cause
+
+
+async def test_what_cannot_be_looked_up_is_said_in_one_sentence(caplog):
+    """The cause is in the log."""
+    record, _, acting = house()
+    record.unreadable = FULL
+
+    assert await denial(acting.evidence(1, in_channel(), language="fr")) == translate("acting_unavailable", "fr")
+    assert "The disk is full." in caplog.records[0].cause
+
+
+async def test_what_no_longer_fits_the_record_is_said_in_one_sentence(caplog):
+    """A row that nobody can read is an error of ours, and the person is told."""
+    record, _, acting = house()
+    ticket = record.add(Told())
+    record.rows[ticket] = replace(record.rows[ticket], body={"text": 1})
+
+    assert await denial(acting.evidence(ticket, in_channel())) == translate("acting_unavailable", "en")
+    assert caplog.records
+
+
+async def test_a_platform_that_is_not_there_is_no_crash():
+    """The owner at the terminal acts on a question of a platform that is not connected."""
+    record, _, acting = house()
+    acting = type(acting)(record, {})
+    ticket = record.add(PRIVATE)
+
+    assert await denial(acting.share(ticket, in_channel())) == translate("acting_unavailable", "en")

@@ -1,0 +1,208 @@
+"""What may be asked and used by day and month."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.desk.turn_policy import (
+    BudgetAllowance,
+    BudgetRefusal,
+    BudgetUse,
+    check_budget,
+    decide_budget,
+    find_day,
+    find_month,
+)
+from bot.settings.settings_tables import LimitSettings, Settings
+from bot.wiring import App
+from storage.audit import AuditLog
+from storage.queue import Queue
+from storage.types import EntryKind, LogEntry, NewQuestion, SpendingTotal
+from tests.storage.stores import kept, opened
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+
+def decide(used, now=NOON, language="en", zone=BERLIN, **limits):
+    """Decide under these limits."""
+    return decide_budget(LimitSettings(**limits), used, now=now, zone=zone, language=language)
+
+
+def test_without_limits_all_goes_on() -> None:
+    """However much was used."""
+    used = BudgetUse(1_000, 1_000, SpendingTotal(9, 10**9, 1e6), SpendingTotal(9, 10**9, 1e6))
+
+    assert decide(used) == BudgetAllowance()
+
+
+def test_a_question_within_its_limits_is_answered() -> None:
+    """The last one that is allowed too: it is counted itself."""
+    limits = {"questions_per_user": 3, "questions_per_channel": 5, "tokens_per_day": 100, "cost_per_month": 2.0}
+
+    assert decide(BudgetUse(3, 5, SpendingTotal(1, 99), SpendingTotal(1, 99, 1.99)), **limits) == BudgetAllowance()
+
+
+@pytest.mark.parametrize(
+    ("field", "limit"), [("by_user", "questions_per_user"), ("in_channel", "questions_per_channel")]
+)
+def test_one_question_more_is_refused_and_told_when_it_goes_on(field, limit) -> None:
+    """At the next midnight of the team's clocks."""
+    told = decide(BudgetUse(**{field: 4}), **{limit: 3})
+
+    assert isinstance(told, BudgetRefusal)
+    assert told.because == limit
+    assert "all 3 questions" in told.text.lower()
+    assert "2026-03-11 00:00 CET" in told.text
+
+
+@pytest.mark.parametrize(
+    ("used", "limits", "until"),
+    [
+        (BudgetUse(today=SpendingTotal(1, 100)), {"tokens_per_day": 100}, "2026-03-11 00:00 CET"),
+        (BudgetUse(this_month=SpendingTotal(1, 100)), {"tokens_per_month": 100}, "2026-04-01 00:00 CEST"),
+        (BudgetUse(this_month=SpendingTotal(1, 0, 2.5)), {"cost_per_month": 2.5}, "2026-04-01 00:00 CEST"),
+    ],
+)
+def test_where_the_model_s_budget_is_spent_it_is_quoted_only(used, limits, until) -> None:
+    """The asker is told why and until when, and the record which limit it was."""
+    told = decide(used, **limits)
+
+    assert (told.system, told.because) == ("extractive", next(iter(limits)))
+    assert until in told.notice
+    assert told.notice != decide(used, language="de", **limits).notice
+
+
+def test_of_day_and_month_the_longer_is_told() -> None:
+    """It does not go on tomorrow if the month is spent."""
+    told = decide(
+        BudgetUse(today=SpendingTotal(1, 9), this_month=SpendingTotal(1, 9)), tokens_per_day=5, tokens_per_month=5
+    )
+
+    assert told.because == "tokens_per_month"
+
+
+@pytest.mark.parametrize(
+    ("now", "zone", "hours"),
+    [
+        (datetime(2026, 3, 29, 12, tzinfo=UTC), "Europe/Berlin", 23),
+        (datetime(2026, 10, 25, 12, tzinfo=UTC), "Europe/Berlin", 25),
+        (datetime(2024, 3, 31, 12, tzinfo=UTC), "Asia/Beirut", 23),
+        (datetime(2018, 11, 4, 12, tzinfo=UTC), "America/Sao_Paulo", 23),
+        (datetime(2026, 7, 1, 12, tzinfo=UTC), "UTC", 24),
+    ],
+)
+def test_a_day_lasts_from_midnight_to_midnight_when_clocks_change(now, zone, hours) -> None:
+    """Also where the change is at midnight, so that there is none."""
+    day = find_day(now, ZoneInfo(zone))
+
+    assert day.until - day.since == timedelta(hours=hours)
+
+
+def test_evening_belongs_to_the_day_of_the_team_s_clocks() -> None:
+    """As new year's eve does to the year."""
+    late = datetime(2025, 12, 31, 23, 30, tzinfo=UTC)
+
+    assert find_day(late, BERLIN).since == datetime(2025, 12, 31, 23, tzinfo=UTC)
+    assert find_month(late, BERLIN).until == datetime(2026, 1, 31, 23, tzinfo=UTC)
+
+
+@given(
+    st.datetimes(datetime(2000, 1, 1), datetime(2037, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001 - as it wants them
+    st.sampled_from(["UTC", "Europe/Berlin", "Asia/Beirut", "America/Sao_Paulo", "Pacific/Apia", "Asia/Kathmandu"]),
+)
+def test_every_moment_lies_in_its_day_and_its_month(now, name) -> None:
+    """And days and months follow each other without a gap."""
+    zone = ZoneInfo(name)
+    for spell_of in (find_day, find_month):
+        spell = spell_of(now, zone)
+        assert spell.since <= now < spell.until
+        assert spell_of(spell.until, zone).since == spell.until
+
+
+@pytest.fixture
+def opened_app(tmp_path):
+    """An empty house at noon, as a function of its limits."""
+    with opened(tmp_path) as store:
+        database = store.manifest._database
+        noon = {"queue": Queue(database, clock=lambda: NOON), "audit": AuditLog(database, clock=lambda: NOON)}
+        yield lambda **limits: App(
+            Settings(home=tmp_path, timezone="Europe/Berlin", limits=limits), store, **(kept(store) | noon)
+        )
+
+
+async def ask(app, number, user="slack:T1/U1"):
+    """Take a question, and return its row."""
+    row, _ = await app.queue.put(NewQuestion(f"k{number}", "slack:T1/C1", "c", user, f"m{number}", {"text": "?"}, ""))
+    return row
+
+
+async def test_questions_that_came_at_once_use_up_nothing_of_those_before_them(opened_app) -> None:
+    """The first two are answered, the third is not; another person's is."""
+    app = opened_app(questions_per_user=2)
+    rows = [await ask(app, number) for number in range(3)] + [await ask(app, 9, user="slack:T1/U2")]
+
+    told = [await check_budget(app, row, now=NOON, language="en") for row in rows]
+
+    assert [isinstance(one, BudgetRefusal) for one in told] == [False, False, True, False]
+
+
+async def test_what_the_bot_only_overheard_is_no_question(opened_app) -> None:
+    """It had nothing to say, and nobody had asked it."""
+    app = opened_app(questions_per_channel=1)
+    overheard, asked = await ask(app, 1), await ask(app, 2)
+    await app.queue.finish(overheard.ticket, "silent")
+
+    assert await check_budget(app, asked, now=NOON, language="en") == BudgetAllowance()
+
+
+async def test_yesterday_s_questions_are_not_counted_today(opened_app) -> None:
+    """A new day, a new budget."""
+    app = opened_app(questions_per_user=1)
+    await ask(app, 1)
+    row = await ask(app, 2)
+
+    assert isinstance(await check_budget(app, row, now=NOON, language="en"), BudgetRefusal)
+    assert await check_budget(app, row, now=NOON + timedelta(days=1), language="en") == BudgetAllowance()
+
+
+async def test_what_turns_took_is_read_from_the_record(opened_app) -> None:
+    """Everybody's together."""
+    app = opened_app(tokens_per_day=10, cost_per_month=1.0)
+    row = await ask(app, 1)
+    usage = {"prompt_tokens": 8, "completion_tokens": 4, "cost": 0.5}
+    before = await check_budget(app, row, now=NOON, language="en")
+    await app.audit.append(LogEntry("t", EntryKind.TURN_CLOSED, {"usage": usage}))
+
+    after = await check_budget(app, row, now=NOON, language="en")
+    later = await check_budget(app, row, now=NOON + timedelta(days=2), language="en")
+
+    assert [one.because for one in (before, after, later)] == ["", "tokens_per_day", ""]
+
+
+async def test_a_question_that_is_edited_is_asked_once_more(opened_app) -> None:
+    """When it was answered, today or yesterday, and while it runs; while it waits it costs nothing yet."""
+    app = opened_app(questions_per_user=2)
+    first, second = await ask(app, 1), await ask(app, 2)
+    await app.queue.note(first.ticket, text="Waiting?")
+    waiting = await check_budget(app, first, now=NOON, language="en")
+    for row in (first, second):
+        await app.queue.finish(row.ticket, "delivered")
+    await app.queue.reopen(first.ticket, "In other words?")
+    again = await check_budget(app, first, now=NOON, language="en")
+
+    assert waiting == BudgetAllowance()
+    assert isinstance(again, BudgetRefusal)
+
+
+async def test_words_that_change_while_it_is_answered_count(opened_app) -> None:
+    """Each time a turn is begun anew for them."""
+    app = opened_app(questions_per_channel=1)
+    row = await ask(app, 1)
+    await app.queue.claim(row.ticket, "us", NOON, now=NOON)
+    await app.queue.note(row.ticket, text="In other words?")
+
+    assert isinstance(await check_budget(app, row, now=NOON, language="en"), BudgetRefusal)

@@ -1,0 +1,95 @@
+"""What holds in a channel: admins narrow what the file allows, and nothing they set ever widens it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.desk.channel_settings import (
+    CHANNEL_KEYS,
+    ChannelSettings,
+    narrow_channel_settings,
+    read_channel_table,
+    resolve_channel_settings,
+)
+from bot.settings.settings_tables import Settings
+
+CHANNEL = "slack:T1/C1"
+CORPORA = ("handbook", "kitchen", "board")
+PEOPLE = ("slack:T1/U1", "slack:T1/U2")
+CEILINGS = st.builds(
+    ChannelSettings,
+    st.just(CHANNEL),
+    st.none() | st.lists(st.sampled_from(CORPORA), unique=True).map(tuple),
+    st.sampled_from(["", "wikichat", "extractive"]),
+    st.sampled_from(["mention", "every"]),
+    st.booleans(),
+    st.lists(st.sampled_from(PEOPLE), unique=True).map(tuple),
+    st.booleans(),
+)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from([*CORPORA, *PEOPLE, "every", "wikichat", "extractive"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+)
+
+
+def set_up(**table):
+    """Return settings with one channel's table."""
+    corpora = [{"name": name, "readers": ["*"]} for name in CORPORA]
+    return Settings(corpus=corpora, channel=[{"id": CHANNEL} | table])
+
+
+def test_the_file_s_table_holds_where_nothing_is_set() -> None:
+    """And the defaults in a channel that has no table."""
+    settings = set_up(corpora=["kitchen"], answer="every", ask=[PEOPLE[0]])
+
+    assert resolve_channel_settings(settings, {}, CHANNEL) == ChannelSettings(
+        CHANNEL, ("kitchen",), answer="every", ask=(PEOPLE[0],)
+    )
+    assert resolve_channel_settings(settings, {}, "slack:T1/C9") == ChannelSettings("slack:T1/C9")
+
+
+def test_what_admins_set_narrows_it() -> None:
+    """Fewer corpora and people, only when addressed, to the asker alone, quotations, nothing."""
+    settings = set_up(corpora=["handbook", "kitchen"], system="wikichat", answer="every", ask=PEOPLE)
+    overrides = {
+        "corpora": ["kitchen"],
+        "system": "extractive",
+        "answer": "mention",
+        "ephemeral": True,
+        "ask": [PEOPLE[1]],
+        "paused": True,
+    }
+
+    held = resolve_channel_settings(settings, overrides, CHANNEL)
+
+    assert held == ChannelSettings(
+        CHANNEL, ("kitchen",), "extractive", "mention", ephemeral=True, ask=(PEOPLE[1],), paused=True
+    )
+
+
+def test_what_the_file_no_longer_allows_is_not_brought_back() -> None:
+    """The file may have been narrowed after an admin chose."""
+    settings = set_up(corpora=["handbook"], answer="mention", ephemeral=True, paused=True)
+    overrides = {"corpora": ["kitchen", "handbook"], "answer": "every", "ephemeral": False, "ask": [PEOPLE[0]]}
+
+    assert resolve_channel_settings(settings, overrides | {"paused": False}, CHANNEL) == read_channel_table(
+        settings, CHANNEL
+    )
+    assert resolve_channel_settings(settings, {"corpora": ["kitchen"]}, CHANNEL).corpora == ()
+
+
+@given(CEILINGS, st.dictionaries(st.sampled_from([*CHANNEL_KEYS, "readers", "tomorrow"]), ANYTHING))
+def test_whatever_stands_in_the_database_widens_nothing(ceiling: ChannelSettings, overrides: dict) -> None:
+    """Keys of other versions are passed over, and values that nobody can read narrow."""
+    held = narrow_channel_settings(ceiling, overrides)
+
+    if ceiling.corpora is not None:
+        assert held.corpora is not None
+        assert set(held.corpora) <= set(ceiling.corpora)
+    if "corpora" in overrides:
+        assert held.corpora is not None
+    assert set(held.ask) <= set(ceiling.ask)
+    assert held.system in {ceiling.system, "extractive"}
+    assert ceiling.answer == "every" or held.answer == "mention"
+    assert held.ephemeral >= ceiling.ephemeral
+    assert held.paused >= ceiling.paused
+    assert held.id == ceiling.id

@@ -1,0 +1,42 @@
+"""Who asked only just has to wait, and is told so once."""
+
+from dataclasses import dataclass
+
+from bot.desk.channel_settings import Cooldown
+
+
+@dataclass
+class Clock:
+    """Stands still until it is set."""
+
+    now: float = 0.0
+
+
+def test_one_waits_for_so_many_seconds_and_others_do_not() -> None:
+    """The same question once more is no second one."""
+    clock = Clock()
+    cooldown = Cooldown(10, lambda: clock.now)
+    cooldown.begin("ana", "q1")
+    clock.now = 4
+
+    assert (cooldown.left("ana", "q2"), cooldown.left("ana", "q1"), cooldown.left("ben", "q2")) == (6, 0, 0)
+    clock.now = 10
+    assert cooldown.left("ana", "q2") == 0
+
+
+def test_a_refusal_is_told_once_a_wait() -> None:
+    """And again in the next."""
+    cooldown = Cooldown(10, lambda: 0.0)
+    cooldown.begin("ana", "q1")
+    told = [cooldown.first_refusal("ana") for _ in range(2)]
+    cooldown.begin("ana", "q2")
+
+    assert (told, cooldown.first_refusal("ana"), cooldown.first_refusal("ben")) == ([True, False], True, False)
+
+
+def test_no_seconds_are_no_wait() -> None:
+    """As settings have it by default."""
+    cooldown = Cooldown(0, lambda: 0.0)
+    cooldown.begin("ana", "q1")
+
+    assert cooldown.left("ana", "q2") == 0

@@ -1,0 +1,261 @@
+"""The conversation before a question: in order, complete, and without what cannot be read any more."""
+
+import asyncio
+import logging
+from dataclasses import replace
+
+import pytest
+
+from bot.desk.memory import recall_conversation
+from bot.platform import PlatformUnavailable
+from storage.types import EntryKind, LogEntry
+from tests.bot.desk.library import MARKS, Hearing, Talk, heard, house, settings
+
+
+@pytest.fixture
+async def app(tmp_path):
+    """The house of three corpora."""
+    with house(tmp_path) as filled:
+        yield await filled()
+
+
+async def before(talk, platform=None, text="And on Sunday?", **changes):
+    """Return what is remembered before the next question."""
+    question, row = await talk.take(text, **changes)
+    return await recall_conversation(talk.app, platform or Hearing(), question, row)
+
+
+def lines(turns):
+    """Return who said what."""
+    return [(turn.speaker, turn.text) for turn in turns]
+
+
+async def test_what_was_asked_and_answered_is_remembered_in_order(app):
+    """With the language it was asked in, the titles of what was cited, and what it stands on."""
+    talk = Talk(app)
+    _, first = await talk.ask("Wann öffnet der samovar?")
+    _, second = await talk.ask("Is the quayside open?")
+
+    turns = await before(talk)
+
+    assert lines(turns) == [
+        ("user", "Wann öffnet der samovar?"),
+        ("bot", first.text),
+        ("user", "Is the quayside open?"),
+        ("bot", second.text),
+    ]
+    assert [turn.language for turn in turns[:2]] == ["de", "de"]
+    assert turns[1].titles == ("The samovar",)
+    assert turns[1].corpora == tuple(sorted(MARKS))
+
+
+async def test_another_conversation_is_not_remembered(app):
+    """Nor what was asked later in this one."""
+    talk = Talk(app)
+    await Talk(app, name="slack:T1/C1/2").ask("Is the merger open?")
+    question, row = await talk.take("First?")
+    await talk.ask("Is the quayside open?")
+
+    assert await recall_conversation(app, Hearing(), question, row) == ()
+
+
+async def test_what_others_said_stands_where_they_said_it(app):
+    """An answer stays with its question; what the log has is not taken twice, nor what is asked now."""
+    talk = Talk(app)
+    _, done = await talk.ask("Is the quayside open?")
+    platform = Hearing(
+        (
+            heard("x1", "Has anybody been there?", 1),
+            heard("slack:T1/C1/1/q1", "Is the quayside open?", 10),
+            heard("x2", "I wonder.", 10.5),
+            heard("slack:T1/C1/1/a1", "as posted", 11, user=""),
+            heard("x3", "  ", 12),
+            heard("slack:T1/C1/1/q2", "And on Sunday?", 20),
+            heard("x4", "Later", 21),
+        )
+    )
+
+    turns = await before(talk, platform)
+
+    assert lines(turns) == [
+        ("user", "Has anybody been there?"),
+        ("user", "Is the quayside open?"),
+        ("bot", done.text),
+        ("user", "I wonder."),
+    ]
+
+
+@pytest.mark.parametrize("outcome", ["stopped", "retracted"])
+async def test_what_was_taken_back_is_forgotten(app, outcome):
+    """Question and answer, also where the platform still has them."""
+    talk = Talk(app)
+    await talk.ask("Is the quayside open?", outcome=outcome)
+    platform = Hearing(
+        (
+            heard("slack:T1/C1/1/q1", "Is the quayside open?", 10),
+            heard("slack:T1/C1/1/a1", "It is.", 11, user=""),
+        )
+    )
+
+    assert await before(talk, platform) == ()
+
+
+async def test_an_answer_that_was_retracted_after_it_was_delivered_is_forgotten(app):
+    """The log says so."""
+    talk = Talk(app)
+    _, done = await talk.ask("Is the quayside open?")
+    await app.audit.append(LogEntry(done.answer_id, EntryKind.EDITED, {"retracted": True}))
+
+    assert await before(talk) == ()
+
+
+@pytest.mark.parametrize("how", [{"system": "failing"}, {"outcome": "undeliverable"}, {"outcome": "silent"}])
+async def test_of_what_nobody_saw_an_answer_to_the_question_stays(app, how):
+    """Whoever asks again need not say all of it."""
+    talk = Talk(app)
+    await talk.ask("Is the quayside open?", **how)
+
+    assert lines(await before(talk)) == [("user", "Is the quayside open?")]
+
+
+async def test_what_never_ran_is_remembered_as_a_question(app):
+    """Such as one that was refused for a budget."""
+    talk = Talk(app)
+    _, row = await talk.take("Is the quayside open?")
+    await app.queue.finish(row.ticket, "delivered")
+
+    assert lines(await before(talk)) == [("user", "Is the quayside open?")]
+
+
+async def test_what_one_person_alone_was_shown_another_does_not_remember(app):
+    """Whoever asked does."""
+    talk = Talk(app)
+    _, done = await talk.ask("Is the quayside open?", only_asker=True)
+
+    mine = await before(talk)
+    theirs = await before(talk, asker=replace(talk.asker, user="U2"))
+
+    assert lines(mine) == [("user", "Is the quayside open?"), ("bot", done.text)]
+    assert lines(theirs) == [("user", "And on Sunday?")]
+
+
+async def test_what_was_only_found_counts_as_well_as_what_was_cited(app, tmp_path):
+    """An abstention over pages of a corpus that has been closed is left out; so is what was made after hearing it."""
+    talk = Talk(app)
+    await talk.ask("Is the merger open?", system="abstaining")
+    open_still = await before(talk)
+    narrow = replace(app, settings=settings(tmp_path, {"board": ()}))
+    closed = await before(Talk(narrow, asked=talk.asked))
+
+    assert len(open_still) == 2
+    assert [turn for turn in closed if "merger" in turn.text] == []
+
+
+async def test_what_was_made_from_an_earlier_answer_stands_on_its_corpora_too(app, tmp_path):
+    """Its words may be another's."""
+    talk = Talk(app)
+    await talk.ask("Is the merger open?", within=("board",))
+    earlier = await before(talk)
+    await talk.ask("Is the quayside open?", within=("handbook",), earlier=earlier)
+    narrow = replace(app, settings=settings(tmp_path, {"board": ()}))
+
+    turns = await before(Talk(narrow, asked=talk.asked))
+
+    assert lines(turns) == [("user", "And on Sunday?")]
+
+
+async def test_a_channel_that_is_narrowed_forgets_at_once(app):
+    """By a command too; the platform's copy of it is left out as well."""
+    talk = Talk(app)
+    _, first = await talk.ask("Is the merger open?", within=("board",))
+    await talk.ask("Is the quayside open?", within=("handbook",))
+    await app.overrides.set("slack:T1/C1", "corpora", ["handbook"], by="slack:T1/U1", was=None)
+    platform = Hearing(
+        (
+            heard("slack:T1/C1/1/q1", "Is the merger open?", 10),
+            heard("slack:T1/C1/1/a1", first.text, 11, user=""),
+            heard("own", "The merger is on.", 12, user=""),
+        )
+    )
+
+    turns = await before(talk, platform)
+
+    assert [turn.text for turn in turns if "merger" in turn.text] == []
+    assert len(turns) == 2
+
+
+async def test_our_own_messages_from_before_the_log_are_remembered_where_all_is_readable(app):
+    """Nobody can tell what they stand on."""
+    talk = Talk(app)
+    platform = Hearing((heard("old", "The quayside was closed.", 1, user=""),))
+
+    assert lines(await before(talk, platform)) == [("bot", "The quayside was closed.")]
+
+
+async def test_an_answer_of_the_log_that_is_too_long_ago_is_not_taken_from_the_platform(app):
+    """It is remembered from the log or not at all."""
+    talk, other = Talk(app), Talk(app, name="slack:T1/C1/2")
+    await other.ask("Is the merger open?")
+    platform = Hearing((heard("slack:T1/C1/2/a1", "The merger is open.", 1, user=""),))
+
+    assert await before(talk, platform) == ()
+
+
+@pytest.mark.parametrize("fault", [PlatformUnavailable("It is away.")])
+async def test_a_platform_that_fails_keeps_nobody_waiting(app, fault, caplog):
+    """The log alone is remembered, and the server's log says why."""
+    talk = Talk(app)
+    await talk.ask("Is the quayside open?")
+
+    with caplog.at_level(logging.WARNING):
+        turns = await before(talk, Hearing(fault=fault))
+
+    assert len(turns) == 2
+    assert "does not hand over" in caplog.text
+
+
+async def test_a_platform_that_never_answers_keeps_nobody_waiting(app):
+    """Its time is short."""
+
+    class Silent:
+        async def heard(self, *_):
+            await asyncio.Event().wait()
+
+    talk = Talk(app)
+    await talk.ask("Is the quayside open?")
+    question, row = await talk.take("And on Sunday?")
+
+    assert len(await recall_conversation(app, Silent(), question, row, patience=0.01)) == 2
+
+
+async def test_no_more_is_remembered_than_is_used(app):
+    """The last twenty turns, however long it went on."""
+    talk = Talk(app)
+    platform = Hearing(
+        tuple(heard(f"x{number}", f"{number} " + "very " * 2_000, 1 + number / 100) for number in range(50))
+    )
+    await talk.ask("Is the quayside open?")
+
+    turns = await before(talk, platform)
+
+    assert len(turns) == 20
+    assert platform.asked == [20]
+    assert [turn.speaker for turn in turns[-2:]] == ["user", "bot"]
+    assert max(len(turn.text) for turn in turns) <= 4_000
+
+
+async def test_a_turn_that_cannot_be_read_is_left_out(app, caplog):
+    """The rest is remembered."""
+    talk = Talk(app)
+    await talk.ask("Is the quayside open?")
+    _, row = await talk.take("Is the samovar open?")
+    await app.audit.append(
+        LogEntry("odd", EntryKind.TURN_OPENED, {"question": "?", "asker": {"platform": 7, "kind": 7}})
+    )
+    await app.queue.note(row.ticket, turn_id="odd")
+
+    turns = await before(talk)
+
+    assert [turn.text for turn in turns if "samovar" in turn.text] == []
+    assert len(turns) == 2
+    assert "cannot be read" in caplog.text

@@ -1,0 +1,54 @@
+"""A question goes into the queue and comes back as it was, but for what is secret."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.access import Asker
+from bot.desk.jobs.job import decode_question, encode_question
+from bot.desk.types import Place, Question
+from storage.types import NewQuestion, QueuedQuestion
+
+words = st.text(max_size=12)
+questions = st.builds(
+    Question,
+    key=words,
+    task=st.sampled_from(["ask", "check"]),
+    text=words,
+    asker=st.builds(
+        Asker,
+        st.sampled_from(["slack", "discord"]),
+        st.sampled_from(["channel", "dm"]),
+        *[words] * 3,
+        st.booleans(),
+        st.booleans(),
+    ),
+    place=st.builds(Place, *[words] * 4),
+    conversation=words,
+    at=st.integers(0, 4_000_000_000).map(lambda seconds: datetime.fromtimestamp(seconds, UTC)),
+    message=words,
+    only_asker=st.booleans(),
+    unasked=st.booleans(),
+    handle=words,
+)
+
+
+def queued(new):
+    """Return the row of a question that was put in."""
+    asked = {name: getattr(new, name) for name in NewQuestion.__slots__}
+    rest = {"state": "waiting", "outcome": "", "turn_id": "", "sending": False, "posted": (), "owner": ""}
+    return QueuedQuestion(1, **asked, **rest, taken_at=datetime.now(UTC), lease_until=None)
+
+
+@given(questions)
+def test_a_question_comes_back_as_it_was(question):
+    """Whatever was asked, by whom and where."""
+    assert decode_question(queued(encode_question(question))) == question
+
+
+@given(questions)
+def test_the_handle_is_kept_apart(question):
+    """The body, which is kept for good, is the same whatever the handle is."""
+    assert encode_question(question).body == encode_question(replace(question, handle="other")).body

@@ -1,0 +1,97 @@
+"""What becomes of a question by what its row and its turn's entries say."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.desk.jobs.completion import DeliveryResult, build_delivered_entry, build_retracted_entry, build_stop_entry
+from bot.desk.jobs.turn_runner import RecoveryAction, RecoveryStep, plan_recovery
+from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening, read_turn_record
+from bot.desk.types import DeliveryCapabilities, DeliveryOutcome, PostedMessages, TurnRequest, TurnResult
+from pipeline.types import Answer, Conversation, Status, Turn, Usage
+from storage.database.engine import to_json_value
+from storage.types import EntryKind, LogEntry, QueuedQuestion
+from tests.bot.desk.desked import DAY, question
+
+EDITS, BLIND, ONCE = (
+    DeliveryCapabilities(),
+    DeliveryCapabilities(edits=False, reads_back=False),
+    DeliveryCapabilities(edits=False),
+)
+BLIND_EDITS = DeliveryCapabilities(reads_back=False)
+OPENED = LogEntry(
+    "t",
+    EntryKind.TURN_OPENED,
+    build_opening(TurnRequest("?", question().asker), Conversation((Turn("user", "?"),)), {}, {}),
+)
+
+
+def row(**changes):
+    """Return a running question that has a turn."""
+    fields = dict.fromkeys(QueuedQuestion.__slots__, "")
+    known = {"ticket": 1, "body": {}, "taken_at": DAY, "lease_until": None, "sending": False, "posted": ()}
+    return replace(QueuedQuestion(**fields | known | {"turn_id": "t", "state": "running"}), **changes)
+
+
+def closed(status=Status.ANSWERED):
+    """Return how a turn ended."""
+    done = TurnResult("t", Answer(status), "text", "fake", None, Usage(), 0.1)
+    return build_closing_entries(done, (), (), ())[-1]
+
+
+def decide(a_row, ways, *entries, fits=True, reworded=False):
+    """Decide by entries as JSON brings them back."""
+    stored = [replace(entry, body=to_json_value(entry.body)) for entry in entries]
+    return plan_recovery(a_row, ways, stored, read_turn_record(stored), fits=fits, reworded=reworded)
+
+
+SENT = build_delivered_entry(
+    "t", 1, question(), DeliveryResult(DeliveryOutcome.DELIVERED, PostedMessages(("p",)), None)
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "ways", "entries", "act"),
+    [
+        ({"turn_id": ""}, EDITS, (), RecoveryAction.ASK),
+        ({}, EDITS, (OPENED,), RecoveryAction.ASK),
+        ({}, EDITS, (OPENED, build_interruption("t", language="en")), RecoveryAction.ASK),
+        ({}, EDITS, (OPENED, closed(Status.CANCELLED)), RecoveryAction.ASK),
+        ({}, EDITS, (OPENED, closed()), RecoveryAction.SHOW),
+        ({}, EDITS, (OPENED, closed(Status.ABSTAINED)), RecoveryAction.SHOW),
+        ({"sending": True, "posted": ("p",)}, EDITS, (OPENED, closed()), RecoveryAction.SHOW),
+        ({"sending": True, "posted": ("p",)}, ONCE, (OPENED, closed()), RecoveryAction.SHOWN),
+        ({"sending": True}, ONCE, (OPENED, closed()), RecoveryAction.SHOW),
+        ({"sending": True}, BLIND, (OPENED, closed()), RecoveryAction.DOUBT),
+        ({"sending": True}, BLIND, (OPENED,), RecoveryAction.DOUBT),
+        ({"sending": True, "posted": ("p",)}, BLIND_EDITS, (OPENED, closed()), RecoveryAction.DOUBT),
+        ({"posted": ("p",)}, BLIND_EDITS, (OPENED, closed()), RecoveryAction.SHOW),
+        ({"posted": ("p",)}, BLIND, (OPENED, closed()), RecoveryAction.SHOWN),
+        ({}, BLIND_EDITS, (OPENED,), RecoveryAction.ASK),
+        ({}, BLIND, (OPENED, closed()), RecoveryAction.SHOW),
+        ({}, EDITS, (OPENED, build_stop_entry("t", by="u"), closed(Status.CANCELLED)), RecoveryAction.SAY_STOPPED),
+        ({}, EDITS, (OPENED, closed(), SENT), RecoveryAction.SETTLE),
+        ({}, EDITS, (OPENED, closed(), SENT, build_retracted_entry("t", (), by="u", why="")), RecoveryAction.REMOVE),
+    ],
+)
+def test_every_state_has_its_next_step(changes, ways, entries, act):
+    """For each state that a process can leave, what is done next."""
+    assert decide(row(**changes), ways, *entries).act is act
+
+
+def test_an_answer_that_does_not_fit_any_more_is_made_anew():
+    """What cites a corpus that cannot be read there any more, or answers other words, is not shown again."""
+    assert decide(row(), EDITS, OPENED, closed(), fits=False).act is RecoveryAction.ASK
+    assert decide(row(), EDITS, OPENED, closed(), reworded=True).act is RecoveryAction.ASK
+
+
+def test_a_delivered_answer_to_other_words_is_not_the_end():
+    """A question that was edited while its answer was on its way is asked again, also after a crash."""
+    assert decide(row(), EDITS, OPENED, closed(), SENT, reworded=True).act is RecoveryAction.ASK
+
+
+def test_what_is_settled_keeps_its_outcome():
+    """A question whose end is in the record ends the same way in the queue."""
+    silent = build_delivered_entry("t", 1, question(), DeliveryResult(DeliveryOutcome.SILENT, PostedMessages(), None))
+
+    assert decide(row(), EDITS, OPENED, closed(), silent) == RecoveryStep(RecoveryAction.SETTLE, DeliveryOutcome.SILENT)

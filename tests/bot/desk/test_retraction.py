@@ -1,0 +1,218 @@
+"""An answer that somebody takes back goes, whatever happens meanwhile; and what else is wanted late, or twice."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from bot.desk.jobs.scheduler import ConcurrencyLimit
+from bot.platform import CannotPost, PlatformUnavailable
+from storage.types import EntryKind
+from tests.bot.desk.desked import Office, World, at_work, done, office, question, settle, until
+
+AWAY = [PlatformUnavailable("away") for _ in range(1_000)]
+
+
+def edits(world: World) -> list[Any]:
+    """Return what the record says was done to answers afterwards."""
+    return [entry.body for entry in world.entries(EntryKind.EDITED)]
+
+
+@asynccontextmanager
+async def answered(**traits: Any) -> AsyncIterator[Office]:
+    """Answer a question; the platform removes nothing from then on."""
+    async with at_work(**traits) as at:
+        await at.desk.take(question())
+        await done(at.world)
+        at.world.faults["remove"] = list(AWAY)
+        yield at
+
+
+@pytest.mark.parametrize("how", ["deleted", "retracted"])
+async def test_an_answer_that_is_taken_back_while_the_platform_is_away_goes_at_the_next_start(how: str) -> None:
+    """The record says at once that it is wanted, and that it is gone only when it is."""
+    async with answered() as at:
+        wish = at.desk.deleted(question().key) if how == "deleted" else at.desk.retract(1, question().asker)
+        wanted = asyncio.create_task(wish)
+        await settle()
+        wanted.cancel()
+        await settle()
+        before, state = edits(at.world), at.world.rows[1].state
+    stood = at.world.read()
+    at.world.faults.clear()
+    async with at_work(at.world):
+        row = await done(at.world)
+
+    assert ([sorted(body) for body in before], state) == ([["by", "retracted", "why"]], "running")
+    assert len(stood) == 1
+    assert (row.outcome, at.world.read()) == ("retracted", [])
+    assert [body.get("removed") for body in edits(at.world)] == [None, list(row.posted)]
+
+
+async def test_it_is_tried_again_until_the_platform_is_back() -> None:
+    """Nobody has to ask twice, nor to start anything anew."""
+    async with answered() as at:
+        wanted = asyncio.create_task(at.desk.deleted(question().key))
+        for _ in range(5):
+            await at.waits.move(61.0)
+        tried, stood = at.world.calls.count("remove"), len(at.world.read())
+        at.world.faults.clear()
+        await at.waits.move(61.0)
+        await wanted
+
+    assert (tried > 3, stood, at.world.read()) == (True, 1, [])
+    assert at.world.rows[1].outcome == "retracted"
+
+
+async def test_what_the_platform_will_not_remove_is_left_and_on_record() -> None:
+    """It is over then, and nobody reads that it was removed."""
+    async with answered() as at:
+        at.world.faults["remove"] = [CannotPost("The channel is archived.")]
+        await at.desk.deleted(question().key)
+        row = await done(at.world)
+
+    assert row.outcome == "retracted"
+    assert edits(at.world)[1] == {"removed": [], "standing": [*at.world.posts], "why": "The channel is archived."}
+
+
+async def test_without_a_record_it_is_taken_back_later() -> None:
+    """What was posted stays until it can be said who took it back; nothing is posted in its place."""
+    async with at_work() as at:
+        await at.desk.take(question())
+        await done(at.world)
+        shown = at.world.read()
+        at.world.broken |= {"append", "claim"}
+        wanted = asyncio.create_task(at.desk.deleted(question().key))
+        await at.waits.move(5.0)
+        stood = at.world.read()
+        at.world.broken.clear()
+        for _ in range(3):
+            await at.waits.move(61.0)
+        await wanted
+
+    assert (shown, at.world.read()) == (stood, [])
+
+
+async def test_what_was_all_but_delivered_when_it_was_taken_back_goes() -> None:
+    """The wish reaches the row before the row is done with: it is not done with then, whoever dies."""
+    at = office()
+    await at.desk.take(question())
+    world = at.world
+    async with at_work(world) as first:
+        await until(world, lambda: bool(world.rows[1].posted))
+        await first.desk.deleted(question().key)
+        row = await done(world)
+
+    assert (row.outcome, world.read()) == ("retracted", [])
+
+
+async def test_waiting_for_a_platform_keeps_nobody_from_an_answer() -> None:
+    """What is to be removed takes none of the room of what is answered."""
+    async with answered(room=ConcurrencyLimit(1, 1)) as at:
+        wanted = asyncio.create_task(at.desk.deleted(question().key))
+        await settle()
+        await at.desk.take(question(2))
+        row = await done(at.world, 2)
+        at.world.faults.clear()
+        await at.waits.move(61.0)
+        await wanted
+
+    assert row.outcome == "delivered"
+
+
+async def test_a_question_that_is_deleted_before_its_turn_has_one_in_the_record() -> None:
+    """Opened, closed as cancelled, and taken back: all under the id that its row has."""
+    async with at_work() as at:
+        gate = at.system.gates["Question 1?"] = asyncio.Event()
+        await at.desk.take(question(1, thread="t"))
+        await at.desk.take(question(2, thread="t"))
+        await settle()
+        await at.desk.deleted(question(2, thread="t").key)
+        row = await done(at.world, 2)
+        gate.set()
+        await done(at.world, 1)
+
+    kinds = [entry.kind.value for entry in at.world.log if entry.turn_id == row.turn_id]
+    (closed,) = (entry for entry in at.world.entries(EntryKind.TURN_CLOSED) if entry.turn_id == row.turn_id)
+    assert kinds == ["turn_opened", "turn_closed", "edited", "edited"]
+    assert closed.body["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("steps", range(12))
+async def test_a_stop_is_recorded_where_it_stops_and_nowhere_else(steps: int) -> None:
+    """However late it comes: either it stops, and says so, or the answer stands and nothing is said of a stop."""
+    async with at_work() as at:
+        gate = at.system.gates["Question 1?"] = asyncio.Event()
+        await at.desk.take(question())
+        await settle()
+        gate.set()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        stopped = await at.desk.stop(1, question().asker)
+        row = await done(at.world)
+
+    assert any(body.get("stopped") for body in edits(at.world)) == stopped == (row.outcome == "stopped")
+
+
+async def test_of_two_edits_at_once_the_last_counts() -> None:
+    """Also where the first is looked up more slowly."""
+    async with at_work() as at:
+        await at.desk.take(question())
+        await done(at.world)
+        first = asyncio.Event()
+        looked = at.queue.by_key
+        calls = iter([first])
+
+        async def slowly(key: str) -> Any:
+            if gate := next(calls, None):
+                await gate.wait()
+            return await looked(key)
+
+        at.queue.by_key = slowly
+        older = asyncio.create_task(at.desk.edited(question().key, "Older words?"))
+        await settle()
+        newer = asyncio.create_task(at.desk.edited(question().key, "Newer words?"))
+        await settle()
+        first.set()
+        await asyncio.gather(older, newer)
+        await settle()
+        await done(at.world)
+
+    assert [view.sentences[0].text for view in at.world.read()] == ["About: Newer words?"]
+
+
+async def test_who_waits_in_a_long_line_is_told_a_few_at_a_time() -> None:
+    """Hundreds of posts in one second would use up what answers need."""
+    async with at_work(room=ConcurrencyLimit(1, 1)) as at:
+        gate = at.system.gates["Question 1?"] = asyncio.Event()
+        await at.desk.take(question(1))
+        await settle()
+        at.platform.gate = asyncio.Event()
+        for number in range(2, 60):
+            await at.desk.take(question(number))
+        before = at.world.calls.count("show")
+        await at.waits.move(21.0)
+        at_once = at.world.calls.count("show") - before
+        at.platform.gate.set()
+        for _ in range(20):
+            await at.waits.move(0.1)
+        told = sum("before" in view.status for view in at.world.views)
+        gate.set()
+        await done(at.world, 59)
+
+    assert (at_once <= 5, told) == (True, 58)
+
+
+async def test_where_it_cannot_be_told_who_reads_along_that_is_said() -> None:
+    """Nobody is told that nothing was found."""
+    async with at_work() as at:
+        at.world.faults["asker"] = [PlatformUnavailable("away"), PlatformUnavailable("away")]
+        await at.desk.take(question())
+        await done(at.world)
+
+    (view,) = at.world.read()
+    assert "could not look up who can read along" in view.text
+    assert at.system.asked == []
+    assert [entry.body["status"] for entry in at.world.entries(EntryKind.TURN_CLOSED)] == ["refused"]

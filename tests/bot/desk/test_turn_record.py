@@ -1,0 +1,173 @@
+"""What the record says of a turn is what was answered."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.access import Asker
+from bot.answering import answer, check, close_interrupted
+from bot.desk.turn_record import read_turn_record
+from bot.desk.types import Place, TurnRequest
+from bot.settings.settings_tables import Settings
+from bot.wiring import App
+from ingest.refresh.corpus_refresh import refresh_corpus
+from pipeline.systems import extractive
+from pipeline.types import CitedSentence, ClaimChecked, Status, Turn
+from storage.types import CheckedClaim, Claim, EntryKind, Evidence, LogEntry, SearchQuery, Verdict
+from tests.fakes import PageSource
+from tests.storage.stores import kept, opened
+
+CHANNEL = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisations=False)
+PAGES = {"vault": {"title": "Vault", "": "The vault opens at ten. It closes at six."}}
+TEA = {"tea": {"title": "Tea", "Hours": "Tea is at four. The vault is shut then."}}
+
+
+async def thorough(talk, kit):
+    """Check a claim, say what stands and try to say what does not."""
+    hits = await kit.search(SearchQuery(talk.question.text), 4)
+    claim = Claim("The vault opens at ten.", "model")
+    kit.tell(ClaimChecked(CheckedClaim(claim, Verdict.REFUTES, (hits[0].passage.id,), "because")))
+    for hit in hits[:1]:
+        text = hit.passage.text.split(". ")[0] + "."
+        evidence = Evidence(text, hit.passage, hit.document, (0, len(text)))
+        await kit.say(CitedSentence("The vault is full of gold.", (evidence,)))
+        await kit.say(CitedSentence(text, (evidence,), paragraph=True))
+    return Status.ANSWERED
+
+
+async def abstaining(talk, kit):
+    """Find something, and say nothing."""
+    await kit.search(SearchQuery(talk.question.text), 4)
+    return Status.ABSTAINED
+
+
+@pytest.fixture
+async def app(tmp_path):
+    """A house with two corpora, of which the channel may read both."""
+    with opened(tmp_path) as store:
+        for name, pages in (("handbook", PAGES), ("kitchen", TEA)):
+            await refresh_corpus(PageSource(pages), name, store, progress=lambda _: None)
+        corpus = [{"name": name, "readers": ["*"]} for name in ("handbook", "kitchen")]
+        systems = {"thorough": thorough, "abstaining": abstaining, "extractive": extractive.answer}
+        settings = Settings(home=tmp_path, corpus=corpus)
+        yield App(settings, store, systems=systems, **kept(store))
+
+
+@pytest.mark.parametrize(
+    ("text", "system"),
+    [
+        ("When does the vault open?", "thorough"),
+        ("When does the vault open?", "abstaining"),
+        ("When does the vault open?", "extractive"),
+        ("hello", "extractive"),
+        ("x" * 100_000, "extractive"),
+        ("😀🎉", "extractive"),
+    ],
+)
+async def test_what_was_answered_is_recalled_whole(app, text, system):
+    """Sentences, citations, claims, nearest pages, what was withheld, what it took, and why it failed."""
+    done = await answer(app, TurnRequest(text, CHANNEL, system=system), lambda _: None)
+
+    found = read_turn_record(await app.audit.turn(done.answer_id))
+
+    assert found.answered == done
+    assert (found.turn_id, found.task, found.question) == (done.answer_id, "ask", text)
+
+
+async def test_a_check_is_recalled_too(app):
+    """With its verdict."""
+    done = await check(app, TurnRequest("The vault opens at ten.", CHANNEL, system="extractive"), lambda _: None)
+
+    found = read_turn_record(await app.audit.turn(done.answer_id))
+
+    assert (found.task, found.answered) == ("check", done)
+    assert found.answered.answer.claims
+
+
+async def test_where_and_by_whom_is_recalled(app):
+    """The asker with all that decides what may be read, the place, the message, the ticket."""
+    asked = TurnRequest(
+        "Wann öffnet der Tresor?", CHANNEL, "17.1", system="thorough", message="17.2", ticket=3, because="b"
+    )
+    done = await answer(app, asked, lambda _: None)
+
+    found = read_turn_record(await app.audit.turn(done.answer_id))
+
+    assert found.asker == CHANNEL
+    assert found.place == Place("slack", "T1", "C1", "17.1")
+    assert (found.message, found.ticket, found.because, found.language) == ("17.2", 3, "b", "de")
+    assert found.at is not None
+
+
+async def test_what_a_turn_touched_is_more_than_what_it_cites(app):
+    """All that was found counts, and what was said earlier in its conversation."""
+    earlier = (Turn("user", "Any news?"), Turn("bot", "The plan is off.", corpora=("board",)))
+    done = await answer(app, TurnRequest("When does the vault open?", CHANNEL, system="thorough"), lambda _: None)
+    later = await answer(
+        app, TurnRequest("When does it open?", CHANNEL, system="thorough", earlier=earlier), lambda _: None
+    )
+
+    first, second = [read_turn_record(await app.audit.turn(one.answer_id)) for one in (done, later)]
+
+    assert first.cited == {"handbook"}
+    assert first.touched == {"handbook", "kitchen"}
+    assert second.touched == {"handbook", "kitchen", "board"}
+
+
+async def test_a_turn_of_an_older_version_touched_all_that_it_could_read(app):
+    """Its hits do not name their corpus; its nearest pages are of no corpus, so that nobody may read them."""
+    done = await answer(app, TurnRequest("When does the vault open?", CHANNEL, system="abstaining"), lambda _: None)
+    first, step, closed = await app.audit.turn(done.answer_id)
+    named = {name: closed.body["nearest"][0][name] for name in ("passage_id", "title", "url")}
+    older = (
+        replace(first, body={name: first.body[name] for name in ("question", "corpora", "thread")}),
+        replace(step, body=step.body | {"hits": [hit[:2] for hit in step.body["hits"]]}),
+        replace(closed, body=closed.body | {"nearest": [named], "failure": None}),
+    )
+
+    found = read_turn_record(older)
+
+    assert found.touched == {"handbook", "kitchen"}
+    assert [hit.document.title for hit in found.answered.answer.nearest] == [named["title"]]
+    assert [hit.passage.corpus for hit in found.answered.answer.nearest] == [""]
+    assert found.asker == Asker("slack", "dm")
+
+
+async def test_what_was_delivered_is_recalled_until_it_is_taken_back(app):
+    """Then nothing stands there."""
+    done = await answer(app, TurnRequest("When does the vault open?", CHANNEL, system="thorough"), lambda _: None)
+    await app.audit.append(LogEntry(done.answer_id, EntryKind.DELIVERED, {"messages": ["1.1", "1.2"]}))
+    posted = read_turn_record(await app.audit.turn(done.answer_id))
+    await app.audit.append(LogEntry(done.answer_id, EntryKind.EDITED, {"removed": ["1.1", "1.2"], "retracted": True}))
+    gone = read_turn_record(await app.audit.turn(done.answer_id))
+
+    assert (posted.delivered, posted.retracted) == (("1.1", "1.2"), False)
+    assert (gone.delivered, gone.retracted) == ((), True)
+
+
+async def test_a_turn_that_was_cut_short_has_no_answer_until_it_is_closed(app):
+    """Then it failed, interrupted."""
+    await app.audit.append(LogEntry("cut", EntryKind.TURN_OPENED, {"question": "?", "asker": CHANNEL}))
+    before = read_turn_record(await app.audit.turn("cut"))
+    await close_interrupted(app, "cut")
+    after = read_turn_record(await app.audit.turn("cut"))
+
+    assert before.answered is None
+    assert (after.answered.answer.status, after.answered.failure.kind) == (Status.FAILED, "interrupted")
+
+
+def test_a_turn_that_never_was_is_not_recalled():
+    """Steps without an opening are none either."""
+    assert read_turn_record(()) is None
+    assert read_turn_record((LogEntry("t", EntryKind.STEP, {"hits": []}),)) is None
+
+
+def test_half_a_surrogate_pair_is_recalled_as_a_mark():
+    """It can be typed, and recorded, but not sent."""
+    claim = {"claim": {"text": "The \ud83d vault", "origin": "user"}, "verdict": "SUPPORTS", "evidence": ["p"]}
+    broken = LogEntry("t", EntryKind.TURN_OPENED, {"question": "The \ud83d vault 😀"})
+
+    found = read_turn_record((broken, LogEntry("t", EntryKind.TURN_CLOSED, {"status": "abstained", "claims": [claim]})))
+
+    assert found.question == "The \ufffd vault 😀"
+    assert found.answered.answer.claims[0].claim.text == "The \ufffd vault"

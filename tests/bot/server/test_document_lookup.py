@@ -1,0 +1,205 @@
+"""One document by what people call it: forgotten at once and for good, read in at once, and nothing else touched."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bot.server.refresh.document_lookup import NoSuchDocument, SeveralDocuments, select_documents
+from bot.server.service import LocalService
+from bot.settings.settings_errors import SettingsError
+from bot.settings.settings_tables import Settings
+from bot.settings.source_settings import WikipediaSettings
+from bot.views.error_messages import ReportableError
+from bot.wiring import App
+from ingest.types import SingleReadUnsupported
+from storage.types import DocumentRef, RunState
+from tests.storage.stores import kept, opened
+
+NIGHT = datetime(2026, 3, 1, 3, tzinfo=UTC)
+BASE = "https://docs.example.com"
+PAGES = {
+    "own/quay.md": "# The quay\n\nThe quay opens at seven.\n",
+    "own/rules.md": "# Old rules\n\nNobody swims at night.\n",
+    "more/rules.md": "# Old rules\n\nNobody fishes at noon.\n",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[LocalService]:
+    """Two folders, and a home for them."""
+    for name, text in PAGES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    own = {"type": "folder", "path": tmp_path / "own", "url_base": BASE}
+    more = {"type": "folder", "path": tmp_path / "more"}
+    corpora = [{"name": name, "source": source} for name, source in (("own", own), ("more", more))]
+    settings = Settings.model_validate({"home": tmp_path / "home", "corpus": corpora})
+    with opened(tmp_path / "home") as store:
+        yield LocalService(App(settings, store, **kept(store)))
+
+
+async def _filled(home: LocalService) -> LocalService:
+    for name, source in home.app.settings.sources.items():
+        await home.refresh(name, source, lambda _: None)
+    return home
+
+
+async def _titles(home: LocalService, corpus: str = "own") -> list[str]:
+    return sorted({hit.document.title for hit in await home.search("quay rules", [corpus], 9)})
+
+
+@pytest.mark.parametrize("address", [f"{BASE}/rules.md", f"{BASE}/rules.md/#swimming", "rules.md", " Old rules "])
+async def test_what_is_forgotten_is_found_no_more_and_stays_away(home: LocalService, address: str) -> None:
+    """By its address, key or title; also after the next refresh; the other corpus keeps what is called alike."""
+    await _filled(home)
+    done = await home.forget(address, "own")
+
+    assert (done.document.key, done.document.title, done.passages) == ("rules.md", "Old rules", 1)
+    assert await _titles(home) == ["The quay"]
+    report = await home.refresh("own", home.app.settings.sources["own"], lambda _: None)
+    assert (report.added, report.changed, report.removed) == (0, 0, 0)
+    assert await _titles(home) == ["The quay"]
+    assert await _titles(home, "more") == ["Old rules"]
+    with pytest.raises(NoSuchDocument):
+        await home.forget(address, "own")
+
+
+async def test_what_was_forgotten_comes_back_when_it_is_read_in_by_name(home: LocalService) -> None:
+    """And stays from then on."""
+    await _filled(home)
+    await home.forget("rules.md", "own")
+    with pytest.raises(NoSuchDocument, match="was forgotten already") as caught:
+        await home.forget("rules.md", "own")
+    (report,) = await home.read_one(f"{BASE}/rules.md", home.app.settings.sources)
+
+    assert "footnote ingest --only rules.md`" in caught.value.hint
+    assert (report.corpus, report.added) == ("own", 1)
+    await home.refresh("own", home.app.settings.sources["own"], lambda _: None)
+    assert await _titles(home) == ["Old rules", "The quay"]
+
+
+@pytest.mark.parametrize("address", ["Old rules", "rules.md", f"{BASE}/rules.md/#swimming"])
+async def test_what_was_forgotten_comes_back_by_each_of_its_names(home: LocalService, address: str) -> None:
+    """Also where another corpus has one that is called so: that one is read in as well."""
+    await _filled(home)
+    await home.forget("rules.md", "own")
+    reports = await home.read_one(address, home.app.settings.sources)
+
+    assert {report.corpus: report.added for report in reports}["own"] == 1
+    assert await _titles(home) == ["Old rules", "The quay"]
+    assert await home.app.manifest.all_forgotten() == ()
+
+
+async def test_what_was_forgotten_and_is_nearly_called_so_is_told(home: LocalService) -> None:
+    """No search would find it."""
+    await _filled(home)
+    await home.forget("rules.md", "own")
+    with pytest.raises(NoSuchDocument) as caught:
+        await home.read_one("The old rules", home.app.settings.sources)
+    with pytest.raises(NoSuchDocument, match="was forgotten already"):
+        await home.forget("Old rules", "own")
+
+    assert caught.value.hint.startswith(f"Near it: own: Old rules ({BASE}/rules.md), which was forgotten; ")
+
+
+async def test_a_dump_does_not_speak_for_a_name_that_no_other_source_has(home: LocalService, tmp_path: Path) -> None:
+    """It would say of any that it cannot be read alone; where it is the only source, it does."""
+    await _filled(home)
+    dump = WikipediaSettings(type="wikipedia", dump=tmp_path / "dump.xml")
+    (tmp_path / "dump.xml").write_text("<mediawiki></mediawiki>", encoding="utf-8")
+    with pytest.raises(NoSuchDocument) as unknown:
+        await home.read_one("The quai", {**home.app.settings.sources, "wiki": dump})
+    with pytest.raises(SingleReadUnsupported):
+        await home.read_one("The quai", {"wiki": dump})
+
+    assert str(unknown.value) == "No source of own, more, wiki has “The quai”."
+
+
+async def test_what_is_forgotten_and_listed_still_is_one_document(home: LocalService) -> None:
+    """As when its removal was cut short."""
+    await _filled(home)
+    await home.app.manifest.forget("own", ["rules.md"])
+    (report,) = await home.read_one(f"{BASE}/rules.md", home.app.settings.sources)
+
+    assert (report.corpus, report.unchanged) == ("own", 1)
+
+
+async def test_one_document_is_read_in_as_it_is_now_and_no_other(home: LocalService, tmp_path: Path) -> None:
+    """One that is known by any of its names, one that is new by its address; one that is gone is removed."""
+    await _filled(home)
+    for name in PAGES:
+        (tmp_path / name).write_text("# New words\n\nThe gate is shut.\n", encoding="utf-8")
+    (tmp_path / "own/gate.md").write_text("# The gate\n\nThe gate has rules.\n", encoding="utf-8")
+    sources = home.app.settings.sources
+
+    (changed,) = await home.read_one("The quay", sources)
+    (added,) = await home.read_one(f"{BASE}/gate.md", sources)
+    (tmp_path / "own/rules.md").unlink()
+    (gone,) = await home.read_one(f"{BASE}/rules.md", sources)
+    assert (gone.corpus, gone.removed) == ("own", 1)
+    assert (changed.corpus, changed.changed, changed.passages_added) == ("own", 1, 1)
+    assert (added.corpus, added.added) == ("own", 1)
+    assert await _titles(home) == ["New words", "The gate"]
+
+
+async def test_a_name_that_several_have_is_read_in_for_each_corpus_and_forgotten_for_none(home: LocalService) -> None:
+    """Whoever wants it forgotten says which: each is listed."""
+    await _filled(home)
+    with pytest.raises(SeveralDocuments, match="names 2 documents") as caught:
+        await home.forget("Old rules", "")
+
+    assert f"own: Old rules ({BASE}/rules.md)" in caught.value.hint
+    assert "more: Old rules (rules.md)" in caught.value.hint
+    reports = await home.read_one("Old rules", home.app.settings.sources)
+    assert [(report.corpus, report.unchanged) for report in reports] == [("more", 1), ("own", 1)]
+
+
+async def test_a_name_that_nothing_has_is_told_with_what_comes_near(home: LocalService) -> None:
+    """Where it was looked for, and the nearest pages."""
+    await _filled(home)
+    with pytest.raises(NoSuchDocument) as forgetting:
+        await home.forget(f"{BASE}/quay-rules.html", "")
+    with pytest.raises(NoSuchDocument) as reading:
+        await home.read_one(f"{BASE}/quay-rules.html", home.app.settings.sources)
+
+    assert str(forgetting.value) == f"No document of more, own is “{BASE}/quay-rules.html”."
+    assert str(reading.value) == f"No source of own, more has “{BASE}/quay-rules.html”."
+    assert f"own: The quay ({BASE}/quay.md)" in forgetting.value.hint
+
+
+async def test_a_source_that_is_away_is_told_where_no_other_has_the_document(
+    home: LocalService, tmp_path: Path
+) -> None:
+    """It may well be its; where another has it, that one is read."""
+    (tmp_path / "more/rules.md").unlink()
+    (tmp_path / "more").rmdir()
+    sources = home.app.settings.sources
+
+    (report,) = await home.read_one("quay.md", sources)
+    assert report.added == 1
+    with pytest.raises(Exception, match="more") as caught:
+        await home.read_one("nowhere.md", sources)
+    assert isinstance(caught.value, ReportableError)
+
+
+async def test_a_source_that_cannot_be_opened_is_on_record_as_a_failed_run(home: LocalService) -> None:
+    """As any other refresh that failed, with what to do; its secret is named and not told."""
+    source = {"type": "git", "url": "https://git.example.com/docs.git", "token_env": "NO_SUCH_TOKEN"}
+    given = Settings.model_validate({"corpus": [{"name": "code", "source": source}]}).sources["code"]
+    with pytest.raises(SettingsError, match="NO_SUCH_TOKEN"):
+        await home.refresh("code", given, lambda _: None, night=NIGHT)
+    (run,) = await home.app.passages.runs.recent()
+
+    assert (run.corpus, run.state, run.night) == ("code", RunState.FAILED, NIGHT)
+    assert run.fault == "NO_SUCH_TOKEN, which a source names, is not set. Set NO_SUCH_TOKEN, or NO_SUCH_TOKEN_FILE."
+
+
+def test_a_key_comes_before_what_is_called_alike() -> None:
+    """Otherwise a document whose title is another's key could never be named."""
+    by_key, by_title = DocumentRef("own", "a.md", "Quay", ""), DocumentRef("own", "b.md", "a.md", "")
+
+    assert select_documents((by_key, by_title), "a.md") == (by_key,)
+    assert select_documents((by_key, by_title), "a.md", "other") == ()
+    assert select_documents((by_title,), "a.md") == (by_title,)

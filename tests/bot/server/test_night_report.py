@@ -1,0 +1,147 @@
+"""What a night came to: on record a line a corpus, to the admins what they have to look at."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bot.desk.types import Place, PostedMessages
+from bot.platform import CannotPost, PlatformUnavailable
+from bot.server.refresh.nightly import RETRY_SECONDS, NightNotifier, NightReport, render_admin_lines
+from bot.settings.settings_tables import ScheduleSettings
+from bot.views.error_messages import Fault
+from ingest.types import RefreshReport
+
+DUE = datetime(2026, 3, 1, 3, tzinfo=UTC)
+READ = RefreshReport("docs", 2, 1, 30, 1, failures=(("scan.pdf", "holds no text"),), seconds=3.2)
+HELD = RefreshReport(
+    "wiki", held_back=31, fault="31 of 40 are gone.\n`--confirm-removal wiki` removes them.", seconds=80
+)
+FAILED = {"site": Fault("source_unavailable", "example.com does not answer.", "Look whether it runs.")}
+GOOD = NightReport(DUE, (READ,), {})
+BAD = NightReport(DUE, (READ, HELD), FAILED)
+
+
+def test_it_is_told_in_a_line_a_corpus() -> None:
+    """What was done, what could not be, and what to do."""
+    assert (BAD.outcome, GOOD.outcome) == ("failed", "done")
+    assert list(BAD.lines()) == [
+        "docs: 2 added, 1 changed, 1 removed, 1 could not be read, in 3 s",
+        "wiki: 0 added, 0 changed, 0 removed, in 1 min. 31 of 40 are gone. `--confirm-removal wiki` removes them.",
+        "site: not brought up to date. example.com does not answer — Look whether it runs.",
+    ]
+
+
+def test_the_admins_are_told_what_failed_and_what_was_held_back() -> None:
+    """Nothing where all went well; with a heartbeat one line more, each day."""
+    trouble = (
+        "site: not brought up to date. example.com does not answer — Look whether it runs.",
+        "wiki: brought up to date. 31 of 40 are gone. `--confirm-removal wiki` removes them.",
+    )
+    well = "Last night: 1 corpus brought up to date; 2 added, 1 changed, 1 removed, 1 could not be read, in 3 s."
+    some = (
+        "Last night: 2 of 3 corpora brought up to date; 2 added, 1 changed, 1 removed, 1 could not be read, in 1 min."
+    )
+
+    assert render_admin_lines(GOOD, heartbeat=False) == ()
+    assert render_admin_lines(GOOD, heartbeat=True) == (well,)
+    assert render_admin_lines(BAD, heartbeat=False) == trouble
+    assert render_admin_lines(BAD, heartbeat=True) == (*trouble, some)
+
+
+class _Channel:
+    """A platform that notes what it is called with; `faults` are raised first."""
+
+    def __init__(self, *faults: Exception) -> None:
+        self.called: list[tuple[Place, str]] = []
+        self.faults = list(faults)
+
+    async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
+        assert not people
+        if self.faults:
+            raise self.faults.pop(0)
+        self.called.append((place, text))
+        return PostedMessages(("m",))
+
+
+def _tell(night: NightReport, platforms: dict[str, Any], *, arrives: Any = None, **schedule: Any) -> list[float]:
+    """Tell of a night; return how long was waited, in seconds. `arrives` is connected after the first wait."""
+    waits = list[float]()
+
+    async def sleep(seconds: float) -> None:
+        if seconds:
+            waits.append(seconds)
+            if arrives:
+                platforms["slack"] = arrives
+
+    settings = ScheduleSettings(**{"admin_channel": "slack:T1/C9"} | schedule)
+    asyncio.run(NightNotifier(settings, platforms, sleep)(night))
+    return waits
+
+
+def test_all_of_it_is_logged_and_troubles_are_posted_pinging_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    """In the admins' channel, as one message."""
+    caplog.set_level("INFO", "bot.server.refresh.nightly")
+    channel = _Channel()
+
+    assert _tell(BAD, {"slack": channel}) == []
+    assert channel.called == [(Place("slack", "T1", "C9"), "\n".join(render_admin_lines(BAD, heartbeat=False)))]
+    assert [record.getMessage() for record in caplog.records] == [f"last night: {line}" for line in BAD.lines()]
+    assert _tell(BAD, {"slack": channel}, admin_channel="") == []
+    assert _tell(GOOD, {"slack": channel}) == []
+    assert len(channel.called) == 1
+
+
+def test_a_platform_that_is_away_is_tried_again() -> None:
+    """One that is not connected yet, as after a start, and one that does not answer; it is told once."""
+    late, away = _Channel(), _Channel(PlatformUnavailable("Slack is away."), PlatformUnavailable("Still.", seconds=3))
+
+    assert _tell(BAD, {}, arrives=late) == list(RETRY_SECONDS[:1])
+    assert _tell(BAD, {"slack": away}) == list(RETRY_SECONDS[:2])
+    assert (len(late.called), len(away.called)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("platforms", "why", "waited"),
+    [
+        ({}, "slack is not connected.", len(RETRY_SECONDS)),
+        ({"slack": _Channel(CannotPost("The channel is archived."))}, "The channel is archived.", 0),
+        ({"slack": _Channel(*(PlatformUnavailable("Away.") for _ in range(99)))}, "Away.", len(RETRY_SECONDS)),
+    ],
+)
+def test_what_cannot_be_delivered_is_logged(
+    platforms: dict[str, Any], why: str, waited: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Line by line, with the reason; nothing is raised."""
+    with caplog.at_level(logging.WARNING):
+        assert len(_tell(BAD, platforms)) == waited
+
+    lost = [(record.getMessage(), record.cause) for record in caplog.records]  # type: ignore[attr-defined]
+    assert lost == [(f"the admins were not told: {line}", why) for line in render_admin_lines(BAD, heartbeat=False)]
+
+
+def test_a_server_that_stops_while_it_tries_logs_what_it_did_not_tell(caplog: pytest.LogCaptureFixture) -> None:
+    """It does not hold the server up."""
+
+    async def run() -> None:
+        waiting = asyncio.Event()
+
+        async def sleep(seconds: float) -> None:
+            if seconds:
+                waiting.set()
+                await asyncio.Event().wait()
+
+        telling = NightNotifier(ScheduleSettings(admin_channel="slack:T1/C9"), {}, sleep)
+        task = asyncio.create_task(telling(BAD))
+        await waiting.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(run())
+
+    assert [record.cause for record in caplog.records] == ["The server stops; slack is not connected."] * 2  # type: ignore[attr-defined]

@@ -1,0 +1,278 @@
+"""The nights of a server: every source once, one that fails takes no other with it, a missed night is made up for."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.server.refresh.nightly import NightLease, NightReport, find_last_refresh, refresh_every_source, schedule_nights
+from bot.server.refresh.run_history import RefreshHistory, build_history
+from bot.settings.settings_tables import Settings
+from bot.settings.source_settings import SourceSettings
+from ingest.types import RefreshProgress, RefreshRefused, RefreshReport
+from storage.database.engine import open_database
+from storage.database.refresh_log import NIGHT_LEASE, NightLog
+from storage.errors import DatabaseUnusable
+from storage.types import CorpusInfo, RunState
+from tests.bot.server.watchman import Clock, until
+
+NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
+DUE = datetime(2026, 3, 5, 3, tzinfo=UTC)
+SOURCE = {"type": "folder", "path": "docs"}
+
+
+def _settings(nightly: str = "") -> Settings:
+    corpora = [{"name": name, "source": SOURCE} for name in ("one", "two")]
+    return Settings.model_validate({"corpus": [*corpora, {"name": "by-hand"}], "schedule": {"nightly": nightly}})
+
+
+def _info(name: str, at: datetime | None) -> CorpusInfo:
+    return CorpusInfo(name, 1, 1, at, 0)
+
+
+class _Refresh:
+    """Refreshes as it is told to, and says what it was asked for."""
+
+    def __init__(self, **errors: Exception) -> None:
+        self.asked: list[tuple[str, datetime | None]] = []
+        self._errors = errors
+
+    async def __call__(
+        self,
+        corpus: str,
+        source: SourceSettings,
+        tell: Callable[[RefreshProgress], None],
+        *,
+        night: datetime | None = None,
+    ) -> RefreshReport:
+        self.asked.append((corpus, night))
+        tell(RefreshProgress(1, 1, 1, 0.1))
+        assert source.type == "folder"
+        if corpus in self._errors:
+            raise self._errors[corpus]
+        return RefreshReport(corpus, added=2, removed=1, seconds=3.2)
+
+
+@contextmanager
+def _history(home: Path) -> Iterator[RefreshHistory]:
+    with open_database("", home=home) as database:
+        yield build_history(database)
+
+
+def _watch(history: RefreshHistory, owner: str, clock: Callable[[], datetime]) -> NightLease:
+    return NightLease(history.nights, history.leases, owner, clock, look_again=0.001, renewing=0.001)
+
+
+async def _done() -> NightReport:
+    return NightReport(DUE, (RefreshReport("one"),), {})
+
+
+def test_every_source_is_read_in_for_the_night_that_was_due() -> None:
+    """A corpus without a source is left as it is."""
+    refresh = _Refresh()
+    night = asyncio.run(refresh_every_source(_settings(), refresh, DUE))
+
+    assert refresh.asked == [("one", DUE), ("two", DUE)]
+    assert (night.due, [report.corpus for report in night.reports], night.faults) == (DUE, ["one", "two"], {})
+
+
+def test_a_corpus_that_fails_takes_no_other_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    """What a person can mend is told; what is a fault of the code is told and logged."""
+    refused = _Refresh(one=RefreshRefused("The folder is empty.", hint="Look where it went."), two=KeyError("x"))
+    with caplog.at_level(logging.ERROR):
+        night = asyncio.run(refresh_every_source(_settings(), refused, DUE))
+
+    assert [corpus for corpus, _ in refused.asked] == ["one", "two"]
+    assert next(night.lines()) == "one: not brought up to date. The folder is empty — Look where it went."
+    assert night.faults["two"].kind == "internal"
+    assert [record.message for record in caplog.records] == ["two could not be brought up to date"]
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [((None, None, NOW), None), ((NOW - timedelta(days=2), NOW - timedelta(days=1), NOW), NOW - timedelta(days=1))],
+)
+def test_the_last_refresh_is_the_newest_of_what_has_a_source(
+    times: tuple[datetime | None, ...], expected: datetime | None
+) -> None:
+    """What was read in by hand says nothing of nights."""
+    infos = [_info(name, at) for name, at in zip(("one", "two", "by-hand"), times, strict=True)]
+
+    assert find_last_refresh(_settings(), infos) == expected
+
+
+async def _worked(
+    home: Path, refreshed: datetime | None, *, nightly: str = "03:00", before: datetime | None = None, count: int = 0
+) -> list[datetime]:
+    """Return the nights that a server works at its start, once there are `count`; `before`: the last one before."""
+    heard = list[datetime]()
+
+    async def told(night: NightReport) -> None:
+        heard.append(night.due)
+
+    with _history(home) as history:
+        watch = _watch(history, "this", Clock(NOW))
+        if before:
+            assert await history.nights.begin(before, before, "another", seconds=1)
+            await history.nights.end(before, before, "done", ())
+        infos = [_info("one", refreshed)]
+        async with schedule_nights(_settings(nightly), _Refresh(), told, watch=watch, corpora=infos, pulse=0.001):
+            for _ in range(10):  # pulses in which something might happen that should not
+                await asyncio.sleep(0.001)
+            await until(lambda: len(heard) >= count)
+            rows = await history.nights.recent()
+            await until(lambda: len(heard) == len([row for row in rows if row.owner == "this"]))
+    return heard
+
+
+async def test_a_night_that_the_server_was_down_for_is_made_up_for(tmp_path: Path) -> None:
+    """At once: known by the nights on record, whatever was refreshed by hand since; before any, by refreshes."""
+    assert await _worked(tmp_path / "a", NOW, before=DUE - timedelta(days=2), count=1) == [DUE]
+    assert await _worked(tmp_path / "b", NOW - timedelta(days=2), count=1) == [DUE]
+
+
+async def test_nothing_is_made_up_for_where_nothing_was_missed(tmp_path: Path) -> None:
+    """No night is set, the last one was worked, nothing was ever read in, or the clock was once wrong."""
+    assert await _worked(tmp_path / "a", NOW - timedelta(days=9), nightly="") == []
+    assert await _worked(tmp_path / "b", NOW - timedelta(days=9), before=DUE) == []
+    assert await _worked(tmp_path / "c", None) == []
+    assert await _worked(tmp_path / "d", NOW + timedelta(days=900)) == []
+
+
+async def test_whose_process_dies_in_the_night_has_it_taken_over(tmp_path: Path) -> None:
+    """When its lease has lapsed and not before; whoever waits meanwhile works it once."""
+    clock, kept = Clock(NOW), list[NightReport | None]()
+    with _history(tmp_path) as history:
+        assert await history.nights.begin(DUE, NOW, "dead")
+        watch = _watch(history, "alive", clock)
+        waiting = asyncio.create_task(watch.keep(DUE, _done))
+        await asyncio.sleep(0.02)
+        assert not waiting.done()
+        clock.now += timedelta(minutes=3)
+        kept.append(await asyncio.wait_for(waiting, 10))
+        (row,) = await history.nights.recent()
+
+    assert kept == [await _done()]
+    assert (row.owner, row.outcome) == ("alive", "done")
+
+
+async def test_who_loses_the_lease_stops_and_tells_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As after its machine stood still for long: another process does the work by then."""
+    clock, begun, stopped = Clock(NOW), asyncio.Event(), asyncio.Event()
+
+    async def endless() -> NightReport:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        raise AssertionError
+
+    with _history(tmp_path) as history:
+        watch = NightLease(history.nights, history.leases, "slow", clock, look_again=0.001, renewing=0.05)
+        slow = asyncio.create_task(watch.keep(DUE, endless))
+        await begun.wait()
+        clock.now += timedelta(hours=1)
+        assert await asyncio.wait_for(_watch(history, "quick", clock).keep(DUE, _done), 10) == await _done()
+        assert await asyncio.wait_for(slow, 10) is None
+        (row,) = await history.nights.recent()
+
+    assert (stopped.is_set(), row.owner, row.outcome) == (True, "quick", "done")
+    assert "took the night over" in caplog.text
+
+
+async def test_who_lost_a_night_unawares_does_not_end_it_for_whoever_works_it_now(tmp_path: Path) -> None:
+    """Its lease lapsed while it stood still, and its work came to an end before it looked."""
+    clock = Clock(NOW)
+
+    async def stood_still() -> NightReport:
+        clock.now += timedelta(hours=1)
+        assert await history.nights.begin(DUE, clock(), "quick")
+        return await _done()
+
+    with _history(tmp_path) as history:
+        watch = NightLease(history.nights, history.leases, "slow", clock, look_again=0.001, renewing=60)
+        await watch.keep(DUE, stood_still)
+        (row,) = await history.nights.recent()
+
+        assert (row.owner, row.ended) == ("quick", None)
+        assert await history.leases.holder(NIGHT_LEASE, clock()) == "quick"
+
+
+async def test_who_is_stopped_in_the_night_gives_it_back(tmp_path: Path) -> None:
+    """The next server makes up for it at once, without waiting for a lease to lapse."""
+    clock, begun = Clock(NOW), asyncio.Event()
+
+    async def endless() -> NightReport:
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with _history(tmp_path) as history:
+        working = asyncio.create_task(_watch(history, "first", clock).keep(DUE, endless))
+        await begun.wait()
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        assert await history.leases.holder(NIGHT_LEASE, clock()) is None
+        assert await _watch(history, "second", clock).last() is None
+        assert await _watch(history, "second", clock).keep(DUE, _done) == await _done()
+
+
+class _Stumbling(NightLog):
+    """A database that is out of reach at first."""
+
+    failures = 2
+
+    async def begin(self, due: datetime, at: datetime, owner: str, seconds: float = 60) -> bool:
+        if self.failures:
+            self.failures -= 1
+            raise DatabaseUnusable("PostgreSQL does not answer.", hint="Look whether it runs.")
+        return await super().begin(due, at, owner, seconds)
+
+
+async def test_a_database_that_is_away_when_the_night_comes_is_waited_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The night is worked as soon as it is back."""
+    with open_database("", home=tmp_path) as database:
+        watch = NightLease(_Stumbling(database), build_history(database).leases, "one", Clock(NOW), look_again=0.001)
+        assert await asyncio.wait_for(watch.keep(DUE, _done), 10) == await _done()
+
+    assert [record.cause for record in caplog.records] == ["PostgreSQL does not answer. Look whether it runs."] * 2  # type: ignore[attr-defined]
+
+
+async def test_nights_that_a_wrong_clock_brought_are_taken_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They have not come yet; when they come they are worked."""
+    clock = Clock(DUE + timedelta(days=300))
+    with _history(tmp_path) as history:
+        watch = _watch(history, "one", clock)
+        assert await watch.keep(DUE + timedelta(days=300), _done)
+        await history.nights.end(DUE + timedelta(days=300), clock(), "done", ())
+        clock.now = NOW
+        assert await watch.last() is None
+        assert await history.nights.recent() == ()
+
+    assert "1 of the nights on record have yet to come" in caplog.text
+
+
+async def test_a_run_whose_process_is_gone_is_told_as_lost(tmp_path: Path) -> None:
+    """Once its lease has lapsed; until then it may be alive. One that is alive runs, however silent it is."""
+    settings = Settings.model_validate({"home": tmp_path})
+    with _history(tmp_path) as history:
+        for corpus in ("killed", "alive"):
+            await history.leases.take(f"refresh:{corpus}", "box:1:a", NOW, 60)
+            await history.runs.begin(corpus, NOW, "box:1:a")
+        later = NOW + timedelta(seconds=90)
+        assert len((await history.told(settings, NOW, count=9)).running) == 2
+        await history.leases.renew("refresh:alive", "box:1:a", later, 60)
+        told = await history.told(settings, later, count=9)
+
+    assert [run.corpus for run in told.running] == ["alive"]
+    assert [(run.corpus, run.state, run.ended) for run in told.ended] == [("killed", RunState.LOST, NOW)]
+    assert "goes on from there" in told.ended[0].fault

@@ -1,0 +1,59 @@
+"""Settings of dumps and sites become sources that go where they say, and tell who asks."""
+
+import bz2
+
+import pytest
+
+from bot.server.refresh.source_factory import SourceContext, open_source
+from bot.settings.settings_errors import SettingsError
+from bot.settings.source_settings import SiteSettings, WikipediaSettings
+from tests.ingest.servers.dump_mirror import FakeMirror
+from tests.ingest.servers.site import FakeSite
+from tests.ingest.servers.web import serve
+from tests.ingest.sources.dumps import dump, page
+from tests.ingest.sources.test_cirrus_dump import ADA, lines
+from tests.ingest.sources.test_cirrus_listing import parts
+
+
+def titles(source):
+    return [item.load().title for item in source.documents({}, "").items]
+
+
+@pytest.mark.parametrize("cirrus", [False, True])
+def test_a_wiki_is_downloaded_into_the_home(tmp_path, cirrus):
+    """Dumps of the two kinds lie apart, so that neither is taken for an older one of the other."""
+    mirror = FakeMirror()
+    mirror.publish(
+        "simplewiki", "20261101", {"pages-articles-multistream.xml.bz2": bz2.compress(dump(page(1, "Ada", "Ada.")))}
+    )
+    parts(mirror, "20261108", lines(("1", ADA)))
+    with serve(mirror) as server:
+        given = WikipediaSettings(
+            type="wikipedia", wiki="simple", mirror=server.url, contact="ops@example.com", cirrus=cirrus
+        )
+        assert titles(open_source(given, SourceContext(tmp_path, {}))) == ["Ada Lovelace" if cirrus else "Ada"]
+        assert all("(ops@example.com)" in request.headers["user-agent"] for request in server.requests)
+    (found,) = (tmp_path / "dumps").rglob("*.bz2")
+    assert found.parent.name == ("cirrus" if cirrus else "dumps")
+
+
+@pytest.mark.parametrize("cirrus", [False, True])
+def test_a_file_of_ones_own_is_read_where_it_lies(tmp_path, cirrus):
+    path = tmp_path / "dump"
+    path.write_bytes(lines(("1", ADA)) if cirrus else dump(page(1, "Ada", "Ada.")))
+    given = WikipediaSettings(type="wikipedia", dump=path, cirrus=cirrus)
+    assert len(titles(open_source(given, SourceContext(tmp_path, {})))) == 1
+
+
+def test_a_site_is_read_by_rules_and_its_token_is_no_setting(tmp_path):
+    """A token goes to https alone, so that none is sent here; a variable that is not set is told."""
+    site = FakeSite()
+    site.page("/a", "A", "Page A.")
+    site.page("/blog/b", "B", "Page B.")
+    with serve(site) as server:
+        site.origin = server.url
+        given = SiteSettings(type="sitemap", url=server.url, contact="ops@example.com", exclude=("blog/**",), gap=0.1)
+        assert titles(open_source(given, SourceContext(tmp_path, {}))) == ["A"]
+    named = SiteSettings(type="sitemap", url="https://docs.example.com", contact="ops@example.com", token_env="DOCS")
+    with pytest.raises(SettingsError, match="DOCS, which a source names, is not set"):
+        open_source(named, SourceContext(tmp_path, {}))

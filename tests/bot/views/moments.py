@@ -1,0 +1,40 @@
+"""A turn as it is shown, from its first moment to its end, for the tests of platforms."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from bot.views.turn_view import Button, ButtonAction, ClaimCard, ShownSentence, ShownSource, View
+
+SENTENCES = tuple(ShownSentence(f"Sentence {n} of the answer.", (n,), paragraph=n == 3) for n in range(1, 5))
+SOURCES = tuple(
+    ShownSource(n, f"Page {n}", "Part", datetime(2026, 3, n, tzinfo=UTC), f"https://e.org/{n}") for n in range(1, 5)
+)
+STOP = (Button(ButtonAction.STOP, "Stop", 7),)
+BEGUN = View(7, "en", "Looking into it …", buttons=STOP)
+_QUOTE = ShownSource(0, "Page 1", url="https://e.org/1", quote="<!here> *Open*.")
+_CLAIMS = (ClaimCard(1, "checking"), ClaimCard(2, "checking"))
+_CHECKED = (ClaimCard(1, "supported", "It is open.", ("Page 1",)), ClaimCard(2, "unknown"))
+WAY = (
+    BEGUN,
+    replace(BEGUN, status="Searching …"),
+    replace(BEGUN, status="Found …", quote=_QUOTE, quote_label="Meanwhile:"),
+    replace(BEGUN, status="Looking …", quote=_QUOTE, quote_label="Meanwhile:", claims=_CLAIMS),
+    replace(BEGUN, status="Checking …", claims=_CHECKED),
+    *(replace(BEGUN, status="Writing …", claims=_CHECKED, sentences=SENTENCES[:n]) for n in range(1, 5)),
+)
+"""What is shown of a turn, one after the other."""
+FINAL = View(
+    7,
+    "en",
+    collapsed="Statements checked: 2, confirmed: 1.",
+    sentences=SENTENCES,
+    left_out="1 of 5 statements was left out.",
+    sources=SOURCES,
+    buttons=tuple(
+        Button(one, one.value, 7)
+        for one in (ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN, ButtonAction.RETRACT)
+    ),
+    done=True,
+)
+LONG = replace(FINAL, sentences=tuple(ShownSentence("word " * 150 + f"{n}.", (1 + n % 4,)) for n in range(16)))
+"""An answer that takes several messages."""

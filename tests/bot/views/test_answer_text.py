@@ -1,0 +1,87 @@
+"""What the bot says in its own words: every occasion in every language."""
+
+import json
+import re
+from importlib import resources
+
+import pytest
+
+from bot.answering import render_failure
+from bot.desk.types import Failure
+from bot.views.answer_text import find_apology, render_answer_text, render_left_out
+from bot.views.catalog import translate
+from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, UnreadableReply
+from pipeline.types import Answer, Status, Turn
+
+SUBJECTS = {
+    file.name: json.loads(file.read_text(encoding="utf-8"))
+    for file in (resources.files("bot.views") / "words").iterdir()
+    if file.name.endswith(".json")
+}
+TABLE = SUBJECTS["answers.json"]
+BLANKS = re.compile(r"{\w+}")
+
+
+@pytest.mark.parametrize("language", TABLE)
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_every_language_has_a_sentence_for_every_occasion(subject: str, language: str) -> None:
+    """One of its own, with the same facts in it as in English."""
+    table = SUBJECTS[subject]
+    assert len(table) == 11
+    assert table[language].keys() == table["en"].keys()
+    assert all(table[language].values())
+    for occasion, english in table["en"].items():
+        assert sorted(BLANKS.findall(table[language][occasion])) == sorted(BLANKS.findall(english))
+
+
+def test_no_two_subjects_have_an_occasion_in_common() -> None:
+    """One file does not speak over another."""
+    occasions = [occasion for table in SUBJECTS.values() for occasion in table["en"]]
+    assert len(occasions) == len(set(occasions))
+
+
+@pytest.mark.parametrize("language", TABLE)
+def test_what_was_left_out_is_counted(language: str) -> None:
+    """In the asker's language."""
+    told = render_left_out(2, 7, language)
+    assert "2" in told
+    assert "7" in told
+
+
+@pytest.mark.parametrize("error", [BudgetExceeded, ModelRefused, ModelUnavailable, UnreadableReply])
+def test_what_a_model_can_do_wrong_is_said_in_the_asker_s_language(error: type[BudgetExceeded]) -> None:
+    """In English where the language has no words of ours; what is no fault of a model's has its own message."""
+    assert find_apology(error.kind, "de") == TABLE["de"][error.kind]
+    assert find_apology(error.kind, "tlh") == TABLE["en"][error.kind]
+    assert find_apology("question_too_long", "de") == ""
+
+
+def test_a_cancelled_turn_says_nothing() -> None:
+    """Nobody listens any more; a failed one without a reason says that it failed."""
+    assert render_answer_text(Answer(Status.CANCELLED), Turn("user", "Why?", language="de")) == ""
+    assert render_answer_text(Answer(Status.FAILED), Turn("user", "Why?", language="de")) == translate("failed", "de")
+
+
+@pytest.mark.parametrize("language", ["en", "de", "tlh"])
+def test_an_abstention_says_what_was_withheld(language: str) -> None:
+    """How many statements, in the asker's language; nothing where there were none."""
+    question = Turn("user", "Why?", language=language)
+    nothing = translate("abstained", language)
+
+    assert render_answer_text(Answer(Status.ABSTAINED), question) == nothing
+    assert (
+        render_answer_text(Answer(Status.ABSTAINED, withheld=2), question)
+        == f"{nothing}\n\n{render_left_out(2, 2, language)}"
+    )
+
+
+@pytest.mark.parametrize("language", TABLE)
+def test_who_is_told_that_something_failed_is_told_what_to_do(language: str) -> None:
+    """They can ask again, or tell somebody; what was refused would be refused again."""
+    again = translate("again_later", language)
+    for kind in ("too_slow", "model_unavailable", "unreadable_reply", "internal"):
+        assert render_failure(Status.FAILED, Failure(kind, "x", ""), language).endswith(again)
+    assert translate("unrecorded", language).endswith(again)
+    assert again not in render_failure(Status.REFUSED, Failure("model_refused", "x", ""), language)
+    for occasion in ("acting_unavailable", "acting_unrecorded", "ask_failed", "channel_paused"):
+        assert len(re.findall(r"[.。]", translate(occasion, language))) > 1

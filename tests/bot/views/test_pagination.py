@@ -1,0 +1,198 @@
+"""Views as pages: whatever they hold, they fit every platform's limits, whole and in order."""
+
+from dataclasses import replace
+from datetime import UTC, timedelta, timezone
+from itertools import chain
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.discord import limits as discord
+from bot.slack import limits as slack
+from bot.views.pagination import measure_part, paginate_evidence, paginate_view
+from bot.views.render_tree import (
+    MIN_PART_SIZE,
+    MessageLimits,
+    MessagePage,
+    PartKind,
+    TextStyle,
+    ViewBlock,
+    build_blocks,
+    build_evidence_blocks,
+)
+from bot.views.sanitize import sanitize_url
+from bot.views.turn_view import Button, ButtonAction, EvidenceView, ShownSentence, ShownSource, View
+from tests.bot.views.views import DAY, evidences, views
+
+SMALL = MessageLimits(
+    message=400, parts=3, part=MIN_PART_SIZE, row=2, measure=lambda text: 3 * len(text), markup=12, line=2, gap=2
+)
+ALL = {
+    "slack": slack.SECTIONS,
+    "slack markdown": slack.MARKDOWN,
+    "slack modal": slack.MODAL,
+    "discord": discord.CONTENT,
+    "discord components": discord.COMPONENTS,
+    "small": SMALL,
+}
+
+
+def words(texts) -> str:
+    """Return all that is no blank: what stands between two parts is not counted."""
+    return "".join("".join(texts).split())
+
+
+def text_of(pages: tuple[MessagePage, ...]) -> str:
+    return words(run.text for page in pages for part in page.parts for run in part.runs)
+
+
+def source_text(shown: list[ViewBlock]) -> str:
+    return words(run.text for block in shown for group in block.groups for run in group)
+
+
+def marks(pages: tuple[MessagePage, ...]) -> list[str]:
+    return [run.text for page in pages for part in page.parts for run in part.runs if run.style is TextStyle.MARK]
+
+
+def check(pages: tuple[MessagePage, ...], limits: MessageLimits) -> None:
+    """Hold pages to limits."""
+    for page in pages:
+        assert len(page.parts) <= limits.parts
+        assert sum(measure_part(part, limits) for part in page.parts) <= limits.message
+        assert all(measure_part(part, limits) - limits.gap <= limits.part for part in page.parts)
+        assert all(len(row) <= limits.row for row in page.rows)
+    assert all(part.runs for page in pages for part in page.parts)
+    assert not any(page.rows for page in pages[:-1])
+
+
+@pytest.mark.parametrize("name", ALL)
+@settings(max_examples=25)
+@given(view=views)
+def test_any_view_fits_with_all_its_words_and_footnotes_in_order(name: str, view: View) -> None:
+    """Addresses too: each stands as a link, or, where it leaves no room for its title, as text."""
+    limits, shown = ALL[name], list(build_blocks(view, UTC))
+    pages = paginate_view(view, limits)
+
+    check(pages, limits)
+    assert marks(pages) == [
+        f"[{number}]"
+        for number in chain(
+            chain.from_iterable(said.numbers for said in (*view.judgements, *view.sentences)),
+            (source.number for source in (*view.sources, *view.nearest) if source.number),
+        )
+    ]
+    assert tuple(chain.from_iterable(pages[-1].rows)) == view.buttons
+    runs = [run for page in pages for part in page.parts for run in part.runs]
+    people = [run.text for run in runs if run.style is TextStyle.PERSON]
+    assert people == list(view.mentions)
+    linked = {run.url for run in runs if run.url}
+    urls = {sanitize_url(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))} - {""}
+    assert linked <= urls
+    in_text = [url for url in urls if url not in linked]
+    assert all(words([url]) in text_of(pages) for url in in_text)
+    if not in_text:
+        assert text_of(pages) == source_text(shown)
+
+
+@settings(max_examples=25)
+@given(view=views, factor=st.integers(1, 4), parts=st.integers(1, 5), most=st.integers(MIN_PART_SIZE, 2_000))
+def test_any_measure_will_do(view: View, factor: int, parts: int, most: int) -> None:
+    """Also one by which a longer text may take less."""
+
+    def measure(text: str) -> int:
+        return factor * len(text) + (7 if text.endswith(".") else 0)
+
+    limits = MessageLimits(message=most * 2, parts=parts, part=most, row=3, measure=measure, markup=12, line=2, gap=2)
+    check(paginate_view(view, limits), limits)
+
+
+@settings(max_examples=25)
+@given(view=evidences)
+@pytest.mark.parametrize("name", ["slack modal", "discord", "small"])
+def test_any_evidence_fits_whole_and_in_order(name: str, view: EvidenceView) -> None:
+    """By the same fitting."""
+    pages = paginate_evidence(view, ALL[name], "en")
+    check(pages, ALL[name])
+    if all(
+        ALL[name].measure(sanitize_url(one.url)) < MIN_PART_SIZE // 4
+        for one in [*view.sources, *chain.from_iterable((*item.sources, *item.looked_at) for item in view.items)]
+    ):
+        assert text_of(pages) == source_text(list(build_evidence_blocks(view, "en", UTC)))
+
+
+def plain(pages: tuple[MessagePage, ...]) -> list[list[str]]:
+    return [["".join(run.text for run in part.runs) for part in page.parts] for page in pages]
+
+
+def test_an_answer_reads_from_top_to_bottom() -> None:
+    """Sentences with their marks in paragraphs, then what was left out, then the sources by number."""
+    view = View(
+        7,
+        "en",
+        notice="Only quotations today.",
+        collapsed="Statements checked: 2, confirmed: 1.",
+        sentences=(
+            ShownSentence("The quay opens at seven.", (1, 2)),
+            ShownSentence("It closes at nine.", (2,), note="Hours, 2026"),
+            ShownSentence("It is long.", (3,), paragraph=True),
+        ),
+        left_out="Left out: 1 of 4.",
+        sources=(
+            ShownSource(1, "Harbour", "Hours", DAY, "https://example.com/h"),
+            ShownSource(2, "Quay", url="file.md"),
+            ShownSource(3, "", url="https://example.com/q"),
+        ),
+        buttons=tuple(
+            Button(action, "Press", 7) for action in (ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN)
+        ),
+    )
+    (page,) = paginate_view(view, slack.SECTIONS, timezone(timedelta(hours=2)))
+
+    assert plain((page,)) == [
+        [
+            "Only quotations today.",
+            "The quay opens at seven. [1][2] (Hours, 2026) It closes at nine. [2]",
+            "It is long. [3]",
+            "Left out: 1 of 4.",
+            "[1] Harbour › Hours · 2026-03-02\n[2] Quay (file.md)\n[3] https://example.com/q",
+            "Statements checked: 2, confirmed: 1.",
+        ]
+    ]
+    assert [part.kind for part in page.parts] == [
+        PartKind.NOTICE,
+        PartKind.PARAGRAPH,
+        PartKind.PARAGRAPH,
+        PartKind.LEFT_OUT,
+        PartKind.SOURCES,
+        PartKind.COLLAPSED,
+    ]
+    assert page.rows == (view.buttons,)
+
+
+def test_what_is_long_is_cut_between_words() -> None:
+    """A sentence that fits whole is not cut for those before it."""
+    long = " ".join(["word"] * 60)
+    view = View(
+        7, "en", sentences=(ShownSentence("Short.", (1,)), ShownSentence(long, (2,)), ShownSentence("End.", (3,)))
+    )
+    pages = plain(paginate_view(view, replace(SMALL, measure=len)))
+    pieces = [part.strip() for page in pages for part in page]
+
+    assert pieces[0] == "Short. [1]"
+    assert all(piece.split()[-1] in {"word", "[1]", "[2]", "[3]"} for piece in pieces)
+
+
+def test_a_label_goes_to_the_next_page_with_what_it_is_of() -> None:
+    """It is no page's last line."""
+    nearest = tuple(ShownSource(0, "x" * 100, url=f"https://example.com/{number}") for number in range(3))
+    view = View(7, "en", text="y" * 120, nearest_label="The nearest:", nearest=nearest)
+    pages = plain(paginate_view(view, MessageLimits(message=330, parts=9, part=320, row=5, measure=len)))
+
+    assert pages[0] == ["y" * 120]
+    assert pages[1][0] == "The nearest:"
+
+
+def test_nothing_at_all_is_one_empty_page() -> None:
+    """There is always somewhere for the buttons."""
+    assert paginate_view(View(7), SMALL) == (MessagePage(),)

@@ -1,0 +1,68 @@
+"""Pages as a platform would post them, each run escaped once: within the limits as posted, and harmless."""
+
+from collections.abc import Callable
+from itertools import chain
+
+import pytest
+from hypothesis import given, settings
+
+from bot.discord import escaping as discord
+from bot.discord import limits as discord_limits
+from bot.slack import escaping as slack
+from bot.slack import limits as slack_limits
+from bot.views.pagination import paginate_view
+from bot.views.render_tree import MessagePart, TextRun, TextStyle, build_blocks
+from bot.views.sanitize import strip_invisible
+from bot.views.turn_view import View
+from tests.bot.views.views import DAY, views
+from tests.platforms.markup import discord_words, links, markdown_words, own_links, pings, slack_words
+
+WAYS = {
+    "mrkdwn": (slack_limits.SECTIONS, slack.escaped, slack.link, "*", slack_words),
+    "markdown": (slack_limits.MARKDOWN, slack.escaped_markdown, slack.markdown_link, "**", markdown_words),
+    "content": (discord_limits.CONTENT, discord.escaped, discord.link, "**", discord_words),
+    "components": (discord_limits.COMPONENTS, discord.escaped, discord.link, "**", discord_words),
+}
+
+
+def rendered(part: MessagePart, escape: Callable[[str], str], link: Callable[[str, str], str], bold: str) -> str:
+    def one(run: TextRun) -> str:
+        if run.url:
+            return link(run.text, run.url)
+        return f"{bold}{escape(run.text)}{bold}" if run.style is TextStyle.NOTE else escape(run.text)
+
+    return "".join(map(one, part.runs))
+
+
+def units(text: str) -> int:
+    return len(text.encode("utf-16-le", "replace")) // 2
+
+
+@pytest.mark.parametrize("way", WAYS)
+@settings(max_examples=15)
+@given(view=views)
+def test_what_is_posted_is_within_the_limits_and_harmless(way: str, view: View) -> None:
+    """Nothing pings; no link but to the addresses that the view's sources have."""
+    limits, escape, link, bold, _ = WAYS[way]
+    for page in paginate_view(view, limits):
+        texts = [rendered(part, escape, link, bold) for part in page.parts]
+        assert all(units(text) <= limits.part for text in texts)
+        assert units("\n\n".join(texts) if limits.gap else "".join(texts)) <= limits.message
+        payload = "\n\n".join(texts)
+        assert pings(payload) == links(payload) == []
+        targets = {run.url for part in page.parts for run in part.runs if run.url}
+        assert {target for target, _ in own_links(payload)} <= targets
+
+
+@pytest.mark.parametrize("way", WAYS)
+@settings(max_examples=15)
+@given(view=views)
+def test_what_is_posted_reads_as_the_view_does(way: str, view: View) -> None:
+    """Every word of it is there, in its order; blanks are not counted, nor what makes bold."""
+    limits, escape, link, _, words = WAYS[way]
+    texts = [rendered(part, escape, link, "") for page in paginate_view(view, limits) for part in page.parts]
+    expected = "".join(run.text for block in build_blocks(view, DAY.tzinfo) for group in block.groups for run in group)
+    if not any(
+        run.url for page in paginate_view(view, limits) for run in chain.from_iterable(part.runs for part in page.parts)
+    ):
+        assert "".join("".join(map(words, texts)).split()) == "".join(strip_invisible(expected).split())

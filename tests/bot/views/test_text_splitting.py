@@ -1,0 +1,36 @@
+"""Where texts are cut: pieces that fit, of which nothing is lost."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.views.pagination import split_text
+from tests.platforms.nasty import texts
+
+
+@given(text=texts | st.text(max_size=200), most=st.integers(1, 30))
+def test_the_pieces_are_the_text(text: str, most: int) -> None:
+    """Each fits, and none is empty."""
+    cut = list(split_text(text, lambda piece: len(piece) <= most))
+
+    assert "".join(cut) == text
+    assert all(0 < len(piece) <= most for piece in cut)
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "cut"),
+    [
+        ("one two three", 9, ["one two ", "three"]),
+        ("a = 1\nb = 2 + 2", 9, ["a = 1\n", "b = 2 + 2"]),
+        ("abcdefgh", 3, ["abc", "def", "gh"]),
+        ("ae\u0301e\u0301", 4, ["ae\u0301", "e\u0301"]),
+        ("👍🏽👍🏽", 3, ["👍🏽", "👍🏽"]),
+        ("👩\u200d🚒👩\u200d🚒", 5, ["👩\u200d🚒", "👩\u200d🚒"]),
+        ("🇩🇪🇫🇷", 3, ["🇩🇪", "🇫🇷"]),
+        ("\u1112\u1161\u11ab\u1112", 2, ["\u1112\u1161", "\u11ab\u1112"]),
+        ("", 3, []),
+    ],
+)
+def test_it_is_cut_at_lines_words_and_whole_characters(text: str, most: int, cut: list[str]) -> None:
+    """A character that is too long in itself is cut like a word."""
+    assert list(split_text(text, lambda piece: len(piece) <= most)) == cut

@@ -1,0 +1,387 @@
+"""Each reader over rows of our own writing: what it makes of them, and how it complains."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation.claims.claim_formats import (
+    CLAIM_FORMATS,
+    drop_duplicates,
+    link_groups,
+    read_all,
+    read_claims,
+    read_split,
+)
+from evaluation.claims.labelled_claims import LabelledClaim, UnreadableClaims
+from storage.types import Verdict
+
+SUPPORTS, REFUTES, UNKNOWN = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
+
+
+def lines(path: Path, *rows: Any) -> Path:
+    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows), encoding="utf-8")
+    return path
+
+
+def seen(claims: tuple[LabelledClaim, ...]) -> list[tuple[str, tuple[str, ...], Verdict]]:
+    return [(claim.claim, claim.evidence, claim.label) for claim in claims]
+
+
+def made(claim: str, *evidence: str, label: Verdict = SUPPORTS, source: str = "s", group: str = "") -> LabelledClaim:
+    return LabelledClaim(claim, source, claim, evidence, label, group or claim)
+
+
+def test_our_own_form_is_named_after_its_file(tmp_path: Path) -> None:
+    """Evidence may be one text or several, and a verdict is known in any spelling."""
+    path = lines(
+        tmp_path / "ours.jsonl",
+        {"claim": "The kiln is hot.", "evidence": ["It glows.", " "], "label": "SUPPORTS", "id": "k", "group": "kiln"},
+        {"claim": "The kiln is cold.", "evidence": "It glows.", "label": "refutes"},
+        {"claim": "The kiln is old.", "evidence": "It glows.", "label": "not_enough_info"},
+    )
+
+    found = read_claims(path)
+
+    assert seen(found) == [
+        ("The kiln is hot.", ("It glows.",), SUPPORTS),
+        ("The kiln is cold.", ("It glows.",), REFUTES),
+        ("The kiln is old.", ("It glows.",), UNKNOWN),
+    ]
+    assert {claim.source for claim in found} == {"ours"}
+    assert (found[0].id, found[0].group, found[1].id) == ("k", "kiln", "2")
+
+
+def test_fever_symmetric_is_put_together_again(tmp_path: Path) -> None:
+    """Brackets, quotes and marks stand as a person would have written them."""
+    row = {
+        "id": "7",
+        "claim": "Ada Quill did n't sing `` Low Tide '' .",
+        "evidence": "Ada Quill -LRB- born 3 May 1950 -RRB- sang `` Low Tide '' , her sister 's song .",
+        "gold_label": "REFUTES",
+        "evid": [],
+    }
+
+    found = read_claims(lines(tmp_path / "x", row))
+
+    assert seen(found) == [
+        (
+            'Ada Quill didn\'t sing "Low Tide".',
+            ('Ada Quill (born 3 May 1950) sang "Low Tide", her sister\'s song.',),
+            REFUTES,
+        )
+    ]
+
+
+def test_the_older_fever_symmetric_names_its_sentence_otherwise(tmp_path: Path) -> None:
+    """It says `evidence_sentence` and `label`."""
+    row = {"id": 7, "claim": "Geese fly .", "evidence_sentence": "Geese fly south .", "label": "SUPPORTS"}
+
+    assert seen(read_claims(lines(tmp_path / "x", row))) == [("Geese fly.", ("Geese fly south.",), SUPPORTS)]
+
+
+def test_fool_me_twice_offers_what_decides(tmp_path: Path) -> None:
+    """The page is the group and the title; what else was found is offered only where its form is asked for."""
+    row = {
+        "id": "a1",
+        "text": "Brasker is an island.",
+        "label": "SUPPORTS",
+        "gold_evidence": [{"section_header": "Place", "text": "It lies in the sea."}, {"text": "No land touches it."}],
+        "retrieved_evidence": [{"text": "It rains."}, {"text": "It snows."}],
+        "wikipedia_page": "Brasker",
+    }
+
+    path = lines(tmp_path / "x", row)
+
+    (found,) = read_claims(path)
+    (searched,) = read_claims(path, "fm2-searched")
+
+    assert found.evidence == ("It lies in the sea.", "No land touches it.")
+    assert (found.group, found.title, found.label) == ("Brasker", "Brasker", SUPPORTS)
+    assert searched.evidence == (*found.evidence, "It rains.")
+    assert (searched.source, searched.family) == ("fm2/searched", "fm2")
+
+
+def wice(label: str, sets: list[list[int]], evidence: list[str]) -> dict[str, Any]:
+    return {
+        "claim": "The ferry to Brasker sails twice a day.",
+        "label": label,
+        "supporting_sentences": sets,
+        "evidence": evidence,
+        "meta": {"id": "d1", "claim_title": "Brasker", "claim_section": "", "claim_context": ""},
+    }
+
+
+PAGE = [
+    "(meta data) TITLE: Timetable",
+    *(["Filler " * 50] * 4),
+    "It sails at noon.",
+    *(["More " * 60] * 3),
+    "And at six.",
+]
+
+
+def test_wice_offers_the_passages_around_the_supporting_sentences(tmp_path: Path) -> None:
+    """The set of sentences that lies closest together is taken, and passages stay within 120 words."""
+    (found,) = read_claims(lines(tmp_path / "x", wice("supported", [[1, 5, 9], [5, 9]], PAGE)))
+
+    assert found.label is SUPPORTS
+    assert [text for text in ("It sails at noon.", "And at six.") if any(text in each for each in found.evidence)] == [
+        "It sails at noon.",
+        "And at six.",
+    ]
+    assert len(found.evidence) == 2
+    assert all(len(passage.split()) <= 120 for passage in found.evidence)
+
+
+def test_wice_packs_scattered_sentences(tmp_path: Path) -> None:
+    """Where they lie in too many passages, they are offered without their neighbours."""
+    page = [text for number in range(5) for text in (f"Sailing number {number}.", "Filler " * 118)]
+
+    (found,) = read_claims(lines(tmp_path / "x", wice("partially_supported", [[0, 2, 4, 6, 8]], page)))
+
+    assert found.label is UNKNOWN
+    assert found.evidence == ("\n".join(f"Sailing number {number}." for number in range(5)),)
+
+
+def test_wice_offers_what_is_most_alike_where_nothing_supports(tmp_path: Path) -> None:
+    """At most three passages, those that share most words with the claim, in the order of the page."""
+    page = ["Nothing here. " * 50, "The ferry was painted. " * 25, "Brasker has a ferry. " * 25, "A day. " * 50] * 2
+
+    (found,) = read_claims(lines(tmp_path / "x", wice("not_supported", [[], [2]], page)))
+
+    assert found.label is UNKNOWN
+    assert len(found.evidence) == 3
+    assert found.evidence[0].startswith("The ferry was painted.") or found.evidence[0].startswith("Brasker has")
+
+
+@pytest.mark.parametrize(
+    ("sets", "complaint"),
+    [([[99]], "supporting_sentences"), ([[]], "supporting_sentences"), (["x"], "supporting_sentences")],
+)
+def test_wice_complains_of_sentences_that_are_not_there(tmp_path: Path, sets: Any, complaint: str) -> None:
+    """Numbers must be those of sentences, and a label of support needs some."""
+    with pytest.raises(UnreadableClaims, match=complaint):
+        read_claims(lines(tmp_path / "x", wice("supported", sets, ["One.", "Two."])))
+
+
+def test_begin_leaves_out_what_claims_nothing(tmp_path: Path) -> None:
+    """Columns are parted by tabs, quotation marks mean nothing, and tokens are joined."""
+    header = "model_name\tdata_source\tknowledge\tmessage\tresponse\tbegin_label"
+    rows = [
+        'm\tw\tThe "Low Tide" is a song.\thi\tIt is a song .\tFully attributable',
+        "m\tw\tGeese fly.\thi\tGeese swim\tNot fully attributable",
+        "m\tw\tGeese fly.\thi\tOh, really?\tGeneric",
+    ]
+
+    found = read_claims(lines(tmp_path / "x", header, *rows))
+
+    assert seen(found) == [
+        ("It is a song.", ('The "Low Tide" is a song.',), SUPPORTS),
+        ("Geese swim", ("Geese fly.",), UNKNOWN),
+    ]
+
+
+def test_faithdial_takes_the_uncooperative_for_supported(tmp_path: Path) -> None:
+    """They say what their sentence says, only not what was asked."""
+    rows = [
+        "evidence,history,response,BEGIN,VRM",
+        '"Geese fly, mostly.",hi,They fly.,Entailment,x',
+        "Geese fly.,hi,Geese do fly.,Uncooperative,x",
+        "Geese fly.,hi,Geese fly to us.,Partial Hallucination,x",
+        "Geese fly.,hi,Do they?,Generic,x",
+    ]
+
+    found = read_claims(lines(tmp_path / "x", *rows))
+
+    assert seen(found) == [
+        ("They fly.", ("Geese fly, mostly.",), SUPPORTS),
+        ("Geese do fly.", ("Geese fly.",), SUPPORTS),
+        ("Geese fly to us.", ("Geese fly.",), UNKNOWN),
+    ]
+
+
+def test_stances_are_of_one_passage(tmp_path: Path) -> None:
+    """Partial support is not enough."""
+    words = ["completely-support", "partially-support", "irrelevant", "refute"]
+    rows = [{"claim": "Geese fly.", "evidence": f"Passage {word}", "stance": word} for word in words]
+
+    found = read_claims(lines(tmp_path / "x", *rows))
+
+    assert [claim.label for claim in found] == [SUPPORTS, UNKNOWN, UNKNOWN, REFUTES]
+    assert {claim.family for claim in found} == {"factcheck-gpt"}
+
+
+def benchmark(stances: list[list[str]]) -> dict[str, Any]:
+    passages = [[f"Passage {place}." for place, _ in enumerate(said)] or ["Unjudged."] for said in stances]
+    claims = [f"Claim {place}." for place, _ in enumerate(stances)]
+    sentence = {"claims": claims, "auto_evidence": passages, "stance_claim_autoEvid": stances}
+    return {"prompt": "Do geese fly?", "sentences": {"sentence1": sentence}}
+
+
+def test_the_benchmark_takes_the_clearest_passage(tmp_path: Path) -> None:
+    """Claims whose passages contradict each other, or were not judged, are left out."""
+    row = benchmark(
+        [
+            ["irrelevant", "completely-support"],
+            ["refute", "partially-support"],
+            ["irrelevant", "partially-support"],
+            ["refute", "completely-support"],
+            [],
+        ]
+    )
+
+    found = read_claims(lines(tmp_path / "x", row))
+
+    assert [(claim.claim, claim.label) for claim in found] == [
+        ("Claim 0.", SUPPORTS),
+        ("Claim 1.", REFUTES),
+        ("Claim 2.", UNKNOWN),
+    ]
+    assert found[0].evidence == ("Passage 0.", "Passage 1.")
+    assert {claim.group for claim in found} == {"Do geese fly?"}
+
+
+def test_qags_counts_votes(tmp_path: Path) -> None:
+    """Most votes decide, and passages of the article are offered."""
+
+    def said(text: str, *votes: str) -> dict[str, Any]:
+        return {"sentence": text, "responses": [{"worker_id": 1, "response": vote} for vote in votes]}
+
+    row = {
+        "article": "Geese fly south. Ducks stay at home.",
+        "summary_sentences": [said("Geese fly.", "yes", "yes", "no"), said("Ducks fly.", "no", "yes", "no")],
+    }
+
+    found = read_claims(lines(tmp_path / "x", row))
+
+    evidence = ("Geese fly south.\nDucks stay at home.",)
+    assert seen(found) == [("Geese fly.", evidence, SUPPORTS), ("Ducks fly.", evidence, UNKNOWN)]
+
+
+def test_factscore_is_read_for_splitting(tmp_path: Path) -> None:
+    """Marks of a list are dropped, two facts in one text are two, and lives without annotations hold nothing."""
+    facts = [{"text": "- Ada sang."}, {"text": "Ada was born. - - Ada was born at sea."}]
+    row = {
+        "topic": "Ada Quill",
+        "annotations": [
+            {"text": "Ada, born at sea, sang.", "human-atomic-facts": facts},
+            {"text": "Unsplit.", "human-atomic-facts": None},
+        ],
+    }
+
+    (found,) = read_split(lines(tmp_path / "x", row, {"topic": "Nobody", "annotations": None}))
+
+    assert (found.text, found.topic) == ("Ada, born at sea, sang.", "Ada Quill")
+    assert found.facts == ("Ada sang.", "Ada was born.", "Ada was born at sea.")
+
+
+def test_a_file_without_split_sentences_is_told(tmp_path: Path) -> None:
+    """In one line."""
+    with pytest.raises(UnreadableClaims, match="no sentences split"):
+        read_split(lines(tmp_path / "x", {"claim": "x"}))
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ('{"claim": "a", "evidence": "b", "label": "SUPPORTS"}\n{"claim": "a"', "line 2: it is no JSON"),
+        ('{"claim": "a", "evidence": "b", "label": "SUPPORTS"}\n\n[1]', "line 3: it is no JSON object"),
+        (
+            '{"claim": "a", "evidence": "b", "label": "maybe"}',
+            r'line 1: "label" should be one of SUPPORTS, REFUTES, .*maybe',
+        ),
+        ('{"claim": " ", "evidence": "b", "label": "SUPPORTS"}', 'line 1: "claim" should be a text'),
+        ('{"claim": "a", "evidence": 7, "label": "SUPPORTS"}', 'line 1: "evidence" should be a list, and is 7'),
+        ('{"claim": "a", "evidence": [7], "label": "SUPPORTS"}', 'line 1: "evidence" should be a list of texts'),
+        (
+            '{"claim": "a", "evidence": "b", "label": "SUPPORTS"}\n{"claim": "a", "label": "REFUTES"}',
+            "line 2: .* missing",
+        ),
+        ("knowledge\tresponse\tbegin_label\na\tb\tGeneric\na\tb", "line 3: it has 2 columns, and the header 3"),
+        ('{"text": "a", "label": "SUPPORTS", "gold_evidence": ["x"]}', '"gold_evidence" should be objects'),
+    ],
+)
+def test_a_malformed_row_is_told_with_its_line(tmp_path: Path, content: str, complaint: str) -> None:
+    """One plain line names the file, the line and what is wrong."""
+    path = tmp_path / "odd.jsonl"
+    path.write_text(content)
+
+    with pytest.raises(UnreadableClaims, match=complaint) as error:
+        read_claims(path)
+
+    assert "odd.jsonl, line" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", ["no table", '{"question": "x"}', "a,b\n1,2", "[1, 2]"])
+def test_an_unknown_form_is_told_with_those_that_are_known(tmp_path: Path, content: str) -> None:
+    """The hint lists every form."""
+    path = tmp_path / "odd.txt"
+    path.write_text(content)
+
+    with pytest.raises(UnreadableClaims) as error:
+        read_claims(path)
+
+    assert all(form.says in error.value.hint for form in CLAIM_FORMATS.values())
+
+
+def test_bytes_that_are_no_text_and_files_that_are_not_there_are_told(tmp_path: Path) -> None:
+    """So is a form that does not exist."""
+    path = tmp_path / "odd.bin"
+    path.write_bytes(b'{"claim": "\xff\xfe"}')
+
+    with pytest.raises(UnreadableClaims, match="no text in UTF-8"):
+        read_claims(path, "plain")
+    with pytest.raises(UnreadableClaims, match="no file"):
+        read_claims(tmp_path / "gone.jsonl")
+    with pytest.raises(UnreadableClaims, match="No form") as error:
+        read_claims(path, "foem")
+    assert "fm2" in error.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "\n \n", "\ufeff"])
+@pytest.mark.parametrize("form", ["", "plain"])
+def test_an_empty_file_is_called_empty(tmp_path: Path, text: str, form: str) -> None:
+    """Whether its form is named or not."""
+    with pytest.raises(UnreadableClaims, match="is empty") as caught:
+        read_claims(lines(tmp_path / "none.jsonl", text), form)
+
+    assert caught.value.hint
+
+
+def test_a_form_can_be_named(tmp_path: Path) -> None:
+    """Then the first row is not asked."""
+    row = {"claim": "Geese fly.", "evidence": "Geese fly south.", "label": "SUPPORTS"}
+
+    (found,) = read_claims(lines(tmp_path / "x", row), "fever-symmetric")
+
+    assert found.source == "fever-symmetric"
+
+
+def test_a_folder_is_read_as_far_as_it_holds_claims(tmp_path: Path) -> None:
+    """Other files in it are passed by; an empty one yields nothing."""
+    lines(tmp_path / "a.jsonl", {"claim": "Geese fly.", "evidence": "Geese fly.", "label": "SUPPORTS"})
+    lines(tmp_path / "README.md", "# About")
+    (tmp_path / "folder").mkdir()
+
+    assert len(read_all([tmp_path])) == 1
+    assert read_all([tmp_path / "folder"]) == ()
+
+
+def test_what_is_said_twice_is_kept_once_and_what_is_contradicted_is_dropped() -> None:
+    """Within a source and over the same evidence."""
+    one, other = made("a", "x"), made("b", "x")
+
+    assert drop_duplicates([one, one, other, made("b", "x", label=REFUTES)]) == (one,)
+
+
+def test_claims_that_share_a_passage_share_a_group() -> None:
+    """Also over a third claim; other families are left alone."""
+    claims = [made("a", "x"), made("b", "x", "y"), made("c", "y"), made("d", "z"), made("e", "x", source="t")]
+
+    groups = [claim.group for claim in link_groups(claims)]
+
+    assert groups[0] == groups[1] == groups[2]
+    assert len(set(groups)) == 3

@@ -1,0 +1,128 @@
+"""Measures over scores, against values computed by hand and by counting."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.claims.claim_metrics import (
+    ScoredClaims,
+    balanced_accuracy,
+    count_confusions,
+    cross_validate_accuracy,
+    find_best_threshold,
+    find_threshold_losing,
+    measure_threshold,
+    roc_auc,
+)
+from storage.types import Verdict
+
+SUPPORTS, REFUTES, UNKNOWN = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
+
+
+def scored(kept: list[float], others: list[float]) -> ScoredClaims:
+    supported = [True] * len(kept) + [False] * len(others)
+    return ScoredClaims(np.array([*kept, *others], float), np.array(supported, bool))
+
+
+scores = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=12)
+
+
+def test_balanced_accuracy_is_the_mean_of_both_kinds() -> None:
+    """3 of 4 supported accepted and 1 of 2 others refused: (0.75 + 0.5) / 2."""
+    accepted = np.array([True, True, True, False, True, False])
+    supported = np.array([True, True, True, True, False, False])
+
+    assert balanced_accuracy(accepted, supported) == pytest.approx(0.625)
+
+
+@pytest.mark.parametrize("supported", [[True, True], [False, False]])
+def test_one_kind_of_claims_has_no_balance(supported: list[bool]) -> None:
+    """Nor a curve."""
+    one = ScoredClaims(np.array([0.1, 0.9]), np.array(supported))
+
+    assert balanced_accuracy(np.array([True, False]), one.supported) is None
+    assert roc_auc(one) is None
+    assert measure_threshold(one, 0.5) is None
+    assert cross_validate_accuracy(one, ["a", "b"]) is None
+
+
+def test_the_area_counts_ties_half() -> None:
+    """Of the pairs (.9 .5), (.9 .1), (.5 .5), (.5 .1) three are right and one is tied: 3.5 / 4."""
+    assert roc_auc(scored([0.9, 0.5], [0.5, 0.1])) == pytest.approx(0.875)
+
+
+@given(scores, scores)
+def test_the_area_is_the_share_of_pairs_in_order(kept: list[float], others: list[float]) -> None:
+    """Whatever the scores."""
+    pairs = [(a > b) + (a == b) / 2 for a in kept for b in others]
+
+    assert roc_auc(scored(kept, others)) == pytest.approx(sum(pairs) / len(pairs))
+
+
+def test_a_threshold_loses_no_more_than_it_may() -> None:
+    """Of ten supported claims one may be lost; of two with the same score neither."""
+    ten = scored([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0], [0.15])
+
+    assert find_threshold_losing([ten], 0.1) == pytest.approx(0.2)
+    assert find_threshold_losing([ten], 0.09) == pytest.approx(0.1)
+    assert find_threshold_losing([scored([0.1, 0.1, 0.9], [])], 0.4) == pytest.approx(0.1)
+    assert measure_threshold(ten, 0.2) is not None
+    assert (measure_threshold(ten, 0.2).lost, measure_threshold(ten, 0.2).caught) == (pytest.approx(0.1), 1.0)
+
+
+@given(scores, scores, st.floats(0, 0.99))
+def test_the_next_threshold_would_lose_more(kept: list[float], others: list[float], share: float) -> None:
+    """It is the highest of the scores that keeps within the share."""
+    source = scored(kept, others)
+    found = find_threshold_losing([source], share)
+    higher = [value for value in kept if value > found]
+
+    assert np.mean(source.kept < found) <= share + 1e-9
+    assert not higher or np.mean(source.kept < min(higher)) > share - 1e-9
+
+
+def test_sources_count_the_same_however_large() -> None:
+    """A hundred easy claims do not hide that the two of the other source would be lost."""
+    large, small = scored([0.9] * 100, [0.1] * 100), scored([0.3, 0.3], [0.1])
+
+    assert find_threshold_losing([large, small], 0.1) == pytest.approx(0.3)
+    assert find_best_threshold([large, small]) == pytest.approx(0.2)
+
+
+def test_the_best_threshold_lies_halfway() -> None:
+    """Between 0.4 and 0.6 all four are told apart."""
+    assert find_best_threshold([scored([0.6, 0.9], [0.1, 0.4])]) == pytest.approx(0.5)
+
+
+def test_where_scores_are_backwards_everything_is_accepted_or_refused() -> None:
+    """No threshold is better than half, and the lowest is taken."""
+    assert find_best_threshold([scored([0.1], [0.9])]) == pytest.approx(0.1)
+
+
+@given(scores, scores)
+def test_no_other_threshold_is_better(kept: list[float], others: list[float]) -> None:
+    """Compared with every score and every middle between two."""
+    source = scored(kept, others)
+
+    def accuracy(threshold: float) -> float:
+        return balanced_accuracy(source.scores >= threshold, source.supported) or 0.0
+
+    tried = [*kept, *others, 2.0, *((a + b) / 2 for a in kept for b in others)]
+    assert accuracy(find_best_threshold([source])) >= max(map(accuracy, tried)) - 1e-9
+
+
+def test_folds_keep_groups_whole() -> None:
+    """Each group's threshold comes from the other: 0.85 accepts none of the first, 0.35 all of the second: 0.5."""
+    source = ScoredClaims(np.array([0.4, 0.3, 0.9, 0.8]), np.array([True, False, True, False]))
+
+    assert cross_validate_accuracy(source, ["a", "a", "b", "b"], 2) == pytest.approx(0.5)
+
+
+def test_confusion_counts_verdicts_by_label() -> None:
+    """All nine counts are there."""
+    found = count_confusions([SUPPORTS, SUPPORTS, REFUTES], [SUPPORTS, UNKNOWN, REFUTES])
+
+    assert found["SUPPORTS"] == {"SUPPORTS": 1, "REFUTES": 0, "NOT ENOUGH INFO": 1}
+    assert found["REFUTES"] == {"SUPPORTS": 0, "REFUTES": 1, "NOT ENOUGH INFO": 0}
+    assert sum(found["NOT ENOUGH INFO"].values()) == 0

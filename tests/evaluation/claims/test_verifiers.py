@@ -1,0 +1,100 @@
+"""The verifiers, over sentences of our own."""
+
+import os
+
+import pytest
+
+from evaluation.claims.labelled_claims import LabelledClaim
+from evaluation.claims.verifiers import (
+    VERIFIERS,
+    ClaimJudgement,
+    build_similarity_verifier,
+    judge_claims,
+    open_local,
+    open_majority,
+    open_overlap,
+    pin_to_one_core,
+)
+from storage.types import Verdict
+from tests.fakes import WordEmbedder
+
+SUPPORTS, REFUTES, UNKNOWN = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
+
+
+def claim(label: Verdict = SUPPORTS) -> LabelledClaim:
+    return LabelledClaim("1", "s", "Geese fly south.", ("Geese fly south in autumn.",), label, "g")
+
+
+async def test_majority_says_what_most_are_labelled() -> None:
+    """Whatever it is asked."""
+    judge = open_majority([claim(REFUTES), claim(REFUTES), claim(SUPPORTS)])
+
+    assert (await judge("Anything.", ())).verdict is REFUTES
+    assert (await open_majority([claim(SUPPORTS)])("Anything.", ())).score == 1.0
+
+
+async def test_overlap_is_the_share_of_terms_found_in_any_passage() -> None:
+    """Of goose, fly and south the last is in neither passage."""
+    judge = open_overlap([])
+
+    found = await judge("The geese fly south.", ["A goose? Geese!", "It flies."])
+
+    assert found.score == pytest.approx(2 / 3)
+    assert found.verdict is None
+    assert "south" in found.reasons[0]
+    assert (await judge("It is.", ["It is."])).score == 0.0
+
+
+async def test_likeness_is_that_of_the_best_sentence() -> None:
+    """And 0 without evidence."""
+    judge = build_similarity_verifier(WordEmbedder())
+
+    best = await judge("geese fly south", ["Ducks stay. Geese fly south. Who knows?"])
+
+    assert best.score == pytest.approx(1.0, abs=0.02)
+    assert "Geese fly south." in best.reasons[0]
+    assert (await judge("geese fly south", ())).score == 0.0
+    assert (await judge("ducks swim", ["geese fly south."])).score < 0.6
+
+
+async def test_the_local_check_decides_itself() -> None:
+    """It has a score, a verdict and reasons."""
+    judge = open_local([])
+
+    assert (await judge("Geese fly.", ["Geese fly."])).verdict is SUPPORTS
+    refused = await judge("Geese sing.", ["Stones are heavy."])
+    assert refused.verdict is not SUPPORTS
+    assert refused.reasons
+
+
+def test_verifiers_have_names() -> None:
+    """Those that the command's help lists."""
+    assert list(VERIFIERS) == ["majority", "overlap", "likeness", "local"]
+
+
+async def test_claims_are_judged_in_order_and_timed() -> None:
+    """The first is asked twice, as a warm-up that is not kept."""
+    asked: list[str] = []
+
+    async def judge(text: str, evidence: tuple[str, ...]) -> ClaimJudgement:
+        asked.append(text)
+        return ClaimJudgement(len(evidence), UNKNOWN)
+
+    outcomes = await judge_claims([claim(), claim()], judge)
+
+    assert len(asked) == 3
+    assert [outcome.judged.score for outcome in outcomes] == [1, 1]
+    assert all(outcome.milliseconds >= 0 for outcome in outcomes)
+    assert await judge_claims([], judge) == ()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system cannot bind a process to a core")
+def test_one_core_is_given_back() -> None:
+    """The process has all of its cores afterwards."""
+    before = os.sched_getaffinity(0)
+
+    with pin_to_one_core():
+        bound = os.sched_getaffinity(0)
+
+    assert len(bound) == 1
+    assert os.sched_getaffinity(0) == before

@@ -1,0 +1,151 @@
+"""The simulated model's replies: read by the very parsers of the pipeline, in both formats, and as long as is set."""
+
+import json
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+import pytest
+
+from evaluation.simulated_model.model_pace import REPLY_LENGTHS, ReplyLength, SimulatedModel
+from evaluation.simulated_model.model_replies import SimulatedReply, build_reply, choose_length, detect_kind
+from pipeline.prompts.prompt_templates import PromptMode, render_prompt
+from pipeline.replies.reply_format import ReplyFormat, ReplySplitter
+from pipeline.replies.stage_replies import CLAIMS, FEEDBACK, QUERY, ClaimSplitter, DraftSplitter, bullets_format
+from pipeline.replies.verdict_replies import VerdictSplitter, verification_format
+from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
+from pipeline.types import Conversation, Turn
+from storage.types import Verdict
+from tests.pipeline.world import NOW, hit
+
+TALK = Conversation((Turn("user", "Where is the bell of the quay?"), Turn("bot", "Here."), Turn("user", "Since when?")))
+HITS = (hit("The bell was cast in 1887. It hangs on the quay."), hit("The quay is long.", key="q.md", title="Quay"))
+SENTENCES = collect_sentences(HITS)
+NOTES = tuple(SourcedFinding(one.text, (one,)) for one in SENTENCES)
+DRAFT = "The bell was cast in 1887 [1]. It hangs on the quay [2]. The quay is long and made of old stone [3]."
+FEEDBACK_OF_IT = FEEDBACK.from_text(
+    "\n".join(f"{name}: So so. 50/100" for name in ("relevant", "natural", "non-repetitive", "temporally correct"))
+)
+FACTS: Mapping[str, Mapping[str, Any]] = {
+    "query": {"talk": TALK, "reading": ""},
+    "summarise": {"query": "bell", "sentences": SENTENCES[:2]},
+    "bullets": {"query": "bell", "sentences": SENTENCES},
+    "generate": {"talk": TALK, "reading": ""},
+    "claims": {"talk": TALK, "reading": ""},
+    "split": {"talk": TALK, "reply_text": "Since 1887."},
+    "verify": {"talk": TALK, "sentences": SENTENCES, "claim": "The bell was cast in 1887."},
+    "verdicts": {"talk": TALK, "sentences": SENTENCES, "claims": ("It was cast in 1887.", "The quay is long.")},
+    "draft": {"talk": TALK, "findings": NOTES, "language": ""},
+    "answer": {"talk": TALK, "findings": NOTES, "language": "German"},
+    "feedback": {"talk": TALK, "draft": DRAFT},
+    "refine": {"talk": TALK, "draft": DRAFT, "feedback": FEEDBACK_OF_IT},
+}
+SIMULATED = SimulatedModel()
+KINDS = {"bullets": "summarise", "claims": "split", "answer": "draft"}
+FORMS: Mapping[str, ReplyFormat[Any]] = {
+    "query": QUERY,
+    "summarise": bullets_format(2),
+    "bullets": bullets_format(3),
+    "split": CLAIMS,
+    "verify": verification_format(3, reasoned=True),
+    "feedback": FEEDBACK,
+}
+SPLITTERS: Mapping[str, Callable[[], ReplySplitter[Any]]] = {
+    "claims": ClaimSplitter,
+    "verdicts": lambda: VerdictSplitter(2, 3),
+    "draft": lambda: DraftSplitter(3),
+    "answer": lambda: DraftSplitter(3),
+    "refine": lambda: DraftSplitter(3),
+}
+
+
+def asked(template: str, *, schema: bool = False) -> dict[str, Any]:
+    prompt = render_prompt(template, FACTS[template], PromptMode(structured=schema), NOW, Random(1))
+    body = {"model": "any", "messages": [{"role": one.role, "content": one.text} for one in prompt.messages]}
+    if not schema:
+        return body
+    return body | {"response_format": {"type": "json_schema", "json_schema": {"schema": FORMS[template].schema}}}
+
+
+def replied(template: str, simulated: SimulatedModel = SIMULATED, *, schema: bool = False) -> SimulatedReply:
+    return build_reply(asked(template, schema=schema), simulated)
+
+
+@pytest.mark.parametrize("template", FACTS)
+def test_every_prompt_is_recognised(template: str) -> None:
+    """By what it asks for, whoever it is called."""
+    assert detect_kind(asked(template)) == KINDS.get(template, template)
+
+
+@pytest.mark.parametrize("schema", [False, True])
+@pytest.mark.parametrize("template", FORMS)
+def test_replies_can_be_read(template: str, schema: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """As text and as JSON that fits the schema, with the same meaning."""
+    form, text = FORMS[template], replied(template, schema=schema).text
+
+    found = form.from_json(json.loads(text)) if schema else form.from_text(text)
+
+    assert found == form.from_text(replied(template).text)
+    assert found
+
+
+@pytest.mark.parametrize("template", SPLITTERS)
+def test_streamed_replies_can_be_read_as_they_come(template: str) -> None:
+    """Piece by piece, with something certain before the end."""
+    splitter, reply = SPLITTERS[template](), replied(template)
+
+    early = [value for piece in reply.pieces() for value in splitter.feed(piece)]
+
+    assert early
+    assert len([*early, *splitter.close()]) > 1
+
+
+def test_what_is_replied() -> None:
+    """From the prompt: words of the question, sentences of passages, numbers that nothing has."""
+    claims = CLAIMS.from_text(replied("claims").text)
+    verdict = FORMS["verify"].from_text(replied("verify").text)
+
+    assert QUERY.from_text(replied("query").text).text == "Since"
+    assert [one.text for one in FORMS["bullets"].from_text(replied("bullets").text)] == [
+        "The bell was cast in 1887.", "It hangs on the quay.", "The quay is long."
+    ]  # fmt: skip
+    assert verdict.verdict is Verdict.SUPPORTS
+    assert len({one.text for one in claims}) == 5
+    assert all(any(sign.isdigit() for sign in one.text) for one in claims)
+    assert replied("refine").text == DRAFT
+    assert replied("draft").text.startswith("The bell was cast in 1887 [1]. It hangs on the quay [2].")
+
+
+@pytest.mark.parametrize("template", FACTS)
+def test_a_reply_has_as_many_tokens_as_are_set(template: str) -> None:
+    """Of each claim, verdict and passage as many as one has."""
+    items = {"claims": 5, "split": 5, "verdicts": 2, "bullets": 2}.get(template, 1)
+    reply = replied(template)
+
+    pieces = list(reply.pieces())
+
+    assert len(pieces) == REPLY_LENGTHS[KINDS.get(template, template)].tokens * items
+    assert "".join(pieces) == reply.text
+
+
+def test_each_item_has_its_own_tokens() -> None:
+    """So that the third claim of five is whole after three fifths."""
+    splitter, reply = ClaimSplitter(), replied("claims", SimulatedModel(lengths={"split": ReplyLength(30, items=4)}))
+    come = [sum(len(splitter.feed(piece)) for piece in list(reply.pieces())[at : at + 30]) for at in range(0, 120, 30)]
+
+    assert come == [1, 1, 1, 0]
+    assert len(splitter.close()) == 1
+
+
+def test_lengths_are_seeded_by_what_is_asked() -> None:
+    """The same each time, others for another prompt or seed, about their mean."""
+    simulated = SimulatedModel(spread=0.3)
+    drawn = [choose_length("draft", str(place), simulated).tokens for place in range(400)]
+
+    assert drawn == [choose_length("draft", str(place), simulated).tokens for place in range(400)]
+    assert drawn != [
+        choose_length("draft", str(place), SimulatedModel(spread=0.3, seed=2)).tokens for place in range(400)
+    ]
+    assert 110 < sum(drawn) / 400 < 130
+    assert min(drawn) >= 1
+    assert choose_length("draft", "any", SimulatedModel()) == REPLY_LENGTHS["draft"]

@@ -1,0 +1,235 @@
+"""The simulated server on the wire: strict, at its pace by a clock of our own, failing as often as told."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evaluation.simulated_model.model_pace import (
+    FaultRates,
+    PrefixCache,
+    RateMeter,
+    ReplyLength,
+    ReplyPacer,
+    ServerPace,
+    SimulatedModel,
+    decode_simulation,
+    encode_simulation,
+)
+from evaluation.simulated_model.model_server import ModelServer
+from pipeline.errors import ModelUnavailable, ReplyBroken
+from pipeline.llm.model_client import open_model
+from pipeline.llm.model_settings import ModelSettings
+from pipeline.model import BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
+
+CALL = ModelCall("draft", (ChatMessage("user", "x" * 792),))
+"""A prompt of 200 tokens."""
+PLAIN = SimulatedModel(ServerPace(first_token=0.4, out=60, prompt=4_000), lengths={"generate": ReplyLength(120)})
+
+
+class Clock:
+    """Time that passes only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.slept: list[float] = []
+        self.held = asyncio.Event()
+        self.held.set()
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        await self.held.wait()
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@asynccontextmanager
+async def serving(simulated: SimulatedModel) -> AsyncIterator[tuple[ModelServer, Clock, str]]:
+    clock = Clock()
+    server = ModelServer(simulated, clock=clock, sleep=clock.sleep)
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    try:
+        yield server, clock, f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1"
+    finally:
+        listening.close()
+
+
+async def parts(url: str, call: ModelCall = CALL, *, streamed: bool = True) -> list[ReplyPiece | ModelReply]:
+    async with open_model(ModelSettings(name="simulated", base_url=url, retries=0)) as model:
+        return (
+            [part async for part in model.stream(call, BudgetMeter())]
+            if streamed
+            else [await model.complete(call, BudgetMeter())]
+        )
+
+
+async def posted(url: str, body: bytes, path: str = "/v1/chat/completions", method: str = "POST") -> tuple[int, Any]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.removesuffix("/v1").rpartition(":")[2]))
+    writer.write(f"{method} {path} HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = int(head.split(b"Content-Length: ")[1].split(b"\r\n")[0])
+    found = json.loads(await reader.readexactly(length))
+    writer.close()
+    await writer.wait_closed()
+    return int(head.split()[1]), found
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_a_plain_call_takes_what_its_pace_says(streamed: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """0.4 s, 200 tokens at 4,000 a second, 120 at 60: 2.45 s; a streamed one in as many pieces."""
+    async with serving(PLAIN) as (server, clock, url):
+        *pieces, reply = await parts(url, streamed=streamed)
+
+    assert clock.now == pytest.approx(2.45)
+    assert (reply.prompt_tokens, reply.completion_tokens) == (200, 120)
+    assert len(pieces) == (120 if streamed else 0)
+    assert len(clock.slept) == (121 if streamed else 2)
+    assert server.counts.tokens == 120
+    assert (server.counts.requests, server.counts.busy, server.counts.busiest) == (1, 0, 1)
+
+
+async def test_a_reply_is_cut_where_it_may_be_no_longer() -> None:
+    """And says so, as servers do."""
+    async with serving(PLAIN) as (_, clock, url):
+        reply = (await parts(url, replace(CALL, max_tokens=30)))[-1]
+
+    assert (reply.finish, reply.completion_tokens) == ("length", 30)
+    assert clock.now == pytest.approx(0.95)
+
+
+async def test_a_known_prefix_is_read_from_the_cache() -> None:
+    """The second time all but the last block costs what is set for it."""
+    pace = replace(PLAIN.pace, cache=True, cached_cost=0.25, out=float("inf"))
+    async with serving(replace(PLAIN, pace=pace)) as (server, clock, url):
+        assert [(await parts(url))[-1].cached_tokens for _ in range(2)] == [0, 192]
+
+    assert clock.now == pytest.approx(0.4 + 200 / 4_000 + 0.4 + (8 + 192 / 4) / 4_000)
+    assert server.counts.cached_tokens == 192
+
+
+@pytest.mark.parametrize(("places", "begun"), [(1, 1), (2, 2), (0, 2)])
+async def test_who_waits_for_a_place_is_not_begun(places: int, begun: int) -> None:
+    """With one place, the prompt of the second call is not read while the first is worked on."""
+    async with serving(replace(PLAIN, pace=replace(PLAIN.pace, concurrency=places))) as (server, clock, url):
+        clock.held.clear()
+        calls = asyncio.gather(parts(url), parts(url))
+        async with asyncio.timeout(10):
+            while server.counts.requests < 2:  # noqa: ASYNC110 - the server tells nobody who arrives
+                await asyncio.sleep(0.001)
+        assert server.counts.prompt_tokens == begun * 200
+        clock.held.set()
+        await calls
+
+    assert server.counts.prompt_tokens == 400
+
+
+MESSAGES = [{"role": "user", "content": "Hello"}]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"messages": MESSAGES}, "Missing required parameter: 'model'."),
+        ({"model": "m", "messages": []}, "Missing required parameter: 'messages'."),
+        ({"model": "m", "messages": MESSAGES, "tools": []}, "Unrecognized request argument supplied: tools"),
+        ({"model": "m", "messages": MESSAGES, "max_tokens": True}, "Invalid type for 'max_tokens'."),
+        ({"model": "m", "messages": MESSAGES, "max_tokens": 0}, "max_tokens must be at least 1, got 0."),
+        ({"model": "m", "messages": [{"role": "god", "content": "x"}]}, "Invalid value for 'messages[0]'."),
+        ({"model": "m", "messages": [{"role": "user"}]}, "Invalid value for 'messages[0]'."),
+        ({"model": "m", "messages": MESSAGES, "stream_options": {"include_usage": True}}, "only allowed with 'stream'"),
+        ({"model": "m", "messages": MESSAGES, "response_format": {"type": "xml"}}, "'response_format.type' must be"),
+        ({"model": "m", "messages": MESSAGES, "response_format": {"type": "json_schema"}}, "Invalid schema"),
+        ({"model": "m", "messages": MESSAGES, "max_tokens": 1, "max_completion_tokens": 1}, "at the same time"),
+        ([], "no object"),
+    ],
+)
+async def test_what_the_protocol_does_not_allow_is_refused(body: Any, said: str) -> None:
+    """With 400 and a reason, counted apart."""
+    async with serving(PLAIN) as (server, _, url):
+        status, found = await posted(url, json.dumps(body).encode())
+
+    assert status == 400
+    assert said in found["error"]["message"]
+    assert (server.counts.requests, server.counts.refused) == (0, 1)
+
+
+async def test_other_ways_in_are_told() -> None:
+    """What is counted, which models there are, and that there is nothing else."""
+    async with serving(PLAIN) as (_, __, url):
+        assert (await posted(url, b"", "/counts", "GET"))[1]["requests"] == 0
+        assert (await posted(url, b"", "/v1/models", "GET"))[1]["data"][0]["id"] == "simulated"
+        assert (await posted(url, b"", "/nothing", "GET"))[0] == 404
+        assert (await posted(url, b"{}", "/v1/embeddings"))[0] == 404
+        assert (await posted(url, b"{", "/v1/chat/completions"))[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("faults", "error", "said"),
+    [
+        (FaultRates(busy=1), ModelUnavailable, "Rate limit"),
+        (FaultRates(broken=1), ModelUnavailable, "had an error"),
+        (FaultRates(cut=1), ReplyBroken, "broke"),
+    ],
+)
+async def test_it_fails_as_told(faults: FaultRates, error: type[Exception], said: str) -> None:
+    """Refused while busy, broken, or cut off half-way: as our own client sees it."""
+    async with serving(replace(PLAIN, faults=faults)) as (server, _, url):
+        with pytest.raises(error, match=said):
+            await parts(url)
+
+    assert server.counts.tokens == (60 if faults.cut else 0)
+
+
+async def test_faults_come_at_their_rate_and_by_their_seed() -> None:
+    """A third of ninety, give or take; the same ones each time."""
+    seen = []
+    for _ in range(2):
+        async with serving(replace(PLAIN, faults=FaultRates(busy=1 / 3))) as (__, ___, url):
+            body = json.dumps({"model": "m", "messages": MESSAGES, "max_tokens": 1}).encode()
+            seen.append([(await posted(url, body))[0] for ____ in range(90)])
+
+    assert seen[0] == seen[1]
+    assert 20 < seen[0].count(429) < 40
+
+
+def test_a_shared_rate_is_shared() -> None:
+    """Two replies of ten tokens at ten a second take two seconds together, turn and turn about; one alone takes one."""
+    pacer = ReplyPacer(ServerPace(first_token=0, out=100, prompt=1_000, total_out=10))
+    first, second = pacer.ends(10, 0.0), pacer.ends(10, 0.0)
+    dues = [due for pair in zip(first, second, strict=True) for due in pair]
+
+    assert dues == pytest.approx([place / 10 for place in range(1, 21)])
+    assert list(ReplyPacer(ServerPace(out=100, total_out=10)).ends(10, 0.0))[-1] == pytest.approx(1.0)
+
+
+def test_prompts_share_a_rate_too() -> None:
+    """The second is read after the first; without a limit each goes through at once."""
+    pacer = ReplyPacer(ServerPace(first_token=0.5, prompt=1_000, total_prompt=1_000))
+
+    assert pacer.begins(1_000, 0, 0.0) == pytest.approx(1.5)
+    assert pacer.begins(1_000, 0, 0.0) == pytest.approx(2.5)
+    assert RateMeter(float("inf")).take(5, 3.0) == 3.0
+
+
+def test_the_cache_forgets_what_was_longest_not_asked_for() -> None:
+    """In whole blocks of 16 tokens of four characters, known by all that stands before them."""
+    prefixes = PrefixCache(most=4)
+    one, other = "a" * 128, "b" * 128
+
+    assert [prefixes.read(text) for text in (one, one[:100], one[:64] + other, "c" + one)] == [0, 16, 16, 0]
+    assert prefixes.read(one) == 0
+
+
+def test_settings_go_to_another_process_and_back() -> None:
+    """Whole, endless rates included."""
+    simulated = SimulatedModel(
+        ServerPace(out=float("inf"), cache=True), FaultRates(cut=0.1), {"draft": ReplyLength(3, 2)}, 0.2, 7
+    )
+
+    assert decode_simulation(encode_simulation(simulated)) == simulated

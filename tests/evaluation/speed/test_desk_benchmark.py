@@ -1,0 +1,23 @@
+"""How long the desk takes to take a question."""
+
+from pathlib import Path
+
+from evaluation.question_sets import read_exam
+from evaluation.speed.desk_benchmark import DeskLoad, _lines, measure_desk
+from evaluation.speed.load_benchmark import QUESTIONS
+
+
+async def test_questions_are_answered_once_and_in_order_beside_an_ingest(tmp_path: Path) -> None:
+    """Each of them, with room for some at once; what is ingested beside ends with them."""
+    (tmp_path / "page.md").write_text("# Quay\n\nThe quay opens at seven.", encoding="utf-8")
+
+    report = await measure_desk(
+        read_exam(QUESTIONS), DeskLoad(in_flight=3, questions=8, channels=2, seconds=0.01), tmp_path
+    )
+
+    holds = report["holds"]
+    assert report["answered"] == 8
+    assert holds["all answered"]
+    assert holds["none twice"]
+    assert holds["order in a channel"]
+    assert "take p99 ms" in _lines(report)

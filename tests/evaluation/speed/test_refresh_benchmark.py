@@ -1,0 +1,71 @@
+"""What tells whether a document was ever seen half, and what changes a dump: they must notice, and do what they say."""
+
+from dataclasses import replace
+from random import Random
+
+from evaluation.speed.refresh_benchmark import (
+    SECTIONS,
+    VersionedSource,
+    build_station_page,
+    change_dump,
+    find_search_faults,
+    find_turn_faults,
+)
+from ingest.chunking import split_page
+from ingest.sources.dumps.wikipedia_dump import WikipediaDump
+from storage.types import Citation, Document, Hit
+from tests.ingest.sources.dumps import dump
+from tests.ingest.sources.dumps import page as article
+
+
+def hits(number, version):
+    """Return what a search finds of a document in one version."""
+    made = build_station_page(number, version)
+    document = Document("stations", f"{number}", made.title, revision=made.revision)
+    return [Hit(one, document, 1.0) for one in split_page("stations", f"{number}", made)]
+
+
+def citation(hit):
+    """Cite a hit."""
+    one, of = hit.passage, hit.document
+    names = (1, one.corpus, one.document, of.title, one.section, of.url, of.revision)
+    return Citation(*names, None, one.text, one.id, one.text, one.hash)
+
+
+def test_a_document_is_one_passage_a_section_and_every_one_changes_with_the_version():
+    """So that a mixture shows."""
+    old, new = hits(7, 1), hits(7, 2)
+
+    assert len(old) == len(new) == SECTIONS
+    assert not {hit.passage.id for hit in old} & {hit.passage.id for hit in new}
+    assert [found.fingerprint for found in VersionedSource(2, 5).documents({})] == ["5", "5"]
+
+
+def test_a_whole_document_has_no_fault_and_half_of_one_has():
+    """Mixed passages, passages under the row of another version, and passages that are missing."""
+    old, new = hits(7, 1), hits(7, 2)
+    misled = [replace(hit, document=new[0].document) for hit in old]
+
+    assert [*find_search_faults(7, [*old, *hits(8, 2)])] == []
+    assert "versions ['1', '2']" in next(find_search_faults(7, [*old[:2], new[2]]))
+    assert "versions ['1', '2']" in next(find_search_faults(7, misled))
+    assert [*find_search_faults(7, old[:2])] == ["2 of 3 passages of station 7"]
+    assert [*find_turn_faults(map(citation, old))] == []
+    assert [*find_turn_faults(map(citation, [old[0], new[1]]))] == ["station 7 cited in versions ['1', '2']"]
+
+
+def test_a_dump_is_changed_in_four_ways_and_nothing_else(tmp_path):
+    """By their keys: what is there afterwards, and under which fingerprints and titles."""
+    texts = [article(number, f"Page {number}", f"It is about {number}.") for number in range(1, 21)]
+    before, after = tmp_path / "before.xml", tmp_path / "after.xml"
+    before.write_bytes(dump(*texts))
+
+    changes = change_dump(before, after, 0.2, Random(1))
+
+    old, new = ({one.key: one for one in WikipediaDump(path).documents()} for path in (before, after))
+    assert (changes.count, len(new)) == (4, 20)
+    assert old.keys() - new.keys() == changes.deleted
+    assert new.keys() - old.keys() == changes.added
+    both = old.keys() & new.keys()
+    assert {key for key in both if old[key].fingerprint != new[key].fingerprint} == changes.edited | changes.renamed
+    assert {key for key in both if old[key].load().title != new[key].load().title} == changes.renamed

@@ -1,0 +1,265 @@
+"""A turn's arithmetic, by steps that are written down here: what its end waited for, prefixes, marks, its picture."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from evaluation.simulated_model.model_pace import ServerPace
+from evaluation.speed.turn_figures import (
+    StagePrompts,
+    SystemRuns,
+    compute_figures,
+    count_resent_passages,
+    critical_path,
+    measure_prefixes,
+    plain_seconds,
+    server_seconds,
+    split_seconds,
+)
+from evaluation.speed.turn_trace import Cause, MeasuredTurn, StepKind, TraceStep
+from evaluation.speed.turn_view import (
+    TimelineBar,
+    TimelinePanel,
+    draw_timelines,
+    lay_out_bars,
+    render_figures,
+    render_parts,
+    render_stages,
+    render_timeline,
+)
+from pipeline.model import ChatMessage
+from storage.types import Passage
+from tests.pipeline.world import hit
+
+PACE = ServerPace(first_token=0.5, out=10, prompt=1_000)
+
+
+def step(place: int, kind: StepKind, name: str, began: float, ended: float, cause: Cause | None = None) -> TraceStep:
+    return TraceStep(place, kind, name, began, cause, ended)
+
+
+def call(
+    place: int, name: str, began: float, ended: float, cause: Cause | None = None, prompt: str = "", pieces: int = 0
+) -> TraceStep:
+    """A call of 100 prompt tokens that replies one token each tenth of a second, its last at its end."""
+    made = step(place, "model", name, began, ended, cause)
+    made.messages = (ChatMessage("system", "Rules."), ChatMessage("user", prompt))
+    made.prompt_tokens, made.tokens = 100, round((ended - began - 0.6) * 10)
+    made.pieces = [round(ended - 0.1 * (pieces - one - 1), 6) for one in range(pieces)]
+    return made
+
+
+def streamed_turn() -> Sequence[TraceStep]:
+    """Claims of 4 tokens, of which the second begins a search and that a check; a query beside; then the draft.
+
+    The draft is asked for by a task that waited for both and whose own last step is the search at the beginning.
+    """
+    opening = step(0, "search", "search", 0.0, 0.1)
+    claims = call(1, "claims", 0.1, 1.1, Cause(0, 0.1), pieces=4)
+    query = call(2, "query", 0.1, 1.0, Cause(0, 0.1))
+    search = step(3, "search", "search", 0.9, 1.0, Cause(1, 0.9))
+    verify = call(4, "verify", 1.0, 2.2, Cause(3, 1.0), pieces=6)
+    check = step(5, "check", "check", 2.001, 2.05, Cause(3, 1.0))
+    draft = call(6, "draft", 2.051, 4.051, Cause(0, 0.1), pieces=14)
+    return opening, claims, query, search, verify, check, draft
+
+
+def test_the_way_to_the_end() -> None:
+    """Through the piece of a stream that began what followed, and through what several tasks were joined in."""
+    steps = streamed_turn()
+
+    way = critical_path(steps, Cause(6, 4.051), 0.0, 4.06)
+
+    assert [(leg.step and leg.step.name, round(leg.began, 3), round(leg.ended, 3)) for leg in way] == [
+        ("search", 0.0, 0.1),
+        ("claims", 0.1, 0.9),
+        ("search", 0.9, 1.0),
+        ("verify", 1.0, 2.0),
+        (None, 2.0, 2.001),
+        ("check", 2.001, 2.05),
+        (None, 2.05, 2.051),
+        ("draft", 2.051, 4.051),
+        (None, 4.051, 4.06),
+    ]  # fmt: skip
+    assert sum(leg.seconds for leg in way) == pytest.approx(4.06)
+
+
+def test_where_the_seconds_went() -> None:
+    """To the server what its pace says, of a stream as far as it had come; the rest is ours."""
+    steps = streamed_turn()
+    way = critical_path(steps, Cause(6, 4.051), 0.0, 4.06)
+    spent = split_seconds(way, PACE, 0.08)
+
+    assert [round(server_seconds(leg, PACE), 3) for leg in way] == [0, 0.8, 0, 1.0, 0, 0, 0, 2.0, 0]
+    assert spent["server"] == pytest.approx(3.8)
+    assert spent["search"] == pytest.approx(0.16)
+    assert {name: round(seconds, 3) for name, seconds in spent.items() if name not in {"server", "search"}} == {
+        "searching": 0.04, "calls": 0.0, "between": 0.011, "checks": 0.049
+    }  # fmt: skip
+    assert sum(spent.values()) == pytest.approx(4.06)
+
+
+def test_what_the_server_has_in_its_cache_costs_less() -> None:
+    """Its share of what it would cost otherwise."""
+    steps = [replace(call(0, "draft", 0.0, 2.0), cached_tokens=80)]
+    (way,) = critical_path(steps, Cause(0, 2.0), 0.0, 2.0)
+
+    assert server_seconds(way, PACE) == pytest.approx(0.5 + 0.02 + 1.4)
+    assert server_seconds(way, replace(PACE, cached_cost=0.5)) == pytest.approx(0.5 + 0.06 + 1.4)
+
+
+def test_nothing_before_the_first_step_is_lost() -> None:
+    """A turn without steps is one stretch that nobody watched."""
+    assert [(leg.step, leg.seconds) for leg in critical_path([], None, 1.0, 3.0)] == [(None, 2.0)]
+
+
+@given(st.lists(st.tuples(st.floats(0, 5), st.floats(0, 5), st.integers(-1, 20)), max_size=12), st.floats(10, 12))
+def test_a_way_has_no_gap_and_never_turns_back(drawn_steps: list[tuple[float, float, int]], end: float) -> None:
+    """Whatever the steps: it begins with the turn, ends with it, and each leg begins where the one before it ended."""
+    steps: list[TraceStep] = []
+    for place, (after, lasts, which) in enumerate(drawn_steps):
+        before = steps[which % place] if place and which >= 0 else None
+        began = (before.ended if before else 0.0) + after
+        cause = Cause(before.id, before.ended) if before else None
+        steps.append(step(place, "check", "check", began, began + lasts, cause))
+    ended = max([end, *(one.ended for one in steps)])
+
+    way = critical_path(steps, None, 0.0, ended)
+
+    assert (way[0].began, way[-1].ended) == (0.0, ended)
+    assert all(one.ended == other.began for one, other in pairwise(way))
+
+
+def test_a_prefix_is_stable_as_far_as_any_prompt_before_had_it() -> None:
+    """Of this turn or an earlier one; each call may be found in those before it in its own turn."""
+    rules = "r" * 400
+    calls = [replace(call(place, name, 0, 1), messages=(ChatMessage("user", text),)) for place, (name, text) in enumerate(
+        (("query", f"{rules}one"), ("verify", f"{rules}two"), ("verify", "other" * 80))
+    )]  # fmt: skip
+    empty = measure_prefixes([], calls)
+    again = measure_prefixes([f"<user>\n{rules}before"], calls)
+
+    assert empty == {"query": StagePrompts(1, 102, 0), "verify": StagePrompts(2, 204, 101 + 1)}
+    assert again["query"] == StagePrompts(1, 102, 101)
+
+
+def test_passages_sent_again_in_a_round() -> None:
+    """Once for each call beyond the first that has all sentences of one; in another round they do not count."""
+    passages = [
+        hit("The bell was cast in 1887. It hangs on the quay.").passage,
+        hit("The quay is long.", key="quay.md").passage,
+    ]
+    bell, quay = "1: The bell was cast in 1887.\n2: It hangs on the quay.", "3: The quay is long."
+    calls = [
+        call(place, "verify", 0, 1, prompt=text) for place, text in enumerate((bell, f"{bell}\n{quay}", quay, bell))
+    ]
+
+    assert count_resent_passages(calls, passages, [1, 1, 1, 2]) == 2
+    assert count_resent_passages(calls, passages, [1, 2, 3, 4]) == 0
+    assert count_resent_passages(calls[:1], [passage_without_sentences()], [1]) == 0
+
+
+def passage_without_sentences() -> Passage:
+    return hit(" ").passage
+
+
+def turned(question: str, steps: Sequence[TraceStep], end: float) -> MeasuredTurn:
+    return MeasuredTurn(
+        question, 0.0, end, "answered", list(steps), [3.0, 4.0], Cause(6, 2.95), Cause(6, 4.051), [2.0], 2.051
+    )
+
+
+def in_rounds(rounds: int) -> MeasuredTurn:
+    """A turn of so many calls, each after the other, half a second of ours between them."""
+    calls = [
+        call(place, "any", 1.5 * place, 1.5 * place + 1, Cause(place - 1, 1.5 * place - 0.5) if place else None)
+        for place in range(rounds)
+    ]
+    return replace(turned("x", calls, 1.5 * rounds), said=[], first=None, last=Cause(rounds - 1, 1.5 * rounds - 0.5))
+
+
+def test_the_figures_of_a_system() -> None:
+    """Ratios to a plain call, rounds as whole seconds, tokens by stage, and whether each mark is kept."""
+    turns = [turned(name, streamed_turn(), 4.06) for name in ("one", "two", "three")]
+    found = compute_figures(SystemRuns("wikichat-fast", turns, [in_rounds(3)], PACE, 0.08, plain=2.0))
+
+    assert plain_seconds(PACE) == pytest.approx(0.5 + 0.2 + 12)
+    assert (found["first_ratio"], found["end_ratio"], found["rounds"]) == (1.5, 2.03, 3)
+    assert (found["calls"], found["prompt_tokens"], found["verdicts"], found["late_verdicts"]) == (4, 400, 3, 0)
+    assert found["end_ratio_without_ours"] == pytest.approx((3.8 + 0.16) / 12.7)
+    assert found["stages"]["verify"].calls == 1
+    assert found["marks"] == dict.fromkeys(found["marks"], True)
+    assert len(found["marks"]) == 6
+    late = [replace(one, verdicts=[2.0, 3.0]) for one in turns]
+    slow = compute_figures(SystemRuns("wikichat-fast", late, [in_rounds(4)], PACE, 0.08, plain=1.0))
+    assert [name for name, kept in slow["marks"].items() if not kept] == [
+        "first_ratio", "end_ratio", "rounds", "late_verdicts"
+    ]  # fmt: skip
+
+
+def test_what_is_printed() -> None:
+    """Marks beside their figures, WikiChat 2.1 last, and where the time went."""
+    turns = [turned(name, streamed_turn(), 4.06) for name in ("one", "two")]
+    found = compute_figures(SystemRuns("wikichat-fast", turns, [in_rounds(4)], PACE, 0.08, plain=2.0))
+    lines = render_figures([found]).splitlines()
+
+    assert lines[0] == "| | wikichat-fast | WikiChat 2.1 |"
+    assert "| end, over the end of a plain call | 2.03 (keeps at most 2.70) | 3.17 (4.25 refined) |" in lines
+    assert "| rounds: seconds of a server that takes one for any reply | 4 (MISSES at most 3) | 3 |" in lines
+    assert "| the same with ours | 6.00 |  |" in lines
+    assert (
+        "to the end: server 3.80 s, index 0.16 s, ours 100 ms (searching 40, calls 0, between 11, checks 49)"
+        in render_parts(found)
+    )
+    assert any(line.startswith("| verify | 1 |") for line in render_stages(found).splitlines())
+
+
+def test_a_turn_that_said_nothing_has_no_first_sentence() -> None:
+    """It is shown as empty, and keeps no mark for it."""
+    silent = replace(turned("one", streamed_turn(), 4.06), said=[], first=None, how="abstained")
+    found = compute_figures(SystemRuns("wikichat-fast", [silent, silent], [silent], PACE, 0.08, plain=2.0))
+
+    assert math.isnan(found["first_ratio"])
+    assert found["marks"]["first_ratio"] is False
+    assert found["ended"] == {"abstained": 2}
+    assert "nan" not in render_figures([found])
+
+
+def test_a_timeline() -> None:
+    """A line a step that lasts or is waited for; what the end waited for in another mark."""
+    steps = streamed_turn()
+    lines = lay_out_bars(steps, critical_path(steps, Cause(6, 4.051), 0.0, 4.06), 0.0)
+    text = render_timeline(lines, [("end", 4.06)], 4.06).splitlines()
+
+    assert [line.label for line in lines] == [
+        "search 1", "claims 1", "query 1", "search 2", "verify 1", "check 1", "draft 1"
+    ]  # fmt: skip
+    assert [line.critical is None for line in lines] == [False, False, True, False, False, False, False]
+    assert lines[4].critical == pytest.approx((1.0, 2.0))
+    assert (
+        text[2] == "query 1  |  ----------------                                                       |   0.10   1.00"
+    )
+    assert "#################----" in text[4]
+    assert text[-1].endswith("^|   4.06 end")
+
+
+def test_a_picture(tmp_path: Path) -> None:
+    """In its colours where its bars are, one panel beneath the other."""
+    line = TimelineBar("draft 1", "model", 0.0, 4.0, (0.0, 2.0), first_piece=1.0)
+    panel = TimelinePanel("a system", [line], [("first sentence", 3.0), ("end", 4.0)])
+
+    draw_timelines([panel, panel], 2.0, tmp_path / "turn.png")
+
+    with Image.open(tmp_path / "turn.png") as image:
+        drawn_in = {colour for _, colour in image.convert("RGB").getcolors(1 << 20)}
+        assert image.format == "PNG"
+        assert {(0x25, 0x63, 0xC9), (0xB9, 0xD0, 0xF5), (0xC2, 0x18, 0x5B)} <= drawn_in
+        assert (0x1E, 0x8A, 0x5A) in drawn_in  # of the key
+        assert image.width == 1_500

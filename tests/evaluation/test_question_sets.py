@@ -1,0 +1,123 @@
+"""Questions read from files, and what makes a quoted sentence right."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation.question_sets import ExamQuestion, UnreadableSet, has_all_strings, read_exam
+from pipeline.types import CitedSentence
+from storage.types import Evidence
+from tests.pipeline.world import hit
+
+
+def written(path: Path, content: Any) -> Path:
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def sentence(text: str, key: str = "leave.md") -> CitedSentence:
+    found = hit(text, key=key)
+    return CitedSentence(text, (Evidence(text, found.passage, found.document, (0, len(text))),))
+
+
+def test_a_file_over_a_handbook_is_an_exam(tmp_path: Path) -> None:
+    """Answerable questions ask for all their strings, in their document; the others for none."""
+    questions = [
+        {"question": "How many days?", "answer": ["25", "days"], "document": "leave.md"},
+        {"question": "How tall is it?", "answerable": False},
+    ]
+    path = written(tmp_path / "mine.json", {"corpus": "mine", "folder": str(tmp_path), "questions": questions})
+
+    exam = read_exam(path)
+
+    assert (exam.name, exam.corpus, exam.removable) == ("mine", "mine", False)
+    assert [(one.text, one.answers, one.documents) for one in exam.questions] == [
+        ("How many days?", (("25", "days"),), frozenset({"leave.md"})),
+        ("How tall is it?", (), frozenset()),
+    ]
+
+
+def test_conversations_are_asked_turn_by_turn(tmp_path: Path) -> None:
+    """Each question comes after those before it."""
+    turns = [{"question": "When?", "answer": ["1911"]}, {"question": "And where?", "answer": ["Cobh"]}]
+    path = written(tmp_path / "c.json", {"corpus": "c", "folder": str(tmp_path), "conversations": [{"turns": turns}]})
+
+    exam = read_exam(path)
+
+    assert [[turn.text for turn in one.talk.turns] for one in exam.questions] == [["When?"], ["When?", "And where?"]]
+
+
+def test_a_question_set_brings_its_texts(tmp_path: Path) -> None:
+    """Any of its answers is right, and without its paragraph nothing is."""
+    answers = [{"text": "25 days"}, {"text": "twenty-five"}]
+    asked = {"id": "q", "question": "How many days?", "answers": answers}
+    article = {"title": "Leave", "paragraphs": [{"context": "Everyone has 25 days.", "qas": [asked]}]}
+
+    exam = read_exam(written(tmp_path / "xquad.en.json", {"data": [article]}))
+
+    (question,) = exam.questions
+    assert exam.removable
+    assert (question.answers, question.group) == ((("25 days",), ("twenty-five",)), "Leave")
+    assert len(question.documents) == 1
+
+
+@pytest.mark.parametrize(
+    "content", ["no json", '{"folder": "."}', '{"folder": 7, "corpus": "x", "questions": []}', "[]"]
+)
+def test_a_file_that_is_neither_is_told_in_one_line(tmp_path: Path, content: str) -> None:
+    """With a hint at where the forms are described."""
+    path = tmp_path / "odd.json"
+    path.write_text(content)
+
+    with pytest.raises(UnreadableSet) as error:
+        read_exam(path)
+
+    assert "\n" not in str(error.value)
+    assert error.value.hint
+
+
+def test_documents_that_are_not_there_are_missed(tmp_path: Path) -> None:
+    """The hint names the variable that says where data lie."""
+    path = written(tmp_path / "m.json", {"corpus": "m", "folder": str(tmp_path / "gone"), "questions": []})
+
+    with pytest.raises(UnreadableSet) as error:
+        read_exam(path)
+
+    assert "FOOTNOTE_DATA" in error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("strings", "text", "right"),
+    [
+        (["25 days"], "You get **25  days** of leave.", True),
+        (["25 DAYS"], "You get 25\ndays.", True),
+        (["50 euros"], "It costs 150 euros.", False),
+        (["£2,500"], "Up to £2,500.", True),
+        (["25 days", "leave"], "25 days of holiday", False),
+        ([], "anything", True),
+    ],
+)
+def test_strings_stand_as_whole_words(strings: list[str], text: str, *, right: bool) -> None:
+    """Marks of emphasis, case and white space are no difference."""
+    assert has_all_strings(strings, text) is right
+
+
+def test_a_right_sentence_in_the_wrong_document_is_wrong() -> None:
+    """The footnote would lead to a page that is about something else."""
+    posed = ExamQuestion("How many days?", (("25 days",),), frozenset({"leave.md"}), "g")
+
+    assert posed.answered_by(sentence("You get 25 days."))
+    assert not posed.answered_by(sentence("You get 25 days.", "prison.md"))
+    assert not posed.answered_by(sentence("You get 26 days."))
+
+
+def test_a_disagreement_must_open_the_reply_in_order() -> None:
+    """The newer sentence first."""
+    posed = ExamQuestion("How much?", (("45",),), frozenset(), "g", disagreement=("45", "38"))
+    new, old = sentence("It is 45."), sentence("It is 38.")
+
+    assert posed.disagreement_shown([new, old])
+    assert not posed.disagreement_shown([old, new])
+    assert not posed.disagreement_shown([new])

@@ -1,0 +1,128 @@
+"""Word, PowerPoint and Excel files, and what goes wrong with them."""
+
+import datetime as dt
+import io
+
+import openpyxl
+import pytest
+from openpyxl.styles.numbers import FORMAT_PERCENTAGE
+from pptx import Presentation
+from pptx.util import Inches
+
+from ingest.readers import office, spreadsheet
+from ingest.readers.parsed_document import Heading
+from ingest.types import Block, UnreadableDocument
+from storage.types import PassageKind
+from tests.ingest.files import docx, paragraph, zipped
+
+
+def test_a_word_document_keeps_its_sections():
+    """Title, headings, paragraphs, lists and tables."""
+    cell = "<w:tc><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:tc>"
+    row = "<w:tr>" + cell + cell + "</w:tr>"
+    body = (
+        paragraph("Leave", "Title")
+        + paragraph("Numbers", "heading1")
+        + paragraph("Thirty days.")
+        + f"<w:tbl>{row.format('Team', 'Days')}{row.format('Sales', '30')}</w:tbl>"
+    )
+
+    reading = office.read_word(docx(body, title="Old title", modified="2024-05-06T07:08:09Z"))
+
+    assert reading.items == (
+        Heading(1, "Leave"),
+        Heading(1, "Numbers"),
+        Block("Thirty days."),
+        Block("Team: Sales; Days: 30", PassageKind.TABLE),
+    )
+    assert reading.fallback_title == "Old title"
+    assert reading.date == dt.datetime(2024, 5, 6, 7, 8, 9, tzinfo=dt.UTC)
+
+
+def test_equations_of_word_are_written_out():
+    """They are text to whoever asks for them."""
+    run = "<m:r><m:t>{}</m:t></m:r>"
+    fraction = f"<m:f><m:num>{run.format('a+b')}</m:num><m:den>{run.format('2')}</m:den></m:f>"
+    power = f"<m:sSup><m:e>{run.format('x')}</m:e><m:sup>{run.format('2')}</m:sup></m:sSup>"
+    math = f"<m:oMathPara><m:oMath>{run.format('y=')}{fraction}{run.format('+')}{power}</m:oMath></m:oMathPara>"
+
+    assert office.read_word(docx(f"<w:p><w:r><w:t>So:</w:t></w:r>{math}</w:p>")).items == (Block("So: y=(a+b)/2+x^2"),)
+
+
+def test_a_presentation_is_a_section_a_slide():
+    """The first title is the presentation's; points are a list, notes come last."""
+    deck = Presentation()
+    first = deck.slides.add_slide(deck.slide_layouts[0])
+    first.shapes.title.text = "Plans"
+    second = deck.slides.add_slide(deck.slide_layouts[1])
+    second.shapes.title.text = "Prices"
+    second.placeholders[1].text = "Basic is free.\nTeam costs 5."
+    table = second.shapes.add_table(2, 2, Inches(1), Inches(5), Inches(4), Inches(1)).table
+    for n, text in enumerate(["Plan", "Price", "Team", "5"]):
+        table.cell(n // 2, n % 2).text = text
+    second.notes_slide.notes_text_frame.text = "Mention the discount."
+    file = io.BytesIO()
+    deck.save(file)
+
+    reading = office.read_slides(file.getvalue())
+
+    assert reading.title == "Plans"
+    assert reading.items == (
+        Heading(2, "Plans"),
+        Heading(2, "Prices"),
+        Block("- Basic is free.\n- Team costs 5."),
+        Block("Plan: Team; Price: 5", PassageKind.TABLE),
+        Block("Notes: Mention the discount."),
+    )
+
+
+def test_a_workbook_is_rows_under_the_names_of_its_sheets():
+    """Values read as in the sheet; a blank row ends a table; hidden sheets are left out."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "Offices"
+    for row in (
+        ["City", "Opened", "Share", "Open"],
+        ["Graz", dt.datetime(2019, 3, 1), 0.25, True],  # noqa: DTZ001 - a sheet knows no zones
+        [],
+        ["Year", 2023, 2024],
+        ["Visits", 10.5, 1200],
+    ):
+        sheet.append(row)
+    sheet["C2"].number_format = FORMAT_PERCENTAGE
+    book.create_sheet("Secret").append(["a", "b"])
+    book["Secret"].sheet_state = "hidden"
+    file = io.BytesIO()
+    book.save(file)
+
+    assert spreadsheet.read_xlsx(file.getvalue()).items == (
+        Heading(2, "Offices"),
+        Block("City: Graz; Opened: 2019-03-01; Share: 25%; Open: yes", PassageKind.TABLE),
+        Block("Year: Visits; 2023: 10.5; 2024: 1200", PassageKind.TABLE),
+    )
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_rows_of_text_are_told_by_their_delimiter(delimiter):
+    """Whichever mark delimits the cells."""
+    rows = [["Name", "City", "Age"], ["Ann", "Graz", "30"], ["Bob", "Linz", "25"]]
+
+    items = spreadsheet.read_delimited("\n".join(delimiter.join(row) for row in rows)).items
+
+    assert items[0] == Block("Name: Ann; City: Graz; Age: 30", PassageKind.TABLE)
+
+
+@pytest.mark.parametrize("read", [office.read_word, office.read_slides, spreadsheet.read_xlsx])
+def test_a_protected_file_says_so(read):
+    """Office encrypts into a file of its older format."""
+    with pytest.raises(UnreadableDocument, match="password"):
+        read(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512))
+
+
+def test_a_file_that_unpacks_to_far_more_is_not_unpacked():
+    """The sizes that the archive gives are added up first."""
+    content = zipped({f"word/{n}.xml": bytes(2**20) for n in range(9)})
+
+    assert len(content) < 2**16
+    with pytest.raises(UnreadableDocument, match="unpacks to more than 8 MB"):
+        office.open_package(content, largest=8 * 2**20)

@@ -1,0 +1,110 @@
+"""Books, feeds, notebooks and data in text."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from ingest.readers import markdown_reader, office, structured_data, web_page
+from ingest.readers.parsed_document import Heading
+from ingest.types import Block, UnreadableDocument
+from storage.types import PassageKind
+from tests.ingest import files
+
+
+def test_a_book_is_read_in_the_order_of_its_chapters():
+    """With the title, date and language that it tells."""
+    chapters = ["<h1>One</h1><p>First.</p>", "<h1>Two</h1><p>Second.</p>"]
+
+    reading = office.read_epub(files.epub(chapters, title="The book", modified="2024-05-06T07:08:09Z"))
+
+    assert reading.items == (Heading(1, "One"), Block("First."), Heading(1, "Two"), Block("Second."))
+    assert (reading.title, reading.language) == ("The book", "en")
+    assert reading.date == datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+
+
+def test_a_feed_is_a_section_an_entry():
+    """With its date and its text, of which the longest is taken."""
+    content = b"""<rss xmlns:c="urn:c"><channel><title>News</title><item><title>New office</title>
+    <pubDate>Mon, 06 May 2024 07:08:09 GMT</pubDate><description>Short.</description>
+    <c:encoded>&lt;p&gt;We open in Graz &amp;amp; Linz.&lt;/p&gt;</c:encoded></item></channel></rss>"""
+
+    reading = web_page.read_feed(content)
+
+    assert reading.title == "News"
+    assert reading.items == (
+        Heading(2, "New office"), Block("Published: 2024-05-06"), Block("We open in Graz & Linz."),
+    )  # fmt: skip
+
+
+def test_other_xml_is_read_for_its_texts():
+    """Elements side by side are facts, mixed ones a paragraph."""
+    content = b"<staff><one><name>Ann</name><city>Graz</city></one><note>See <b>the</b> list.</note></staff>"
+
+    assert web_page.read_feed(content).items == (
+        Block("name: Ann; city: Graz", PassageKind.TABLE),
+        Block("See the list."),
+    )
+
+
+def test_xml_looks_nothing_up(tmp_path):
+    """Entities that name files are not followed."""
+    secret = tmp_path / "secret"
+    secret.write_text("hidden")
+    content = f'<!DOCTYPE a [<!ENTITY e SYSTEM "file://{secret}">]><a><b>Text &e;</b></a>'.encode()
+
+    assert "hidden" not in str(web_page.read_feed(content))
+
+
+def test_a_notebook_is_its_prose_and_its_code():
+    """Outputs are left out."""
+    cells = [
+        {"cell_type": "markdown", "source": ["# Report\n", "Some *text*."]},
+        {"cell_type": "code", "source": "print(1)\n", "outputs": [{"text": "1"}]},
+    ]
+
+    reading = markdown_reader.read_notebook(json.dumps({"cells": cells, "metadata": {}}))
+
+    assert reading.items == (Heading(1, "Report"), Block("Some text."), Block("print(1)", PassageKind.CODE))
+
+
+def test_objects_are_rows_and_their_parts_sections():
+    """A long text in them is a paragraph."""
+    data = {"name": "Ann", "tags": ["a", "b"], "office": {"city": "Graz"}, "bio": "long " * 60}
+
+    assert structured_data.read_json(json.dumps(data)).items == (
+        Block("name: Ann; tags: a, b", PassageKind.TABLE),
+        Heading(2, "office"),
+        Block("city: Graz", PassageKind.TABLE),
+        Heading(2, "bio"),
+        Block(("long " * 60).strip()),
+    )
+
+
+def test_json_lines_yaml_and_toml_read_alike():
+    """The same data, the same text."""
+    row = Block("name: Ann; open: yes", PassageKind.TABLE)
+
+    assert structured_data.read_json('{"name": "Ann", "open": true}\n{"name": "Ann", "open": true}').items == (row, row)
+    assert structured_data.read_yaml("name: Ann\nopen: true\n").items == (row,)
+    assert structured_data.read_toml('name = "Ann"\nopen = true\n').items == (row,)
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "reason"),
+    [
+        (structured_data.read_json, '{"a": 1,\n}', "line [12]"),
+        (structured_data.read_yaml, "a: 1\nb: [", "YAML"),
+        (structured_data.read_toml, "a = ", "TOML"),
+        (structured_data.read_yaml, "a: &a [*a]", "too large"),
+        (
+            structured_data.read_yaml,
+            "x0: &x0 [1, 2]\n" + "".join(f"x{n}: &x{n} [*x{n - 1}, *x{n - 1}]\n" for n in range(1, 60)),
+            "too large",
+        ),
+    ],
+)
+def test_data_that_cannot_be_read_says_why(read, text, reason):
+    """So that a person can mend it; a few lines that stand for far too much are not followed."""
+    with pytest.raises(UnreadableDocument, match=reason):
+        read(text)

@@ -1,0 +1,150 @@
+"""Confluence's storage format: what people see on a page is read, what only its macros know is not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.readers.parsed_document import Heading
+from ingest.sources.confluence.storage_format import read_storage_format
+from storage.types import PassageKind
+
+
+def texts(markup, users=None):
+    return [item.text for item in read_storage_format(markup, users or {})]
+
+
+def macro(name, inside, **parameters):
+    said = "".join(f'<ac:parameter ac:name="{key}">{value}</ac:parameter>' for key, value in parameters.items())
+    return f'<ac:structured-macro ac:name="{name}" ac:macro-id="7f">{said}{inside}</ac:structured-macro>'
+
+
+def rich(inside):
+    return f"<ac:rich-text-body>{inside}</ac:rich-text-body>"
+
+
+def verbatim(text):
+    return f"<ac:plain-text-body><![CDATA[{text}]]></ac:plain-text-body>"
+
+
+@pytest.mark.parametrize("end", ["]]>", "]] >"])
+def test_code_is_code_letter_by_letter(end):
+    """Within an export, which is CDATA itself, the end of CDATA has a space in it."""
+    body = f"<ac:plain-text-body><![CDATA[if a < b && c:\n    <b>x</b>{end}</ac:plain-text-body>"
+
+    title, code = read_storage_format(macro("code", body, title="Check", language="python"))
+
+    assert title.text == "Check"
+    assert (code.text, code.kind) == ("if a < b && c:\n    <b>x</b>", PassageKind.CODE)
+
+
+@pytest.mark.parametrize("name", ["info", "panel", "expand", "warning"])
+def test_panels_say_their_title_and_their_text(name):
+    assert texts(macro(name, rich("<p>Ask first.</p>"), title="Mind", icon="false")) == ["Mind", "Ask first."]
+
+
+def test_a_macro_nobody_knows_keeps_its_text_and_never_its_parameters():
+    markup = macro("acme-box", rich(f"<p>Text {macro('inner', '', secret='p4ss')}stays.</p>"), colour="red", title="t")
+
+    assert texts(markup) == ["Text stays."]
+
+
+def test_macros_of_before_version_five_are_read_alike():
+    markup = '<ac:macro ac:name="anchor"><ac:default-parameter>top</ac:default-parameter></ac:macro><p>Text.</p>'
+
+    assert texts(markup) == ["Text."]
+
+
+def test_links_say_their_text_else_what_they_lead_to():
+    markup = (
+        '<p><ac:link><ri:page ri:content-title="Holidays" ri:space-key="HR" /></ac:link>, '
+        '<ac:link><ri:page ri:content-title="X" /><ac:plain-text-link-body><![CDATA[Sick <leave>]]>'
+        "</ac:plain-text-link-body></ac:link>, "
+        '<ac:link><ri:page ri:content-title="Y" /><ac:link-body><strong>Pay</strong></ac:link-body></ac:link>, '
+        '<ac:link><ri:attachment ri:filename="form.pdf" /></ac:link></p>'
+    )
+
+    assert texts(markup) == ["Holidays, Sick <leave>, Pay, form.pdf"]
+
+
+def test_people_are_named_where_their_names_are_known():
+    markup = (
+        '<p>Ask <ac:link><ri:user ri:account-id="5b:1" /></ac:link> or <ac:link><ri:user ri:userkey="ff80" />'
+        '</ac:link> or <ac:link><ri:user ri:username="jane" /></ac:link>.</p>'
+    )
+
+    assert texts(markup, {"5b:1": "Ann Lee"}) == ["Ask @Ann Lee or or @jane."]
+
+
+def test_tasks_are_a_list_with_their_state():
+    markup = (
+        "<ac:task-list><ac:task><ac:task-id>1</ac:task-id><ac:task-status>complete</ac:task-status>"
+        "<ac:task-body><span>Sign</span></ac:task-body></ac:task><ac:task><ac:task-id>2</ac:task-id>"
+        "<ac:task-status>incomplete</ac:task-status><ac:task-body>Send <time datetime='2026-11-02' />"
+        "</ac:task-body></ac:task></ac:task-list>"
+    )
+
+    assert texts(markup) == ["- ☑ Sign\n- ☐ Send 2026-11-02"]
+
+
+def test_tables_layouts_and_headings_are_read():
+    markup = (
+        "<ac:layout><ac:layout-section><ac:layout-cell><h2>Leave</h2><table><tbody><tr><th>Kind</th><th>Days</th></tr>"
+        f"<tr><td>{macro('status', '', title='Paid', colour='Green')}</td><td>30</td></tr></tbody></table>"
+        "</ac:layout-cell></ac:layout-section></ac:layout>"
+    )
+    heading, row = read_storage_format(markup)
+
+    assert heading == Heading(2, "Leave")
+    assert (row.kind, "Paid" in row.text, "30" in row.text, "Green" in row.text) == (
+        PassageKind.TABLE,
+        True,
+        True,
+        False,
+    )
+
+
+def test_pictures_say_their_alternative_text():
+    assert texts('<p><ac:image ac:alt="The two floors"><ri:attachment ri:filename="a.png" /></ac:image></p>') == [
+        "The two floors"
+    ]
+
+
+def test_an_included_page_is_named_and_its_text_is_left_to_itself():
+    including = '<ac:link><ri:page ri:content-title="Expenses" /></ac:link>'
+
+    assert texts(f"<p>Before.</p>{macro('include', '', **{'': including})}<p>After.</p>") == [
+        "Before.", "“Expenses”", "After.",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        macro("html", verbatim("<script>steal()</script>")),
+        macro("toc", "", maxLevel="2"),
+        "<p><ac:placeholder>Type here</ac:placeholder></p>",
+        "<p>&nbsp;</p>",
+        "",
+    ],
+)
+def test_what_is_not_for_people_is_left_out(markup):
+    assert read_storage_format(markup) == ()
+
+
+def test_entities_and_comment_marks_are_text():
+    markup = '<p>Caf&eacute; &amp; <ac:inline-comment-marker ac:ref="1">bar</ac:inline-comment-marker> &lt;b&gt;</p>'
+
+    assert texts(markup) == ["Café & bar <b>"]
+
+
+PIECES = st.sampled_from([
+    "<p>", "</p>", "<ac:link>", "</ac:link>", '<ac:structured-macro ac:name="code">', "</ac:structured-macro>",
+    "<ac:plain-text-body>", "</ac:plain-text-body>", "<![CDATA[", "]]>", "]] >", "<ac:parameter ac:name='title'>",
+    "</ac:parameter>", "<ri:page ri:content-title='T' />", "<ac:task-status>", "text", "&nbsp;", "<", "&#xD;",
+    "<table>",    "<td>", "</ac:rich-text-body>", "<ac:rich-text-body>", "<ac:placeholder>", "<![", "<!-- ",
+])  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=25))
+def test_whatever_is_broken_never_raises(pieces):
+    read_storage_format("".join(pieces))

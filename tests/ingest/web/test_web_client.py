@@ -1,0 +1,258 @@
+"""Reading from the web: patient, polite, bounded, and never chatty about what is secret."""
+
+import gzip
+import threading
+import tracemalloc
+import zlib
+
+import httpx
+import pytest
+
+from ingest.types import SourceUnavailable
+from ingest.web.http_connection import AccessDenied, ReadingStopped, RequestPolicy, ResponseTooLarge, read_content
+from ingest.web.web_client import WebClient, build_user_agent
+from tests.ingest.servers.web import Answer, in_turn, of_paths, serve
+
+AGENT = build_user_agent("ops@example.com", "1.2")
+
+
+class Time:
+    """A clock that only goes on when somebody waits, and how long they waited."""
+
+    def __init__(self):
+        self.now = 100.0
+        self.waits = []
+
+    def clock(self):
+        return self.now
+
+    def wait(self, seconds):
+        self.waits.append(round(seconds, 3))
+        self.now += seconds
+        return False
+
+
+def web(time, *, transport=None, **changes):
+    manners = RequestPolicy(AGENT, **{"gap": 2.0, "tries": 4, **changes})
+    return WebClient(manners, transport=transport, wait=time.wait, clock=time.clock)
+
+
+def refused(work):
+    with pytest.raises(SourceUnavailable) as raised:
+        work()
+    return f"{raised.value} {raised.value.hint}"
+
+
+def test_one_connection_one_agent_and_a_gap():
+    """Every request says who asks and how they can be reached, on one connection, a gap after the one before."""
+    time = Time()
+    with serve(lambda _: Answer(200, b"ok")) as server, web(time) as line:
+        for path in ("/a", "/b", "/c"):
+            assert line.get(server.url + path).content == b"ok"
+
+        assert {request.headers["user-agent"] for request in server.requests} == {AGENT}
+        assert "ops@example.com" in AGENT
+        assert (server.most_open, time.waits) == (1, [2.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("headers", "waits"),
+    [
+        ({"Retry-After": "30"}, [30.0]),
+        ({"Retry-After": "Sun, 01 Nov 2026 10:00:40 GMT", "Date": "Sun, 01 Nov 2026 10:00:00 GMT"}, [40.0]),
+        ({"Retry-After": "soon"}, [1.0, 2.0]),
+        ({}, [1.0, 2.0, 4.0]),
+    ],
+)
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_it_waits_as_long_as_it_is_asked_to(headers, waits, status):
+    """Retry-After is obeyed, in seconds and as a date by the server's own clock; else waits grow from a second."""
+    time = Time()
+
+    answers = [Answer(status, headers=headers)] * len(waits) + [Answer(200, b"ok")]
+    with serve(in_turn(*answers)) as server, web(time, gap=0.5) as line:
+        assert line.get(server.url + "/").content == b"ok"
+    # What was waited is longer than the gap, which then needs no wait of its own.
+    assert time.waits == waits
+
+
+def test_it_gives_up_in_one_line():
+    """After so many tries, or at once where it would have to wait for hours."""
+    time = Time()
+    with serve(
+        of_paths({"/down?token=secret": Answer(502), "/rest": Answer(503, headers={"Retry-After": "7200"})})
+    ) as server:
+        down = refused(lambda: web(time, gap=0.0).get(f"{server.url}/down?token=secret"))
+        waits, asked = time.waits, len(server.requests)
+        rest = refused(lambda: web(Time()).get(f"{server.url}/rest"))
+
+        assert (waits, asked, len(server.requests)) == ([1.0, 2.0, 4.0], 4, 5)
+        assert down.startswith(f"{server.url}/down answers HTTP 502. ")
+        assert "secret" not in down
+        assert "asks to be left alone for 7,200 seconds" in rest
+
+
+def test_what_is_not_there_is_an_answer():
+    """404 and 410 are the caller's to understand; 401 and 403 name the credential."""
+    answers = of_paths({"/gone": Answer(410), "/in": Answer(401), "/no": Answer(403)})
+    with serve(answers) as server, WebClient(RequestPolicy(AGENT, gap=0.0), credential="WIKI_TOKEN") as line:
+        assert line.get(server.url + "/none").status == 404
+        assert line.get(server.url + "/gone").status == 410
+        for path in ("/in", "/no"):
+            with pytest.raises(AccessDenied) as raised:
+                line.get(server.url + path)
+            assert "WIKI_TOKEN" in raised.value.hint
+        assert len(server.requests) == 4
+
+
+def test_credentials_stay_with_their_host():
+    """A redirect within the host is followed; one elsewhere only if it is allowed, and then without credentials."""
+    with serve(lambda _: Answer(200, b"media")) as other:
+        answers = {
+            "/a": Answer(302, headers={"Location": "/b?x=1"}),
+            "/b?x=1": Answer(200, b"here"),
+            "/away": Answer(307, headers={"Location": other.url + "/file"}),
+            "/round": Answer(301, headers={"Location": "/round"}),
+        }
+        with serve(of_paths(answers)) as server:
+            line = WebClient(RequestPolicy(AGENT, gap=0.0), headers={"X-Token": "t"}, auth=("ann", "pw"))
+            found = line.get(server.url + "/a")
+            away = line.get(server.url + "/away")
+            media = line.get(server.url + "/away", follow=lambda _: True)
+            round_and_round = refused(lambda: line.get(server.url + "/round"))
+
+            assert (found.url, found.content) == (server.url + "/b?x=1", b"here")
+            assert (away.status, away.headers["Location"]) == (307, other.url + "/file")
+            assert media.content == b"media"
+            assert all({"x-token", "authorization"} <= set(request.headers) for request in server.requests)
+            assert not {"x-token", "authorization"} & set(other.requests[0].headers)
+            assert "leads from one address to the next" in round_and_round
+
+
+def test_replies_are_bounded_however_they_are_packed():
+    """A bomb is left after as many bytes as are allowed; what cannot be unpacked or ends early is tried again."""
+    bomb = gzip.compress(bytes(50 << 20))
+    packed = {"Content-Encoding": "gzip"}
+    answers = {
+        "/bomb": Answer(200, bomb, packed),
+        "/large": Answer(200, bytes(2 << 20)),
+        "/fits": Answer(200, gzip.compress(b"text"), packed),
+        "/torn": Answer(200, gzip.compress(b"text" * 99)[:-9], packed),
+        "/odd": Answer(200, b"no gzip", packed),
+        "/brotli": Answer(200, b"x", {"Content-Encoding": "br"}),
+        "/twice": Answer(200, zlib.compress(b"x"), {"Content-Encoding": "gzip, gzip"}),
+    }
+    with serve(of_paths(answers)) as server:
+        line = web(Time(), largest=1 << 20, tries=1, gap=0.0)
+        assert line.get(server.url + "/fits").content == b"text"
+        for path in ("/bomb", "/large"):
+            with pytest.raises(ResponseTooLarge, match="larger than 1 MB"):
+                line.get(server.url + path)
+        assert "broke off" in refused(lambda: line.get(server.url + "/torn"))
+        assert "unpacked" in refused(lambda: line.get(server.url + "/odd"))
+        assert "not asked for" in refused(lambda: line.get(server.url + "/brotli"))
+        assert "not asked for" in refused(lambda: line.get(server.url + "/twice"))
+
+
+def test_a_bomb_is_not_unpacked_beyond_what_is_allowed():
+    """All of it may come at once: no more of it is ever held."""
+    bomb = httpx.Response(200, headers={"Content-Encoding": "gzip"}, request=httpx.Request("GET", "http://wiki.test/"))
+    packed = gzip.compress(bytes(30 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ResponseTooLarge):
+            read_content(bomb, [packed], 1 << 20)
+        assert tracemalloc.get_traced_memory()[1] < 5 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_json_is_json_or_one_line():
+    answers = {"/j?a=b+c": Answer(200, b'{"x": 1}'), "/h": Answer(200, b"<html>", {"Content-Type": "text/html"})}
+    with serve(of_paths({**answers, "/deep": Answer(200, b"[" * 200_000)})) as server:
+        line = web(Time(), gap=0.0)
+        assert line.json(server.url + "/j", {"a": "b c"}) == {"x": 1}
+        assert "answers text/html that is no JSON" in refused(lambda: line.json(server.url + "/h"))
+        assert "that is no JSON" in refused(lambda: line.json(server.url + "/deep"))
+        assert "answers HTTP 404" in refused(lambda: line.json(server.url + "/none"))
+
+
+def test_a_server_that_only_drips_is_left():
+    """However long each byte may take: what all but stands still is asked anew."""
+    time = Time()
+
+    class Drip(httpx.SyncByteStream):
+        def __iter__(self):
+            for _ in range(1_000):
+                time.now += 50
+                yield b"x"
+
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, stream=Drip()))
+    assert "sends too slowly" in refused(lambda: web(time, transport=transport, tries=2).get("http://wiki.test/"))
+    assert time.now < 500
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (httpx.ConnectTimeout("x"), "did not answer in time"),
+        (httpx.ReadTimeout("x"), "did not answer in time"),
+        (httpx.ConnectError("[Errno -2] Name or service not known"), "cannot be reached ([Errno -2] Name or"),
+        (httpx.RemoteProtocolError("peer closed"), "broke off"),
+    ],
+)
+def test_connections_that_fail_are_told_in_plain_words(error, said):
+    def fail(_request):
+        raise error
+
+    line = web(Time(), transport=httpx.MockTransport(fail))
+    told = refused(lambda: line.get("http://ann:pw@wiki.test/x?key=k"))
+    assert told.startswith(f"http://wiki.test/x {said}")
+    assert "pw" not in told
+    assert "key" not in told
+
+
+@pytest.mark.parametrize("url", ["gopher://wiki.test/", "http://[", "nothing", "http:///x", "http://a\nb/"])
+def test_odd_addresses_are_refused_in_one_line(url):
+    assert "\n" not in refused(lambda: web(Time(), tries=1).get(url))
+
+
+def test_a_stop_ends_what_blocks():
+    """A server that never answers is left as soon as we are told to stop, and nothing is asked any more."""
+    asked, over = threading.Event(), threading.Event()
+
+    def silent(_request):
+        asked.set()
+        over.wait(5)
+        return Answer(200)
+
+    with serve(silent) as server:
+        line = WebClient(RequestPolicy(AGENT))
+        raised = []
+
+        def read():
+            try:
+                line.get(server.url + "/")
+            except ReadingStopped as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        assert asked.wait(5)
+        line.stop()
+        thread.join(5)
+        over.set()
+        assert len(raised) == 1
+        with pytest.raises(ReadingStopped):
+            line.get(server.url + "/")
+        assert len(server.requests) == 1
+
+
+def test_a_stop_ends_a_wait():
+    with serve(in_turn(Answer(503, headers={"Retry-After": "100"}))) as server:
+        line = WebClient(RequestPolicy(AGENT))
+        timer = threading.Timer(0.05, line.stop)
+        timer.start()
+        with pytest.raises(ReadingStopped):
+            line.get(server.url + "/")
+        timer.join()

@@ -1,0 +1,67 @@
+"""The two regressions, on data whose law is known."""
+
+import numpy as np
+import pytest
+
+from evaluation.claims.claim_metrics import assign_folds
+from tools.training.answer_weights import CandidateChoice, fit_choice, fit_judge
+
+RANDOM = np.random.default_rng(5)
+
+
+def test_the_weights_of_a_known_choice_are_found() -> None:
+    """Candidates are right where two features outweigh each other 3 to 1; the third is noise."""
+    law = np.array([3.0, -1.0, 0.0])
+    choices = []
+    for _ in range(400):
+        features = RANDOM.normal(size=(6, 3))
+        right = np.zeros(6, bool)
+        right[np.argmax(features @ law + RANDOM.gumbel(size=6))] = True
+        choices.append(CandidateChoice(features, right))
+
+    found = fit_choice(choices)
+
+    assert found[0] / -found[1] == pytest.approx(3, rel=0.25)
+    assert abs(found[2]) < 0.2
+
+
+def test_questions_of_any_number_of_candidates_are_fitted_together() -> None:
+    """One right of two, two right of five: what counts is that any right one is chosen."""
+    few = CandidateChoice(np.array([[1.0], [0.0]]), np.array([True, False]))
+    many = CandidateChoice(np.array([[1.0], [0.9], [0.1], [0.2], [0.0]]), np.array([True, True, False, False, False]))
+
+    assert fit_choice([few, many])[0] > 0
+
+
+def test_a_judge_of_a_known_law_is_found() -> None:
+    """The odds rise by two for each unit of the first sign, from odds of minus one."""
+    signs = RANDOM.normal(size=(4_000, 2))
+    true = RANDOM.random(4_000) < 1 / (1 + np.exp(1 - 2 * signs[:, 0]))
+
+    bias, first, second = fit_judge(signs, true, np.ones(4_000))
+
+    assert (bias, first, second) == pytest.approx((-1, 2, 0), abs=0.2)
+
+
+def test_weights_count_as_repetitions() -> None:
+    """An example of weight three is three of them."""
+    signs, true = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([False, True, False, True])
+    again = np.array([0, 1, 1, 1, 2, 3])
+
+    weighed = fit_judge(signs, true, np.array([1.0, 3.0, 1.0, 1.0]))
+    scale = signs.std() / signs[again].std()
+    repeated = fit_judge(signs[again], true[again], np.ones(6), ridge=scale**2)
+
+    assert weighed == pytest.approx(repeated, rel=1e-3)
+
+
+def test_a_sign_that_never_varies_does_no_harm() -> None:
+    """Nothing is divided by nothing."""
+    found = fit_judge(np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]]), np.array([False, True, True]), np.ones(3))
+
+    assert np.isfinite(found).all()
+
+
+def test_a_group_is_in_one_fold() -> None:
+    """Groups take turns, in the order in which they appear."""
+    assert assign_folds(["a", "a", "b", "c", "a", "d"], 3).tolist() == [0, 0, 1, 2, 0, 0]

@@ -1,0 +1,92 @@
+"""Training the support check: what is drawn, what is held out, and what is written."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaluation import EvaluationError
+from evaluation.claims.labelled_claims import LabelledClaim
+from pipeline.support.scorer import dump_scorer, load_scorer, parse_scorer
+from storage.types import Verdict
+from tools.training.support_weights import (
+    ClaimFeatures,
+    HeldOutScores,
+    collect_features,
+    render_training,
+    report_training,
+    train,
+)
+
+PASSAGE = "Ingrid Solberg founded the paper mill in Lauvik in 1921. It closed in May 1987 after a fire."
+CLAIMS = [
+    LabelledClaim(str(place), source, text, (PASSAGE,), label, f"group {place % 4}")
+    for place, (source, text, label) in enumerate([
+        ("one", "The mill closed after a fire.", Verdict.SUPPORTS),
+        ("one", "Ingrid Solberg founded a mill.", Verdict.SUPPORTS),
+        ("one", "Whales sing beneath the ice.", Verdict.NOT_ENOUGH_INFO),
+        ("one", "The mill closed in 1988.", Verdict.REFUTES),
+        ("two", "The paper mill was founded in 1921.", Verdict.SUPPORTS),
+        ("two", "The mill in Lauvik made paper.", Verdict.SUPPORTS),
+        ("two", "The mill was sold to Astrid Nygaard.", Verdict.NOT_ENOUGH_INFO),
+        ("two", "Bread is baked at night.", Verdict.NOT_ENOUGH_INFO),
+    ])
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the model of words is kept."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+async def examples(home: Path) -> ClaimFeatures:
+    """The claims, read."""
+    return await collect_features(CLAIMS, home)
+
+
+async def test_claims_are_read_as_the_gate_reads_them(examples: ClaimFeatures) -> None:
+    """One row of all signs a claim; what a rule decides against is known beside it."""
+    assert examples.rows.shape == (len(CLAIMS), len(examples.names))
+    assert set(load_scorer().names) == set(examples.names)
+    assert examples.denied.tolist() == [False, False, False, True, False, False, True, False]
+    assert examples.supported.tolist() == [True, True, False, False, True, True, False, False]
+
+
+async def test_figures_are_those_of_the_scores(examples: ClaimFeatures) -> None:
+    """Scores that tell all apart give accuracies of 1, and a gate that loses nothing and catches all."""
+    perfect = np.where(examples.supported, 0.9, 0.1)
+    levels = {"loose": 0.05, "normal": 0.5}
+    measured = report_training(examples, HeldOutScores(perfect, perfect), levels)
+
+    assert [each["set"] for each in measured] == ["one", "two"]
+    for each in measured:
+        assert each["check"]["sets"] == each["auc"] == each["caught_at_2_percent_lost"] == 1.0
+        assert each["gate"]["normal"] == {"lost": 0.0, "caught": 1.0}
+        assert each["gate"]["loose"] == each["rules"] == {"lost": 0.0, "caught": 0.5}
+    assert render_training(measured, levels).count("\n") == 10
+
+
+def test_the_scorer_survives_its_file() -> None:
+    """Written and read again, it scores the same."""
+    scorer = load_scorer()
+    again = parse_scorer(json.loads(json.dumps(dump_scorer(scorer))))
+    rows = np.random.default_rng(1).normal(scorer.means, scorer.deviations, (20, len(scorer.names)))
+
+    assert np.array_equal(scorer.scores(rows), again.scores(rows))
+
+
+def test_what_training_needs_is_said(home: Path, tmp_path: Path) -> None:
+    """Without scikit-learn, which nothing else needs, it says how to get it."""
+    file = tmp_path / "claims.jsonl"
+    rows = [{"claim": one.claim, "evidence": [PASSAGE], "label": one.label.value, "group": one.group} for one in CLAIMS]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    try:
+        import sklearn  # noqa: F401
+    except ImportError:
+        with pytest.raises(EvaluationError, match="scikit-learn"):
+            train([file], home=home, write=False)
+        return
+    pytest.skip("scikit-learn is installed: the error cannot be seen")

@@ -1,0 +1,1 @@
+"""Draw what people see in Slack and Discord from what the bot posts at the tests' fake servers (`make pictures`)."""

@@ -1,0 +1,54 @@
+"""A page as a picture: a browser without a window draws it, and what is below it is cut off."""
+
+import io
+import shutil
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from PIL import Image, ImageChops
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+WIDTH, HEIGHT = 760, 2_400
+"""Pixels: of the picture, and of what is drawn at most."""
+COLOURS = 128
+_SECONDS = 60
+
+
+class NoBrowser(Exception):
+    """There is nothing to draw with; `str()` says what to install."""
+
+
+def browser(folders: str | None = None) -> str:
+    """Return the browser's path. It is looked for in `PATH`, if not in other folders. Raises `NoBrowser`."""
+    if found := next(filter(None, (shutil.which(name, path=folders) for name in BROWSERS)), None):
+        return found
+    raise NoBrowser("Pictures need Chromium, which was not found: install it with `apt-get install chromium`.")
+
+
+def photograph(page: str, program: str) -> bytes:
+    """Return a page as a PNG. Raises `NoBrowser`, `subprocess.TimeoutExpired`."""
+    with TemporaryDirectory(prefix="picture-") as folder:
+        source, made = Path(folder, "page.html"), Path(folder, "page.png")
+        source.write_text(page, encoding="utf-8")
+        # Without a sandbox, which containers do not offer: the page is our own, runs no script, and fetches nothing.
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1"]
+        where = [f"--user-data-dir={folder}/profile", f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={made}"]
+        command = [program, *flags, *where, source.as_uri()]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        if not made.exists():
+            raise NoBrowser(f"{program} drew nothing: {done.stderr.strip().splitlines()[-1:]}")
+        return _cropped(made)
+
+
+def _cropped(made: Path) -> bytes:
+    """Return the part of a picture that is not blank, in few colours."""
+    with Image.open(made) as opened:
+        whole = opened.convert("RGB")
+    box = ImageChops.difference(whole, Image.new("RGB", whole.size, "white")).getbbox() or (0, 0, WIDTH, 1)
+    out = io.BytesIO()
+    cropped = whole.crop((0, 0, WIDTH, box[3]))
+    # So chosen, both large surfaces and small signs keep their colours.
+    few = cropped.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, kmeans=3, dither=Image.Dither.NONE)
+    few.save(out, "PNG", optimize=True)
+    return out.getvalue()

@@ -1,0 +1,286 @@
+"""Fit the weights of the extractive system's scoring and abstention, and write them into the code.
+
+Two regressions for each regime: which candidate answers, then whether the best one does. Deterministic.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+import pipeline.extraction as code
+from evaluation.answers import ExamOutcome, ask_exam, open_exam
+from evaluation.claims.claim_metrics import assign_folds
+from evaluation.question_sets import read_exam
+from pipeline.extraction import answer_ranking
+from pipeline.extraction.answer_ranking import (
+    ANSWER_THRESHOLD,
+    AnswerFeatures,
+    AnswerModel,
+    CandidateFeatures,
+    extract_answer_features,
+    predict_probability,
+)
+from pipeline.types import CitedSentence
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+
+_STEPS = 250
+_PACE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateChoice:
+    """The candidates of one question: a row of features each, which of them are right, and how much it counts."""
+
+    features: Floats
+    right: Booleans
+    weight: float = 1.0
+
+
+def fit_choice(choices: Sequence[CandidateChoice], *, ridge: float = 0.002) -> Floats:
+    """Return the weights under which right candidates are most likely to be chosen (a conditional logit).
+
+    Every choice must have a right candidate.
+    """
+    scale = _scale(np.vstack([choice.features for choice in choices]))
+    most = max(len(choice.right) for choice in choices)
+    rows = np.zeros((len(choices), most, len(scale)))
+    right = np.zeros((len(choices), most), bool)
+    absent = np.full((len(choices), most), -1e9)
+    for place, choice in enumerate(choices):
+        size = len(choice.right)
+        rows[place, :size], right[place, :size], absent[place, :size] = choice.features / scale, choice.right, 0.0
+    shares = np.array([choice.weight for choice in choices])
+    shares /= shares.sum()
+
+    def gradient(weights: Floats) -> Floats:
+        likely = _softmax(rows @ weights + absent)
+        wanted = likely * right / (likely * right).sum(axis=1, keepdims=True)
+        slope: Floats = np.einsum("i,ij,ijk->k", shares, likely - wanted, rows) + 2 * ridge * weights
+        return slope
+
+    found: Floats = _descend(gradient, len(scale)) / scale
+    return found
+
+
+def fit_judge(signs: Floats, true: Booleans, weights: Floats, *, ridge: float = 1.0) -> Floats:
+    """Return bias and weights of a logistic regression, found by Newton's method."""
+    scale, middle = _scale(signs), signs.mean(axis=0)
+    rows = np.hstack([np.ones((len(signs), 1)), (signs - middle) / scale])
+    penalty = np.diag([1e-6, *np.full(signs.shape[1], ridge)])  # a trace on the bias: few examples leave it open
+    found = np.zeros(rows.shape[1])
+    for _ in range(_STEPS):
+        likely = 1 / (1 + np.exp(-rows @ found))
+        slope = rows.T @ (weights * (likely - true)) + penalty @ found
+        curve = (rows * (weights * likely * (1 - likely))[:, None]).T @ rows + penalty
+        step = np.linalg.solve(curve, slope)
+        found -= step
+        if np.abs(step).max() < 1e-9:
+            break
+    slopes = found[1:] / scale
+    return np.concatenate([found[:1] - slopes @ middle, slopes])
+
+
+def _scale(rows: Floats) -> Floats:
+    """Return each column's deviation; 1 for one that never varies."""
+    deviations: Floats = rows.std(axis=0)
+    return np.where(deviations > 1e-9, deviations, 1.0)
+
+
+def _softmax(scores: Floats) -> Floats:
+    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    shares: Floats = raised / raised.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _descend(gradient: Callable[[Floats], Floats], size: int) -> Floats:
+    """Walk down by Adam from zero."""
+    weights, mean, square = np.zeros(size), np.zeros(size), np.zeros(size)
+    for step in range(1, _STEPS + 1):
+        slope = gradient(weights)
+        mean, square = 0.9 * mean + 0.1 * slope, 0.99 * square + 0.01 * slope * slope
+        weights -= _PACE * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.99**step)) + 1e-8)
+    return weights
+
+
+EXAM_FOLDS = 8
+HANDBOOKS_COUNT = 3.0
+"""What a question over a handbook weighs beside one of a set: they are fewer, and less like their pages."""
+REGIMES = ("trusted", "lexical")
+SCORES = [field.name for field in fields(CandidateFeatures)]
+SIGNS = [field.name for field in fields(AnswerFeatures)]
+
+
+@dataclass(frozen=True)
+class ExamExample:
+    """A question as it was thought through, and whether the documents answer it."""
+
+    outcome: ExamOutcome
+    answerable: bool
+    weight: float
+    main: bool
+    """Whether its exam sets the point of operation."""
+
+    @property
+    def regime(self) -> str:
+        """Which weights it is for."""
+        return self.outcome.considered.question.regime
+
+    @property
+    def exam(self) -> str:
+        """Which exam it is of."""
+        hits = self.outcome.considered.hits
+        return hits[0].document.corpus if hits else ""
+
+
+@dataclass(frozen=True)
+class FittedWeights:
+    """The weights and the judge of each regime."""
+
+    scores: Mapping[str, Mapping[str, float]]
+    judges: Mapping[str, AnswerModel]
+
+
+def calibrate(
+    exams: Annotated[list[Path], typer.Argument(help="Question sets, and question files over handbooks.")],
+    abstain: Annotated[float, typer.Option(help="Share of a set's answerable questions to abstain from.")] = 0.1,
+    write: Annotated[bool, typer.Option(help="Write the weights into the code.")] = True,
+    home: Annotated[Path | None, typer.Option(help="Keep the indexes here, one folder an exam.")] = None,
+) -> None:
+    """Fit the weights of the extractive system to questions with known answers.
+
+    Example: footnote evaluate calibrate data/xquad.*.json evaluation/questions/example_handbook.json
+    """
+    examples = asyncio.run(collect_examples(exams, home))
+    print(json.dumps({"crossvalidated": cross_validate(examples, abstain)}, indent=2))
+    if write:
+        fitted = fit_regimes(examples, abstain)
+        folder = Path(code.__path__[0])
+        _write(folder / "scoring.json", fitted.scores)
+        _write(folder / "abstention.json", {regime: asdict(judge) for regime, judge in fitted.judges.items()})
+
+
+async def collect_examples(exams: Sequence[Path], home: Path | None) -> list[ExamExample]:
+    """Ask all exams and keep what was thought."""
+    made: list[ExamExample] = []
+    for exam in map(read_exam, exams):
+        weight = 1.0 if exam.removable else HANDBOOKS_COUNT
+        async with open_exam(exam, home and home / exam.name) as store:
+            asked = await ask_exam(exam, store)
+            without = await ask_exam(exam, store, without_answers=True) if exam.removable else []
+        made += [ExamExample(outcome, bool(outcome.posed.answers), weight, exam.removable) for outcome in asked]
+        made += [ExamExample(outcome, answerable=False, weight=weight, main=exam.removable) for outcome in without]
+    return [example for example in made if example.outcome.considered.ranked]
+
+
+def fit_regimes(examples: Sequence[ExamExample], abstain: float) -> FittedWeights:
+    """Fit both regressions for each regime that there are examples of."""
+    regimes = [regime for regime in REGIMES if any(example.regime == regime for example in examples)]
+    parts = {regime: [example for example in examples if example.regime == regime] for regime in regimes}
+    scores = {regime: fit_scores(part) for regime, part in parts.items()}
+    judges = {
+        regime: fit_signs([rescore(example, scores[regime]) for example in part], abstain)
+        for regime, part in parts.items()
+    }
+    return FittedWeights(scores, judges)
+
+
+def fit_scores(examples: Sequence[ExamExample]) -> dict[str, float]:
+    """Fit the weights of scoring to the questions whose answer is among the candidates."""
+    choices = [choice for example in examples if example.answerable and (choice := _build_choice(example)).right.any()]
+    return _named(SCORES, fit_choice(choices))
+
+
+def rescore(example: ExamExample, weights: Mapping[str, float]) -> ExamExample:
+    """Return an example with its candidates scored and ordered by other weights."""
+    found = example.outcome.considered.ranked
+    again = [replace(one, score=answer_ranking.weigh_features(one.features, weights)) for one in found]
+    considered = replace(
+        example.outcome.considered, ranked=tuple(sorted(again, key=lambda one: one.score, reverse=True))
+    )
+    return replace(example, outcome=replace(example.outcome, considered=considered))
+
+
+def fit_signs(examples: Sequence[ExamExample], abstain: float) -> AnswerModel:
+    """Fit a judge to what can be told by its signs, and shift it so that 0.5 abstains from that share."""
+    rows = _sign_rows(examples)
+    true = np.array([example.answerable for example in examples])
+    fair = np.array([_is_learnable(example) for example in examples])
+    weights = np.array([example.weight for example in examples])
+    found = fit_judge(rows[fair], true[fair], weights[fair])
+    main = np.array([example.main for example in examples]) & true
+    line = float(np.quantile(rows[main] @ found[1:], abstain))
+    return AnswerModel(bias=round(-line, 4), weights=_named(SIGNS, found[1:]))
+
+
+def cross_validate(examples: Sequence[ExamExample], abstain: float) -> dict[str, dict[str, float]]:
+    """Fit on all groups but some and measure on those, in turn; by exam.
+
+    Returns shares: of answerable questions the right sentence first and among the first three candidates, and
+    abstained from; and of unanswerable ones abstained from.
+    """
+    place = assign_folds([example.outcome.posed.group for example in examples], EXAM_FOLDS)
+    tallies: dict[str, list[tuple[str, float]]] = {}
+    for fold in range(EXAM_FOLDS):
+        fitted = fit_regimes([example for example, at in zip(examples, place, strict=True) if at != fold], abstain)
+        for example in (one for one, at in zip(examples, place, strict=True) if at == fold):
+            again = rescore(example, fitted.scores[example.regime])
+            tallies.setdefault(example.exam, []).extend(_measure_example(again, fitted.judges[example.regime]))
+    return {name: _means(pairs) for name, pairs in sorted(tallies.items())}
+
+
+def _measure_example(example: ExamExample, judge: AnswerModel) -> list[tuple[str, float]]:
+    seen = example.outcome.considered
+    abstained = float(
+        predict_probability(extract_answer_features(seen.question, seen.hits, seen.ranked), judge) < ANSWER_THRESHOLD
+    )
+    if not example.answerable:
+        return [("unanswerable caught", abstained)]
+    right = _build_choice(example).right
+    return [
+        ("right first", float(right[:1].any())),
+        ("right in three", float(right[:3].any())),
+        ("falsely abstained", abstained),
+    ]
+
+
+def _build_choice(example: ExamExample) -> CandidateChoice:
+    """Return an example's candidates in the order of their scores."""
+    ranked = example.outcome.considered.ranked
+    right = [
+        example.outcome.posed.answered_by(CitedSentence(one.candidate.text, (one.candidate.evidence,)))
+        for one in ranked
+    ]
+    features = np.array([astuple(one.features) for one in ranked]).reshape(-1, len(SCORES))
+    return CandidateChoice(features, np.array(right, bool), example.weight)
+
+
+def _is_learnable(example: ExamExample) -> bool:
+    """Return whether the judge can learn from an example: of an answerable one, the answer must be among the best."""
+    return not example.answerable or bool(_build_choice(example).right[:3].any())
+
+
+def _sign_rows(examples: Sequence[ExamExample]) -> Floats:
+    thoughts = [example.outcome.considered for example in examples]
+    return np.array([astuple(extract_answer_features(one.question, one.hits, one.ranked)) for one in thoughts])
+
+
+def _means(pairs: Sequence[tuple[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for name, _ in pairs)
+    return {name: round(float(np.mean([value for key, value in pairs if key == name])), 4) for name in names}
+
+
+def _named(names: Sequence[str], values: Floats) -> dict[str, float]:
+    return {name: round(float(value), 4) for name, value in zip(names, values, strict=True)}
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
