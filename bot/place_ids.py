@@ -1,11 +1,12 @@
 """How settings name a channel or a person of a platform: `slack:T1/C1`, `discord:G1/U1`. Pure."""
 
-import re
 from typing import Annotated
 
 from pydantic import AfterValidator
 
-_ID = re.compile(r"(slack|discord):[^/\s]+/[^/\s]+")
+from storage.language.lazy_pattern import lazy_compile
+
+_ID = lazy_compile(r"(slack|discord):[^/\s]+/[^/\s]+")
 
 
 def platform_of(place: str) -> str:

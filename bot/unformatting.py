@@ -6,12 +6,14 @@ Formatting would part a statement that somebody wants checked from the same word
 import re
 from collections.abc import Callable, Sequence
 
+from storage.language.lazy_pattern import lazy_compile
+
 Unformat = Callable[[str], str]
 
-_CODE = re.compile(r"```(?:[\w+#.-]*\n)?(.*?)```|``(.+?)``|`([^`\n]+)`", re.DOTALL)
+_CODE = lazy_compile(r"```(?:[\w+#.-]*\n)?(.*?)```|``(.+?)``|`([^`\n]+)`", re.DOTALL)
 _WIDEST = 300
 """So many characters are looked for the other end of a mark: whoever writes thousands of marks keeps nobody waiting."""
-_FOOTNOTE = re.compile(r"^\[\d+\] .*$|[ \t]*\[\d+\]", re.MULTILINE)
+_FOOTNOTE = lazy_compile(r"^\[\d+\] .*$|[ \t]*\[\d+\]", re.MULTILINE)
 
 
 def unformatting(lines: str, marks: Sequence[str], link: str = "") -> Unformat:

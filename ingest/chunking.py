@@ -5,7 +5,6 @@ between pieces are chosen, as lines are broken in a paragraph: so that the passa
 leftover of a few words, and paragraphs and lists stay whole where they can.
 """
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ingest.types import Block, Page, Section
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import UNSPACED_CLASS
 from storage.language.sentences import sentence_spans
 from storage.language.words import count_words
@@ -28,8 +28,8 @@ _WHOLE_PARAGRAPH_WORDS = 30
 _CHARACTERS_A_WORD = 12
 """More than words have in any language, so that what is no language (keys, minified code) is cut as well."""
 _CLAUSE_ENDS = ",;:–—)，、；：）،"
-_BORDER = re.compile(rf"(?<=\S)(?=\s)|(?<=[{UNSPACED_CLASS}])(?=\w)|(?<=\S)(?=[{UNSPACED_CLASS}])(?=\w)")
-_SPACE = re.compile(r"\s*")
+_BORDER = lazy_compile(rf"(?<=\S)(?=\s)|(?<=[{UNSPACED_CLASS}])(?=\w)|(?<=\S)(?=[{UNSPACED_CLASS}])(?=\w)")
+_SPACE = lazy_compile(r"\s*")
 _INTRODUCTION_ENDS = (":", "\uff1a")
 
 

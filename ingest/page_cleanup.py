@@ -3,14 +3,14 @@
 The readers know their formats; what no format forbids, and yet no database or index takes, is mended here for all.
 """
 
-import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from ingest.types import Block, Page, Section, UnreadableDocument
+from storage.language.lazy_pattern import lazy_compile
 
-_UNSTORABLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
-_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
+_UNSTORABLE = lazy_compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
+_CONTROL = lazy_compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
 _A_DAY = timedelta(days=1)
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC) + _A_DAY, datetime.max.replace(tzinfo=UTC) - _A_DAY
 """Beyond these a moment cannot be told in every time zone."""

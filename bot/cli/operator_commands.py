@@ -217,7 +217,7 @@ def list_turns(
         "footnote audit show 3f9a1c02b7de", "footnote audit show 3f9a --full", "footnote audit show slack:T1/C1"
     )
 )
-def show_turn(
+def show(
     context: typer.Context,
     answer_id: Annotated[
         str, typer.Argument(metavar="ID", help="An answer's id, or its first characters; or a channel's.")
@@ -240,7 +240,7 @@ def show_turn(
 
 
 @audit_app.command(epilog=format_examples("footnote audit verify"))
-def verify_record(context: typer.Context, *, as_json: JsonOption = False) -> None:
+def verify(context: typer.Context, *, as_json: JsonOption = False) -> None:
     """Check that every sentence ever said cites a source, and that every quote stands word for word in its passage."""
     with open_command(context, as_json=as_json) as frame:
         checked = asyncio.run(_verify_record(frame))

@@ -17,6 +17,7 @@ from bot.settings.settings_tables import Settings
 from bot.views.catalog import has_message, translate
 from bot.wiring import App
 from storage.errors import StorageError
+from storage.language.lazy_pattern import lazy_compile
 
 SHOW_WORDS = ("", "settings", "help")
 """What asks to see it; "set" before a key may be left out."""
@@ -140,7 +141,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"answer": ("mention", "every"), "ephemeral": tuple(_SWITCH), "paused": tuple(_SWITCH)}
 )
 _NOBODY = "nobody"
-_MENTION = re.compile(r"<@!?([^>|\s]+)(?:\|[^>]*)?>")
+_MENTION = lazy_compile(r"<@!?([^>|\s]+)(?:\|[^>]*)?>")
 
 
 class ChangeRefused(Exception):

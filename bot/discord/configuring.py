@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from bot.desk.channel_settings import CHANNEL_KEYS
 from bot.discord.escaping import escaped
+from storage.language.lazy_pattern import lazy_compile
 
-_TOLD = re.compile(
+_TOLD = lazy_compile(
     r"(?:discord:\d{1,20}/|<@!?)(?P<person>\d{1,20})\b>?"
     r"|`/footnote (?P<key>\w+) (?P<value>\w+)`"
     rf"|^(?P<setting>{'|'.join(CHANNEL_KEYS)})(?=: )",

@@ -5,11 +5,10 @@ parts them, as it parts everything that a client makes a link of. What would for
 Discord does not show, also in labels of links. What a person sees is the text.
 """
 
-import re
-
 from bot.views.sanitize import defang_text, sanitize_url
+from storage.language.lazy_pattern import lazy_compile
 
-_FORMATTING = re.compile(r"[\\`*_~|\[\]()<>#-]")
+_FORMATTING = lazy_compile(r"[\\`*_~|\[\]()<>#-]")
 
 
 def escaped(text: str) -> str:

@@ -4,13 +4,13 @@ Every run is escaped by itself, as the very last step; what is put around it aft
 Links are made of sources' addresses alone, and mentions of `View.mentions`.
 """
 
-import re
 from types import MappingProxyType
 
 from bot.discord.escaping import escaped, link
 from bot.views.render_tree import MessagePart, PartKind, TextRun, TextStyle
+from storage.language.lazy_pattern import lazy_compile
 
-PERSON = re.compile(r"[0-9]{1,20}")
+PERSON = lazy_compile(r"[0-9]{1,20}")
 """A person's id."""
 _SIGNS = MappingProxyType({"checking": "⏳", "supported": "✅", "refuted": "❌", "unknown": "❔"})
 _BOLD = frozenset({PartKind.HEADING, PartKind.LABEL, PartKind.NOTICE})

@@ -14,6 +14,7 @@ from typing import Any
 from bot.discord.happening import Channel, Erased, Learned, Rewritten, Us, Written
 from bot.discord.unescaping import plain
 from bot.payloads import part, parts
+from storage.language.lazy_pattern import lazy_compile
 
 Json = Mapping[str, Any]
 Meaning = Written | Rewritten | Erased | Learned | None
@@ -22,8 +23,8 @@ EPOCH_MS = 1_420_070_400_000
 """The first moment that ids can tell, in milliseconds since 1970."""
 _PEOPLES = frozenset({0, 19})
 """The types of messages that people write: by themselves, and as a reply."""
-_ID = re.compile(r"\d{1,20}")
-_BROADCAST = re.compile(r"@(everyone|here)\b")
+_ID = lazy_compile(r"\d{1,20}")
+_BROADCAST = lazy_compile(r"@(everyone|here)\b")
 
 
 def read(event: str, data: Json, us: Us) -> Meaning:

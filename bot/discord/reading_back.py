@@ -14,6 +14,7 @@ from bot.discord.reading import moment, said, snowflake_at, written
 from bot.discord.refusals import NoChannel
 from bot.platform import PostGone
 from bot.views.sanitize import WORD_JOINER
+from storage.language.lazy_pattern import lazy_compile
 
 Json = Mapping[str, Any]
 
@@ -21,8 +22,8 @@ PAGE = 100
 """Messages that are asked for at once."""
 _REPLY, _STARTER = 19, 21
 """Types of messages: a reply, and what stands in a thread for the message that it was opened on."""
-_LINK = re.compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<[^<>]*>\)")
-_MARKUP = re.compile(r"\\([!-/:-@\[-`{-~])|\*\*|^(?:-#|>) ", re.MULTILINE)
+_LINK = lazy_compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<[^<>]*>\)")
+_MARKUP = lazy_compile(r"\\([!-/:-@\[-`{-~])|\*\*|^(?:-#|>) ", re.MULTILINE)
 
 
 def asked_at(question: Question) -> str:

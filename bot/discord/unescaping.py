@@ -7,14 +7,16 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-_PERSON = re.compile(r"<@!?(\d{1,20})>")
-_CHANNEL = re.compile(r"<#(\d{1,20})>")
-_ROLE = re.compile(r"<@&(\d{1,20})>")
-_EMOJI = re.compile(r"<a?(:\w{1,64}:)\d{1,20}>")
-_COMMAND = re.compile(r"<(/[^<>:]{1,100}):\d{1,20}>")
-_GUIDE = re.compile(r"<id:(\w{1,32})(?::\d{1,20})?>")
-_TIME = re.compile(r"<t:(-?\d{1,12})(?::([tTdDfFRsS]))?>")
-_ADDRESS = re.compile(r"<(https?://[^<>\s]+)>")
+from storage.language.lazy_pattern import lazy_compile
+
+_PERSON = lazy_compile(r"<@!?(\d{1,20})>")
+_CHANNEL = lazy_compile(r"<#(\d{1,20})>")
+_ROLE = lazy_compile(r"<@&(\d{1,20})>")
+_EMOJI = lazy_compile(r"<a?(:\w{1,64}:)\d{1,20}>")
+_COMMAND = lazy_compile(r"<(/[^<>:]{1,100}):\d{1,20}>")
+_GUIDE = lazy_compile(r"<id:(\w{1,32})(?::\d{1,20})?>")
+_TIME = lazy_compile(r"<t:(-?\d{1,12})(?::([tTdDfFRsS]))?>")
+_ADDRESS = lazy_compile(r"<(https?://[^<>\s]+)>")
 _FORMATS: Mapping[str, str] = {"t": "%H:%M", "T": "%H:%M:%S", "d": "%Y-%m-%d", "D": "%Y-%m-%d"}
 _FULL = "%Y-%m-%d %H:%M"
 

@@ -19,6 +19,7 @@ from pipeline.replies.verdict_replies import ClaimRuling, Verification
 from pipeline.stages.passage_retrieval import SourcedFinding
 from pipeline.stages.question_analysis import english_name
 from storage.language.detection import detect_language
+from storage.language.lazy_pattern import lazy_compile
 from storage.types import Evidence, SearchQuery, Verdict
 
 GOLD_FOLDER = Path(__file__).parent / "gold"
@@ -51,8 +52,8 @@ def _build_case(example: WorkedExample) -> GoldCase:
 
 PASSING_SCORE = 90
 """A criterion with at least this score is one that a critic finds no fault with."""
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_PRONOUN = re.compile(
+_NUMBER = lazy_compile(r"\d+(?:[.,]\d+)*")
+_PRONOUN = lazy_compile(
     r"(?:he|she|it|they|his|her|its|their|this|er|sie|ihre?|seine?|elle|ils|elles|il(?! y a\b)|ella|él|ellos|ellas)\b",
     re.IGNORECASE,
 )

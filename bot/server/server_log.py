@@ -17,6 +17,7 @@ import structlog
 from pydantic import BaseModel, SecretBytes, SecretStr
 
 from bot.views.sanitize import sanitize_text
+from storage.language.lazy_pattern import lazy_compile
 
 Redact = Callable[[str], str]
 
@@ -37,7 +38,7 @@ SECRET_SHAPES = (
     r"(?<=ticket=)[\w%.~-]+",  # of a Socket Mode connection
     r"(?<=://)[^\s/@:]*:[^\s/@]+(?=@)",  # user and password of an address
 )
-_SECRET_NAME = re.compile(r"key|token|secret|password", re.IGNORECASE)
+_SECRET_NAME = lazy_compile(r"key|token|secret|password", re.IGNORECASE)
 
 
 def build_redactor(secrets: Iterable[str]) -> Redact:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, SecretStr
 
 from bot.place_ids import PersonId, platform_of
 from bot.settings.field_types import SettingsTable, validate_web_address
+from storage.language.lazy_pattern import lazy_compile
 
 SLACK_SECRETS: Mapping[str, str] = {
     "bot_token": "SLACK_BOT_TOKEN",
@@ -64,7 +65,7 @@ class SlackSettings(SettingsTable):
 
 DISCORD_SECRETS: Mapping[str, str] = {"token": "DISCORD_TOKEN"}
 """The variable by which bots know the secret."""
-_SNOWFLAKE = re.compile(r"\d{1,20}")
+_SNOWFLAKE = lazy_compile(r"\d{1,20}")
 
 
 def _validate_discord_api(url: str) -> str:

@@ -1,6 +1,5 @@
 """Explain what is wrong with the settings in one plain line: which key, where it stands, and what would be right."""
 
-import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from bot.settings.settings_tables import CORPUS_NAME_RULE, READER_RULE, PriceValues, Settings, StageValues
 from bot.settings.source_settings import SOURCE_TYPES
+from storage.language.lazy_pattern import lazy_compile
 
 
 class SettingsError(Exception):
@@ -52,8 +52,8 @@ _SECRET_KEYS = frozenset(
 )
 """Keys whose values are never shown; a table's, as somebody may write a secret in its place."""
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
-_HEADER = re.compile(r"\s*(\[{1,2})\s*([\w.-]+)\s*\]")
-_SETTING = re.compile(r"\s*([\w.-]+)\s*=")
+_HEADER = lazy_compile(r"\s*(\[{1,2})\s*([\w.-]+)\s*\]")
+_SETTING = lazy_compile(r"\s*([\w.-]+)\s*=")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from bot.settings.settings_errors import (
     explain_validation_error,
 )
 from bot.settings.settings_tables import FILE_NAME, Settings
+from storage.language.lazy_pattern import lazy_compile
 
 OTHER_VARIABLES = frozenset({"config", "debug", "data"})
 """Variables that the command line and the tests read, not the settings."""
@@ -33,7 +34,7 @@ OWNERS_SECRETS = (
     *discord_settings.DISCORD_SECRETS.values(),
 )
 """Variables of OpenAI's own client and of the platforms; each may also name a file, as `OPENAI_API_KEY_FILE`."""
-ORCHESTRATOR_VARIABLE = re.compile(r"service_|port($|_)")
+ORCHESTRATOR_VARIABLE = lazy_compile(r"service_|port($|_)")
 """Kubernetes sets such variables for a service that is called `footnote`."""
 
 

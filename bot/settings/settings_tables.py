@@ -3,7 +3,6 @@
 Each key does something; the starter file that `footnote init` writes explains each in a line.
 """
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, time, tzinfo
 from pathlib import Path
@@ -28,6 +27,7 @@ from pipeline.kit import Limits
 from pipeline.llm.model_settings import ModelSettings, Price, Secret, StageSettings, Structured, fill_from_environment
 from pipeline.model import Budget
 from pipeline.stages import STAGES
+from storage.language.lazy_pattern import lazy_compile
 
 
 class DeskSettings(SettingsTable):
@@ -94,7 +94,7 @@ def _validate_channels(channels: tuple[ChannelValues, ...], info: ValidationInfo
     return channels
 
 
-_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
+_TIME = lazy_compile(r"([01]\d|2[0-3]):[0-5]\d")
 
 
 def _validate_time_of_day(text: str) -> str:

@@ -1,12 +1,12 @@
 """What `/footnote` answers, as mrkdwn: people of the workspace by their names, and what can be typed as code; pure."""
 
-import re
 from collections.abc import Iterator
 
 from bot.slack.escaping import escaped
 from bot.views.sanitize import WORD_JOINER
+from storage.language.lazy_pattern import lazy_compile
 
-_TOLD = re.compile(r"slack:[A-Z0-9]+/(?P<person>[UW][A-Z0-9]{1,30})\b|`(?P<typed>/footnote [\w ]+)`")
+_TOLD = lazy_compile(r"slack:[A-Z0-9]+/(?P<person>[UW][A-Z0-9]{1,30})\b|`(?P<typed>/footnote [\w ]+)`")
 
 
 def configured(text: str) -> str:

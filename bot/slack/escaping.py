@@ -12,10 +12,11 @@ formatting), in Markdown by `escaped_markdown` (a backslash does). Text of a `ri
 import re
 
 from bot.views.sanitize import WORD_JOINER, defang_text, sanitize_url
+from storage.language.lazy_pattern import lazy_compile
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-_FORMATTING = re.compile(r"(?<!\w)[*_~`]|[*_~`](?!\w)|[*~`]")
-_MARKDOWN = re.compile(r"[\\`*_~|\[\]()!]")
+_FORMATTING = lazy_compile(r"(?<!\w)[*_~`]|[*_~`](?!\w)|[*~`]")
+_MARKDOWN = lazy_compile(r"[\\`*_~|\[\]()!]")
 
 
 def escaped(text: str) -> str:

@@ -6,7 +6,9 @@
 import re
 from dataclasses import dataclass
 
-_TO_SOMEBODY = re.compile(r"\s*<(?:@|!(?=subteam\^|here\b|channel\b|everyone\b))([^|<>]+)(?:\|[^<>]*)?>")
+from storage.language.lazy_pattern import lazy_compile
+
+_TO_SOMEBODY = lazy_compile(r"\s*<(?:@|!(?=subteam\^|here\b|channel\b|everyone\b))([^|<>]+)(?:\|[^<>]*)?>")
 """Whom a message begins by mentioning: a person, a group, or all who are there."""
 
 

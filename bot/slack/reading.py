@@ -17,10 +17,11 @@ from bot.access import Asker
 from bot.desk.types import Place, Question, TaskKind
 from bot.slack.happening import Changed, Ended, Erased, Halted, Meaning, Opened, Rewritten, Us, Written
 from bot.slack.unescaping import plain
+from storage.language.lazy_pattern import lazy_compile
 
 Json = Mapping[str, Any]
 
-_TS = re.compile(r"\d{1,12}\.\d{1,9}")
+_TS = lazy_compile(r"\d{1,12}\.\d{1,9}")
 _PEOPLES = frozenset({"", "file_share", "me_message", "thread_broadcast"})
 """The subtypes of messages that people write; others are what happened, such as that somebody joined."""
 _SLACKBOT = "USLACKBOT"

@@ -6,13 +6,13 @@ and all, and only elements of their own link (`link`) or ping (`user`), which ar
 `text`, notifications and exports are read by others.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
 from bot.views.render_tree import MessagePart, PartKind, TextRun, TextStyle
 from bot.views.sanitize import defang_text
+from storage.language.lazy_pattern import lazy_compile
 
 Json = dict[str, Any]
 
@@ -26,7 +26,7 @@ _PARTS: dict[PartKind, Json] = {
 }
 _RUNS: dict[TextStyle, Json] = {TextStyle.NOTE: {"italic": True}, TextStyle.TITLE: {"bold": True}}
 _LONGEST_URL = 3_000
-PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
+PERSON = lazy_compile(r"[UW][A-Z0-9]{1,30}")
 """A person's id."""
 
 

@@ -7,12 +7,13 @@ Slack hands messages over as mrkdwn: `<@U2|ann>`, `<#C1|general>`, `<!subteam^S1
 import re
 
 from bot.unformatting import unformatting
+from storage.language.lazy_pattern import lazy_compile
 
 unformatted = unformatting(lines=r">{1,3}[ \t]*|[•◦▪][ \t]+", marks=(r"\*", "_", "~"))
 """Takes the marks out of plain text that Slack shows as formatting."""
 
-_ANGLES = re.compile(r"<(?P<mark>[@#!]?)(?P<what>[^<>|]*)(?:\|(?P<label>[^<>]*))?>")
-_ENTITY = re.compile(r"&(amp|lt|gt);")
+_ANGLES = lazy_compile(r"<(?P<mark>[@#!]?)(?P<what>[^<>|]*)(?:\|(?P<label>[^<>]*))?>")
+_ENTITY = lazy_compile(r"&(amp|lt|gt);")
 _PLAIN = {"amp": "&", "lt": "<", "gt": ">"}
 _BROADCASTS = {"here", "channel", "everyone"}
 

@@ -10,15 +10,17 @@ link.
 import re
 from urllib.parse import quote, urlsplit
 
-_SEQUENCES = re.compile(
+from storage.language.lazy_pattern import lazy_compile
+
+_SEQUENCES = lazy_compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # colours, cursor moves
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # titles, links, device strings
     r"|\x1b[ -/]*[0-~]?"
 )
-_TERMINAL_BREAKS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_TERMINAL_BREAKS = lazy_compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 # Controls but tab and line feed, marks that reorder what is read, halves of surrogate pairs.
-_HARMFUL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-_LINKABLE = re.compile(r"(?:https?|mailto):[^\s\"<>\\^`{|}]+", re.IGNORECASE)
+_HARMFUL = lazy_compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_LINKABLE = lazy_compile(r"(?:https?|mailto):[^\s\"<>\\^`{|}]+", re.IGNORECASE)
 
 
 def sanitize_text(text: str) -> str:
@@ -43,22 +45,22 @@ def replace_unencodable(text: str) -> str:
 
 WORD_JOINER = "\u2060"
 """Is not seen, takes no room, and breaks no line."""
-_BREAKS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_BREAKS = lazy_compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 # Controls, marks that override direction, halves of surrogate pairs, soft hyphens, zero-width spaces, joiners and
 # operators, and the tag characters that hide text. What scripts and emoji need stays: zero-width joiner and non-joiner,
 # and the marks of direction that override nothing.
-_UNSEEN = re.compile(
+_UNSEEN = lazy_compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
     "\u00ad\u034f\u180e\u200b\u2060-\u2064\U000e0000-\U000e007f]"
 )
-_PARTED = re.compile(
+_PARTED = lazy_compile(
     r"(?P<number>(?<![\w.])\d+\.\d+(?![\w.])|(?<=\d):(?=\d))"  # 3.14 and 10:30 are left alone
     r"|(?P<begun>[@<:](?=\S|\Z)|&(?=[#\w]|\Z)|\\(?=[uUxX.]|\Z)|\#(?=\w|\Z)|/(?=/|\Z)"
     r"|\.(?=[\w\u200c-\u200f]|\Z)|(?:(?<=[wW])|\A)\.|[．｡](?=\S|\Z)|。(?=[A-Za-z0-9]|\Z)|\](?=[(\[:]|\Z))"
 )
-_JOINABLE = re.compile(r"\A(?=[(\[:])")
+_JOINABLE = lazy_compile(r"\A(?=[(\[:])")
 # What begins a heading, a list, a quotation, a rule, a table or a block of code where it begins a line.
-_LINE = re.compile(r"^(?=[ \t]*(?:[^\w\s]|\d+[.)])|[ ]{2}|\t)", re.MULTILINE)
+_LINE = lazy_compile(r"^(?=[ \t]*(?:[^\w\s]|\d+[.)])|[ ]{2}|\t)", re.MULTILINE)
 _SAFE = "%/:=?&#+,;$-._~"
 """What stands in an address as it is; all else is written in percents: no address ends early or names anyone."""
 

@@ -14,6 +14,7 @@ from ingest.readers import markdown_reader, parsed_document, plain_text
 from ingest.readers.parsed_document import ParsedDocument
 from ingest.types import Page, Section, UnreadableDocument
 from storage.language.detection import detect_language
+from storage.language.lazy_pattern import lazy_compile
 from storage.types import PassageKind
 
 READER_VERSION = "2"
@@ -113,7 +114,7 @@ _REFUSALS: Mapping[str, str] = {
 }
 
 _INDEXES = frozenset({"index", "_index", "readme", "default", "home"})
-_DATED = re.compile(
+_DATED = lazy_compile(
     rb"\A(?:\xef\xbb\xbf)?(?:---|\+\+\+)\r?\n(?:.*\n)*?(?:(?:last_?-?)?(?:updated|mod(?:ified)?)|date)\s*[:=]",
     re.IGNORECASE,
 )

@@ -12,9 +12,10 @@ from ingest.readers import parsed_document, table_rows, value_parsers
 from ingest.readers.parsed_document import ContentItem, Heading
 from ingest.readers.value_parsers import Element
 from ingest.types import Block
+from storage.language.lazy_pattern import lazy_compile
 from storage.types import PassageKind
 
-_TASK_BOX = re.compile(r"\[([ xX])\]\s+")
+_TASK_BOX = lazy_compile(r"\[([ xX])\]\s+")
 
 
 def render_list(element: Element, children: Sequence[tuple[Element, list[ContentItem]]]) -> list[ContentItem]:
@@ -70,13 +71,13 @@ _BLOCKS = frozenset({
     "blockquote", "center", "details", "summary", "fieldset", "form", "legend", "figure", "figcaption", "hr",
     "hgroup", "search", "dl", "dt", "dd", "li", "tr", "td", "th", "tbody", "thead", "tfoot", "caption", "menu",
 })  # fmt: skip
-_HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_HIDING_STYLE = lazy_compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _SUPERSCRIPT = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
-_LINE_ENDS = re.compile(r"[:.]?[ \t]*\n[ \t]*\S")
-_SPACES = re.compile(r"\s+")
+_LINE_ENDS = lazy_compile(r"[:.]?[ \t]*\n[ \t]*\S")
+_SPACES = lazy_compile(r"\s+")
 _UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
 """Characters without width: soft hyphens, zero-width spaces and joiners of words."""
-_PLAIN_WORD = re.compile(r"[\"'“‘(]*[^\W\d_][^\W_]*(?:[-'’][^\W_]+)*[\"'”’).,;:!?]*")
+_PLAIN_WORD = lazy_compile(r"[\"'“‘(]*[^\W\d_][^\W_]*(?:[-'’][^\W_]+)*[\"'”’).,;:!?]*")
 _PLAIN_SHARE = 0.9
 _LEAST_PROSE = 8
 """Words."""

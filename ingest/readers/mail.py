@@ -11,10 +11,11 @@ from typing import Any
 from ingest.readers import html_tree, plain_text, value_parsers
 from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
 from ingest.types import Block
+from storage.language.lazy_pattern import lazy_compile
 
 _LETTER_LEVEL = 2
-_SEPARATOR = re.compile(rb"(?:\A|(?<=\n))From [^\n]*\n")
-_QUOTED = re.compile(r"^(?:>[ \t]?)+", re.MULTILINE)
+_SEPARATOR = lazy_compile(rb"(?:\A|(?<=\n))From [^\n]*\n")
+_QUOTED = lazy_compile(r"^(?:>[ \t]?)+", re.MULTILINE)
 
 # Properties of Outlook's messages, by the numbers that MAPI gives them.
 _SUBJECT, _SENDER, _SENDER_ADDRESS, _TO, _BODY, _MARKUP = "0037", "0C1A", "0C1F", "0E04", "1000", "1013"

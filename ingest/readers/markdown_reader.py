@@ -21,11 +21,12 @@ from markdown_it.token import Token
 from ingest.readers import html_tree, table_rows, value_parsers
 from ingest.readers.parsed_document import ContentItem, ParsedDocument
 from ingest.types import Block
+from storage.language.lazy_pattern import lazy_compile
 from storage.types import PassageKind
 
-_YAML_BLOCK = re.compile(r"\A---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_TOML_BLOCK = re.compile(r"\A\+\+\+[ \t]*\n(.*?\n)??\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
-_FIELD = re.compile(r"^[A-Za-z_][\w -]*:", re.MULTILINE)
+_YAML_BLOCK = lazy_compile(r"\A---[ \t]*\n(.*?\n)??(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_TOML_BLOCK = lazy_compile(r"\A\+\+\+[ \t]*\n(.*?\n)??\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL)
+_FIELD = lazy_compile(r"^[A-Za-z_][\w -]*:", re.MULTILINE)
 
 DATE_FIELDS = ("updated", "last_updated", "lastmod", "last_modified", "modified", "date")
 """The fields that tell when a page was last changed, the most telling first."""
@@ -78,7 +79,7 @@ def _load_toml(source: str) -> Mapping[str, Any] | None:
         return None
 
 
-_JUNK = re.compile(
+_JUNK = lazy_compile(
     r"""\{\{[<%].{0,500}?[%>]\}\}    # Hugo: {{< figure >}}
     | \{%.{0,500}?%\}                # Liquid: {% include %}
     | \{\{\w+:[\w.-]+\}\}            # {{generator:team_members}}
@@ -93,11 +94,11 @@ _JUNK = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 _JUNK_BEGINS = frozenset("{[: \n\t")
-_FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:[ \t]*")
-_MDX_STATEMENT = re.compile(r"^(?:import\s.+?\sfrom\s+['\"].+|import\s+['\"].+|export\s.+)$", re.MULTILINE)
-_STRAY = re.compile(r"(?<![/\d])\*\*(?![/\d])|`")
-_BROKEN_LINK = re.compile(r"\[([^\[\]]+)\]\((?:#|\.{0,2}/|https?://|[\w./-]+\.mdx?\b)[^()]*\)")
-_TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*)\s*(/?)>")
+_FOOTNOTE = lazy_compile(r"\[\^[^\]\s]+\]:[ \t]*")
+_MDX_STATEMENT = lazy_compile(r"^(?:import\s.+?\sfrom\s+['\"].+|import\s+['\"].+|export\s.+)$", re.MULTILINE)
+_STRAY = lazy_compile(r"(?<![/\d])\*\*(?![/\d])|`")
+_BROKEN_LINK = lazy_compile(r"\[([^\[\]]+)\]\((?:#|\.{0,2}/|https?://|[\w./-]+\.mdx?\b)[^()]*\)")
+_TAG = lazy_compile(r"<(/?)([A-Za-z][\w.-]*)\s*(/?)>")
 
 
 def read_markdown(text: str) -> ParsedDocument:

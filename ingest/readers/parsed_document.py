@@ -1,11 +1,11 @@
 """Hold what a reader returns, headings and blocks in order, and group it into a title and sections."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from ingest.types import Block, Section
+from storage.language.lazy_pattern import lazy_compile
 from storage.types import PassageKind
 
 
@@ -107,7 +107,7 @@ def _join_introductions(blocks: Sequence[Block]) -> Iterator[Block]:
         yield waiting
 
 
-LIST_MARK = re.compile(r"^\s*(?:[-•*]|\d{1,3}[.)])\s+")
+LIST_MARK = lazy_compile(r"^\s*(?:[-•*]|\d{1,3}[.)])\s+")
 
 
 def is_list_item(text: str) -> bool:

@@ -10,6 +10,7 @@ from ingest.readers import pdf_layout, value_parsers
 from ingest.readers.parsed_document import ParsedDocument
 from ingest.readers.pdf_layout import TextSegment
 from ingest.types import UnreadableDocument
+from storage.language.lazy_pattern import lazy_compile
 
 _ONE_AT_A_TIME = threading.Lock()
 """PDFium may not be called by two threads at once."""
@@ -19,11 +20,11 @@ _SAME_LINE = 0.25
 """Of a character's height: how far two characters of one stretch may differ in where they stand."""
 _SAME_CELL = 0.8
 """Of a character's height: how wide the gap between two words of one stretch may be."""
-_NO_TITLE = re.compile(
+_NO_TITLE = lazy_compile(
     r"\(?(?:anonymous|untitled|unspecified)\)?.*|.*\.(?:docx?|pptx?|xlsx?|indd|tex|pdf)|.*\S_\S.*", re.IGNORECASE
 )
-_BY_WORD = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
-_UNPRINTABLE = re.compile("[\x00-\x01\x03-\x1f\ufffe\uffff]+")
+_BY_WORD = lazy_compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
+_UNPRINTABLE = lazy_compile("[\x00-\x01\x03-\x1f\ufffe\uffff]+")
 _HYPHEN_AT_LINE_END = "\x02"
 
 

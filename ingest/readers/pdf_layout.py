@@ -12,13 +12,14 @@ from itertools import groupby, pairwise
 from ingest.readers import table_rows
 from ingest.readers.parsed_document import ContentItem, Heading
 from ingest.types import Block
+from storage.language.lazy_pattern import lazy_compile
 
 HYPHEN = "\u00ad"
 """Stands at the end of a line whose last word goes on in the next."""
 
-_PAGE_NUMBER = re.compile(r"[-–]?\s*(?:\d{1,4}|[ivxl]{1,6})(?:\s*(?:of|/)\s*\d{1,4})?\s*[-–]?", re.IGNORECASE)
-_PAGE_OF = re.compile(r"(?:page|seite|p\.)\s*\d{1,4}(?:\s*(?:of|von|/)\s*\d{1,4})?", re.IGNORECASE)
-_LABEL = re.compile(r"\(?(?:\.?\d+(?:\.\d+)*|[a-zA-Z]|[ivx]+)[.)]?|[•▪◦●○‣–*-]")
+_PAGE_NUMBER = lazy_compile(r"[-–]?\s*(?:\d{1,4}|[ivxl]{1,6})(?:\s*(?:of|/)\s*\d{1,4})?\s*[-–]?", re.IGNORECASE)
+_PAGE_OF = lazy_compile(r"(?:page|seite|p\.)\s*\d{1,4}(?:\s*(?:of|von|/)\s*\d{1,4})?", re.IGNORECASE)
+_LABEL = lazy_compile(r"\(?(?:\.?\d+(?:\.\d+)*|[a-zA-Z]|[ivx]+)[.)]?|[•▪◦●○‣–*-]")
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _EDGE = 3
 """Lines at the top and at the bottom of a page where running heads and page numbers stand."""
@@ -150,9 +151,9 @@ def _pattern(line: TextLine) -> str:
 
 
 _ENDS = (".", "!", "?", ":", ";", "。", "！", "？", '."', ".”", ".)")
-_BULLET = re.compile(r"[•▪◦●○‣]\s*")
-_LABELLED = re.compile(r"(?:\(?\d{1,3}[.)]|\.\d+|[•▪◦●○‣–-]|\(?[a-z]\))\s")
-_WORD = re.compile(r"[^\W\d_]+")
+_BULLET = lazy_compile(r"[•▪◦●○‣]\s*")
+_LABELLED = lazy_compile(r"(?:\(?\d{1,3}[.)]|\.\d+|[•▪◦●○‣–-]|\(?[a-z]\))\s")
+_WORD = lazy_compile(r"[^\W\d_]+")
 _LONGEST_HEADING = 15
 """Words."""
 _LARGER = 1.12

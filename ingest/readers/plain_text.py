@@ -1,18 +1,18 @@
 """Decode bytes in whatever encoding they are, and split plain text into paragraphs."""
 
 import codecs
-import re
 from collections.abc import Sequence
 
 from ingest.readers.parsed_document import ContentItem, ParsedDocument
 from ingest.types import Block, UnreadableDocument
+from storage.language.lazy_pattern import lazy_compile
 
-_RUN = re.compile(rb"[A-Za-z]?[\x80-\xff]+[A-Za-z]?")
-_KANA = re.compile("[\u3041-\u30ff]")
-_MISPLACED = re.compile(r"(?<=[a-zà-ÿ])[¡-©«¬®¯±-³¶¸¹»-¿‰†‡](?=[a-zà-ÿ])|£(?=[^\W\d_])|(?<=[a-zß-öø-ÿ])[À-ÖØ-ÞŠŒŽŸ]")
+_RUN = lazy_compile(rb"[A-Za-z]?[\x80-\xff]+[A-Za-z]?")
+_KANA = lazy_compile("[\u3041-\u30ff]")
+_MISPLACED = lazy_compile(r"(?<=[a-zà-ÿ])[¡-©«¬®¯±-³¶¸¹»-¿‰†‡](?=[a-zà-ÿ])|£(?=[^\W\d_])|(?<=[a-zß-öø-ÿ])[À-ÖØ-ÞŠŒŽŸ]")
 """A sign within a word, a pound before one, a capital after a small letter."""
-_CASE = re.compile(r"(?<=[a-zа-яёα-ω])[А-ЯЁΑ-Ω]|[\uff61-\uff9f]")
-_HANGUL, _HAN = re.compile("[\uac00-\ud7a3]"), re.compile("[\u4e00-\u9fff]")
+_CASE = lazy_compile(r"(?<=[a-zа-яёα-ω])[А-ЯЁΑ-Ω]|[\uff61-\uff9f]")
+_HANGUL, _HAN = lazy_compile("[\uac00-\ud7a3]"), lazy_compile("[\u4e00-\u9fff]")
 
 _LATIN = ("cp1250", "iso8859_2", "cp1252", "cp1254", "cp1257")
 _OTHER = (
@@ -72,9 +72,9 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufeff\ufffe\uffff\ud800-\udfff]")
-_PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
-_LIST_ITEM = re.compile(r"\s*(?:[-•*]|\d{1,3}[.)])\s")
+_CONTROL = lazy_compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufeff\ufffe\uffff\ud800-\udfff]")
+_PARAGRAPH = lazy_compile(r"\n[ \t]*\n\s*")
+_LIST_ITEM = lazy_compile(r"\s*(?:[-•*]|\d{1,3}[.)])\s")
 _SAMPLE = 1 << 18
 """Bytes that an encoding is guessed from."""
 

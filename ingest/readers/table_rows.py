@@ -4,17 +4,17 @@ Tables of HTML are read with their spans, tables that only lay a page out are re
 Markdown did not accept are restored.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
 
 from ingest.readers.parsed_document import ContentItem
 from ingest.readers.value_parsers import Element
 from ingest.types import Block
+from storage.language.lazy_pattern import lazy_compile
 from storage.types import PassageKind
 
-_DIGIT = re.compile(r"\d")
-_LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = lazy_compile(r"\d")
+_LETTER = lazy_compile(r"[^\W\d_]")
 _LONGEST_HEADER = 8
 """Words. A first row whose cells say more than this is taken for data."""
 _SENTENCE_ENDS = (".", "!", "?", ";", ":", "。", "！", "？")
@@ -57,8 +57,8 @@ def _join_values(said: Sequence[str]) -> str:
     return "".join([*parts, said[-1]])
 
 
-_PIPE_ROW = re.compile(r"\|.*\|.*")
-_PIPE_RULE = re.compile(r"[|:\s-]+")
+_PIPE_ROW = lazy_compile(r"\|.*\|.*")
+_PIPE_RULE = lazy_compile(r"[|:\s-]+")
 
 
 def restore_pipe_tables(items: Iterable[ContentItem]) -> Iterator[ContentItem]:

@@ -13,14 +13,16 @@ import lxml.html
 import yaml
 from lxml.html import defs
 
-_PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:(Z)|([+-]\d{2})'?(\d{2})?'?)?")
+from storage.language.lazy_pattern import lazy_compile
+
+_PDF_DATE = lazy_compile(r"(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(?:(Z)|([+-]\d{2})'?(\d{2})?'?)?")
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
 _MONTH_NUMBERS = {name: at for at, month in enumerate(_MONTHS, 1) for name in (month, month[:3], month[:4])}
 _WRITTEN_DATES = tuple(
-    re.compile(form, re.IGNORECASE)
+    lazy_compile(form, re.IGNORECASE)
     for form in (
         r"(?P<day>\d{1,2})\. ?(?P<month>\d{1,2})\. ?(?P<year>\d{4})",
         r"(?P<year>\d{4})/(?P<month>\d{1,2})/(?P<day>\d{1,2})",

@@ -11,14 +11,15 @@ from ingest.readers import html_tree, plain_text, table_rows, value_parsers
 from ingest.readers.parsed_document import ContentItem, Heading, ParsedDocument
 from ingest.readers.value_parsers import Element
 from ingest.types import Block
+from storage.language.lazy_pattern import lazy_compile
 
-_DECLARED = re.compile(
+_DECLARED = lazy_compile(
     rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)|<\?xml[^>]+encoding\s*=\s*["']([\w-]+)""", re.IGNORECASE
 )
 _HEAD_BYTES = 4096
 _MAIN = (".//main", ".//*[@role='main']", ".//article")
 _SURROUNDINGS = ".//nav|.//aside|.//footer|.//form|.//*[@role='navigation' or @role='banner' or @role='contentinfo']"
-_JUNK = re.compile(
+_JUNK = lazy_compile(
     r"(?:^|[\s_-])(?:nav|navbar|navbox|navigation|menu|sidebar|breadcrumbs?|toc|footer|cookies?|newsletter|subscribe|"
     r"share|social|advert\w*|ads?|related|pagination|pager|skip|editsection|mw-editsection|noprint|printfooter|catlinks|"
     r"jump-to-nav|reflist|references|metadata|hatnote|theme-doc-toc\w*)(?:$|[\s_-])",
@@ -30,7 +31,7 @@ _MODIFIED = (
 )  # fmt: skip
 _LEAST_SHARE = 0.3
 """Of the page's text; a part that holds less is not the main part, whatever it is called."""
-_SUBPAGE = re.compile(r"\s+[|–—·»-]\s+")
+_SUBPAGE = lazy_compile(r"\s+[|–—·»-]\s+")
 
 
 def read_web_page(content: bytes) -> ParsedDocument:

@@ -37,8 +37,9 @@ from ingest.types import (
     SourceUnavailable,
     Unreadable,
 )
+from storage.language.lazy_pattern import lazy_compile
 
-_RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE)
+_RANDOM_ID = lazy_compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE)
 _ADDRESSES = ("url", "source_url", "web_url", "html_url", "permalink", "link", "source")
 _NAMES = ("file_path", "path", "page_id", "id", "file_name", "filename", "title", "page_title")
 _TITLES = ("title", "page_title", "subject", "name")
@@ -47,7 +48,7 @@ _DATES = (
     *("last_modified_date", "last_modified", "lastmod", "modified", "modified_at", "last_edited_time", "updated_at"),
     *("updated", "last_accessed_date", "date", "published", "published_at", "created_at", "creation_date"),
 )
-_MARKUP = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_MARKUP = lazy_compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 
 
 class LlamaText(NamedTuple):
@@ -122,7 +123,7 @@ def _metadata_values(said: Mapping[str, Any], names: Sequence[str]) -> list[str]
     return [text for value in found if isinstance(value, str | int) and (text := str(value).strip())]
 
 
-_SECRET = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
+_SECRET = lazy_compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
 _LONGEST_MESSAGE = 200
 _INSTALL = "Install it into Footnote's own environment with pip, as docs/sources.md says, and check its name."
 

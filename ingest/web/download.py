@@ -7,7 +7,6 @@ rest of that very file (RFC 9110, 13.1.5: If-Range) and starts over if the file 
 import errno
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,11 +16,12 @@ import httpx
 
 from ingest.types import SourceUnavailable
 from ingest.web.http_connection import RETRY_HINT, RetryableWebError, format_url
+from storage.language.lazy_pattern import lazy_compile
 
 _BLOCK = 1 << 20
 _PROGRESS_BYTES = 1 << 20
 """Bytes: a try that brings so many does not count as failed."""
-_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+_RANGE = lazy_compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ Follows redirects, reads replies within bounds, and can be stopped from another 
 credential. Whether a request is tried again is decided in `web_client` and `download`.
 """
 
-import re
 import ssl
 import threading
 import time
@@ -23,6 +22,7 @@ from typing import Any
 import httpx
 
 from ingest.types import SourceUnavailable
+from storage.language.lazy_pattern import lazy_compile
 
 RETRY_HINT = "It is tried again at the next refresh; check that it can be reached from here if it goes on."
 
@@ -159,7 +159,7 @@ _REDIRECTS = 5
 _CONNECTING = 15.0
 _SHORT_REPLY = 64 << 10
 _REFUSALS = frozenset({httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN, httpx.codes.TOO_MANY_REQUESTS})
-_HOST_NAME = re.compile(r"[^\s%/\[\]@]+")
+_HOST_NAME = lazy_compile(r"[^\s%/\[\]@]+")
 
 
 @dataclass(frozen=True, slots=True)

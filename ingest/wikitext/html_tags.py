@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from ingest.wikitext.markup_cleanup import BREAK, make_code_line, make_superscript, shelter_text
+from storage.language.lazy_pattern import lazy_compile
 
 _LATEX_SYMBOLS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "zeta": "ζ", "eta": "η",
@@ -34,16 +35,16 @@ _LATEX_FUNCTIONS = frozenset({
     "exp", "lim", "max", "min", "sup", "inf", "det", "dim", "ker", "gcd", "mod", "deg", "hom", "arg", "Pr",
     "bmod",
 })  # fmt: skip
-_FRACTION = re.compile(r"\\[dtc]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
-_BINOMIAL = re.compile(r"\\[dt]?binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
-_ROOT = re.compile(r"\\sqrt\s*\{([^{}]*)\}")
-_ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{[^{}]*\}(?:\{[lcr|]*\})?")
-_STYLED = re.compile(r"\\(?:math[a-z]+|text[a-z]*|mbox|operatorname\*?|boldsymbol|pmb|rm|bf|overline|bar|hat|vec|"
+_FRACTION = lazy_compile(r"\\[dtc]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+_BINOMIAL = lazy_compile(r"\\[dt]?binom\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+_ROOT = lazy_compile(r"\\sqrt\s*\{([^{}]*)\}")
+_ENVIRONMENT = lazy_compile(r"\\(?:begin|end)\s*\{[^{}]*\}(?:\{[lcr|]*\})?")
+_STYLED = lazy_compile(r"\\(?:math[a-z]+|text[a-z]*|mbox|operatorname\*?|boldsymbol|pmb|rm|bf|overline|bar|hat|vec|"
                      r"tilde|dot|ddot|underline|color|widehat|mathbb)\s*\{([^{}]*)\}")  # fmt: skip
-_COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
-_SCRIPT = re.compile(r"([\^_])\s*\{([^{}]*)\}")
-_EXPONENT = re.compile(r"\^([0-9n])(?![0-9])")
-_ATOM = re.compile(r"\w+|\\[A-Za-z]+")
+_COMMAND = lazy_compile(r"\\([A-Za-z]+)\*?")
+_SCRIPT = lazy_compile(r"([\^_])\s*\{([^{}]*)\}")
+_EXPONENT = lazy_compile(r"\^([0-9n])(?![0-9])")
+_ATOM = lazy_compile(r"\w+|\\[A-Za-z]+")
 _DEEPEST_LATEX = 6
 """How many levels of braces are read; what stands deeper loses its structure, not its letters."""
 
@@ -83,8 +84,8 @@ def _render_script(match: re.Match[str]) -> str:
     return f"{match[1]}{_bracket_terms(text)}"
 
 
-_TAG = re.compile(r"<(?:(!--)|(/?)([A-Za-z][A-Za-z0-9-]*)([^<>]*)>)")
-_RAISED = re.compile(r"\s*([0-9+\-−–n]{1,12})\s*</sup\s*>")
+_TAG = lazy_compile(r"<(?:(!--)|(/?)([A-Za-z][A-Za-z0-9-]*)([^<>]*)>)")
+_RAISED = lazy_compile(r"\s*([0-9+\-−–n]{1,12})\s*</sup\s*>")
 _DROPPED = frozenset({
     "ref", "references", "gallery", "timeline", "score", "imagemap", "templatedata", "graph", "mapframe",
     "maplink", "inputbox", "categorytree", "hiero", "includeonly", "templatestyles", "section", "indicator",

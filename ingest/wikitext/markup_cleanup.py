@@ -7,6 +7,8 @@ import html
 import re
 from itertools import pairwise
 
+from storage.language.lazy_pattern import lazy_compile
+
 ROW = "\x02"
 """Begins a line that is a row of a table or of an infobox."""
 CODE = "\x03"
@@ -20,7 +22,7 @@ _MARK_TABLE = str.maketrans("", "", ROW + CODE + BREAK + PIPE)
 _SHELTER = {ord(char): f"&#{ord(char)};" for char in "[]{}|'=*#:;!<>_-~&"}
 _CODE_SHELTER = _SHELTER | {ord(char): f"&#{ord(char)};" for char in " ,.()\t"} | {ord("\n"): BREAK}
 _SUPERSCRIPT = str.maketrans("0123456789+-−–n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻ⁿ")
-_SUPERSCRIPT_NUMBER = re.compile(r"[0-9+\-−–]+n?|n")
+_SUPERSCRIPT_NUMBER = lazy_compile(r"[0-9+\-−–]+n?|n")
 
 
 def strip_marks(text: str) -> str:
@@ -46,27 +48,27 @@ def make_superscript(text: str) -> str:
     return text.translate(_SUPERSCRIPT) if _SUPERSCRIPT_NUMBER.fullmatch(text) else text
 
 
-_APOSTROPHES = re.compile(r"''''+")
-_QUOTES = re.compile(r"''+")
-_ELISION = re.compile(r"'''(?!')(?<=[lLdDnNsSjJmMtTcC]''')([^'\n]+)''(?!')")
+_APOSTROPHES = lazy_compile(r"''''+")
+_QUOTES = lazy_compile(r"''+")
+_ELISION = lazy_compile(r"'''(?!')(?<=[lLdDnNsSjJmMtTcC]''')([^'\n]+)''(?!')")
 # In front of many patterns stands one character, then an assertion: one character is found ten times as fast as two.
-_DOUBLE_BRACKETS = tuple(re.compile(rf"\{bracket}(?=\{bracket})") for bracket in "[]{}")
-_SWITCH = re.compile(r"_(?=_)_[A-Z]{3,}__")
-_VARIANT = re.compile(r"-(?=\{)\{([^{}\n]*)\}-")
+_DOUBLE_BRACKETS = tuple(lazy_compile(rf"\{bracket}(?=\{bracket})") for bracket in "[]{}")
+_SWITCH = lazy_compile(r"_(?=_)_[A-Z]{3,}__")
+_VARIANT = lazy_compile(r"-(?=\{)\{([^{}\n]*)\}-")
 _PREFERRED = ("zh-cn", "zh-hans", "zh", "zh-sg", "zh-hant", "zh-tw", "zh-hk", "sr-el", "sr-ec")
-_HOLLOW = re.compile(r"\((?:[\s,;:·/–—=~-]|or|and|oder|und|ou|et|y|e|o)*\) ?")
-_HOLLOW_SQUARE = re.compile(r"\](?<= \[\])")
-_HOLLOW_WIDE = re.compile(r"（[\s:、，；：]*）|(?<=（)[\s、，；]+|[\s、，；]+(?=）)")
-_REPEATED_WIDE = re.compile(r"([、，])(?:\s*[、，；])+")
-_AFTER_BRACKET = re.compile(r"\([\s,;:]+")
-_LATE_BRACKET = re.compile(r"\)(?<=[\s,;]\))")
-_REPEATED = re.compile(r",(?:\s*[,;])+")
-_LATE_POINT = re.compile(r"\.(?<= \.)(?=[\s\"”»)\]]|$)")
-_LATE_COMMA = re.compile(r",(?<= ,)(?=\s|$)")
+_HOLLOW = lazy_compile(r"\((?:[\s,;:·/–—=~-]|or|and|oder|und|ou|et|y|e|o)*\) ?")
+_HOLLOW_SQUARE = lazy_compile(r"\](?<= \[\])")
+_HOLLOW_WIDE = lazy_compile(r"（[\s:、，；：]*）|(?<=（)[\s、，；]+|[\s、，；]+(?=）)")
+_REPEATED_WIDE = lazy_compile(r"([、，])(?:\s*[、，；])+")
+_AFTER_BRACKET = lazy_compile(r"\([\s,;:]+")
+_LATE_BRACKET = lazy_compile(r"\)(?<=[\s,;]\))")
+_REPEATED = lazy_compile(r",(?:\s*[,;])+")
+_LATE_POINT = lazy_compile(r"\.(?<= \.)(?=[\s\"”»)\]]|$)")
+_LATE_COMMA = lazy_compile(r",(?<= ,)(?=\s|$)")
 _SPACES = ("\xa0", "\u2009", "\u202f", "\u2002", "\u200b", "\t")
-_ENTITY = re.compile(r"&(?:amp;)?(nbsp|#160|thinsp|ensp|emsp|ndash|mdash|minus);")
+_ENTITY = lazy_compile(r"&(?:amp;)?(nbsp|#160|thinsp|ensp|emsp|ndash|mdash|minus);")
 _SIGNS = {"ndash": "–", "mdash": "—", "minus": "−"}
-_DOUBLE = re.compile("  +")
+_DOUBLE = lazy_compile("  +")
 
 
 def strip_quotes(text: str) -> str:

@@ -3,15 +3,15 @@
 A wikitable becomes rows of "Header: cell", each on one line; it is fed line by line.
 """
 
-import re
 from dataclasses import dataclass
 
 from ingest.wikitext.markup_cleanup import BREAK, CODE, ROW, decode_entities
 from ingest.wikitext.templates import flatten_value
 from ingest.wikitext.wiki_site import load_appendices
+from storage.language.lazy_pattern import lazy_compile
 
-_SPAN = re.compile(r"(row|col)span\s*=\s*[\"']?\s*(\d{1,3})")
-_NUMBER = re.compile(r"[-+−–±~<>$€£]?\s*\d")
+_SPAN = lazy_compile(r"(row|col)span\s*=\s*[\"']?\s*(\d{1,3})")
+_NUMBER = lazy_compile(r"[-+−–±~<>$€£]?\s*\d")
 _MOST_COLUMNS = 60
 _MOST_ROWS = 500
 """How far a cell may span: pages with mistakes in a number must not grow."""
@@ -158,8 +158,8 @@ def _strip_attributes(text: str) -> str:
 PageOutline = tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 """The path of each section, and its blocks; a table row begins with the mark `ROW`, code with `CODE`."""
 
-_HEADING = re.compile(r"(={1,6})\s*(.*?)\s*=+\s*$")
-_ORPHAN = re.compile(r"^[.,;:](?:\s+|$)")
+_HEADING = lazy_compile(r"(={1,6})\s*(.*?)\s*=+\s*$")
+_ORPHAN = lazy_compile(r"^[.,;:](?:\s+|$)")
 """A sign that begins an item because the citation before it is gone."""
 _LINE_STARTS = frozenset("=*#:;|!{ \t-" + ROW + CODE)
 _WIDE = 0x2E80

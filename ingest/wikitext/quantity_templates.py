@@ -3,12 +3,12 @@
 Dates are written in the order and with the months of the wiki's language.
 """
 
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from ingest.wikitext.markup_cleanup import make_superscript
 from ingest.wikitext.word_templates import TemplateArguments, TemplateHandler, first
+from storage.language.lazy_pattern import lazy_compile
 
 _UNITS = MappingProxyType({
     "km2": "km²", "m2": "m²", "cm2": "cm²", "mm2": "mm²", "km3": "km³", "m3": "m³", "cm3": "cm³", "sqmi": "sq mi",
@@ -196,7 +196,7 @@ _MONTHS = {
 }
 _BETWEEN_DATE_PARTS = MappingProxyType({"es": " de ", "pt": " de "})
 _AFTER_DAY = MappingProxyType({"de": ". ", "da": ". ", "no": ". ", "es": " de ", "pt": " de "})
-_MONTH_NUMBER = re.compile(r"[0-9]{1,2}")
+_MONTH_NUMBER = lazy_compile(r"[0-9]{1,2}")
 _YEAR_DIGITS = 3
 
 

@@ -23,8 +23,9 @@ from ingest.wikitext.word_templates import (
     TemplateHandler,
     parse_arguments,
 )
+from storage.language.lazy_pattern import lazy_compile
 
-_PICTORIAL = re.compile(
+_PICTORIAL = lazy_compile(
     r"image|imag[ei]n|bild|img|photo|foto|logo|icon|map|karte|carte|mapa|caption|légende|legend|alt$|_alt|width|size|"
     r"größe|breite|^lien|^diagramm|quelle$|taille|style|colou?r|farbe|couleur|font|align|class|bodystyle|footnote|^refs?$|_refs?$|note?s?$|audio|"
     r"signature|pushpin|coord|^lat|^long|_lat|_long|latd|lond|zoom|^dot|skin|sound|video|thumb|upright|border|embed|"
@@ -33,13 +34,13 @@ _PICTORIAL = re.compile(
     r"rozmiar|grafika|afbeelding|bildtext|url$|link$|^id$|^doi$|isbn|accessdate|archive|access-date|cite",
     re.IGNORECASE,
 )
-_FILE_ENDING = re.compile(r"\.(?:jpe?g|png|svg|gif|tiff?|webp|ogg|oga|ogv|webm|mp3|pdf)\s*$", re.IGNORECASE)
-_EMPTY_VALUE = re.compile(
+_FILE_ENDING = lazy_compile(r"\.(?:jpe?g|png|svg|gif|tiff?|webp|ogg|oga|ogv|webm|mp3|pdf)\s*$", re.IGNORECASE)
+_EMPTY_VALUE = lazy_compile(
     r"(?:[\W_]*|yes|no|y|n|none|#?[0-9a-f]{6}|\d+px|left|right|center|auto|inline|title|dmy|mdy)", re.IGNORECASE
 )
-_HUMP = re.compile(r"(?<=[a-z])([A-Z])(?=[a-z])")
-_MONTHLY = re.compile(r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[ _](.+)", re.IGNORECASE)
-_CRYPTIC = re.compile(r"[a-z]{1,3}(?:jan|feb|m[aä]r|mrz|apr|mai|may|jun|jul|aug|sep|okt|oct|nov|dez|dec)")
+_HUMP = lazy_compile(r"(?<=[a-z])([A-Z])(?=[a-z])")
+_MONTHLY = lazy_compile(r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[ _](.+)", re.IGNORECASE)
+_CRYPTIC = lazy_compile(r"[a-z]{1,3}(?:jan|feb|m[aä]r|mrz|apr|mai|may|jun|jul|aug|sep|okt|oct|nov|dez|dec)")
 _PARTNERS = (
     ("label", "data"), ("_label", "_data"), ("_title", "_name"), ("_title", ""), ("_type", "_name"),
     ("_event", "_date"), ("_name", "_info"), ("blank_name_sec", "blank_info_sec"), ("_header", "_data"),
@@ -170,7 +171,7 @@ def _first_branch(_: str, branches: list[str]) -> str:
     return "".join(branches[:1])
 
 
-_DIGITS = re.compile(r"[0-9]{1,30}")
+_DIGITS = lazy_compile(r"[0-9]{1,30}")
 _COMMAS = frozenset({"", "en", "he", "ja", "ko", "simple", "th", "zh"})
 _FUNCTIONS: Mapping[str, Callable[[str, list[str]], str]] = MappingProxyType(
     {
@@ -221,14 +222,14 @@ def evaluate_function(name: str, rest: str, language: str = "") -> str | None:
 _HANDLERS = MappingProxyType(
     {**word_templates.WORD_HANDLERS, **quantity_templates.DATE_HANDLERS, **quantity_templates.QUANTITY_HANDLERS}
 )
-_BOX_NAME = re.compile(
+_BOX_NAME = lazy_compile(
     r"infobox|info(?:/|box|kast|skreine)|taxobox|automatic taxobox|speciesbox|ficha|taxotabla|"
     r"карточк|картка|infokutija|"
     r"chembox|drugbox|geobox|基礎情報|صندوق|معلومات|جعبه|정보|סטטיסטיקה|infoboks|bilgi kutusu|hộp thông tin|"
     r"personendaten|bio$|historical populations|us census population|weather box|election box|speciesbox|subspeciesbox|"
     r"planetbox|starbox|tietolaatikko|infolenteles?|infokast|infotaula|πλαίσιο|кутия|картуш|таксобокс"
 )
-_NO_BOX_NAME = re.compile(
+_NO_BOX_NAME = lazy_compile(
     r"cit|cyt|nav|reflist|refbegin|multiple|location map|clade|chart|graph|graphic|image|bild|foto|montage|quote|"
     r"portal|sister|album ratings|listen|audio|video|succession|s-|authority|commons|wiki|webarchiv|"
     r"internetquelle|literatur|"
@@ -237,9 +238,9 @@ _NO_BOX_NAME = re.compile(
     r"chess|goban|football kit|kit|normdaten|control|side box|sidebar|position|karte|map|legend|imagemap|toc|pp-|"
     r"begriff|literatur|references|source|یادکرد|استشهاد|الاستشهاد|مرجع|웹 인용|서적|저널|뉴스|מקור|cita "
 )
-_LANGUAGE = re.compile(r"(?:lang|vol|langue)-([a-z-]{2,12})|(?:lang)-?([a-z]{2,3})-?short")
-_IN_LANGUAGE = re.compile(r"\s*[A-Za-z]{2,3}S\s*")
-_ITSELF = re.compile(r"\d+(?:er|re|e|ère|ème|ª|º)s?|[IVXLC]+(?:er|re|e)s?|[IVXLC]+e siècle(?: av\. J\.-C\.)?")
+_LANGUAGE = lazy_compile(r"(?:lang|vol|langue)-([a-z-]{2,12})|(?:lang)-?([a-z]{2,3})-?short")
+_IN_LANGUAGE = lazy_compile(r"\s*[A-Za-z]{2,3}S\s*")
+_ITSELF = lazy_compile(r"\d+(?:er|re|e|ère|ème|ª|º)s?|[IVXLC]+(?:er|re|e)s?|[IVXLC]+e siècle(?: av\. J\.-C\.)?")
 _LOCAL = MappingProxyType({
     "fr": {"citation": "quoted", "s": "century", "h": "clock"},
     "es": {"s": "century"},

@@ -12,6 +12,8 @@ from importlib.resources import files
 from types import MappingProxyType
 from urllib.parse import quote
 
+from storage.language.lazy_pattern import lazy_compile
+
 
 @cache
 def load_names(name: str) -> Mapping[str, frozenset[str]]:
@@ -62,8 +64,8 @@ _WIKIMEDIA_WIKIS = {
     "wikimania": "wikimania",
 }
 """Wikis of their own, below wikimedia.org."""
-_DATABASE_NAME = re.compile(r"[a-z][a-z0-9_]{0,60}")
-_DATABASE_PARTS = re.compile(rf"(?P<language>[a-z][a-z0-9_]*?)(?P<project>{'|'.join(_PROJECTS)})")
+_DATABASE_NAME = lazy_compile(r"[a-z][a-z0-9_]{0,60}")
+_DATABASE_PARTS = lazy_compile(rf"(?P<language>[a-z][a-z0-9_]*?)(?P<project>{'|'.join(_PROJECTS)})")
 
 
 def resolve_database(name: str) -> str:
@@ -127,14 +129,14 @@ def describe_database(name: str) -> WikiSite:
 
 _LONGEST_DISAMBIGUATION = 60_000
 """Characters. Such a page is a list; a longer one that names such a template speaks of it."""
-_DISAMBIGUATION_TITLE = re.compile(
+_DISAMBIGUATION_TITLE = lazy_compile(
     r"[(（](?:disambiguation|Begriffsklärung|homonymie|desambiguación|disambigua|desambiguação|"
     r"doorverwijspagina|olika betydelser|ujednoznacznienie|значения|значення|曖昧さ回避|消歧义|消歧義|동음이의|توضيح|"
     r"ابهام‌زدایی|פירושונים|anlam ayrımı|razdvojba|вишезначна одредница|dezambiguizare|täsmennyssivu)[)）]$",
     re.IGNORECASE,
 )
 
-_TEMPLATE_NAME = re.compile(r"\{\{\s*([^{}|\n]{2,60}?)\s*[|}]")
+_TEMPLATE_NAME = lazy_compile(r"\{\{\s*([^{}|\n]{2,60}?)\s*[|}]")
 
 
 def is_disambiguation(title: str, wikitext: str) -> bool:

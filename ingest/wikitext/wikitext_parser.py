@@ -15,19 +15,20 @@ from ingest.wikitext.markup_cleanup import CODE, PIPE, ROW, strip_marks
 from ingest.wikitext.page_layout import PageOutline, read_layout
 from ingest.wikitext.templates import render_template
 from ingest.wikitext.wiki_site import load_namespaces
+from storage.language.lazy_pattern import lazy_compile
 from storage.types import PassageKind
 
-SIMPLE_LINK = re.compile(r"\[\[(?:[^\[\]{}|:\n]*+\|)?+([^\[\]{}|:\n]*+)\]\]")
+SIMPLE_LINK = lazy_compile(r"\[\[(?:[^\[\]{}|:\n]*+\|)?+([^\[\]{}|:\n]*+)\]\]")
 """A link without a colon, a template or another link in it: nearly all are. Its group is the label."""
-_EXTERNAL_LINK = re.compile(
+_EXTERNAL_LINK = lazy_compile(
     r"\[(?:https?:|ftps?:|mailto:|news:|irc:|//)[^\s\[\]]*+[ \t\xa0]*+([^\[\]\n]*+)\]", re.IGNORECASE
 )
-_LANGUAGE_PREFIX = re.compile(r"[a-z]{2,3}(?:-[a-z]{2,8}){0,2}")
+_LANGUAGE_PREFIX = lazy_compile(r"[a-z]{2,3}(?:-[a-z]{2,8}){0,2}")
 _SHOWN_PREFIXES = frozenset({
     "wikt", "wiktionary", "wikisource", "wikiquote", "wikibooks", "wikinews", "wikispecies", "commons", "meta",
     "mw", "doi", "rfc",
 })  # fmt: skip
-_PARENTHESIS = re.compile(r"\s*[(（][^()（）]*[)）]$")
+_PARENTHESIS = lazy_compile(r"\s*[(（][^()（）]*[)）]$")
 
 
 def replace_simple_links(text: str) -> str:
@@ -63,8 +64,8 @@ def get_link_label(body: str, hidden: frozenset[str]) -> str:
     return target.lstrip("#/").rstrip("/")
 
 
-_BRACKETS = re.compile(r"(\{\{|\}\}|\[\[|\]\])")
-_PARAMETER = re.compile(r"\{\{\{[^{}|]*(?:\|([^{}|]*))?\}\}\}")
+_BRACKETS = lazy_compile(r"(\{\{|\}\}|\[\[|\]\])")
+_PARAMETER = lazy_compile(r"\{\{\{[^{}|]*(?:\|([^{}|]*))?\}\}\}")
 _DEEPEST = 40
 """Brackets nested deeper than this are no markup that anyone wrote; it bounds how often a stretch is copied."""
 _SHORT_TEXT = 300

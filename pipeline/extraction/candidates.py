@@ -14,6 +14,7 @@ from functools import cache
 from importlib import resources
 
 from pipeline.support.support_check import find_quotable_spans, is_in_list
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import is_unspaced
 from storage.language.words import content_terms, count_words, fold_spelling, stop_words, words
 from storage.types import Evidence, Hit, PassageKind, Span
@@ -23,7 +24,7 @@ LEAST_WORDS = 5
 _STOP = (".", "!", "…", "。", "！", "।", "۔", ";", "；")
 _COLON = (":", "：")
 _QUESTION = ("?", "？", "؟")
-_LETTER = re.compile(r"[^\W\d_]")
+_LETTER = lazy_compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +105,9 @@ class AnswerType(StrEnum):
     PLACE = "place"
 
 
-_DIGITS = re.compile(r"\d")
-_HAN_NUMBER = re.compile("[一二两三四五六七八九十百千万亿半]")
-_SPACED_CASELESS = re.compile(r"[^\W\d_A-Za-z\u00c0-\u04ff]")
+_DIGITS = lazy_compile(r"\d")
+_HAN_NUMBER = lazy_compile("[一二两三四五六七八九十百千万亿半]")
+_SPACED_CASELESS = lazy_compile(r"[^\W\d_A-Za-z\u00c0-\u04ff]")
 
 
 def classify_question(question: str) -> AnswerType | None:

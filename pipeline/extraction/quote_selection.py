@@ -16,6 +16,7 @@ from pipeline.extraction.candidates import Candidate, is_date, is_number
 from pipeline.replies import footnotes
 from pipeline.stages.question_analysis import opens_with_pronoun
 from pipeline.types import CitedSentence
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.words import content_terms, fold_spelling, words
 
 SAME_SHARE = 0.85
@@ -24,8 +25,8 @@ ALIKE_SHARES = (0.6, 0.5)
 """The least shares, of the shorter sentence's terms and of all terms, that two sentences about one thing share."""
 ALIKE_MEASURED_SHARES = (0.5, 0.3)
 """The same of sentences that count in the same unit."""
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_NEGATION = re.compile(
+_YEAR = lazy_compile(r"(?:19|20)\d\d")
+_NEGATION = lazy_compile(
     r"\b(?:not|no|never|none|nobody|cannot|without|neither|nor|\w+n['’]t|nicht|kein\w*|nie|niemals|ohne|nunca|jamás|"
     r"tampoco|pas|jamais|aucun\w*|non|mai|não|niet|geen|inte|не|нет|никогда|لا|لم|لن|ليس\w*|غير)\b|[不没未无非]",
     re.IGNORECASE,

@@ -11,8 +11,9 @@ from pipeline.errors import PromptTooLong
 from pipeline.llm.model_settings import ModelSettings, StagePlan
 from pipeline.llm.usage import estimate_prompt_tokens
 from pipeline.model import ChatMessage, ModelCall
+from storage.language.lazy_pattern import lazy_compile
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = lazy_compile("[\ud800-\udfff]")
 
 
 def repair_surrogates(text: str) -> str:
@@ -25,11 +26,11 @@ def repair_surrogates(text: str) -> str:
 OPTIONAL_ARGUMENTS = frozenset({"temperature", "reasoning_effort", "stream_options", "max_tokens"})
 """Arguments that a call can do without; `max_tokens` has a newer name."""
 SCHEMA_ARGUMENT = "response_format"
-_HIDDEN_REASONERS = re.compile(r"(?i)(?<![a-z])(?:o[1-9](?![0-9])|gpt-5|gpt-oss)")
+_HIDDEN_REASONERS = lazy_compile(r"(?i)(?<![a-z])(?:o[1-9](?![0-9])|gpt-5|gpt-oss)")
 """Names of models whose thoughts a server keeps to itself, or apart."""
-_VISIBLE_REASONERS = re.compile(r"(?i)(?<![a-z])r1(?![0-9])|qwq|qwen3|think|reason|magistral")
+_VISIBLE_REASONERS = lazy_compile(r"(?i)(?<![a-z])r1(?![0-9])|qwq|qwen3|think|reason|magistral")
 """Names of models whose thoughts may stand in the text."""
-_NON_REASONERS = re.compile(r"(?i)instruct|chat|non-?(?:think|reason)")
+_NON_REASONERS = lazy_compile(r"(?i)instruct|chat|non-?(?:think|reason)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from pipeline.llm.model_settings import ModelSettings
 from pipeline.llm.server_errors import REFUSED_HINT, TransientError
 from pipeline.llm.usage import estimate_tokens, price_usage
 from pipeline.model import ModelReply
+from storage.language.lazy_pattern import lazy_compile
 
-_REASONING_TAG = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
+_REASONING_TAG = lazy_compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _REASONING_TAGS = ("<think>", "</think>", "<thinking>", "</thinking>")
 _MAX_TAG = max(map(len, _REASONING_TAGS))
 

@@ -4,7 +4,6 @@ What may be shown of an error is one short line, without anything like a key.
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from typing import Any
 from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, SchemaNotOffered
 from pipeline.llm.chat_request import OPTIONAL_ARGUMENTS, SCHEMA_ARGUMENT, SHORTEN_HINT, ChatRequest, ServerQuirks
 from pipeline.llm.model_settings import ModelSettings
+from storage.language.lazy_pattern import lazy_compile
 
 _FIRST_BACKOFF = 0.5
 _MAX_BACKOFF = 8.0
@@ -86,7 +86,7 @@ def _seconds_until(date: str, now: datetime) -> float | None:
 
 _MAX_SHOWN = 240
 _MAX_READ = 4_000
-_KEYS = re.compile(
+_KEYS = lazy_compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][\w*.\-]{6,}"
     r"|(?i:bearer)\s+[^\s\"',;]+"
     r"|(?i:api[-_]?key|authorization|token|secret|password)\b[\"']?\s*[=:]\s*[\"']?(?:(?i:bearer|basic)\s+)?[^\s\"',;&]+"
@@ -169,27 +169,27 @@ def _collect_strings(content: Any, keys: tuple[str, ...] = _ERROR_FIELDS, depth:
         yield str(content)
 
 
-_TOO_LONG = re.compile(
+_TOO_LONG = lazy_compile(
     r"context[_ ](?:length|size|window)|exceed_context|num_ctx|context the overflows|maximum model length"
     r"|(?:prompt|input|request)s? (?:is |are )?too (?:long|large)|longer than the model|maximum allowed length"
     r"|max_new_tokens. must be|input token count|input tokens exceed|must have less than \d+ tokens"
     r"|max_tokens must be at least 1, got -|reduce the length"
 )
-_FILTERED = re.compile(
+_FILTERED = lazy_compile(
     r"content_filter|content management policy|responsibleaipolicy|data_inspection|moderation|flagged"
 )
-_UNPAID = re.compile(
+_UNPAID = lazy_compile(
     r"insufficient_quota|billing_hard_limit|insufficient (?:account )?(?:balance|credit|funds)|credit balance"
 )
-_SCHEMA = re.compile(r"response_format|json_schema|json_object|structured output|guided|grammar|schema")
-_ROLES = re.compile(
+_SCHEMA = lazy_compile(r"response_format|json_schema|json_object|structured output|guided|grammar|schema")
+_ROLES = lazy_compile(
     r"system role|role.{0,80}\bsystem\b|system message|roles? must alternate|alternat\w+ (?:between )?user"
 )
-_MODEL = re.compile(
+_MODEL = lazy_compile(
     r"model_not_found|deploymentnotfound|unknown model|invalid model|no such model|not a valid model"
     r"|model.{0,160}(?:not exist|not found|not available|not supported by any)"
 )
-_OBJECTED = re.compile(
+_OBJECTED = lazy_compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|not permitted|not allowed|only allowed"
     r"|invalid (?:argument|parameter|field)|deprecated|cannot be used"
 )

@@ -25,6 +25,7 @@ from pipeline.replies.footnotes import describe_place
 from pipeline.replies.stage_replies import FEEDBACK
 from pipeline.stages.passage_retrieval import SourcedFinding, collect_sentences
 from pipeline.types import Conversation, Turn
+from storage.language.lazy_pattern import lazy_compile
 from storage.types import Document, Evidence, Hit, Passage
 
 DELIMITER_LETTERS = "bcdfghjkmnpqrstvwxz"
@@ -32,7 +33,7 @@ DELIMITER_LETTERS = "bcdfghjkmnpqrstvwxz"
 DELIMITER_LENGTH = 12
 EXAMPLE_DELIMITER = "example"
 """The fence of worked examples, which are the same on every call; no turn ever has it."""
-_CONTROL_TOKENS = re.compile(
+_CONTROL_TOKENS = lazy_compile(
     r"<(?=[|｜])|(?<=[|｜])>|<(?=/?(?:s|bos|eos|pad|unk|think|start_of_turn|end_of_turn|start_of_image|tool_call)>)"
     r"|<(?=<SYS>)|<(?=</SYS>)|\[(?=/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\])",
     re.IGNORECASE,
@@ -55,7 +56,7 @@ def flatten_line(text: str) -> str:
     return _CONTROL_TOKENS.sub(lambda mark: f"{mark[0]} " if mark[0] != ">" else " >", " ".join(text.split()))
 
 
-_DATED = re.compile(r"\{(year|date)(?:([+-]\d+))?\}")
+_DATED = lazy_compile(r"\{(year|date)(?:([+-]\d+))?\}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,24 +6,25 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pipeline.replies.markup import is_link_definition, strip_invisible
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import is_unspaced
 from storage.language.words import load_word_lists
 
 _MarkerKind = Literal["item", "quote", "heading"]
-_BULLET_SIGN = re.compile(
+_BULLET_SIGN = lazy_compile(
     r"(?:[-*+–—―·∙✓✔✗※](?=\s|\Z)|[•‣⁃◦▪▫●○■□◆◇◉➢➤➔►▶❖⮚])\s*(?:\[[ xX✓]\]\s)?|\d\ufe0f?\u20e3\s*|[①-⑳❶-❿]\s*"
 )
-_QUOTE_SIGN = re.compile(r">(?!=)\s?")
-_HEADING_SIGN = re.compile(r"#{1,6}\s+")
-_ENCLOSED_COUNT = re.compile(
+_QUOTE_SIGN = lazy_compile(r">(?!=)\s?")
+_HEADING_SIGN = lazy_compile(r"#{1,6}\s+")
+_ENCLOSED_COUNT = lazy_compile(
     r"(?P<bold>\*\*)?(?P<opened>[(（])?(?P<count>\d{1,3}|[^\W\d_]|[ivx]{1,4}|(?(opened)[一二三四五六七八九十]{1,3}|(?!)))[)）]"
     r"(?P<closed>\*\*)?(?:\s+|\Z|(?<=）))"
 )
-_LETTER_COUNT = re.compile(
+_LETTER_COUNT = lazy_compile(
     r"(?:[\u05d0-\u05ea]\.|[\u0621-\u064a]\s?[.-]|[٠-٩۰-۹०-९]{1,2}\s?[-–])\s+"
     r"|[一二三四五六七八九十]{1,3}[、．.]\s*"
 )
-_NUMBER_COUNT = re.compile(
+_NUMBER_COUNT = lazy_compile(
     r"(?P<bold>\*\*)?(?P<count>\d{1,3}|[a-z])(?:[.．](?P<closed>\*\*)?(?:\s+|\Z)|、\s*)(?P<next>[^\W\d_]*)"
 )
 
@@ -69,8 +70,8 @@ def _item_number(written: str) -> int:
     return "abcdefghijklmnopqrstuvwxyz".find(written.lower()) + 1
 
 
-_CELL_BAR = re.compile(r"(?<!\\)\|")
-_TABLE_RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*")
+_CELL_BAR = lazy_compile(r"(?<!\\)\|")
+_TABLE_RULE = lazy_compile(r"[\s|:+=-]*-[\s|:+=-]*")
 
 
 @dataclass(slots=True)
@@ -137,16 +138,16 @@ class CodeBlock:
 
 BlockEvent = ProseText | ProseEnded | TableRow | CodeBlock
 
-_LINE_BREAKS = re.compile("[\x0b\x0c\x85\u2028\u2029]")
+_LINE_BREAKS = lazy_compile("[\x0b\x0c\x85\u2028\u2029]")
 _INDENT_SPACES = " \t\u00a0\u3000"
 _MAX_LINE_HEAD = 48
 """How many characters of a line tell what it is."""
 _WRAP_WIDTHS = range(60, 121)
 """Lines of such lengths were broken for width."""
-_FENCE_LINE = re.compile(r"(`{3,}|~{3,})([^`\n]*)\Z")
-_MAY_DEFINE = re.compile(r"\[[^\]]*(?:\]:|\Z)")
-_LONE_MARKS = re.compile(r"\s*((?:[\[【［][^\[\]【】［］\n]{0,60}[\]】］]\s*)*)\Z")
-_LINE_TICKS = re.compile("`+")
+_FENCE_LINE = lazy_compile(r"(`{3,}|~{3,})([^`\n]*)\Z")
+_MAY_DEFINE = lazy_compile(r"\[[^\]]*(?:\]:|\Z)")
+_LONE_MARKS = lazy_compile(r"\s*((?:[\[【［][^\[\]【】［］\n]{0,60}[\]】］]\s*)*)\Z")
+_LINE_TICKS = lazy_compile("`+")
 
 
 class BlockParser:

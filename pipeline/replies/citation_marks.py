@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipeline.replies.markup import find_addresses
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import is_unspaced
 from storage.types import Span
 
@@ -20,7 +21,7 @@ _SOURCE_WORD = (
 _DASH = r"(?:[-–—‐‑−~〜～]|to|bis)"
 _MARK_ITEM = rf"[\^#№]?\s?\d{{1,9}}(?:\s?{_DASH}\s?[\^#№]?\s?\d{{1,9}})?"
 _MARK_SEPARATOR = rf"(?:\s?[,;，、；؛،·&+/]\s?(?:(?:{_AND_WORDS})\s)?|\s(?:{_AND_WORDS})\s|\s)"
-_MARK = re.compile(
+_MARK = lazy_compile(
     rf"\\?[\[【［〔]{{1,2}}\s?(?:(?:{_SOURCE_WORD})\s?[:：.#]?\s?)?(?P<numbers>{_MARK_ITEM}(?:{_MARK_SEPARATOR}{_MARK_ITEM}){{0,40}})"
     r"(?:\s?[,:]\s?(?:pp?\.|page|§)\s?[\d–-]{1,9})?(?:\s?[†‡][^\[\]【】［］\n]{0,99})?\s?\\?[\]】］〕]{1,2}"
     r"(?:\((?:https?:|www\.|[#/])[^()\s]{0,500}\))?"
@@ -31,18 +32,20 @@ _MARK = re.compile(
     r"(?P<raised>[⁰¹²³⁴-⁹]{1,6}+(?:[,˒⸴\u202f ][⁰¹²³⁴-⁹]{1,3}+){0,9}+)(?![⁻⁰¹²³⁴-⁹\w])",
     re.IGNORECASE,
 )
-_MAY_BEGIN = re.compile(r"\\?[\[【［〔]|[⁰¹²³⁴-⁹]")
-_DIGITS = re.compile(r"\d+")
-_MARK_RANGE = re.compile(rf"(\d+)\s?{_DASH}\s?[\^#№]?\s?(\d+)|(\d+)", re.IGNORECASE)
-_INDEX = re.compile(r"\s{0,3}[-+*/]?=(?!=)")
-_ARRAY_WORD = re.compile(r"\b(?:array|vector|tuple|matrix|interval)s?\s\Z", re.IGNORECASE)
+_MAY_BEGIN = lazy_compile(r"\\?[\[【［〔]|[⁰¹²³⁴-⁹]")
+_DIGITS = lazy_compile(r"\d+")
+_MARK_RANGE = lazy_compile(rf"(\d+)\s?{_DASH}\s?[\^#№]?\s?(\d+)|(\d+)", re.IGNORECASE)
+_INDEX = lazy_compile(r"\s{0,3}[-+*/]?=(?!=)")
+_ARRAY_WORD = lazy_compile(r"\b(?:array|vector|tuple|matrix|interval)s?\s\Z", re.IGNORECASE)
 _MAX_ARRAY_WORD = 12
-_GOES_ON = re.compile(r",?\s+[a-z]")
-_MARK_GAP = re.compile(rf"\s*(?:[,;،、&]\s*|(?:{_AND_WORDS})\s+)?", re.IGNORECASE)
-_MARK_TO = re.compile(rf"\s?{_DASH}\s?", re.IGNORECASE)
-_MARK_LEAD = re.compile(r"[(（]\s?(?:(?:see also|see|cf\.?|vgl\.|siehe|sources?:?|refs?\.?:?)\s)?\s?\Z", re.IGNORECASE)
+_GOES_ON = lazy_compile(r",?\s+[a-z]")
+_MARK_GAP = lazy_compile(rf"\s*(?:[,;،、&]\s*|(?:{_AND_WORDS})\s+)?", re.IGNORECASE)
+_MARK_TO = lazy_compile(rf"\s?{_DASH}\s?", re.IGNORECASE)
+_MARK_LEAD = lazy_compile(
+    r"[(（]\s?(?:(?:see also|see|cf\.?|vgl\.|siehe|sources?:?|refs?\.?:?)\s)?\s?\Z", re.IGNORECASE
+)
 _MAX_MARK_LEAD = 16
-_MARK_TRAIL = re.compile(r"\s{0,3}[)）]")
+_MARK_TRAIL = lazy_compile(r"\s{0,3}[)）]")
 _MAX_NUMBER = 999
 """Longer numbers than this are no footnotes, unless so many pieces of evidence were offered."""
 _CLOSING_SIGNS = frozenset(".,;:!?)]}…”’»%。，、；：！？）】」』؟،؛۔।")
@@ -161,23 +164,23 @@ def _joining_space(text: str, before: str, start: int, end: int) -> str:
     return " " if (after.isalnum() or after in _OPENING_SIGNS) and not joins else ""
 
 
-_NUMBERED_NOUN = re.compile(
+_NUMBERED_NOUN = lazy_compile(
     r"(?<!\bthe )(?<!\bthis )(?<!\bthat )(?<!\ban )(?<!\beach )(?<!\bits )(?<!\bour )(?<!\btheir )"
     r"\b(sections?|articles?|chapters?|figures?|figs?\.|pages?|tables?|steps?|items?|clauses?|equations?|appendix)"
     r" \[(\d{1,3})\](?=,?\s+(?-i:[a-z]))",
     re.IGNORECASE,
 )
-_OPENING_PHRASE = re.compile(
+_OPENING_PHRASE = lazy_compile(
     r"(?:according to|based on|as per|per|in|from|as (?:stated|shown|described|reported|noted|mentioned|explained|seen)"
     r" (?:in|by))(?: (?:sources?|passages?|notes?|documents?))?\s",
     re.IGNORECASE,
 )
-_DANGLING_WORD = re.compile(r"\b(?:to|in|from|by|of|see|per|via|with|than)\s\Z", re.IGNORECASE)
-_REPORTING_VERB = re.compile(
+_DANGLING_WORD = lazy_compile(r"\b(?:to|in|from|by|of|see|per|via|with|than)\s\Z", re.IGNORECASE)
+_REPORTING_VERB = lazy_compile(
     r"\s+(?:(?:also|further) )?"
     r"(?:says?|states?|reports?|notes?|shows?|describes?|mentions?|explains?|claims?|argues?|confirms?)\b"
 )
-_LEADING_AWAY = re.compile(
+_LEADING_AWAY = lazy_compile(
     r"\b(?:see|visit|at|on|to|in|from|by|of|via|with|under|and|or|is|are|called)\s+[\[<(]?\Z", re.IGNORECASE
 )
 _NEAR_CHARACTERS = 16

@@ -1,6 +1,5 @@
 """Split a reply into sentences, each with the numbers of the evidence it cites; whole or as it arrives. Pure."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,10 +24,11 @@ from pipeline.replies.markup import (
     unescape_markdown,
 )
 from pipeline.types import CitedSentence
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.sentences import sentence_spans
 from storage.types import Evidence
 
-_SENTENCE_END = re.compile("[.!?…。！？｡।॥۔؟։።፧፨។៕༎᠃෴‼⁇⁈⁉．;\u037e]|(?<=[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]) ")
+_SENTENCE_END = lazy_compile("[.!?…。！？｡।॥۔؟։።፧፨។៕༎᠃෴‼⁇⁈⁉．;\u037e]|(?<=[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]) ")
 _LOOKAHEAD = 48
 """How much is read behind a stop before it is judged: marks that follow it, and the next word."""
 _SCAN_STRIDE = 16
@@ -117,11 +117,11 @@ def _is_enclosed(text: str, end: int) -> bool:
     )
 
 
-_WORD_CHARACTER = re.compile(r"[^\W_]")
-_LEADING_WORD = re.compile(r"[\s*_\"“‘«]*[^\W\d_⁰¹²³⁴-⁹]")
+_WORD_CHARACTER = lazy_compile(r"[^\W_]")
+_LEADING_WORD = lazy_compile(r"[\s*_\"“‘«]*[^\W\d_⁰¹²³⁴-⁹]")
 _SENTENCE_PASSES = 6
-_LOOSE_SPACE = re.compile(r"\s+(?=[.,](?:\s|\Z))")
-_SENTENCE_EDGES = re.compile(r"\A[:：]\s+|\s#{1,6}\Z|\\\Z")
+_LOOSE_SPACE = lazy_compile(r"\s+(?=[.,](?:\s|\Z))")
+_SENTENCE_EDGES = lazy_compile(r"\A[:：]\s+|\s#{1,6}\Z|\\\Z")
 
 
 @dataclass(frozen=True, slots=True)

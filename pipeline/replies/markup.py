@@ -7,13 +7,14 @@ import html
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import UNSPACED_CLASS
 from storage.types import Span
 
-_CODE_TICKS = re.compile("`+")
+_CODE_TICKS = lazy_compile("`+")
 _FENCE_LENGTH = 3
 """A run of so many backticks may hold blank lines."""
-_MATH = re.compile(
+_MATH = lazy_compile(
     r"\$\$[^$]{1,500}\$\$"
     r"|(?<![\w$\\])\$(?![\s\d$])[^$\n]{1,200}(?<![\s$\\])\$(?!\w)"
     r"|(?<![\w$\\])\$(?=\d)[^\s$]{1,100}\$(?!\w)"
@@ -22,7 +23,7 @@ _MATH = re.compile(
     r"|\\\[(?!\s*\^?[\d\s,;–-]+\\?\])[^\n]{1,300}?\\\]"
 )
 _OPEN_ASIDE, _CLOSE_ASIDE = "\ufdd0", "\ufdd1"
-_ASIDE = re.compile(f"{_OPEN_ASIDE}(\\d+){_CLOSE_ASIDE}")
+_ASIDE = lazy_compile(f"{_OPEN_ASIDE}(\\d+){_CLOSE_ASIDE}")
 RESERVED = "\ufdd0-\ufdef"
 """The inside of a character class: what stands for text set aside. No text may bring such characters itself."""
 
@@ -114,9 +115,9 @@ _PROSE_ADDRESS = (
     rf"|(?<![\w.-])(?!asp\.net)(?:[a-z0-9-]{{1,63}}+\.){{1,8}}{_TOP_DOMAINS}(?::\d{{2,5}}\b|(?=[/?#])){_ADDRESS_RUN}*+(?<![?#])"
     rf"|\b\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d{{1,5}})?/(?=[a-z]){_ADDRESS_RUN}++"
 )
-_ADDRESS_IN_CODE = re.compile(_ANYWHERE_ADDRESS, re.IGNORECASE)
-_ADDRESS = re.compile(f"{_ANYWHERE_ADDRESS}|{_PROSE_ADDRESS}", re.IGNORECASE)
-_MAY_BE_ADDRESS = re.compile(r"[:/]|www|\.", re.IGNORECASE)
+_ADDRESS_IN_CODE = lazy_compile(_ANYWHERE_ADDRESS, re.IGNORECASE)
+_ADDRESS = lazy_compile(f"{_ANYWHERE_ADDRESS}|{_PROSE_ADDRESS}", re.IGNORECASE)
+_MAY_BE_ADDRESS = lazy_compile(r"[:/]|www|\.", re.IGNORECASE)
 _TRAILING_PUNCTUATION = ".,;:!?)]}'*_~»›"
 """What at the end of an address is the sentence's own."""
 
@@ -142,19 +143,19 @@ def strip_addresses(text: str, *, code: bool = False) -> str:
     return "".join([*pieces, text[at:]])
 
 
-_INVISIBLE = re.compile(
+_INVISIBLE = lazy_compile(
     r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff"
     rf"\ufff9-\ufffb\ud800-\udfff{RESERVED}\U000e0000-\U000e007f]"
 )
 """Controls, marks without width, marks that reorder what is read, halves of surrogate pairs."""
-_JOINER = re.compile(r"(?<=[\x00-\x7f])[\u200c\u200d]+(?=[\x00-\x7f])")
-_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][a-z0-9]{1,30});", re.IGNORECASE)
-_JSON_ESCAPE = re.compile(r"\\(?:u00|x|u\{)(2[1-9a-f]|3[a-f]|40|5[b-f]|7[b-e])\}?", re.IGNORECASE)
+_JOINER = lazy_compile(r"(?<=[\x00-\x7f])[\u200c\u200d]+(?=[\x00-\x7f])")
+_ENTITY = lazy_compile(r"&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][a-z0-9]{1,30});", re.IGNORECASE)
+_JSON_ESCAPE = lazy_compile(r"\\(?:u00|x|u\{)(2[1-9a-f]|3[a-f]|40|5[b-f]|7[b-e])\}?", re.IGNORECASE)
 _HTML_BLOCKS = tuple(
-    (re.compile(begin, re.IGNORECASE), re.compile(end, re.IGNORECASE))
+    (lazy_compile(begin, re.IGNORECASE), lazy_compile(end, re.IGNORECASE))
     for begin, end in [("<!--", "-->"), *((rf"<{tag}\b[^<>]*>", rf"</{tag}\s*>") for tag in ("script", "style"))]
 )
-_CONTROL = re.compile(
+_CONTROL = lazy_compile(
     r"(?:<|&lt;|\\u003c)[!@#][^<>&\\\n]*(?:>|&gt;|\\u003e)|<[!@#][^<>\n]*>"
     r"|<a?:\w{1,64}:\d+>|<t:-?\d+(?::\w)?>|</[\w -]{1,64}:\d+>|<id:\w{1,64}>"
     r"|(?<!\w)@(?:everyone|here|channel)\b|@(?:everyone|here|channel)\b(?!\.\w)",
@@ -166,16 +167,16 @@ _LINK_TARGET = (
     r"(?:\s{1,9}+[\"'(][^\"'()\n]{0,300}+[\"')])?\s{0,9}+\)"
 )
 _NUMERIC = r"[\s\d,;^–-]*"
-_IMAGE = re.compile(rf"!(?!\[{_NUMERIC}\]){_LINK_LABEL}(?:{_LINK_TARGET}|\[[^\[\]\n]*\])?")
-_LINK = re.compile(_LINK_LABEL + _LINK_TARGET)
-_REFERENCE_LINK = re.compile(rf"{_LINK_LABEL}\[(?!\^|[\s\d,;–-]+\])[^\[\]\n]*\]")
-_LABELLED_LINK = re.compile(r"<([^<>|\s]*[:./][^<>|\s]*)\|([^<>\n]*)>")
-_MAIL = re.compile(r"<([\w.+-]{1,64}@[\w.-]{1,255})>")
-_DEFINITION = re.compile(
+_IMAGE = lazy_compile(rf"!(?!\[{_NUMERIC}\]){_LINK_LABEL}(?:{_LINK_TARGET}|\[[^\[\]\n]*\])?")
+_LINK = lazy_compile(_LINK_LABEL + _LINK_TARGET)
+_REFERENCE_LINK = lazy_compile(rf"{_LINK_LABEL}\[(?!\^|[\s\d,;–-]+\])[^\[\]\n]*\]")
+_LABELLED_LINK = lazy_compile(r"<([^<>|\s]*[:./][^<>|\s]*)\|([^<>\n]*)>")
+_MAIL = lazy_compile(r"<([\w.+-]{1,64}@[\w.-]{1,255})>")
+_DEFINITION = lazy_compile(
     r"^[ \t]{0,9}\[(?:\^[^\[\]\n]{1,60}\]:.*|[^\[\]\n]{1,200}\]:[ \t]{0,9}<?(?:[/#]|[^\s:/.]{0,300}+[:/.])\S+.*)$",
     re.MULTILINE,
 )
-_SUPERSCRIPT = re.compile(r"<sup>\s{0,9}+(\d{1,3})\s{0,9}+</sup>", re.IGNORECASE)
+_SUPERSCRIPT = lazy_compile(r"<sup>\s{0,9}+(\d{1,3})\s{0,9}+</sup>", re.IGNORECASE)
 _INLINE_TAGS = (
     "abbr|b|big|bdi|bdo|cite|code|del|dfn|em|font|i|ins|kbd|mark|q|s|samp|small|span|strike|strong|sub|sup|tt|u|var"
 )
@@ -187,14 +188,14 @@ _OTHER_TAGS = (
     "|textarea|tfoot|th|thead|time|title|tr|track|ul|video|wbr"
 )
 # After a name of one letter only what looks like an attribute: `a <b and c> d` compares.
-_TAG = re.compile(
+_TAG = lazy_compile(
     rf"</?(?:({_INLINE_TAGS})|{_OTHER_TAGS})(?:\s*+/?|\s++[\w:-]++\s*+=[^<>]*+|(?<=\w\w)(?:\s|/)[^<>]*+)>",
     re.IGNORECASE,
 )
-_EMPTY_BRACKETS = re.compile(r"(?<!\w)(?:\(\s+\)|（\s+）|\[\s+\]|<\s*>)")
-_MENTION = re.compile(r"(?<![\w.+-])@(?=\w)")
+_EMPTY_BRACKETS = lazy_compile(r"(?<!\w)(?:\(\s+\)|（\s+）|\[\s+\]|<\s*>)")
+_MENTION = lazy_compile(r"(?<![\w.+-])@(?=\w)")
 _CLEANING_PASSES = 12
-_TRIGGERS = re.compile(r"[<>@\[\]()（）:/\\&.]")
+_TRIGGERS = lazy_compile(r"[<>@\[\]()（）:/\\&.]")
 """Without these nothing above matches."""
 
 
@@ -297,18 +298,18 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
 
 _SPACED_SCRIPTS = r"A-Za-z0-9\u00c0-\u02af\u0370-\u03ff\u0400-\u052f_"
 _STYLED = (
-    re.compile(
+    lazy_compile(
         rf"(?<![{_SPACED_SCRIPTS}*\\])(?P<sign>\*{{1,3}}+)(?![\s*])(?P<text>(?:[^*\n]|(?<=\s)\*(?=\s))++)(?<![\s\\])(?P=sign)(?![{_SPACED_SCRIPTS}*])"
     ),
-    re.compile(
+    lazy_compile(
         r"(?<![\w\\])(?P<sign>_{1,3}+)(?![\s_])(?P<text>(?:[^_\n]|(?<=[^\W_])_(?=[^\W_]))++)(?<![\s\\])(?P=sign)(?!\w)"
     ),
-    re.compile(r"(?P<sign>~~)(?![\s~])(?P<text>[^~\n]++)(?<!\s)~~"),
+    lazy_compile(r"(?P<sign>~~)(?![\s~])(?P<text>[^~\n]++)(?<!\s)~~"),
 )
-_DUNDER = re.compile(r"__[a-z][a-z0-9]*(?:_[a-z0-9]+)*__")
-_OPENED_STYLE = re.compile(r"([\s\"“„«(]*)\*{1,3}(?=[^\s*])([^*]*)\Z")
-_CLOSED_STYLE = re.compile(r"\A([^*]*[^\s*])\*{1,3}([.!?…。\"”»)]*\s*)\Z")
-_MARKDOWN_ESCAPE = re.compile(r"\\([*_\[\]#+!|>~.-])")
+_DUNDER = lazy_compile(r"__[a-z][a-z0-9]*(?:_[a-z0-9]+)*__")
+_OPENED_STYLE = lazy_compile(r"([\s\"“„«(]*)\*{1,3}(?=[^\s*])([^*]*)\Z")
+_CLOSED_STYLE = lazy_compile(r"\A([^*]*[^\s*])\*{1,3}([.!?…。\"”»)]*\s*)\Z")
+_MARKDOWN_ESCAPE = lazy_compile(r"\\([*_\[\]#+!|>~.-])")
 _STYLE_PASSES = 4
 """Emphasis within emphasis."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from pipeline.errors import UnreadableReply
+from storage.language.lazy_pattern import lazy_compile
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -45,11 +46,11 @@ MAX_REPLY = 100_000
 MAX_JSON_STARTS = 20
 """At so many opening braces a JSON object is looked for."""
 _NAMED_ITEM = r"(?:claim|fact|bullet|point)\s*\d*\s*[:.)]"
-_BULLET = re.compile(rf"\s*(?:[-*•‣–—·]\s+(?:{_NAMED_ITEM}\s+)?|{_NAMED_ITEM}\s+)(?=\S)", re.IGNORECASE)
-_LINE_END = re.compile(r"[.!?。！？…:|\])\"”]$|\|\s*\w+$")
-_ENUMERATOR = re.compile(r"\s*\(?(\d{1,2})[.):]\s+(?=\S)")
-_EMPHASIS = re.compile(r"\*\*|^#+\s+")
-_NUMBER_RANGE = re.compile(r"(\d{1,4})(?:\s*[-–]\s*(\d{1,4}))?")
+_BULLET = lazy_compile(rf"\s*(?:[-*•‣–—·]\s+(?:{_NAMED_ITEM}\s+)?|{_NAMED_ITEM}\s+)(?=\S)", re.IGNORECASE)
+_LINE_END = lazy_compile(r"[.!?。！？…:|\])\"”]$|\|\s*\w+$")
+_ENUMERATOR = lazy_compile(r"\s*\(?(\d{1,2})[.):]\s+(?=\S)")
+_EMPHASIS = lazy_compile(r"\*\*|^#+\s+")
+_NUMBER_RANGE = lazy_compile(r"(\d{1,4})(?:\s*[-–]\s*(\d{1,4}))?")
 _NOTHING = frozenset({"nothing", "none", "null", "n/a", "no", "no claims", "no facts", "unrelated", ""})
 
 

@@ -23,14 +23,15 @@ from pipeline.replies.reply_format import (
     split_lines,
     strip_emphasis_marks,
 )
+from storage.language.lazy_pattern import lazy_compile
 from storage.types import SearchQuery
 
 MAX_QUERY = 400
 """Characters of a query; more is no query but an essay."""
-_YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d{2}|2100)(?!\d)")
-_RECENT = re.compile(r"\b(?:recent|latest|newest|current|now)\b", re.IGNORECASE)
-_YES = re.compile(r"[\W_]*(?:yes|true|y)\b", re.IGNORECASE)
-_NO = re.compile(r"[\W_]*(?:no|false|n|none|not needed)\b", re.IGNORECASE)
+_YEAR = lazy_compile(r"(?<!\d)(1\d{3}|20\d{2}|2100)(?!\d)")
+_RECENT = lazy_compile(r"\b(?:recent|latest|newest|current|now)\b", re.IGNORECASE)
+_YES = lazy_compile(r"[\W_]*(?:yes|true|y)\b", re.IGNORECASE)
+_NO = lazy_compile(r"[\W_]*(?:no|false|n|none|not needed)\b", re.IGNORECASE)
 
 QueryTime = Literal["recent"] | int | None
 
@@ -70,10 +71,10 @@ QUERY: ReplyFormat[SearchQuery | None] = ReplyFormat(
 )
 
 _SENTENCE_LIST = r"\d{1,4}(?:\s*(?:[,;&–-]|and)\s*\d{1,4})*"
-_TRAILING_NUMBERS = re.compile(
+_TRAILING_NUMBERS = lazy_compile(
     rf"\s*(?:[\[(](?:(?:from )?sentences?:?\s*)?({_SENTENCE_LIST})[\])]\s*)+[.]?\s*$", re.IGNORECASE
 )
-_LEADING_NUMBERS = re.compile(rf"\[({_SENTENCE_LIST})\]:?\s*")
+_LEADING_NUMBERS = lazy_compile(rf"\[({_SENTENCE_LIST})\]:?\s*")
 _BULLETS_SCHEMA = object_schema(bullets=list_schema(object_schema(text=STRING, sentences=list_schema(INTEGER))))
 
 
@@ -139,7 +140,7 @@ MAX_CLAIM_LIST = 8_000
 """Characters of a streamed list that are read, in whole lines: each line makes those before it be read again."""
 _CLAIM_TIME = r"(?:time|year)?\s*[:=]?\s*[\"“]?(recent|none|\d{4})[\"”]?"
 _NO_LIST_FAULT = "there is no list of claims in it, and no “Nothing” either"
-_TRAILING_TIME = re.compile(rf"\s*(?:\||[(\[])\s*{_CLAIM_TIME}\s*[)\]]?\s*\.?\s*$", re.IGNORECASE)
+_TRAILING_TIME = lazy_compile(rf"\s*(?:\||[(\[])\s*{_CLAIM_TIME}\s*[)\]]?\s*\.?\s*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +290,7 @@ def _is_nothing_reply(sentence: MarkedSentence) -> bool:
 
 CRITERIA = ("relevant", "natural", "non-repetitive", "temporally correct")
 PERFECT_SCORE = 100
-_SCORE = re.compile(r"(?<![\d.])(\d{1,3})(?:\.0)?\s*(?:/|out of)\s*100\b")
+_SCORE = lazy_compile(r"(?<![\d.])(\d{1,3})(?:\.0)?\s*(?:/|out of)\s*100\b")
 _POINT = object_schema(remark=STRING, score=INTEGER)
 
 

@@ -22,6 +22,7 @@ from pipeline.replies.reply_format import (
     parse_number_list,
     parse_numbers,
 )
+from storage.language.lazy_pattern import lazy_compile
 from storage.types import Verdict
 
 _WORDINGS = {
@@ -34,17 +35,17 @@ ANY_VERDICT = "|".join(_WORDINGS.values())
 """The pattern of a verdict in any of its wordings."""
 _SENTENCE_LABELS = ("sentences", "sentence", "evidence")
 _VERDICT_LABELS = ("verdict", "result", "fact-checking result", "label", "conclusion", "answer", "final answer")
-_CAPITAL_VERDICT = re.compile(rf"(?<![\w-])(?:{ANY_VERDICT})(?![\w-])")
-_STATED_VERDICT = re.compile(
+_CAPITAL_VERDICT = lazy_compile(rf"(?<![\w-])(?:{ANY_VERDICT})(?![\w-])")
+_STATED_VERDICT = lazy_compile(
     r"\b(?:claim|statement|it) is (?:therefore |thus |fully |clearly |also )*((?:not )?(?:supported|refuted))\b"
 )
-_DENIAL = re.compile(
+_DENIAL = lazy_compile(
     r"(?:\b(?:not|no|never|neither|nor|cannot|hardly|barely|only|part(?:ly|ially)?|mostly|almost|might|may|would|could|"
     r"fails? to|whether|if|or)|n['’]t)(?:\W+\w+){0,3}\W*$",
     re.IGNORECASE,
 )
-HEDGE = re.compile(r"\W*(?:only|part(?:ly|ially|s)?|in part|mostly|to some extent|except|or|nor|/)\b", re.IGNORECASE)
-_MENTIONED_SENTENCES = re.compile(
+HEDGE = lazy_compile(r"\W*(?:only|part(?:ly|ially|s)?|in part|mostly|to some extent|except|or|nor|/)\b", re.IGNORECASE)
+_MENTIONED_SENTENCES = lazy_compile(
     r"\bsentences?\s+((?:\d{1,4}(?:\s*(?:,|and|&|–|-)\s*)?)+)|\[(\d{1,4})\]", re.IGNORECASE
 )
 
@@ -131,19 +132,19 @@ def find_mentioned_sentences(text: str, count: int) -> tuple[int, ...]:
     return parse_numbers(" ".join(match[1] or match[2] for match in _MENTIONED_SENTENCES.finditer(text)), count)
 
 
-_SENTENCE_MARKS = re.compile(r"[*_: \t]*((?:(?:\[[^\]\n]*\]|\([\d,;& –-]+\))[,; \t]*)*)")
+_SENTENCE_MARKS = lazy_compile(r"[*_: \t]*((?:(?:\[[^\]\n]*\]|\([\d,;& –-]+\))[,; \t]*)*)")
 _LINE_LEAD = r"^[ \t*_>#-]*"
 _CLAIM_NUMBER = r"[(\[]?(?:claim\s+)?(\d{1,2})\s*[.):\]–-]\s*[*_]*"
 # In small letters a verdict may be a word of running text: “Support for it is missing.”
 _STREAMED_VERDICT = rf"({ANY_VERDICT})(?=[^\w-])(?:(?-i:(?<=[A-Z]))|(?=[^\S\n]*[\[(.,:;*_–\n-]))"
 _HEAD = rf"{_LINE_LEAD}{_CLAIM_NUMBER}(?:verdict\s*[:=]\s*[*_]*)?{_STREAMED_VERDICT}"
 _LONE_HEAD = rf"{_LINE_LEAD}(?:{_CLAIM_NUMBER}(?:verdict\s*[:=]\s*[*_]*)?|[*_]*){_STREAMED_VERDICT}"
-_WHOLE_WORD = re.compile(r"[^\w\[]*\w+[^\w]")
-_MAY_HEDGE = re.compile(r"\W*(?:in|to|not)\b", re.IGNORECASE)
+_WHOLE_WORD = lazy_compile(r"[^\w\[]*\w+[^\w]")
+_MAY_HEDGE = lazy_compile(r"\W*(?:in|to|not)\b", re.IGNORECASE)
 _HEDGE_WORDS = 4
 """Words after which “in part”, “to some extent” or “NOT ENOUGH INFO” would have been said."""
-_OTHER_VERDICT = re.compile(rf"\W*({ANY_VERDICT})(?![\w-])")
-_QUESTIONED = re.compile(r"\W*?[?/]")
+_OTHER_VERDICT = lazy_compile(rf"\W*({ANY_VERDICT})(?![\w-])")
+_QUESTIONED = lazy_compile(r"\W*?[?/]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ gate, so that a check leaves the record that an answer leaves. The rules need no
 overruled by the local check where that knows better.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +18,7 @@ from pipeline.stages.question_analysis import detect_small_talk
 from pipeline.support.scorer import select_closest
 from pipeline.support.support_check import MAX_CHARACTERS
 from pipeline.types import CitedSentence, ClaimChecked, Conversation, Status, Support
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import is_unspaced
 from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms, content_words, words
@@ -31,7 +31,7 @@ MAX_EVIDENCE = 3
 _MIN_CONTENT_WORDS = 2
 """How many words a statement has at least that tell something: what it is about, and what it says of that."""
 _QUESTION_MARKS = "?？؟"
-_QUOTED = re.compile("“([^“”]+)”")
+_QUOTED = lazy_compile("“([^“”]+)”")
 
 
 @dataclass(frozen=True, slots=True)

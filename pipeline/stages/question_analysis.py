@@ -18,6 +18,7 @@ from pipeline.errors import QuestionTooLong, QuestionWithoutWords
 from pipeline.kit import Limits
 from pipeline.types import Conversation, Turn
 from storage.language.detection import detect_language
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import is_unspaced
 from storage.language.words import content_terms, words
 
@@ -30,7 +31,7 @@ class SmallTalk(StrEnum):
     GREETING = "greeting"
 
 
-_MENTION = re.compile(r"<[@!#][^>]*>|@\w+")
+_MENTION = lazy_compile(r"<[@!#][^>]*>|@\w+")
 
 
 def detect_small_talk(text: str) -> SmallTalk | None:
@@ -93,7 +94,7 @@ def _language_names() -> Mapping[str, tuple[str, str]]:
     return {code: (english, own) for code, (english, own) in json.loads(text).items()}
 
 
-_SENTENCE_START = re.compile(r"(?<=[.!?。！？؟])\s*|^[¿¡\"'“‘«„(]+|\s[¿¡]")
+_SENTENCE_START = lazy_compile(r"(?<=[.!?。！？؟])\s*|^[¿¡\"'“‘«„(]+|\s[¿¡]")
 MAX_EARLIER_QUESTIONS = 3
 """How many earlier questions a follow-up may borrow from."""
 MAX_BORROWED_WORDS = 24

@@ -1,6 +1,5 @@
 """Find the number, date, name, rate or table cell that the source has in another's place."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -37,6 +36,7 @@ from pipeline.support.analysis.tokenizer import TokenSpan
 from pipeline.support.passage_facts import PassageFacts, is_same_number, is_same_value
 from pipeline.support.polarity import find_negation_scopes
 from pipeline.support.swaps import may_change_roles
+from storage.language.lazy_pattern import lazy_compile
 
 LEAST_COVERAGE = 0.6
 """The share of a sentence's words that the source must have, to contradict what no passage says."""
@@ -289,7 +289,7 @@ def _find_period(reading: ParsedSentence, number: Number) -> tuple[Unit, ...]:
     return units if last == at + 2 and any(unit.measures == "time" for unit in units) else ()
 
 
-_CELL = re.compile(r"\s*([^:;]{1,60}): ([^;]*)")
+_CELL = lazy_compile(r"\s*([^:;]{1,60}): ([^;]*)")
 _TABLE_COVERAGE = 0.6
 """The share of a sentence's words of substance that the table must have."""
 

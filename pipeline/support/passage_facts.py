@@ -1,6 +1,5 @@
 """Look up whether passages, taken together, contain a number, a date or a name."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,11 +19,12 @@ from pipeline.support.analysis.proper_names import (
 )
 from pipeline.support.analysis.quantity_parser import Bound, Number, convert_amount, is_equal_amount, is_same_unit
 from pipeline.support.analysis.tokenizer import find_stem
+from storage.language.lazy_pattern import lazy_compile
 
 _LEAST_GLUED = 6
 _ROUGHLY = 0.1
 """How far, as a share, "about" may be from the number; "over", "nearly" and "under" twice as far."""
-_ACRONYM = re.compile(r"[a-z]{2,6}")
+_ACRONYM = lazy_compile(r"[a-z]{2,6}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def _has_number_in_words(part: ParsedPassage, number: Number) -> bool:
 
 
 _LEAST_JOINED = 6
-_ACRONYM_WORD = re.compile(r"[a-z]{2,6}")
+_ACRONYM_WORD = lazy_compile(r"[a-z]{2,6}")
 
 
 def has_name(facts: PassageFacts, name: ProperName) -> bool:

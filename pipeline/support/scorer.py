@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.support.rules import FindingKind, FindingOutcome, RuleFinding
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.words import content_terms, count_words, terms
 
 Floats: TypeAlias = NDArray[np.float32]
@@ -52,11 +53,11 @@ MOST_SENTENCES = 3
 MOST_WORDS = 45
 """What of the passages is read word by word: the sentences that cover most of the sentence, within so many words."""
 
-_I_OR_YOU = re.compile(r"\b(?:i|my|me|we|our|you|your)\b", re.IGNORECASE)
-_ABSOLUTE = re.compile(
+_I_OR_YOU = lazy_compile(r"\b(?:i|my|me|we|our|you|your)\b", re.IGNORECASE)
+_ABSOLUTE = lazy_compile(
     r"\b(?:only|all|every|always|never|most|best|worst|first|last|entirely|solely|just)\b", re.IGNORECASE
 )
-_HEDGE = re.compile(
+_HEDGE = lazy_compile(
     r"\b(?:may|might|could|perhaps|possibly|probably|reportedly|allegedly|claimed|believed|rumou?red|whether|if)\b",
     re.IGNORECASE,
 )

@@ -6,7 +6,6 @@ The scorer weighs how well the rest of it is covered in words and in meaning: wh
 model, where there is one.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -14,13 +13,14 @@ from typing import Literal
 from pipeline.support.rules import FindingOutcome, RuleFinding, check_rules
 from pipeline.support.scorer import EmbedTokens, Scorer, extract_features, load_scorer, select_closest
 from pipeline.types import Support
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.sentences import sentence_spans
 from storage.language.words import content_terms
 from storage.types import Evidence, Passage, PassageKind, Span, VerdictReason
 
-_PASSAGE_LINE = re.compile(r"\S(?:[^\n]*\S)?")
-_LIST_MARK = re.compile(r"(?:[-•*✓]|\d{1,3}[.)])\s+(?=\S)")
-_MARKED_LINE = re.compile(r"[^\S\n]*(?:[-•*✓]|\d{1,3}[.)])\s|[^\S\n]{2,}\S")
+_PASSAGE_LINE = lazy_compile(r"\S(?:[^\n]*\S)?")
+_LIST_MARK = lazy_compile(r"(?:[-•*✓]|\d{1,3}[.)])\s+(?=\S)")
+_MARKED_LINE = lazy_compile(r"[^\S\n]*(?:[-•*✓]|\d{1,3}[.)])\s|[^\S\n]{2,}\S")
 
 
 def find_quotable_spans(passage: Passage) -> tuple[Span, ...]:

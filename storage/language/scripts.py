@@ -3,10 +3,11 @@
 Knows characters only; `detect` goes on from scripts to languages, `words` to words.
 """
 
-import re
 import unicodedata
 from bisect import bisect_right
 from functools import lru_cache
+
+from storage.language.lazy_pattern import lazy_compile
 
 _RANGES: tuple[tuple[int, int, str], ...] = (
     (0x0041, 0x024F, "Latin"),
@@ -81,9 +82,9 @@ UNSPACED_CLASS = (
 )
 """The inside of a regex character class: letters and marks of the scripts that put no spaces between words."""
 
-_UNSPACED = re.compile(f"[{UNSPACED_CLASS}]")
-_LETTERS = re.compile(r"[^\W\d_]+")
-_LATIN = re.compile(
+_UNSPACED = lazy_compile(f"[{UNSPACED_CLASS}]")
+_LETTERS = lazy_compile(r"[^\W\d_]+")
+_LATIN = lazy_compile(
     "[A-Za-zªºÀ-ÖØ-öø-\u02af\u1d00-\u1d7f\u1e00-\u1eff\u2c60-\u2c7f\ua720-\ua7ff\uab30-\uab6f\ufb00-\ufb06"
     "\uff21-\uff3a\uff41-\uff5a]+"
 )

@@ -13,17 +13,18 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import UNSPACED_CLASS
 from storage.language.words import load_word_lists
 
 Span = tuple[int, int]
 
-_PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n|\u2029")
-_LINE = re.compile(r"[^\n\u2028]+")
-_ITEM = re.compile(r"\s*(?:[-*+•‣◦▪●○–]\s|\(?\d{1,3}[.)]\s|\(?[a-zA-Z]\)\s|>|#{1,6}\s|```|~~~)")
-_MARKED_ALONE = re.compile(r"\s*(?:#{1,6}\s|```|~~~|[-=*_~^]{3,}\s*$)")
-_OPEN_ENDED = re.compile(r"(?:[,;\-–—(]|\b(?![A-Z])\w{1,3})\s*$")
-_NEXT_WORD = re.compile(r"\s*([^\W_a-zß-öø-ÿ]\S*)")
+_PARAGRAPH_END = lazy_compile(r"\n[^\S\n]*\n|\u2029")
+_LINE = lazy_compile(r"[^\n\u2028]+")
+_ITEM = lazy_compile(r"\s*(?:[-*+•‣◦▪●○–]\s|\(?\d{1,3}[.)]\s|\(?[a-zA-Z]\)\s|>|#{1,6}\s|```|~~~)")
+_MARKED_ALONE = lazy_compile(r"\s*(?:#{1,6}\s|```|~~~|[-=*_~^]{3,}\s*$)")
+_OPEN_ENDED = lazy_compile(r"(?:[,;\-–—(]|\b(?![A-Z])\w{1,3})\s*$")
+_NEXT_WORD = lazy_compile(r"\s*([^\W_a-zß-öø-ÿ]\S*)")
 _LONGEST_HEADING = 60
 _CELL_ENDS = 2
 
@@ -79,7 +80,7 @@ _ORDINAL_DIGITS = 2
 _READ_BACK = 60
 """How many characters before a period tell what it is."""
 _FOOTNOTE = r"\[[^\[\]\n]{1,30}\]|[¹²³⁰-⁹†‡]"
-_MARK = re.compile(
+_MARK = lazy_compile(
     # Marks that end a sentence wherever they stand: no abbreviation or number uses them.
     rf"(?P<hard>[。！？｡।॥۔؟։።፧፨។៕။༎᠃෴‼⁇⁈⁉]++|．(?!\d))(?:[”’»)\]}}」』】〉》〕）］｝｣]|{_FOOTNOTE})*+"
     rf"|(?<![.!?…])(?P<soft>[.!?…]++)"
@@ -90,22 +91,22 @@ _MARK = re.compile(
     r"|(?<=[\u0621-\u064a]{2}\.)(?=[\u0621-\u064a]{2}))"
     r"|(?<=[\u0370-\u03ff\u1f00-\u1fff])(?P<greek>[;\u037e])(?=\s+[^\Wa-zα-ώ])"
 )
-_ENCLOSED = re.compile(
+_ENCLOSED = lazy_compile(
     r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]|（[^（）]{0,200}）|「[^「」]{0,200}」|『[^『』]{0,200}』|《[^《》]{0,100}》|〈[^〈〉]{0,100}〉"
     r"|“[^“”]{0,200}”|„[^„“”]{0,200}[“”]|«[^«»]{0,200}»|»[^«»]{0,200}«"
     r"|(?<![^\s(\[])\"(?=\S)[^\"]{1,200}(?<=\S)\"(?!\w)"
 )
-_MAY_END = re.compile("[。！？｡।॥۔؟։།።፧፨។៕။༎᠃෴‼⁇⁈⁉．.!?…;\u037e]")
-_OPENS = re.compile('[(\\[（「『《〈“„«»"]')
+_MAY_END = lazy_compile("[。！？｡।॥۔؟։།።፧፨។៕။༎᠃෴‼⁇⁈⁉．.!?…;\u037e]")
+_OPENS = lazy_compile('[(\\[（「『《〈“„«»"]')
 """What the two patterns above can begin with."""
 _CONTINUING = frozenset(",;:.…!?)，、；：。！？")
-_OPENING = re.compile(r"[\s\"'“‘„«»¿¡(\[{*_`—–-]*")
-_NEXT = re.compile(r"\w+(?:['\u2019]\w+)?")
-_BEFORE_TOKEN = re.compile(r".*[\s(\[{\"“‘«„/—–-]", re.DOTALL)
-_ROMAN = re.compile(r"[IVXLCDM]{2,}\b|[VX]\b")
-_ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")
-_CAPITAL = re.compile(r"[A-ZÀ-ÖØ-ÞΑ-ΩА-ЯЁ]")
-_SOUTHEAST_SPACE = re.compile(
+_OPENING = lazy_compile(r"[\s\"'“‘„«»¿¡(\[{*_`—–-]*")
+_NEXT = lazy_compile(r"\w+(?:['\u2019]\w+)?")
+_BEFORE_TOKEN = lazy_compile(r".*[\s(\[{\"“‘«„/—–-]", re.DOTALL)
+_ROMAN = lazy_compile(r"[IVXLCDM]{2,}\b|[VX]\b")
+_ACRONYM = lazy_compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}")
+_CAPITAL = lazy_compile(r"[A-ZÀ-ÖØ-ÞΑ-ΩА-ЯЁ]")
+_SOUTHEAST_SPACE = lazy_compile(
     r"(?<=[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]) +(?=[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])"
 )
 

@@ -20,6 +20,7 @@ from types import MappingProxyType
 
 import Stemmer
 
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import UNSPACED_CLASS, script_of
 
 _SIMPLER = str.maketrans({
@@ -87,14 +88,14 @@ _ELISIONS = frozenset({
     "puisqu", "jusqu", "quoiqu",
 })  # fmt: skip
 _SYLLABLES = "\u3041-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9d\uac00-\ud7a3\U00020000-\U0003ffff"
-_IN_PIECES = re.compile(f"[{UNSPACED_CLASS}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff]")
-_ALONE_TELLING = re.compile(f"[{_SYLLABLES}]")
-_UNSPACED = re.compile(f"[{UNSPACED_CLASS}]")
-_KANA = re.compile("[\u3041-\u30ff]")
-_COUNTED_BY_CHARACTER = re.compile(f"[{UNSPACED_CLASS}\u3001-\u3003\u3008-\u3020\u302a-\u303f\u30fb\uff01-\uff65]")
-_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
-_THOUSANDS_DOTTED = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?")
-_DECIMAL_COMMAED = re.compile(r"\d+,\d+")
+_IN_PIECES = lazy_compile(f"[{UNSPACED_CLASS}\u1100-\u11ff\u3130-\u318f\uac00-\ud7ff]")
+_ALONE_TELLING = lazy_compile(f"[{_SYLLABLES}]")
+_UNSPACED = lazy_compile(f"[{UNSPACED_CLASS}]")
+_KANA = lazy_compile("[\u3041-\u30ff]")
+_COUNTED_BY_CHARACTER = lazy_compile(f"[{UNSPACED_CLASS}\u3001-\u3003\u3008-\u3020\u302a-\u303f\u30fb\uff01-\uff65]")
+_THOUSANDS = lazy_compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
+_THOUSANDS_DOTTED = lazy_compile(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?")
+_DECIMAL_COMMAED = lazy_compile(r"\d+,\d+")
 
 
 def words(text: str) -> list[str]:

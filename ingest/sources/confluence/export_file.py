@@ -24,6 +24,7 @@ from ingest.readers.parsed_document import ParsedDocument
 from ingest.readers.value_parsers import Element
 from ingest.sources.filters import DocumentTraits
 from ingest.types import Page, SourceUnavailable, Unreadable, UnreadableDocument
+from storage.language.lazy_pattern import lazy_compile
 
 MOST_ENTRIES = 500_000
 LARGEST_ARCHIVE = 64 << 30
@@ -245,8 +246,8 @@ class _EntityReader:
             self._text.append(data)
 
 
-_PAGE_ID = re.compile(r"(?:^|_)(\d+)\.html$")
-_MODIFIED = re.compile(r"(?:last modified|last updated|updated)[^,]*?\bon\b\s+(.{6,30})", re.IGNORECASE)
+_PAGE_ID = lazy_compile(r"(?:^|_)(\d+)\.html$")
+_MODIFIED = lazy_compile(r"(?:last modified|last updated|updated)[^,]*?\bon\b\s+(.{6,30})", re.IGNORECASE)
 LARGEST_PAGE = 64 << 20
 """Bytes of a page or an index."""
 

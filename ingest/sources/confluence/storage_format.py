@@ -15,10 +15,11 @@ from ingest.sandbox import Sandbox
 from ingest.sources.confluence.confluence_api import ConfluenceApi, Content, PageNode
 from ingest.types import Page, UnreadableDocument
 from ingest.web.http_connection import ResponseTooLarge
+from storage.language.lazy_pattern import lazy_compile
 
-_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\] ?>", re.DOTALL)
+_CDATA = lazy_compile(r"<!\[CDATA\[(.*?)\]\] ?>", re.DOTALL)
 """Within an export's own CDATA a space is put before the last bracket."""
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_COMMENT = lazy_compile(r"<!--.*?-->", re.DOTALL)
 _MACROS = frozenset({"ac:structured-macro", "ac:macro"})
 _CODE = frozenset({"code", "noformat", "code-block"})
 _TITLED = frozenset({"info", "note", "tip", "warning", "panel", "expand", "code", "ui-expand", "details"})

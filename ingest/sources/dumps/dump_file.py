@@ -5,7 +5,6 @@ Also reads the index that lies beside a multistream dump: where each of its stre
 
 import bz2
 import codecs
-import re
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
+
+from storage.language.lazy_pattern import lazy_compile
 
 T = TypeVar("T")
 
@@ -30,7 +31,7 @@ _WRONG_KINDS = (
     (b"-- M", "is an SQL dump", ""),
 )
 _DUMP_HINT = "Give a pages-articles dump of a wiki, as dumps.wikimedia.org has them: .xml, .xml.bz2 or .xml.gz."
-_ENCODING = re.compile(rb"<\?xml[^>]*encoding=[\"']([A-Za-z0-9._-]+)[\"']")
+_ENCODING = lazy_compile(rb"<\?xml[^>]*encoding=[\"']([A-Za-z0-9._-]+)[\"']")
 
 
 class DumpError(Exception):

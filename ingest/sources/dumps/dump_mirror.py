@@ -22,13 +22,14 @@ from ingest.types import ListedItem, Listing, SingleReadUnsupported, SourceUnava
 from ingest.web.http_connection import EMPTY
 from ingest.web.web_client import WebClient
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
+from storage.language.lazy_pattern import lazy_compile
 
-_LINKED_DAY = re.compile(r"""href=["']?(?:\./)?(\d{8})/?["'> ]""")
+_LINKED_DAY = lazy_compile(r"""href=["']?(?:\./)?(\d{8})/?["'> ]""")
 _ARTICLE_JOBS = ("articlesmultistreamdumprecombine", "articlesmultistreamdump", "articlesdumprecombine", "articlesdump")
 """Where the articles may be, the best first: whole with an index, in parts with one each, whole, in parts."""
 _DIGESTS = ("sha1", "md5")
-_HEX = re.compile(r"[0-9a-f]{32,64}", re.IGNORECASE)
-_FIRST_PAGE = re.compile(r"-p(\d+)p\d+")
+_HEX = lazy_compile(r"[0-9a-f]{32,64}", re.IGNORECASE)
+_FIRST_PAGE = lazy_compile(r"-p(\d+)p\d+")
 
 
 @dataclass(frozen=True, slots=True)

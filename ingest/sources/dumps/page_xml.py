@@ -3,7 +3,6 @@
 A page is read in a glance (`parse_head`), or wholly (`parse_text`).
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -13,13 +12,14 @@ from xml.etree import ElementTree as ET
 
 from ingest.sources.dumps.dump_file import DumpTruncated
 from ingest.wikitext.wiki_site import WikiSite, load_redirect_words
+from storage.language.lazy_pattern import lazy_compile
 
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
-_TITLE = re.compile(rb"<title>([^<]*)</title>")
-_NAMESPACE = re.compile(rb"<ns>\s*(-?\d+)\s*</ns>")
-_ID = re.compile(rb"<id>\s*(\d+)\s*</id>")
-_REDIRECT = re.compile(rb"<redirect(?:\s+title=\"([^\"]*)\")?\s*/?>")
-_REDIRECTING = re.compile(rb"<text[^>]*>\s*#\s*([^\s\[\]:<]{2,60})\s*:?\s*\[\[([^\[\]|<]{1,500})")
+_TITLE = lazy_compile(rb"<title>([^<]*)</title>")
+_NAMESPACE = lazy_compile(rb"<ns>\s*(-?\d+)\s*</ns>")
+_ID = lazy_compile(rb"<id>\s*(\d+)\s*</id>")
+_REDIRECT = lazy_compile(rb"<redirect(?:\s+title=\"([^\"]*)\")?\s*/?>")
+_REDIRECTING = lazy_compile(rb"<text[^>]*>\s*#\s*([^\s\[\]:<]{2,60})\s*:?\s*\[\[([^\[\]|<]{1,500})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +170,9 @@ _COMPACT_AT = 4 << 20
 """Bytes of a page from which on its older revisions are dropped while it is still coming."""
 _FIRST_BYTES = 1 << 16
 """Bytes of a page in which it says what it is, before its text."""
-_PAGE_END = re.compile(rb"</page>|<page>")
-_HEADER_END = re.compile(rb"<page>|(?<=</siteinfo>)|</mediawiki>")
-_TIMESTAMP = re.compile(rb"<timestamp>\s*([^<]*?)\s*</timestamp>")
+_PAGE_END = lazy_compile(rb"</page>|<page>")
+_HEADER_END = lazy_compile(rb"<page>|(?<=</siteinfo>)|</mediawiki>")
+_TIMESTAMP = lazy_compile(rb"<timestamp>\s*([^<]*?)\s*</timestamp>")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,10 @@ from filelock import FileLock, Timeout
 from ingest.sources.git import git_program
 from ingest.sources.git.git_program import GitFailed, GitProgram, GitRemote
 from ingest.types import SourceUnavailable, UnreadableDocument
+from storage.language.lazy_pattern import lazy_compile
 
-_ENTRY_LINE = re.compile(rb"(\d+) (\w+) ([0-9a-f]{40,64}) +(\d+|-)\t(.+)", re.DOTALL)
-_COMMIT_LINE = re.compile(rb"\x01([0-9a-f]{40,64}) (\d+)")
+_ENTRY_LINE = lazy_compile(rb"(\d+) (\w+) ([0-9a-f]{40,64}) +(\d+|-)\t(.+)", re.DOTALL)
+_COMMIT_LINE = lazy_compile(rb"\x01([0-9a-f]{40,64}) (\d+)")
 
 LINK_MODE = b"120000"
 
@@ -117,13 +118,13 @@ _LOCK_SECONDS = 600.0
 _WALK_SECONDS = 120.0
 """How long the history is walked through for dates; files that changed before have none then."""
 
-_REFUSED = re.compile(
+_REFUSED = lazy_compile(
     r"authentication failed|could not read (?:username|password)|permission denied|error: 40[13]|host key|"
     r"terminal prompts disabled|access denied|not authorized",
     re.IGNORECASE,
 )
-_ABSENT = re.compile(r"not found|does not exist|does not appear to be|error: 404|no such", re.IGNORECASE)
-_BROKEN = re.compile(
+_ABSENT = lazy_compile(r"not found|does not exist|does not appear to be|error: 404|no such", re.IGNORECASE)
+_BROKEN = lazy_compile(
     r"corrupt|bad object|not a git repository|unable to read|inflate|missing (?:blob|tree|commit)|index-pack|"
     r"did not send all necessary|invalid sha1|loose object|bad tree|packfile|non-empty",
     re.IGNORECASE,

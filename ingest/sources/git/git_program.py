@@ -16,11 +16,12 @@ from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from ingest.types import SourceUnavailable
+from storage.language.lazy_pattern import lazy_compile
 
-_SCP = re.compile(r"(?:[A-Za-z0-9._][\w.-]*@)?[A-Za-z0-9][\w.-]*:(?!/?/)(?!:)[\w./~+-]+")
-_BRANCH = re.compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{|/\.|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\]+(?<![/.])")
+_SCP = lazy_compile(r"(?:[A-Za-z0-9._][\w.-]*@)?[A-Za-z0-9][\w.-]*:(?!/?/)(?!:)[\w./~+-]+")
+_BRANCH = lazy_compile(r"(?![-/.])(?!.*(?:\.\.|//|@\{|/\.|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\]+(?<![/.])")
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
-_CONTROL_SIGNS = re.compile(r"[\x00-\x20\x7f]")
+_CONTROL_SIGNS = lazy_compile(r"[\x00-\x20\x7f]")
 
 URL_TEMPLATES = {
     "github": "{repository}/blob/{branch}/{path}",
@@ -129,7 +130,7 @@ def _host_and_path(address: str) -> tuple[str, str]:
 OLDEST_GIT = (2, 32)
 """The version of git that first let the settings of its user be left aside (GIT_CONFIG_GLOBAL)."""
 
-_KEPT_VARIABLES = re.compile(
+_KEPT_VARIABLES = lazy_compile(
     r"PATH|HOME|USER|LOGNAME|TMPDIR|SSH_AUTH_SOCK|SSL_CERT_\w+|GIT_SSL_CAINFO|(?:https?|all|no)_proxy", re.IGNORECASE
 )
 _SSH = "ssh -oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15 -oServerAliveCountMax=4"

@@ -33,6 +33,7 @@ from ingest.types import (
 )
 from ingest.web.http_connection import AccessDenied, ReadingStopped, ResponseTooLarge
 from ingest.web.web_client import WebClient, WebResponse
+from storage.language.lazy_pattern import lazy_compile
 
 _TYPES = {
     "text/html": ".html", "application/xhtml+xml": ".html", "application/pdf": ".pdf", "text/plain": ".txt",
@@ -43,7 +44,7 @@ _TYPES = {
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
 }  # fmt: skip
 _UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream", "application/x-download"})
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
+_CHARSET = lazy_compile(r"charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
 _HEAD_BYTES = 4096
 _LOGIN_WORDS = 250
 """A page with a field for a password and fewer words than this is there to log in."""
@@ -118,7 +119,7 @@ def declare_encoding(content: bytes, content_type: str) -> bytes:
         return content
 
 
-_MOMENT_TEXT = re.compile(r"\d{1,2}:\d{1,2}(?::\d\d)?|\b\d{1,4}([-./])\d{1,2}\1\d{1,4}\b|\b(?=[a-f]*\d)[\da-f]{8,}\b")
+_MOMENT_TEXT = lazy_compile(r"\d{1,2}:\d{1,2}(?::\d\d)?|\b\d{1,4}([-./])\d{1,2}\1\d{1,4}\b|\b(?=[a-f]*\d)[\da-f]{8,}\b")
 """What differs whenever a page is asked for: clock times, dates, ids of requests. Other numbers may be all it says."""
 
 

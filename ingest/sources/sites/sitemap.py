@@ -20,6 +20,7 @@ from ingest.readers import value_parsers
 from ingest.types import SourceUnavailable
 from ingest.web.http_connection import AccessDenied, ResponseTooLarge, format_url
 from ingest.web.web_client import WebClient, WebResponse
+from storage.language.lazy_pattern import lazy_compile
 
 ROBOTS_AGENT = "footnote"
 LARGEST_ROBOTS = 512 << 10
@@ -110,7 +111,7 @@ LARGEST_SITEMAP = 64 << 20
 """Bytes of XML; sitemaps.org allows 50 million."""
 MOST_ENTRIES = 200_000
 """Entries of one file; sitemaps.org allows 50,000."""
-_TEXT_LINE = re.compile(r"https?://\S+")
+_TEXT_LINE = lazy_compile(r"https?://\S+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Find the dates of a text: days, months, weekdays, years, decades and centuries."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -10,6 +9,7 @@ from importlib import resources
 from pipeline.support.analysis.numerals import is_han_numeral, load_numerals, load_scales, parse_han, parse_roman
 from pipeline.support.analysis.quantity_parser import is_unit
 from pipeline.support.analysis.tokenizer import Tokens
+from storage.language.lazy_pattern import lazy_compile
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ def _build_century(text: Tokens, first: int, last: int, number: int, *, before: 
 
 _MONTHS, _DAYS = 12, 31
 _FIRST_YEAR = 1000
-_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
+_DOTTED = lazy_compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _CJK_YEAR, _CJK_MONTH, _CJK_DAY = ("年", "년"), ("月", "월"), ("日", "号", "號", "일")
 
 

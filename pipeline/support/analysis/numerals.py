@@ -1,7 +1,6 @@
 """Parse the value of digits and of number words in several languages: "1,200", "2.5 million", "two hundred and five"."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -10,8 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 from pipeline.support.analysis.tokenizer import Tokens
+from storage.language.lazy_pattern import lazy_compile
 
-_ROMAN = re.compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
+_ROMAN = lazy_compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _TEN_THOUSAND = 10_000
 
@@ -95,8 +95,8 @@ def _load_numeral_data() -> dict[str, Any]:
 Values = tuple[float, ...]
 """What a number may mean, the likeliest first."""
 
-_GROUPED = re.compile(r"\d{1,3}(?:([.,'])\d{3})(?:\1\d{3})*")
-_INDIAN = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
+_GROUPED = lazy_compile(r"\d{1,3}(?:([.,'])\d{3})(?:\1\d{3})*")
+_INDIAN = lazy_compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
 _GROUP = 3
 _DOZENS = frozenset({"dozen", "dutzend", "douzaine", "docena"})
 _VAGUE = frozenset({"millions", "milliards", "millionen", "milliarden", "millones", "cents", "vingts"})

@@ -4,7 +4,6 @@ Results are cached: the passages of a turn are asked about every sentence of its
 """
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -14,13 +13,14 @@ from pipeline.support.analysis.date_parser import Date, find_dates
 from pipeline.support.analysis.quantity_parser import Number, find_numbers
 from pipeline.support.analysis.tokenizer import Tokens, find_stem, is_mark, load_function_words, tokenize
 from storage.language.detection import detect_language as detection_detect_language
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.sentences import sentence_spans
 from storage.language.words import stop_words
 
 _LANGUAGE_SAMPLE = 200
 """Characters of a passage that tell its language."""
-_ROW = re.compile(r"\s*[^:;\n]{1,60}: [^;\n]*(?:; [^:;\n]{1,60}: [^;\n]*)+")
-_LINE = re.compile(r"[^\n]+")
+_ROW = lazy_compile(r"\s*[^:;\n]{1,60}: [^;\n]*(?:; [^:;\n]{1,60}: [^;\n]*)+")
+_LINE = lazy_compile(r"[^\n]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,6 @@ share one. What belongs to a date (`date_parser`) is skipped.
 """
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -22,6 +21,7 @@ from pipeline.support.analysis.numerals import (
     parse_words_at,
 )
 from pipeline.support.analysis.tokenizer import Tokens, TokenSpan, is_word
+from storage.language.lazy_pattern import lazy_compile
 
 _LONGEST_UNIT = 3
 _FEWEST_LETTERS = 4
@@ -128,7 +128,7 @@ def _load_units() -> Mapping[str, tuple[Unit, ...]]:
 CLOCK_UNITS = (Unit("time of day", "clock", 0.0),)
 """What stands for a unit of a time of day."""
 _NOON, _DAY, _HOUR = 12, 24, 60
-_TIME = re.compile(r"(\d{1,2})([:.])([0-5]\d)")
+_TIME = lazy_compile(r"(\d{1,2})([:.])([0-5]\d)")
 _APART = 0.00001
 """What is added to the hours, so that 12:00 is no 12."""
 _NAMED = {"noon": 12, "midday": 12, "midnight": 0}

@@ -10,17 +10,18 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Protocol
 
+from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import UNSPACED_CLASS
 from storage.language.words import fold_spelling, stop_words, terms
 
-_TOKEN = re.compile(
+_TOKEN = lazy_compile(
     rf"[{UNSPACED_CLASS}]"
     r"|(?:[^\W\d_]\.){2,}(?:[^\W\d_](?![\w']))?"
     r"|\d+(?:[.,':]\d+)*"
     rf"|(?:(?![{UNSPACED_CLASS}])[^\W\d_])+(?:'(?:(?![{UNSPACED_CLASS}])[^\W\d_])+)*"
     r"|[^\w\s]|_"
 )
-_ASCII_TOKEN = re.compile(
+_ASCII_TOKEN = lazy_compile(
     r"(?:[A-Za-z]\.){2,}(?:[A-Za-z](?![\w']))?|\d+(?:[.,':]\d+)*|[A-Za-z]+(?:'[A-Za-z]+)*|[^\w\s]|_", re.ASCII
 )
 _SPELLINGS = str.maketrans({
