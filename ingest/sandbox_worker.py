@@ -1,9 +1,9 @@
 """The process that reads documents for `ingest.sandbox`, and the frames that travel between the two.
 
 Started as `python -m ingest.sandbox_worker SECONDS BYTES`. It is given no secrets: of its parent's environment it has
-what a process needs to run. It ends when its input does, or when its parent is gone. A library that a document has taken
-over may write what it likes into the pipe: all that comes back is text, in a frame of limited length. Only what goes to
-the worker is pickled, and we wrote that ourselves.
+what a process needs to run. It ends when its input does, or when its parent is gone. A library that a document has
+taken over may write what it likes into the pipe: all that comes back is text, in a frame of limited length. Only what
+goes to the worker is pickled, and we wrote that ourselves.
 """
 
 import json

@@ -1,1 +1,1 @@
-"""The document readers: one file a family of formats, from bytes to a `ParsedDocument`; `file_formats` chooses among them."""
+"""Read documents: one file a family of formats, from bytes to a `ParsedDocument`; `file_formats` chooses."""

@@ -27,7 +27,7 @@ LARGEST_TEXT = 32 * 1024 * 1024
 
 
 class DocumentFormat(NamedTuple):
-    """How one kind of file is read."""
+    """Describe how one kind of file is read."""
 
     name: str
     """As in "is broken, or no ... file"."""
@@ -43,7 +43,6 @@ def _text_reader(read: Callable[[str], ParsedDocument]) -> _Read:
 
 
 def _lazy_reader(module: str, function: str, *, text: bool = False) -> _Read:
-    """A reader whose module, or what it stands on, is heavy: imported when the first such file is read."""
 
     def read(content: bytes) -> ParsedDocument:
         found = getattr(import_module(f"ingest.readers.{module}"), function)
@@ -123,7 +122,7 @@ _SAMPLE = 4000
 
 
 def explain_refusal(name: str) -> str:
-    """Why files of this name are not read at all, in plain words; empty if they are."""
+    """Return why files of this name are not read at all, in plain words; empty if they are."""
     suffix = _suffix(name)
     if suffix in FORMATS:
         return ""
@@ -131,7 +130,7 @@ def explain_refusal(name: str) -> str:
 
 
 def is_dated(name: str, content: bytes) -> bool:
-    """Whether a document says itself when it was last changed, so that its file's date is no part of it."""
+    """Tell whether a document states when it was last changed, so that its file's date is no part of it."""
     return FORMATS[_suffix(name)].dated or bool(_DATED.search(content[:_SAMPLE]))
 
 
@@ -191,7 +190,7 @@ def _pick_title(reading: ParsedDocument, name: str) -> str:
 
 
 def title_from_name(name: str) -> str:
-    """A file's name as a title: `team/on-call_rota.md` is "On call rota", `team/index.md` is "Team"."""
+    """Make a title of a file's name: `team/on-call_rota.md` is "On call rota", `team/index.md` is "Team"."""
     path = PurePosixPath(name)
     stem = path.parent.name if path.stem.lower() in _INDEXES and path.parent.name else path.stem
     words = re.sub(r"[-_\s]+", " ", stem).strip() or stem
@@ -199,7 +198,6 @@ def title_from_name(name: str) -> str:
 
 
 def _language_sample(sections: tuple[Section, ...]) -> str:
-    """Prose if there is any: code and tables hold words of no language."""
     blocks = [block for section in sections for block in section.blocks]
     prose = " ".join(block.text for block in blocks if block.kind is PassageKind.PROSE)
     return (prose or " ".join(block.text for block in blocks))[:_SAMPLE]

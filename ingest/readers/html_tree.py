@@ -19,7 +19,7 @@ _TASK_BOX = lazy_compile(r"\[([ xX])\]\s+")
 
 
 def render_list(element: Element, children: Sequence[tuple[Element, list[ContentItem]]]) -> list[ContentItem]:
-    """The items of a list as lines of one block; code and tables in an item stand between the parts of the list.
+    """Render a list as lines of one block; code and tables in an item stand between the parts of the list.
 
     `children` are the elements of the list, each with what was read in it.
     """
@@ -53,7 +53,7 @@ def _with_mark(text: str, mark: str) -> list[str]:
 
 
 def render_definition(term: str, inside: Sequence[ContentItem]) -> list[ContentItem]:
-    """A term and what was read in its definition: "term: definition"."""
+    """Join a term with what was read in its definition: "term: definition"."""
     if not term:
         return list(inside)
     if inside and isinstance(inside[0], Block) and inside[0].kind is PassageKind.PROSE:
@@ -89,13 +89,11 @@ _MOST_TABLES = 8
 
 
 def read_html(markup: str) -> tuple[ContentItem, ...]:
-    """Read a text of HTML from its first element to its last."""
     root = value_parsers.parse_html(markup)
     return () if root is None else read_element(root)
 
 
 def read_element(element: Element) -> tuple[ContentItem, ...]:
-    """Read one element and all that is in it."""
     flow = _Flow()
     flow.walk(element, 0)
     flow.end()
@@ -103,12 +101,11 @@ def read_element(element: Element) -> tuple[ContentItem, ...]:
 
 
 def get_element_text(element: Element) -> str:
-    """All that an element says, on one line."""
     return _one_line(item.text for item in read_element(element))
 
 
 class _Flow:
-    """Gathers inline text until a block ends it."""
+    """Gather inline text until a block ends it."""
 
     def __init__(self) -> None:
         self.items: list[ContentItem] = []
@@ -119,7 +116,6 @@ class _Flow:
             self._line.append(_SPACES.sub(" ", text.translate(_UNSEEN)))
 
     def end(self) -> None:
-        """Close the paragraph that was being gathered."""
         lines = (" ".join(line.split()) for line in "".join(self._line).split("\n"))
         text = "\n".join(line for line in lines if line)
         self._line.clear()
@@ -131,7 +127,6 @@ class _Flow:
         self.items.extend(found)
 
     def walk(self, element: Element, depth: int) -> None:
-        """Read an element without its tail."""
         tag = element.tag
         if not isinstance(tag, str) or tag in _DROPPED or _is_hidden(element):
             return
@@ -154,7 +149,6 @@ class _Flow:
             self.end()
 
     def fork(self, element: Element, depth: int) -> list[ContentItem]:
-        """Read what is in an element apart from what surrounds it."""
         flow = _Flow()
         flow.say(element.text)
         for child in element:
@@ -175,7 +169,7 @@ class _Flow:
         self._line.append(text.translate(_SUPERSCRIPT) if text.isascii() and text.isdigit() else text)
 
     def strong(self, element: Element, depth: int) -> None:
-        """Bold words alone on the first line of a paragraph are a heading in all but name."""
+        """Read bold text; bold words alone on the first line of a paragraph are a heading in all but name."""
         opens = not "".join(self._line).strip()
         self._inside(element, depth)
         if opens and _LINE_ENDS.match(element.tail or ""):
@@ -251,7 +245,7 @@ def _one_line(texts: Iterable[str]) -> str:
 
 
 def _reads_as_prose(code: str) -> bool:
-    """Whether what is set as code is a text for people, as letters and messages to copy often are."""
+    """Tell whether what is set as code is a text for people, as letters and messages to copy often are."""
     words = code.split()
     plain_words = sum(1 for word in words if _PLAIN_WORD.fullmatch(word))
     return (
@@ -263,7 +257,7 @@ def _reads_as_prose(code: str) -> bool:
 
 
 def _cell_text(inside: Iterable[ContentItem]) -> str:
-    """What a table's cell says, on one line; the items of a list in it are set apart by commas."""
+    """Return what a table's cell says, on one line; the items of a list in it are set apart by commas."""
     lines = [parsed_document.strip_list_mark(line) for item in inside for line in item.text.split("\n")]
     ends = [line + ("" if line.endswith((".", ",", ";", ":", "!", "?")) else ",") for line in lines[:-1]]
     return _one_line([*ends, *lines[-1:]])

@@ -25,7 +25,6 @@ _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
 def read_eml(content: bytes) -> ParsedDocument:
-    """Read one letter's bytes."""
     letter = _parsed(content)
     return ParsedDocument(items=tuple(_read_letter(letter)), title=_header(letter, "Subject"), date=_date(letter))
 
@@ -40,7 +39,6 @@ def read_mbox(content: bytes) -> ParsedDocument:
 
 
 def read_msg(content: bytes) -> ParsedDocument:
-    """Read a letter as Outlook saves it."""
     import olefile  # type: ignore[import-untyped]  # it ships no types
 
     with olefile.OleFileIO(io.BytesIO(content)) as file:
@@ -70,7 +68,7 @@ def _read_letter(letter: EmailMessage) -> Iterator[ContentItem]:
 
 
 def _text(part: MIMEPart) -> str:
-    """The text of a part, in the encoding it declares, else in the one it is in."""
+    """Decode a part in the encoding it declares, else in the one it is in."""
     content = part.get_payload(decode=True)
     if not isinstance(content, bytes):
         return ""
@@ -111,7 +109,7 @@ def _bracketed(address: str) -> str:
 
 
 def _stored(file: Any, number: str, folder: str = "") -> str:
-    """A text of an Outlook message: in UTF-16, or in an encoding that it does not tell."""
+    """Read a text of an Outlook message: in UTF-16, or in an encoding that it does not state."""
     for kind in ("001F", "001E"):
         path = [*filter(None, [folder]), f"__substg1.0_{number}{kind}"]
         if file.exists(path):
@@ -127,7 +125,7 @@ def _stored_markup(file: Any) -> str:
 
 
 def _moment(file: Any) -> datetime | None:
-    """When a message was sent, else received: its properties are rows of 16 bytes below a head of 32."""
+    """Tell when a message was sent, else received: its properties are rows of 16 bytes below a head of 32."""
     if not file.exists("__properties_version1.0"):
         return None
     content = file.openstream("__properties_version1.0").read()

@@ -34,7 +34,7 @@ REVISION_FIELDS = ("revision", "version")
 
 
 def split_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
-    """The plain fields, named in lower case with `_` for `-`, and the text after them; no block has no fields."""
+    """Return the plain fields, named in lower case with `_` for `-`, and the text after them."""
     if match := _YAML_BLOCK.match(text):
         fields = _load_fields(match[1] or "")
     elif match := _TOML_BLOCK.match(text):
@@ -48,12 +48,12 @@ def split_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
 
 
 def first_field(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    """The first of the named fields that is there and says something, else None."""
+    """Return the first of the named fields that is there and says something, else None."""
     return next(iter(stated_fields(fields, names)), None)
 
 
 def stated_fields(fields: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
-    """Those of the named fields that are there and say something, in the order of the names."""
+    """Return those of the named fields that are there and say something, in the order of the names."""
     return [fields[name] for name in names if fields.get(name) not in (None, "")]
 
 
@@ -62,7 +62,7 @@ def _is_plain_value(value: Any) -> bool:
 
 
 def _load_fields(source: str) -> Mapping[str, Any] | None:
-    """None where the block is no front matter: a text between two rules."""
+    """Load the fields; None where the block is no front matter: a text between two rules."""
     try:
         fields = value_parsers.load_yaml(source)
     except (yaml.YAMLError, ValueError, RecursionError):
@@ -102,7 +102,6 @@ _TAG = lazy_compile(r"<(/?)([A-Za-z][\w.-]*)\s*(/?)>")
 
 
 def read_markdown(text: str) -> ParsedDocument:
-    """Read a Markdown file's text."""
     fields, body = split_front_matter(text)
     markup = _markdown_parser().render(body)
     revision = first_field(fields, REVISION_FIELDS)
@@ -184,7 +183,6 @@ def _render_html(_renderer: Any, tokens: Sequence[Token], at: int, _options: Any
 
 
 def read_notebook(text: str) -> ParsedDocument:
-    """Read a notebook's JSON, of any version of its format."""
     notebook = json.loads(text)
     sheets = notebook.get("worksheets") or [notebook]
     cells = [cell for sheet in sheets for cell in sheet.get("cells", [])]

@@ -35,8 +35,6 @@ _CORE_PROPERTIES = "docProps/core.xml"
 
 
 class PackageProperties(NamedTuple):
-    """What an office file tells of itself."""
-
     title: str = ""
     modified: datetime | None = None
 
@@ -67,7 +65,6 @@ def open_package(
 
 
 def read_properties(archive: zipfile.ZipFile) -> PackageProperties:
-    """The title and date in an office file's core properties; empty where it has none."""
     if _CORE_PROPERTIES not in archive.namelist():
         return PackageProperties()
     try:
@@ -93,7 +90,6 @@ _LARGE_OPERATOR = "∫"
 
 
 def read_word(content: bytes) -> ParsedDocument:
-    """Read a Word document's bytes."""
     import mammoth  # type: ignore[import-untyped]  # it ships no types
 
     archive = open_package(content)
@@ -130,7 +126,7 @@ def _replace_equations(archive: zipfile.ZipFile, body: bytes) -> bytes:
 
 
 def format_equation(math: Element) -> str:
-    """An equation of Office's on one line, as a person would type it: `x = (-b ± √(b^2 - 4ac))/(2a)`."""
+    """Write an equation of Office's on one line, as a person would type it: `x = (-b ± √(b^2 - 4ac))/(2a)`."""
     tag = math.tag.removeprefix(_MATH_NAMESPACE)
     if tag == "t":
         return (math.text or "").replace(_FUNCTION_APPLICATION, " ")
@@ -172,7 +168,6 @@ _PLACEHOLDERS = frozenset({"DATE", "FOOTER", "HEADER", "SLIDE_NUMBER", "SLIDE_IM
 
 
 def read_slides(content: bytes) -> ParsedDocument:
-    """Read a presentation's bytes."""
     from pptx import Presentation
 
     said = read_properties(open_package(content))
@@ -206,7 +201,7 @@ def _is_same_shape(shape: Any, other: Any) -> bool:
 
 
 def _in_order(shapes: Iterable[Any]) -> list[Any]:
-    """From top to bottom, then from left to right; what has no place of its own comes first."""
+    """Sort shapes from top to bottom, then from left to right; what has no place of its own comes first."""
     return sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0))
 
 
@@ -228,7 +223,7 @@ def _read_shape(shape: Any) -> Iterator[ContentItem]:
 
 
 def _frame_text(frame: Any) -> Iterator[ContentItem]:
-    """Several short paragraphs of one frame are the points of a list."""
+    """Read a text frame; several short paragraphs of one frame are the points of a list."""
     said = [(paragraph.level, _one_line(paragraph.text)) for paragraph in frame.paragraphs]
     said = [(level, text) for level, text in said if text]
     if len(said) > 1:
@@ -265,7 +260,6 @@ _PAGE_TYPES = frozenset({"application/xhtml+xml", "text/html"})
 
 
 def read_epub(content: bytes) -> ParsedDocument:
-    """Read a book's bytes."""
     archive = open_package(content)
     container = value_parsers.parse_xml(archive.read("META-INF/container.xml"))
     path = next(container.iter("{*}rootfile")).get("full-path")

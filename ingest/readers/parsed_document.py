@@ -40,7 +40,7 @@ _INTRODUCES = (":", "\uff1a")
 
 
 def find_title(items: Sequence[ContentItem]) -> str:
-    """The first heading of level 1; or, where there is none, a heading that opens the document alone at its level."""
+    """Find the first heading of level 1, or else a heading that opens the document alone at its level."""
     headings = [item for item in items if isinstance(item, Heading)]
     for heading in headings:
         if heading.level == 1:
@@ -111,10 +111,8 @@ LIST_MARK = lazy_compile(r"^\s*(?:[-•*]|\d{1,3}[.)])\s+")
 
 
 def is_list_item(text: str) -> bool:
-    """Whether a text begins with the mark of a list item."""
     return bool(LIST_MARK.match(text))
 
 
 def strip_list_mark(line: str) -> str:
-    """A line without the mark of a list item."""
     return LIST_MARK.sub("", line, count=1)

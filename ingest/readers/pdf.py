@@ -62,7 +62,7 @@ def _reason(error: str) -> str:
 
 
 def _segments(page: Any) -> Iterator[TextSegment]:
-    """The stretches of text that stand together on one line, in the order in which the file draws them."""
+    """Yield the stretches of text that stand together on one line, in the order in which the file draws them."""
     from pypdfium2 import raw
 
     text_page = page.get_textpage()
@@ -94,7 +94,7 @@ class _Char(NamedTuple):
 
 
 def _continues_run(run: list[_Char], here: _Char) -> bool:
-    """Whether a character stands on the line of those before it, close to the last; spaces may have no place."""
+    """Tell whether a character stands on the line of those before it, close to the last; spaces may have no place."""
     if here.char.isspace():
         return True
     last = next((char for char in reversed(run) if not char.char.isspace()), None)
@@ -130,7 +130,7 @@ def _segment(text_page: Any, run: list[_Char]) -> Iterator[TextSegment]:
 
 
 def _size(text_page: Any, at: int) -> float:
-    """The size of a character's font as it stands on the page: many files scale a font of size 1."""
+    """Return the size of a character's font as it stands on the page: many files scale a font of size 1."""
     from pypdfium2 import raw
 
     matrix = raw.FS_MATRIX()

@@ -50,37 +50,30 @@ class TextLine:
 
     @property
     def text(self) -> str:
-        """All cells, set apart by spaces."""
         return " ".join(cell.text for cell in self.cells)
 
     @property
     def size(self) -> float:
-        """The size of most of it."""
         return max(self.cells, key=lambda cell: len(cell.text)).size
 
     @property
     def bold(self) -> bool:
-        """Whether all of it is bold."""
         return all(cell.bold for cell in self.cells)
 
     @property
     def left(self) -> float:
-        """Where it begins."""
         return self.cells[0].left
 
     @property
     def right(self) -> float:
-        """Where it ends."""
         return self.cells[-1].right
 
     @property
     def bottom(self) -> float:
-        """Where its letters stand on."""
         return self.cells[0].bottom
 
 
 def find_lines(pages: Sequence[Sequence[TextSegment]]) -> list[TextLine]:
-    """The lines of a document, page after page, in the order in which its file draws them."""
     found = [line for number, page in enumerate(pages) for line in _page_lines(page, number)]
     furniture = _find_furniture(found, len(pages))
     return [line for line in found if line not in furniture]
@@ -111,7 +104,7 @@ def _is_close(before: TextSegment, segment: TextSegment) -> bool:
 
 
 def _is_label(cells: Sequence[TextSegment], segment: TextSegment) -> bool:
-    """Whether all that stands on the line so far is the number or bullet of what follows."""
+    """Tell whether all that stands on the line so far is the number or bullet of what follows."""
     only = len(cells) == 1 and _LABEL.fullmatch(cells[0].text.strip())
     return bool(only) and any(char.isalpha() for char in segment.text)
 
@@ -135,7 +128,7 @@ def _tidy_cell(cell: TextSegment) -> TextSegment:
 
 
 def _find_furniture(found: Sequence[TextLine], pages: int) -> set[TextLine]:
-    """Page numbers, and what stands at the edge of most pages with nothing but numbers changed."""
+    """Find page numbers, and what stands at the edge of most pages with nothing but numbers changed."""
     edges: list[TextLine] = []
     for _, run in groupby(found, key=lambda line: line.page):
         page = sorted(run, key=lambda line: -line.bottom)
@@ -171,7 +164,7 @@ _LEAST_HALF = 4
 
 @dataclass(frozen=True, slots=True)
 class _Typography:
-    """What is usual in a document."""
+    """Describe what is usual in a document."""
 
     body: float
     levels: Mapping[tuple[float, bool], int]
@@ -209,7 +202,7 @@ def _measure_typography(lines: Sequence[TextLine]) -> _Typography:
 
 
 def _heading_levels(lines: Sequence[TextLine], body: float) -> dict[tuple[float, bool], int]:
-    """The level of headings by size and weight; level 1 is a title, set on the first page only and larger than all."""
+    """Rank headings by size and weight; level 1 is a title, set on the first page only and larger than all."""
     heads = [line for line in lines if _could_be_heading(line, body)]
     sizes = sorted({line.size for line in heads if line.size >= body * _LARGER}, reverse=True)
     titles = [line for line in heads if sizes and line.size == sizes[0]]
@@ -231,7 +224,7 @@ def _could_be_heading(line: TextLine, body: float) -> bool:
 
 
 def _leading(lines: Sequence[TextLine]) -> dict[float, float]:
-    """The usual distance from one line to the next, by size."""
+    """Return the usual distance from one line to the next, by size."""
     seen: dict[float, Counter[float]] = {}
     for before, line in pairwise(lines):
         distance = round(before.bottom - line.bottom, 1)
@@ -241,7 +234,7 @@ def _leading(lines: Sequence[TextLine]) -> dict[float, float]:
 
 
 def _mark_tables(lines: Sequence[TextLine]) -> Iterator[tuple[bool, TextLine]]:
-    """Each line, and whether it belongs to a table: it has cells and so has a neighbour, or it stands between rows."""
+    """Pair each line with whether it belongs to a table: it and a neighbour have cells, or it stands between rows."""
     cells = [0, *(len(line.cells) for line in lines), 0]
     for at, line in enumerate(lines):
         before, own, after = cells[at : at + 3]
@@ -258,7 +251,7 @@ def _have_like_cells(one: TextLine, other: TextLine) -> bool:
 
 
 def _read_table(lines: Sequence[TextLine]) -> list[ContentItem]:
-    """The cells of the rows that overlap from left to right are one column."""
+    """Read rows; the cells that overlap from left to right are one column."""
     columns: list[tuple[float, float]] = []
     for left, right in sorted((cell.left, cell.right) for line in lines if len(line.cells) > 1 for cell in line.cells):
         if columns and left < columns[-1][1]:
@@ -284,7 +277,7 @@ def _read_prose(lines: Sequence[TextLine], looks: _Typography) -> Iterator[Conte
 
 
 def _groups(lines: Sequence[TextLine], looks: _Typography) -> list[list[TextLine]]:
-    """Lines of one size and weight that follow each other closely, or over the end of a column or page."""
+    """Group lines of one size and weight that follow each other closely, or over the end of a column or page."""
     made: list[list[TextLine]] = []
     for line in lines:
         if made and _continues(made[-1][-1], line, looks.leading.get(line.size, line.size)):
@@ -304,7 +297,7 @@ def _continues(before: TextLine, line: TextLine, leading: float) -> bool:
 
 
 def _paragraphs(group: Sequence[TextLine], width: float) -> Iterator[list[TextLine]]:
-    """A line ends a paragraph if the first word of the next would have fitted on it."""
+    """Split lines into paragraphs: a line ends one if the first word of the next would have fitted on it."""
     left, right = min(line.left for line in group), max(line.right for line in group)
     right = max(right, left + 0.6 * width)
     paragraph = [group[0]]
@@ -330,7 +323,7 @@ def _flowing(lines: Sequence[TextLine], vocabulary: Counter[str]) -> str:
 
 
 def _between(half: str, following: str, vocabulary: Counter[str]) -> str:
-    """A hyphen between the halves of a parted word if the first is a word of its own and both together are not."""
+    """Return a hyphen between the halves of a word if the first is a word of its own and both together are not."""
     first = words[-1].lower() if (words := _WORD.findall(half)) else ""
     second = match[0].lower() if (match := _WORD.match(following)) else ""
     if vocabulary[first + second] or len(first) < _LEAST_HALF:

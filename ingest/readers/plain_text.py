@@ -23,7 +23,7 @@ _OTHER = (
 
 
 def guess_encoding(sample: bytes) -> str:
-    """The likeliest encoding, by the name that Python has for it; empty if none fits."""
+    """Return the likeliest encoding, by Python's name for it; empty if none fits."""
     if _is_latin_script(sample):
         western = _try_decode(sample, "cp1252")
         if western and not _MISPLACED.search(western):
@@ -52,13 +52,12 @@ def _best_encoding(sample: bytes, among: Sequence[str]) -> str:
 
 
 def _count_strange_signs(text: str) -> float:
-    """What a wrong encoding makes: signs or capitals within words, narrow kana, Chinese characters among Korean."""
+    """Count what a wrong encoding makes: signs or capitals within words, narrow kana, Chinese among Korean."""
     mixed = min(len(_HANGUL.findall(text)), len(_HAN.findall(text)))
     return (len(_CASE.findall(text)) + len(_MISPLACED.findall(text)) + mixed) / max(len(text), 1)
 
 
 def _try_decode(sample: bytes, encoding: str) -> str:
-    """Empty where the bytes are not in it; the sample may end within a character."""
     try:
         return sample.decode(encoding)
     except UnicodeDecodeError as error:
@@ -90,12 +89,11 @@ def read_plain_text(text: str) -> ParsedDocument:
 
 
 def split_paragraphs(text: str) -> list[ContentItem]:
-    """The paragraphs of a text, in order."""
     return [Block(said) for part in _PARAGRAPH.split(text.strip()) if (said := _unwrapped(part))]
 
 
 def strip_control_characters(text: str) -> str:
-    """Text with newlines for other line ends, and without control characters."""
+    """Return text with newlines for other line ends, and without control characters."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0c", "\n\n")
     return _CONTROL.sub("", text)
 

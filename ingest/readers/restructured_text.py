@@ -44,7 +44,6 @@ _GENERATED = (
 
 
 def read_restructured_text(text: str) -> ParsedDocument:
-    """Read a reStructuredText file's text."""
     _register_sphinx()
     document = publish_doctree(text, settings_overrides=_SETTINGS)
     said = _field_list(document)
@@ -62,7 +61,7 @@ def read_restructured_text(text: str) -> ParsedDocument:
 
 
 def _field_list(document: nodes.document) -> dict[str, str]:
-    """The fields that open the document, or stand below its title; they are taken out of it."""
+    """Take out the fields that open the document, or stand below its title."""
     found = next(iter(document.findall(nodes.docinfo)), None) or next(iter(document.findall(nodes.field_list)), None)
     if found is None or not _opens(found):
         return {}
@@ -94,7 +93,7 @@ def _register_sphinx() -> None:
 
 
 def _role(_name: str, _raw: str, text: str, *_: Any, **__: Any) -> Any:
-    """The label of `label <target>`, of `~package.name` the name."""
+    """Return the label of `label <target>`, of `~package.name` the name."""
     label = unescape(text).split("<")[0].strip() or text.strip("<>")
     if label.startswith("~"):
         label = label.rpartition(".")[2]
@@ -102,7 +101,7 @@ def _role(_name: str, _raw: str, text: str, *_: Any, **__: Any) -> Any:
 
 
 class _Text(Directive):
-    """A directive whose argument and content are text."""
+    """Read a directive whose argument and content are text."""
 
     optional_arguments = 1
     final_argument_whitespace = True
@@ -118,7 +117,7 @@ class _Text(Directive):
 
 
 class _Code(Directive):
-    """A directive whose content is code."""
+    """Read a directive whose content is code."""
 
     optional_arguments = 1
     final_argument_whitespace = True
@@ -131,7 +130,7 @@ class _Code(Directive):
 
 
 class _Generated(Directive):
-    """A directive that stands for what is made elsewhere."""
+    """Leave out a directive that stands for what is made elsewhere."""
 
     optional_arguments = 1
     final_argument_whitespace = True

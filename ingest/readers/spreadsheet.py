@@ -22,7 +22,6 @@ _EARLIEST_YEAR, _LATEST_YEAR = 1900, 2100
 
 
 def read_xlsx(content: bytes) -> ParsedDocument:
-    """Read a workbook's bytes: the values its formulas had when it was saved, of the sheets that are shown."""
     from openpyxl import load_workbook  # type: ignore[import-untyped]  # it ships no types
 
     said = office.read_properties(office.open_package(content, markup=office.LARGEST_UNPACKED))
@@ -40,7 +39,6 @@ def read_xlsx(content: bytes) -> ParsedDocument:
 
 
 def read_xls(content: bytes) -> ParsedDocument:
-    """Read the bytes of a workbook of the format before 2007."""
     import xlrd  # type: ignore[import-untyped]  # it ships no types
 
     try:
@@ -78,7 +76,7 @@ def read_delimited(text: str) -> ParsedDocument:
 
 
 class _CellCounter:
-    """Counts what the rows of a workbook hold, and ends its reading once that is more than a document says."""
+    """Count what the rows of a workbook hold, and end its reading once that is more than a document says."""
 
     def __init__(self) -> None:
         self._cells = self._blank = self._text = 0
@@ -105,7 +103,7 @@ def _read_grids(grids: Sequence[tuple[str, list[list[str]]]]) -> Iterator[Conten
 
 
 def _read_grid(grid: Iterable[Sequence[str]]) -> Iterator[ContentItem]:
-    """A blank row ends a table; the next one may have a header of its own."""
+    """Read rows; a blank row ends a table, and the next one may have a header of its own."""
     header: Sequence[str] = ()
     for filled, run in groupby(grid, key=any):
         if not filled:
@@ -119,7 +117,7 @@ def _read_grid(grid: Iterable[Sequence[str]]) -> Iterator[ContentItem]:
 
 
 def _is_header(lines: Sequence[Sequence[str]]) -> bool:
-    """Names (or years) in most columns, above at least one row."""
+    """Tell whether the first row holds names (or years) in most columns, above at least one row."""
     filled = [cell for cell in lines[0] if cell]
     widest = max(sum(1 for cell in line if cell) for line in lines)
     return (
@@ -136,7 +134,7 @@ def _is_year(cell: str) -> bool:
 
 
 def _format_value(value: object, number_format: str = "") -> str:
-    """A cell's value as a person reads it in the sheet."""
+    """Write a cell's value as a person reads it in the sheet."""
     if value is None:
         return ""
     if isinstance(value, bool):

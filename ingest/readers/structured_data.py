@@ -19,7 +19,6 @@ _LONG_VALUE = 200
 
 
 def read_json(text: str) -> ParsedDocument:
-    """Read JSON, or one JSON document a line."""
     try:
         return _read_data(json.loads(text))
     except json.JSONDecodeError as error:
@@ -30,7 +29,6 @@ def read_json(text: str) -> ParsedDocument:
 
 
 def read_yaml(text: str) -> ParsedDocument:
-    """Read YAML, of one document or several."""
     try:
         found = list(value_parsers.load_yaml_documents(text))
     except yaml.YAMLError as error:
@@ -40,7 +38,6 @@ def read_yaml(text: str) -> ParsedDocument:
 
 
 def read_toml(text: str) -> ParsedDocument:
-    """Read TOML."""
     try:
         return _read_data(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -54,7 +51,7 @@ def _read_data(data: Any) -> ParsedDocument:
 
 
 def _weight(data: Any, known: dict[int, int]) -> int:
-    """How many values there are, with those that are referred to counted each time; each is looked at once."""
+    """Count the values, with those that are referred to counted each time; each is looked at once."""
     if not isinstance(data, list | Mapping):
         return 1
     if id(data) not in known:
@@ -76,7 +73,7 @@ def _items(data: Any, level: int) -> Iterator[ContentItem]:
 
 
 def _object(data: Mapping[Any, Any], level: int) -> Iterator[ContentItem]:
-    """First what is said of the object itself, then what is in it, each under its name."""
+    """Read first what is said of the object itself, then what is in it, each under its name."""
     facts = {str(name): said for name, value in data.items() if (said := _fact(value)) and len(said) <= _LONG_VALUE}
     yield from table_rows.make_row_blocks(list(facts), [list(facts.values())])
     for name, value in data.items():
@@ -89,7 +86,7 @@ def _object(data: Mapping[Any, Any], level: int) -> Iterator[ContentItem]:
 
 
 def _fact(value: Any) -> str:
-    """A value that fits beside its name: a text, a number, a list of them; else nothing."""
+    """Return a value that fits beside its name: a text, a number, a list of them; else nothing."""
     if isinstance(value, list):
         return "" if any(isinstance(part, list | Mapping) for part in value) else ", ".join(map(_said, value))
     return "" if isinstance(value, Mapping) else _said(value)

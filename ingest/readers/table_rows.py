@@ -1,7 +1,7 @@
 """Turn tables into one block a row, each readable without its table: "Header: value; Header: value".
 
-Tables of HTML are read with their spans, tables that only lay a page out are recognised, and tables drawn with pipes that
-Markdown did not accept are restored.
+Tables of HTML are read with their spans, tables that only lay a page out are recognised, and tables drawn with pipes
+that Markdown did not accept are restored.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _SENTENCE_ENDS = (".", "!", "?", ";", ":", "。", "！", "？")
 
 
 def make_row_blocks(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Block]:
-    """One block for each row that says anything. `header` may be empty or shorter than the rows."""
+    """Make one block for each row that says anything. `header` may be empty or shorter than the rows."""
     for row in rows:
         said = [_labelled_value(header[i] if i < len(header) else "", value) for i, value in enumerate(row) if value]
         if said:
@@ -36,12 +36,12 @@ def split_header(rows: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence
 
 
 def is_header_row(row: Sequence[str]) -> bool:
-    """Whether a row's cells are all filled, short, different and not numbers."""
+    """Tell whether a row's cells are all filled, short, different and not numbers."""
     return len(row) > 1 and all(row) and len(set(row)) == len(row) and all(is_column_name(cell) for cell in row)
 
 
 def is_column_name(cell: str) -> bool:
-    """Whether a cell could name a column: short, no number, and not the name of the value beside it ("Name:")."""
+    """Tell whether a cell could name a column: short, no number, and not the name of the value beside it ("Name:")."""
     is_number = _DIGIT.search(cell) and not _LETTER.search(cell)
     return len(cell.split()) <= _LONGEST_HEADER and not is_number and not cell.endswith(":")
 
@@ -90,14 +90,13 @@ _LONGEST_CELL = 600
 
 
 def find_cells(table: Element) -> Iterator[Element]:
-    """The table's own cells and its caption, not those of tables within it."""
     for cell in table.iter("td", "th", "caption"):
         if next(cell.iterancestors("table")) is table:
             yield cell
 
 
 def is_layout_table(table: Element, grid: Grid) -> bool:
-    """Whether a table holds texts rather than rows of facts."""
+    """Tell whether a table holds texts rather than rows of facts."""
     if all(len(set(line)) == 1 for line in grid):
         return True
     if next((inner for inner in table.iterdescendants("table", "pre", "h1", "h2", "h3", "h4")), None) is not None:
@@ -108,14 +107,14 @@ def is_layout_table(table: Element, grid: Grid) -> bool:
 
 
 def has_long_text(said: Iterable[str]) -> bool:
-    """Whether a cell says more than can be told in a row."""
+    """Tell whether a cell says more than fits in a row."""
     return any(len(text) > _LONGEST_CELL for text in said)
 
 
 def make_text_blocks(
     grid: Grid, said: Mapping[Element, str], inside: Mapping[Element, Sequence[ContentItem]]
 ) -> Iterator[ContentItem]:
-    """The cells one after the other, each after the name of its column; for a table whose cells hold whole texts."""
+    """Read the cells one after the other, each after its column's name; for a table whose cells hold whole texts."""
     names, body = _split_columns(grid, said)
     named = {cell: name or "" for line in body for cell, name in zip_longest(line, names) if cell is not None}
     for cell, name in named.items():
@@ -128,7 +127,7 @@ def make_text_blocks(
 
 
 def make_table_blocks(grid: Grid, said: Mapping[Element, str]) -> Iterator[Block]:
-    """One block a row, with the names of the columns where the table has them."""
+    """Make one block a row, with the names of the columns where the table has them."""
     names, body = _split_columns(grid, said)
     texts = [_row_texts(line, said) for line in body]
     if names:
@@ -141,7 +140,7 @@ def make_table_blocks(grid: Grid, said: Mapping[Element, str]) -> Iterator[Block
 
 
 def build_grid(table: Element) -> Grid:
-    """The table's own cells by row, each repeated over the rows and columns that it spans."""
+    """Return the table's own cells by row, each repeated over the rows and columns that it spans."""
     made: Grid = []
     hanging: dict[int, tuple[int, Element]] = {}
     for row in table.iter("tr"):
@@ -175,7 +174,7 @@ def _span(cell: Element, name: str) -> int:
 
 
 def _split_columns(grid: Grid, said: Mapping[Element, str]) -> tuple[list[str], Grid]:
-    """The names of the columns, if the table marks them, and the rows below."""
+    """Return the names of the columns, if the table marks them, and the rows below."""
     marked = 0
     while marked < len(grid) and all(cell.tag == "th" for cell in grid[marked]):
         marked += 1
@@ -189,5 +188,5 @@ def _column_name(column: Sequence[Element], said: Mapping[Element, str]) -> str:
 
 
 def _row_texts(line: Sequence[Element], said: Mapping[Element, str]) -> list[str]:
-    """A cell over several columns says its text once."""
+    """Return a row's texts; a cell over several columns says its text once."""
     return ["" if i and line[i - 1] is cell else said[cell] for i, cell in enumerate(line)]

@@ -9,7 +9,8 @@ from datetime import UTC, date, datetime, time
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import lxml.html
+import lxml.etree  # type: ignore[import-untyped]  # see above
+import lxml.html  # type: ignore[import-untyped]  # see above
 import yaml
 from lxml.html import defs
 
@@ -35,7 +36,7 @@ _WRITTEN_DATES = tuple(
 
 
 def parse_date(said: object) -> datetime | None:
-    """A date, a datetime or a text: ISO 8601, as in e-mail, or as people write a day; None if it is none.
+    """Parse a date, a datetime or a text: ISO 8601, as in e-mail, or as people write a day; None if it is none.
 
     Without a zone it is UTC; a month alone is its first day.
     """
@@ -53,7 +54,7 @@ def parse_date(said: object) -> datetime | None:
 
 
 def parse_pdf_date(said: str) -> datetime | None:
-    """A date as PDF writes it: `D:20240131120000+01'00'`, its end often left out."""
+    """Parse a date as PDF writes it: `D:20240131120000+01'00'`, its end often left out."""
     match = _PDF_DATE.fullmatch(said.strip())
     if not match:
         return None
@@ -64,7 +65,6 @@ def parse_pdf_date(said: str) -> datetime | None:
 
 
 def _parse_written_date(text: str) -> datetime:
-    """Raises `ValueError`."""
     match = next(filter(None, (form.fullmatch(text) for form in _WRITTEN_DATES)), None)
     if match is None:
         raise ValueError(f"{text!r} is no date that people write")
@@ -93,7 +93,6 @@ class _SafeYamlLoader(yaml.SafeLoader):
     _depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        """Read one value."""
         self._depth += 1
         if self._depth > _DEEPEST_YAML:
             raise yaml.composer.ComposerError(None, None, "collections are nested too deeply", None)
@@ -103,19 +102,16 @@ class _SafeYamlLoader(yaml.SafeLoader):
             self._depth -= 1
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Take over what a mapping merges."""
         super().flatten_mapping(node)
         if len(node.value) > _MOST_MERGED_KEYS:
             raise yaml.constructor.ConstructorError(None, None, "mappings merge too much", node.start_mark)
 
 
 def load_yaml(text: str) -> Any:
-    """Read one document. Raises `yaml.YAMLError`."""
     return yaml.load(text, _SafeYamlLoader)  # noqa: S506 - it is a safe one
 
 
 def load_yaml_documents(text: str) -> Iterator[Any]:
-    """Read one document or several. Raises `yaml.YAMLError`."""
     return iter(yaml.load_all(text, _SafeYamlLoader))
 
 
@@ -158,6 +154,6 @@ def add_child(parent: Element, tag: str, *, before: Element | None = None) -> El
 
 
 def serialize_xml(element: Element) -> bytes:
-    """An element and all in it as XML, with its declaration."""
+    """Serialize an element and all in it as XML, with its declaration."""
     content: bytes = lxml.etree.tostring(element, xml_declaration=True, encoding="UTF-8", standalone=True)
     return content

@@ -35,12 +35,10 @@ _SUBPAGE = lazy_compile(r"\s+[|–—·»-]\s+")
 
 
 def read_web_page(content: bytes) -> ParsedDocument:
-    """Read a page's bytes in the encoding that it declares, else the one that they are in."""
     return read_page_markup(decode_markup(content))
 
 
 def read_page_markup(markup: str) -> ParsedDocument:
-    """Read a page's markup."""
     root = value_parsers.parse_html(markup)
     if root is None:
         return ParsedDocument(())
@@ -56,7 +54,7 @@ def read_page_markup(markup: str) -> ParsedDocument:
 
 
 def decode_markup(content: bytes) -> str:
-    """The text of markup, which may declare its encoding."""
+    """Decode markup, which may declare its encoding."""
     match = _DECLARED.search(content[:_HEAD_BYTES])
     encoding = (match[1] or match[2]).decode("ascii") if match else ""
     try:
@@ -113,7 +111,6 @@ _BODIES = ("encoded", "content", "description", "summary")
 
 
 def read_feed(content: bytes) -> ParsedDocument:
-    """Read a file of XML."""
     root = value_parsers.parse_xml(content)
     name = _element_name(root)
     if name == "html":
@@ -156,7 +153,7 @@ def _child_text(parent: Element, *names: str) -> str:
 
 
 def _read_texts(element: Element) -> Iterator[ContentItem]:
-    """The children that only hold text are one row of facts; an element that mixes text and elements is a paragraph."""
+    """Read texts: the children that only hold text are one row of facts; an element that mixes both is a paragraph."""
     facts = [(_element_name(child), (child.text or "").strip()) for child in element if not len(child)]
     inside = [child for child in element if len(child)]
     own = (element.text or "").strip() or any((child.tail or "").strip() for child in element)

@@ -11,7 +11,7 @@ _GLOB_PARTS = lazy_compile(r"/\*\*$|\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|[^*?\[/]+|/|\[
 
 
 def compile_globs(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a posix path fits one of the patterns, in upper or lower case.
+    """Return whether a posix path fits one of the patterns, in upper or lower case.
 
     `*` and `?` stay within a name, `**` crosses folders. A pattern without a slash is matched against each name of the
     path, one that ends in a slash against all that lies below.
@@ -45,7 +45,7 @@ def _translate_part(part: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SelectionRules:
-    """What a source's settings say of what to read. Labels and statuses are compared in lower case."""
+    """Hold what a source's settings say of what to read. Labels and statuses are compared in lower case."""
 
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class SelectionRules:
 
 @dataclass(frozen=True, slots=True)
 class DocumentTraits:
-    """What is known of a document before it is read."""
+    """Hold what is known of a document before it is read."""
 
     path: str
     labels: tuple[str, ...] = ()
@@ -71,7 +71,6 @@ class DocumentTraits:
 
 
 def build_filter(rules: SelectionRules, now: datetime) -> Callable[[DocumentTraits], bool]:
-    """Return what tells whether a document is wanted. `now` has a time zone."""
     included, excluded = compile_globs(rules.include), compile_globs(rules.exclude)
     labels, without, statuses = (_fold_names(names) for names in (rules.labels, rules.without_labels, rules.statuses))
     since = None if rules.newest_days is None else now - timedelta(days=rules.newest_days)

@@ -37,12 +37,12 @@ DUPLICATE_NAME = "has the same name as another file once accents are composed: r
 
 
 def is_ignored(name: str) -> bool:
-    """Whether a file or folder of this name holds no documents: hidden, or what programs leave behind."""
+    """Tell whether a file or folder of this name holds no documents: hidden, or what programs leave behind."""
     return name.startswith((".", "~$")) or name.lower() in _IGNORED_NAMES
 
 
 def normalize_name(name: str | bytes) -> str:
-    """One name on every system: accents composed, bytes that are not UTF-8 replaced."""
+    """Make one name on every system: accents composed, bytes that are not UTF-8 replaced."""
     return unicodedata.normalize("NFC", os.fsencode(name).decode("utf-8", "replace"))
 
 
@@ -60,8 +60,6 @@ def _now() -> datetime:
 
 
 class _FolderFile(NamedTuple):
-    """A file of the folder, not yet opened."""
-
     key: str
     path: Path
     status: os.stat_result
@@ -78,11 +76,6 @@ class FolderError(Exception):
 
 
 class FolderSource:
-    """The documents under one folder.
-
-    Symbolic links are followed within it, except back into a folder that they stand in.
-    """
-
     reference = False
 
     def __init__(
@@ -97,7 +90,7 @@ class FolderSource:
         now: Callable[[], datetime] = _now,
         apart: Sandbox | None = None,
     ) -> None:
-        """`url_base` and a document's key make its address; `largest` is in bytes; `apart` reads what may do harm."""
+        """Make addresses of `url_base` and keys; `largest` is in bytes; `apart` reads what may do harm."""
         self._root = Path(path)
         self._url_base = url_base
         self._rules = SelectionRules(tuple(include), tuple(exclude), newest_days=newest_days)
@@ -107,7 +100,7 @@ class FolderSource:
         self._apart = apart or Sandbox()
 
     def documents(self, known: Mapping[str, str] = MappingProxyType({}), since: str = "") -> Listing:
-        """Every document there is now, by folder and name. Blocks. Raises `FolderError` at once.
+        """List every document there is now, by folder and name. Blocks. Raises `FolderError` at once.
 
         A folder within that cannot be listed is unreadable under its own key, which ends in a slash.
         """
@@ -123,11 +116,10 @@ class FolderSource:
         return next((DeletedDocument(key) for key in known if address in (key, self._url(key))), None)
 
     def stop(self) -> None:
-        """End the reading of a document; all else here is soon done. From any thread."""
         self._apart.stop()
 
     def expected(self) -> int:
-        """How many documents there are now; no file is opened for it. Blocks. Raises `FolderError`."""
+        """Count the documents there are now; no file is opened for it. Blocks. Raises `FolderError`."""
         return sum(1 for _ in self._listed())
 
     def _items(self, listed: Iterator[_FolderFile | Unreadable]) -> Iterator[ListedItem]:
@@ -202,7 +194,7 @@ class FolderSource:
 
 
 def _refuse_duplicates(found: Iterator[_FolderFile | Unreadable]) -> Iterator[_FolderFile | Unreadable]:
-    """Two names that differ only in how their accents are composed would be one key."""
+    """Refuse the second of two names that differ only in how their accents are composed, for they would be one key."""
     seen: set[str] = set()
     for entry in found:
         if entry.key in seen:

@@ -4,9 +4,9 @@ The reader is named by its import path, and installed beside Footnote by whoever
 imported here. Documents that follow each other under one name, as the pages of a file do, are one document. Their texts
 are read as Markdown, or as HTML where they begin like a web page.
 
-A reader returns all that it has, every time; what is unchanged is found by its text. What it prints goes to stderr. Each
-reader names things in its metadata as it likes. An identifier that LlamaIndex drew at random is none: it would be another
-one tomorrow.
+A reader returns all that it has, every time; what is unchanged is found by its text. What it prints goes to stderr.
+Each reader names things in its metadata as it likes. An identifier that LlamaIndex drew at random is none: it would be
+another one tomorrow.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ _MARKUP = lazy_compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html|head|bo
 
 
 class LlamaText(NamedTuple):
-    """One document of LlamaIndex's, as far as it concerns us."""
+    """Hold one document of LlamaIndex's, as far as it concerns us."""
 
     key: str
     text: str
@@ -64,7 +64,7 @@ class LlamaText(NamedTuple):
 
 
 def parse_document(document: Any) -> LlamaText | None:
-    """Read a document; None if it is none: it has no text, or no text that is one."""
+    """Read a document; None if it has no text."""
     text = getattr(document, "text", None)
     metadata = getattr(document, "metadata", None)
     if not isinstance(text, str):
@@ -83,7 +83,7 @@ def parse_document(document: Any) -> LlamaText | None:
 
 
 def make_fingerprint(parts: Sequence[LlamaText]) -> str:
-    """What tells whether a document of these parts has changed."""
+    """Return what tells whether a document of these parts has changed."""
     first = parts[0]
     date = first.date.isoformat() if first.date else ""
     said = "\x1f".join(
@@ -93,7 +93,6 @@ def make_fingerprint(parts: Sequence[LlamaText]) -> str:
 
 
 def read_page(parts: Sequence[LlamaText], apart: Sandbox) -> Page:
-    """Read a document of these parts. Raises `UnreadableDocument`, and what `apart` raises."""
     first = parts[0]
     text = "\n\n".join(part.text for part in parts)
     suffix = ".html" if _MARKUP.match(text) else ".md"
@@ -118,7 +117,7 @@ def _fold_names(metadata: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _metadata_values(said: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """What the metadata tell under these names, in their order, as far as it is a text or a number."""
+    """Return what the metadata say under these names, in their order, as far as it is a text or a number."""
     found = (said.get(name) for name in names)
     return [text for value in found if isinstance(value, str | int) and (text := str(value).strip())]
 
@@ -130,7 +129,7 @@ _INSTALL = "Install it into Footnote's own environment with pip, as docs/sources
 
 @dataclass(frozen=True, slots=True)
 class LlamaReader:
-    """Which reader, made with which options, and asked how."""
+    """Say which reader is used, with which options, and what it is asked."""
 
     path: str
     """Module and class, with a colon between them."""
@@ -145,14 +144,11 @@ def _now() -> datetime:
 
 
 class LlamaIndexSource:
-    """The documents of one reader."""
-
     reference = False
 
     def __init__(
         self, reader: LlamaReader, rules: SelectionRules | None = None, *, now: Callable[[], datetime] = _now
     ) -> None:
-        """`rules` are applied to the names of documents and to the dates that their metadata tell."""
         self._reader, self._rules, self._now = reader, rules or SelectionRules(), now
         self._stopped = threading.Event()
         self._apart = Sandbox()
@@ -161,19 +157,18 @@ class LlamaIndexSource:
         """Nobody knows before all was read."""
 
     def documents(self, known: Mapping[str, str] = MappingProxyType({}), since: str = "") -> Listing:
-        """Every document, in the reader's order. Blocks. Raises `SourceUnavailable`, also while it is gone through."""
+        """List every document, in the reader's order. Blocks. Raises `SourceUnavailable`, also in the items."""
         del known, since
         return Listing(self._items(self._texts(self._read())))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
-        """Raise `ReadAsWhole`: a reader knows no single documents."""
+        """Raise `SingleReadUnsupported`: a reader knows no single documents."""
         del address, known
         raise SingleReadUnsupported(
             f"{self._reader.path} cannot read a single document.", hint="Read all of it: `footnote ingest all`."
         )
 
     def stop(self) -> None:
-        """End before the next document. From any thread."""
         self._stopped.set()
         self._apart.stop()
 
@@ -195,7 +190,7 @@ class LlamaIndexSource:
             yield text or Unreadable(f"document {at}", "is nothing that LlamaIndex calls a document")
 
     def _read(self) -> Iterator[Any]:
-        """Go through what the reader gives; whatever it does meanwhile is told as a fault of this source."""
+        """Yield what the reader gives; whatever it does meanwhile is reported as a fault of this source."""
         given = self._guarded(lambda: _load_lazily(self._made(), self._reader.load))
         nothing = object()
         while (document := self._guarded(lambda: next(given, nothing))) is not nothing:

@@ -1,7 +1,7 @@
 """Download a large file from the web, whole or not at all, resuming where an earlier try ended.
 
-What came so far lies in `NAME.part`, and the server's validator in `NAME.part.of`, so that another process can ask for the
-rest of that very file (RFC 9110, 13.1.5: If-Range) and starts over if the file has changed.
+What came so far lies in `NAME.part`, and the server's validator in `NAME.part.of`, so that another process can ask for
+the rest of that very file (RFC 9110, 13.1.5: If-Range) and starts over if the file has changed.
 """
 
 import errno
@@ -26,7 +26,7 @@ _RANGE = lazy_compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 @dataclass(frozen=True, slots=True)
 class DownloadRequest:
-    """A file to bring. `size` is in bytes; `digest` is the name of a hash and its value in hexadecimal."""
+    """Describe a file to download: `size` in bytes; `digest` the name of a hash and its value in hexadecimal."""
 
     url: str
     path: Path
@@ -36,19 +36,15 @@ class DownloadRequest:
 
     @property
     def part(self) -> Path:
-        """What has come so far."""
         return self.path.with_name(self.path.name + ".part")
 
     @property
     def tag(self) -> Path:
-        """What the server called it."""
         return self.path.with_name(self.path.name + ".part.of")
 
 
 @dataclass(frozen=True, slots=True)
 class IncomingResponse:
-    """An answer while it comes."""
-
     status: int
     headers: Mapping[str, str]
     blocks: Iterator[bytes]
@@ -61,7 +57,7 @@ ReportProgress = Callable[[int, int | None], None]
 def download_file(
     wanted: DownloadRequest, ask: OpenUrl, rest: Callable[[RetryableWebError, int], None], told: ReportProgress
 ) -> None:
-    """Bring a file. `rest` waits after so many failed tries, and raises if we are to stop.
+    """Download a file. `rest` waits after so many failed tries, and raises if we are to stop.
 
     Raises:
         SourceUnavailable: It cannot be had, cannot be written, or is not what it must be.
@@ -77,7 +73,6 @@ def download_file(
 def _download_with_retries(
     wanted: DownloadRequest, ask: OpenUrl, rest: Callable[[RetryableWebError, int], None], told: ReportProgress
 ) -> None:
-    """Try until the part is what it must be."""
     tried = 0
     while True:
         before = _size(wanted.part)
@@ -94,7 +89,6 @@ def _download_with_retries(
 
 
 def _fetch(wanted: DownloadRequest, ask: OpenUrl, told: ReportProgress) -> None:
-    """Ask for what is missing, and append it."""
     have = _size(wanted.part)
     if wanted.size is not None and have == wanted.size:
         return
@@ -120,7 +114,7 @@ def _fetch(wanted: DownloadRequest, ask: OpenUrl, told: ReportProgress) -> None:
 
 
 def _prepare_part(wanted: DownloadRequest, answer: IncomingResponse, have: int) -> int | None:
-    """Make the part ready for what an answer brings; return how large the file will be, if that can be known."""
+    """Make the part ready for a response; return how large the file will be, if that can be known."""
     if answer.status == httpx.codes.PARTIAL_CONTENT and have:
         said = _RANGE.fullmatch(answer.headers.get("content-range", "").strip())
         total = int(said[2]) if said and said[2] != "*" else wanted.size
@@ -144,7 +138,7 @@ def _prepare_part(wanted: DownloadRequest, answer: IncomingResponse, have: int) 
 
 
 def _validator(headers: Mapping[str, str]) -> str:
-    """What tells one state of a file from another: a strong tag, else its date."""
+    """Return what distinguishes two states of a file: a strong ETag, else its date."""
     tag = headers.get("etag", "").strip()
     return tag if tag and not tag.startswith("W/") else headers.get("last-modified", "").strip()
 
@@ -156,7 +150,7 @@ def _discard_part(wanted: DownloadRequest) -> int:
 
 
 def _check(wanted: DownloadRequest) -> None:
-    """Compare what has come with what it must be; what is wrong is thrown away."""
+    """Compare what has come with what it must be; discard what is wrong."""
     if not wanted.digest:
         return
     name, expected = wanted.digest

@@ -1,7 +1,7 @@
 """Send one HTTP request at a time, with a pause between two, and say in plain words what went wrong.
 
-Follows redirects, reads replies within bounds, and can be stopped from another thread. No message ever repeats a query or a
-credential. Whether a request is tried again is decided in `web_client` and `download`.
+Follows redirects, reads replies within bounds, and can be stopped from another thread. No message ever repeats a query
+or a credential. Whether a request is tried again is decided in `web_client` and `download`.
 """
 
 import ssl
@@ -36,14 +36,12 @@ class ResponseTooLarge(SourceUnavailable):
 
 
 class ReadingStopped(SourceUnavailable):
-    """We were told to stop."""
-
     def __init__(self) -> None:
         super().__init__("Reading was stopped.", hint="Run the same command again to go on.")
 
 
 class RetryableWebError(Exception):
-    """What may go better if it is tried again. `str()` says what was wrong, as in "HOST did not answer in time"."""
+    """Signals what may succeed if it is retried. `str()` says what was wrong, as in "HOST did not answer in time"."""
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
@@ -62,7 +60,6 @@ def format_url(url: str | httpx.URL) -> str:
 
 
 def describe_transport_error(error: httpx.TransportError) -> str:
-    """Return what was wrong with a connection, as in "HOST cannot be reached"."""
     if isinstance(error, httpx.ConnectTimeout | httpx.ReadTimeout | httpx.WriteTimeout | httpx.PoolTimeout):
         return "did not answer in time"
     if isinstance(error, httpx.ConnectError):
@@ -73,7 +70,6 @@ def describe_transport_error(error: httpx.TransportError) -> str:
 
 
 def make_access_denied(url: httpx.URL, status: int, credential: str) -> AccessDenied:
-    """Return the error for 401 and 403, which names the credential to look at."""
     if credential:
         hint = f"Check {credential}: it may be missing, have lapsed, or lack the right to read this."
     else:
@@ -86,7 +82,7 @@ MIN_BYTES_PER_SECOND = 1024
 
 
 def is_same_site(one: httpx.URL, other: httpx.URL) -> bool:
-    """Whether two addresses are of one server; it may ask for https where it was asked without."""
+    """Tell whether two addresses are of one server, which may upgrade http to https."""
     if one.host != other.host:
         return False
     upgraded = one.scheme == "http" and other.scheme == "https" and one.port is None and other.port is None
@@ -164,7 +160,7 @@ _HOST_NAME = lazy_compile(r"[^\s%/\[\]@]+")
 
 @dataclass(frozen=True, slots=True)
 class RequestPolicy:
-    """How a server is treated. Times are in seconds, sizes in bytes."""
+    """Say how a server is treated. Times are in seconds, sizes in bytes."""
 
     agent: str
     """Who asks, with how its operator can be reached, as a User-Agent."""
@@ -181,11 +177,6 @@ class RequestPolicy:
 
 
 class HttpConnection:
-    """Asks servers one thing at a time, for one thread; `stop` may come from another.
-
-    Between `open` and `close` connections are kept for the next request; else each request has its own.
-    """
-
     def __init__(
         self,
         manners: RequestPolicy,
@@ -197,7 +188,6 @@ class HttpConnection:
         wait: Callable[[float], bool] | None,
         clock: Callable[[], float] | None,
     ) -> None:
-        """As `fetching.Web`."""
         self.manners = manners
         self._headers = headers
         self._auth = auth
@@ -211,24 +201,20 @@ class HttpConnection:
         self._client: httpx.Client | None = None
 
     def open(self) -> None:
-        """Keep connections from now on."""
         self._client = self._client or self._new_client()
 
     def close(self) -> None:
-        """End its connections."""
         if self._client:
             self._client.close()
         self._client = None
 
     def stop(self) -> None:
-        """End whatever waits or reads, from any thread: it raises `Stopped`, as all that is asked later does."""
         self._stopped.set()
         for connection in tuple(self._connections):
             with suppress(OSError):
                 connection.get_extra_info("socket").shutdown(SHUT_RDWR)
 
     def pause(self, seconds: float) -> None:
-        """Wait. Raises `Stopped`."""
         if self._wait(seconds):
             raise ReadingStopped
         self._look()
@@ -242,7 +228,7 @@ class HttpConnection:
         follow: MayFollow | None,
         form: FormData | None = None,
     ) -> Iterator[httpx.Response]:
-        """Ask once, and for where it is said to be; what stands at the end is open within. A form is sent, if given.
+        """Send one request and follow its redirects; the response is open within the block. A form is sent, if given.
 
         Raises:
             Hiccup: What may go better the next time: also while the answer is read.
@@ -266,7 +252,7 @@ class HttpConnection:
         raise SourceUnavailable(f"{format_url(url)} leads from one address to the next.", hint="Check the address.")
 
     def watched(self, answer: httpx.Response) -> Iterator[bytes]:
-        """Go through what comes, as it was sent; a server that all but stops is left."""
+        """Yield what comes, as it was sent; leave a server that all but stops."""
         begun, received = self._clock(), 0
         for block in answer.iter_raw():
             self._look()
@@ -315,7 +301,7 @@ class HttpConnection:
             raise RetryableWebError(f"answers HTTP {status}", wait)
 
     def _drain(self, answer: httpx.Response) -> None:
-        """Read what is left of a short answer that says nothing to us, so that its connection can be used again."""
+        """Read what is left of a short response that says nothing to us, so that its connection can be used again."""
         left = _SHORT_REPLY
         with suppress(httpx.TransportError, RetryableWebError):  # its status said enough
             for block in self.watched(answer):
@@ -328,7 +314,7 @@ class HttpConnection:
             raise ReadingStopped
 
     def _traced(self, event: str, info: Mapping[str, Any]) -> None:
-        """Keep what is connected, so that `stop` can end a read that would wait for a minute."""
+        """Remember connections, so that `stop` can end a read that would wait for a minute."""
         if event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
             self._connections.append(info["return_value"])
 
@@ -352,7 +338,7 @@ class HttpConnection:
 
 @cache
 def _ssl_context() -> ssl.SSLContext:
-    """Return whom we trust, which takes a tenth of a second to read."""
+    """Load the trusted certificates, which takes a tenth of a second."""
     return httpx.create_ssl_context()
 
 
@@ -367,7 +353,7 @@ def _parse_url(url: str, params: QueryParams | None) -> httpx.URL:
 
 
 def _redirect_target(address: httpx.URL, answer: httpx.Response) -> httpx.URL | None:
-    """Where a redirect leads; None for any other answer, and for what is no address of the web."""
+    """Return where a redirect leads; None for any other response, and for what is no address of the web."""
     if not answer.has_redirect_location:
         return None
     try:

@@ -1,6 +1,7 @@
 """Read from web servers politely: one request at a time, with retries, backoff and respect for Retry-After.
 
-Every source that reads from the web does it through `WebClient`. What cannot be had is a `SourceUnavailable` in one line.
+Every source that reads from the web does it through `WebClient`. What cannot be had is a `SourceUnavailable` in one
+line.
 """
 
 import json
@@ -37,8 +38,6 @@ _LONGEST_BACKOFF = 30.0
 
 @dataclass(frozen=True, slots=True)
 class WebResponse:
-    """What a server answered."""
-
     status: int
     url: str
     """Where it was found in the end, after redirects."""
@@ -80,22 +79,18 @@ class WebClient:
         )
 
     def __enter__(self) -> Self:
-        """Keep connections from now on."""
         self._line.open()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
         self.close()
 
     def close(self) -> None:
-        """End its connections."""
         self._line.close()
 
     def stop(self) -> None:
-        """End whatever waits or reads, from any thread: it raises `Stopped`, as all that is asked later does."""
         self._line.stop()
 
     def get(
@@ -121,15 +116,12 @@ class WebClient:
         return self._patiently(url, lambda: self._whole(url, params, wanted, follow))
 
     def post(self, url: str, form: FormData) -> WebResponse:
-        """Send a form, and return what is answered, as `get` does. Redirects are not followed."""
         return self._patiently(url, lambda: self._whole(url, None, EMPTY, lambda _: False, form))
 
     def pause(self, seconds: float) -> None:
-        """Wait, where a server asks for it in a way of its own. Raises `Stopped` if we are told to stop."""
         self._line.pause(seconds)
 
     def slower(self, gap: float) -> None:
-        """Rest for at least so many seconds between two requests from now on."""
         self._line.manners = replace(self._line.manners, gap=max(gap, self._line.manners.gap))
 
     def json(self, url: str, params: QueryParams | None = None) -> Any:
@@ -217,5 +209,4 @@ class WebClient:
 
 
 def build_user_agent(contact: str, version: str) -> str:
-    """Return the User-Agent of this program, with how its operator can be reached."""
     return f"Footnote/{version} ({contact}) httpx/{httpx.__version__}"

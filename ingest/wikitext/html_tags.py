@@ -50,7 +50,7 @@ _DEEPEST_LATEX = 6
 
 
 def render_latex(latex: str) -> str:
-    r"""LaTeX as plain text: `\frac{a}{b}` is `a/b`, `x^{2}` is `x²`, `\alpha` is `α`."""
+    r"""Write LaTeX as plain text: `\frac{a}{b}` is `a/b`, `x^{2}` is `x²`, `\alpha` is `α`."""
     text = _ENVIRONMENT.sub(" ", latex).replace("\\\\", "; ").replace("\\,", " ").replace("\\;", " ")
     for _ in range(_DEEPEST_LATEX):
         before = text
@@ -124,7 +124,7 @@ _KNOWN = _INVISIBLE.union(_DROPPED, _LAYOUT, _CLOSING, _CONTENT)
 
 
 def replace_tags(text: str) -> str:
-    """Wikitext without comments, references and tags; formulas and code stand as text that is no markup.
+    """Replace comments, references and tags; formulas and code stand as text that is no markup.
 
     What is opened and never closed loses its tag alone, so that it cannot eat the page. Time grows with the length
     of the text, whatever it holds.
@@ -149,14 +149,13 @@ def replace_tags(text: str) -> str:
 
 
 class _Lookahead:
-    """Looks for the next of a few strings, and remembers where it was: no stretch is searched twice for one of them."""
+    """Find the next of a few strings, and remember where it was: no stretch is searched twice for one of them."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._places: dict[str, int] = {}
 
     def find(self, needle: str, start: int) -> int:
-        """The first place of `needle` from `start` on; the length of the text if there is none."""
         place = self._places.get(needle, -1)
         if place < start:
             place = self.text.find(needle, start)
@@ -165,7 +164,7 @@ class _Lookahead:
 
 
 def _read_tag(ahead: _Lookahead, tag: re.Match[str]) -> tuple[str, int]:
-    """What stands for a tag (and its content), and where the text goes on."""
+    """Return what stands for a tag (and its content), and where the text goes on."""
     comment, closing, written, attributes = tag.groups()
     end = tag.end()
     if comment:

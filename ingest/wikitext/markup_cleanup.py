@@ -26,25 +26,25 @@ _SUPERSCRIPT_NUMBER = lazy_compile(r"[0-9+\-−–]+n?|n")
 
 
 def strip_marks(text: str) -> str:
-    """The text without our own marks, which only text from elsewhere than a dump can hold."""
+    """Strip our own marks, which only text from elsewhere than a dump can hold."""
     if ROW in text or CODE in text or BREAK in text or PIPE in text:
         return text.translate(_MARK_TABLE)
     return text
 
 
 def shelter_text(text: str) -> str:
-    """Text whose markup characters are written as entities, so that they are read as themselves."""
+    """Write markup characters as entities, so that they are read as themselves."""
     return text.translate(_SHELTER)
 
 
 def make_code_line(text: str) -> str:
-    """A line of its own that holds code with its indentation; empty for empty code."""
+    """Make a line of its own that holds code with its indentation; empty for empty code."""
     stripped = text.strip("\n").rstrip()
     return f"\n{CODE}{stripped.translate(_CODE_SHELTER)}\n" if stripped else ""
 
 
 def make_superscript(text: str) -> str:
-    """A superscript: a number as superscript digits (10² is not 102), anything else as it is."""
+    """Write a number as superscript digits (10² is not 102), anything else as it is."""
     return text.translate(_SUPERSCRIPT) if _SUPERSCRIPT_NUMBER.fullmatch(text) else text
 
 
@@ -72,7 +72,6 @@ _DOUBLE = lazy_compile("  +")
 
 
 def strip_quotes(text: str) -> str:
-    """Text without the apostrophes of bold and italics; those that are letters stay."""
     if "''" not in text:
         return text
     if "''''" in text:
@@ -83,7 +82,7 @@ def strip_quotes(text: str) -> str:
 
 
 def strip_switches(text: str) -> str:
-    """Text without `__NOTOC__` and its like, and with one variant of what a wiki of several scripts writes twice."""
+    """Strip `__NOTOC__` and its like, and keep one variant of what a wiki of several scripts writes twice."""
     return _VARIANT.sub(_choose_variant, _SWITCH.sub("", text))
 
 
@@ -103,14 +102,13 @@ def _choose_text(text: str) -> str:
 
 
 def strip_double_brackets(text: str) -> str:
-    """Text in which no brackets of links and templates stand, not even where something between two single ones went."""
+    """Strip the brackets of links and templates, also where something between two single ones went."""
     for double in _DOUBLE_BRACKETS:
         text = double.sub("", text)
     return text
 
 
 def normalize_spaces(text: str) -> str:
-    """Text whose spaces of all kinds are spaces, no two beside each other."""
     text = _ENTITY.sub(lambda entity: _SIGNS.get(entity[1], " "), text)
     for space in _SPACES:
         if space in text:
@@ -119,7 +117,7 @@ def normalize_spaces(text: str) -> str:
 
 
 def close_holes(text: str) -> str:
-    """Text without the brackets, commas and spaces that stood around what is gone: `Athens (; ) .` is `Athens.`."""
+    """Close the brackets, commas and spaces that stood around what is gone: `Athens (; ) .` is `Athens.`."""
     text = _AFTER_BRACKET.sub("(", _HOLLOW.sub("", text))
     text = _strip_before(_LATE_BRACKET, " ,;\n", text)
     if "（" in text or "、" in text or "，" in text:
@@ -133,7 +131,7 @@ def close_holes(text: str) -> str:
 
 
 def _strip_before(sign: re.Pattern[str], lost: str, text: str) -> str:
-    """Text without the characters `lost` right before each match of `sign`."""
+    """Strip the characters `lost` right before each match of `sign`."""
     starts = [match.start() for match in sign.finditer(text)]
     if not starts:
         return text
@@ -142,5 +140,4 @@ def _strip_before(sign: re.Pattern[str], lost: str, text: str) -> str:
 
 
 def decode_entities(text: str) -> str:
-    """Text with its entities as characters."""
     return html.unescape(text) if "&" in text else text

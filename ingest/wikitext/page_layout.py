@@ -29,7 +29,7 @@ class _TableCell:
 
 
 class WikiTable:
-    """A table being read: `feed` it the lines between `{|` and `|}`, then take its `rows`."""
+    """Read a table: `feed` it the lines between `{|` and `|}`, then take its `rows`."""
 
     def __init__(self) -> None:
         self._caption: list[str] = []
@@ -37,7 +37,6 @@ class WikiTable:
         self._in_caption = False
 
     def feed(self, line: str) -> None:
-        """Read one line, without surrounding whitespace."""
         if line.startswith("|-"):
             self._rows.append([])
         elif line.startswith("|+"):
@@ -59,7 +58,7 @@ class WikiTable:
             self._rows[-1].append(_parse_cell(part, header=header))
 
     def rows(self) -> list[str]:
-        """The caption and each row of data with the headers of its columns; rows without data say nothing."""
+        """Return the caption and each row of data with the headers of its columns; rows without data say nothing."""
         headers: dict[int, str] = {}
         out = [flatten_value(" ".join(self._caption))]
         for cell in (cell for row in self._rows for cell in row):
@@ -78,7 +77,7 @@ class WikiTable:
 
 
 def _mark_headers(rows: list[list[_TableCell]]) -> None:
-    """Where no cell is marked as a header, a first row of words above numbers is one."""
+    """Take a first row of words above numbers for a header, where no cell is marked as one."""
     first, *others = rows or [[]]
     if len(first) < 3 or not others or any(cell.header for row in rows for cell in row):  # noqa: PLR2004 - two are a pair
         return
@@ -89,7 +88,7 @@ def _mark_headers(rows: list[list[_TableCell]]) -> None:
 
 
 def _column_headers(before: dict[int, str], cells: dict[int, _TableCell], *, new: bool) -> dict[int, str]:
-    """Headers of the columns; a second row of headers right below the first says more of the same columns."""
+    """Join the headers of the columns; a second row of headers right below the first says more of the same columns."""
     headers = {} if new else dict(before)
     for column, cell in cells.items():
         above = headers.get(column, "")
@@ -112,7 +111,7 @@ def _render_row(cells: dict[int, _TableCell], headers: dict[int, str]) -> str:
 
 
 def _lay_out_rows(rows: list[list[_TableCell]]) -> list[dict[int, _TableCell]]:
-    """Each row by column, cells that span standing in all their places."""
+    """Lay out each row by column, cells that span standing in all their places."""
     hanging: dict[int, tuple[int, _TableCell]] = {}
     out: list[dict[int, _TableCell]] = []
     for row in rows:
@@ -167,7 +166,7 @@ _WIDE = 0x2E80
 
 
 def read_layout(text: str) -> PageOutline:
-    """The sections of a page whose tags, templates and links are text already."""
+    """Read the sections of a page whose tags, templates and links are text already."""
     page = _PageReader()
     for line in text.split("\n"):
         if not line:
@@ -184,8 +183,6 @@ def read_layout(text: str) -> PageOutline:
 
 
 class _PageReader:
-    """What was read so far."""
-
     def __init__(self) -> None:
         self.table: list[WikiTable] = []
         """The tables that are open, the innermost last."""
@@ -198,7 +195,6 @@ class _PageReader:
         self._term = ""
 
     def special(self, line: str) -> None:
-        """Read a line that begins with a sign that may be markup."""
         stripped = line.strip()
         match line[:1]:
             case "\x02":
@@ -223,7 +219,6 @@ class _PageReader:
                 self.end_paragraph()
 
     def in_table(self, line: str) -> None:
-        """Read a line of the innermost table."""
         if line.startswith("|}"):
             for row in self.table.pop().rows():
                 self._row(ROW + row)
@@ -231,7 +226,6 @@ class _PageReader:
             self.table[-1].feed(line)
 
     def end_paragraph(self) -> None:
-        """What was gathered is a paragraph."""
         if self._term:
             self._say_term()
         if self.paragraph:
@@ -294,13 +288,11 @@ class _PageReader:
             self._blocks = []
 
     def end(self) -> PageOutline:
-        """All sections that hold anything."""
         self._end_section()
         return tuple(self._sections)
 
 
 def _join_lines(lines: list[str]) -> str:
-    """The lines of a paragraph as one; no space where the script has none."""
     if len(lines) == 1:
         return lines[0].strip()
     text = lines[0].strip()

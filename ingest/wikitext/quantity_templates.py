@@ -37,7 +37,6 @@ def _strip_number(text: str) -> bool:
 
 
 def convert(arguments: TemplateArguments) -> str:
-    """The measure as given, not converted: `{{convert|5|to|10|km|mi}}` is 5 to 10 km."""
     said: list[str] = []
     places = arguments.places
     for place, part in enumerate(places):
@@ -201,7 +200,7 @@ _YEAR_DIGITS = 3
 
 
 def format_date(year: str, month: str, day: str, language: str, *, day_first: bool = True) -> str:
-    """A date in words. What is missing is left out; a month may be a number or a name."""
+    """Write a date in words. What is missing is left out; a month may be a number or a name."""
     if not year or (not month and not day):
         return year
     if language in ("ja", "zh", "ko"):
@@ -222,7 +221,7 @@ def format_date(year: str, month: str, day: str, language: str, *, day_first: bo
 
 
 def _month_name(month: str, language: str) -> str:
-    """The month's name; as it is if it is a name; empty if the language's months are not known."""
+    """Return the month's name; as it is if it is a name; empty if the language's months are not known."""
     if not _MONTH_NUMBER.fullmatch(month):
         return month
     names = _MONTHS.get(language or "en", "").split()

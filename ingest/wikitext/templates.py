@@ -55,7 +55,7 @@ _LIST_SIGNS = "*#:; \t"
 
 
 def render_box(arguments: TemplateArguments) -> str:
-    """The named arguments as lines of their own, each a row; pictures, colours and sizes left out.
+    """Render the named arguments as rows, each on a line of its own, without pictures, colours and sizes.
 
     An argument that names another (`leader_title`, `label1`) becomes the label of that (`leader_name`, `data1`).
     """
@@ -79,7 +79,7 @@ def render_box(arguments: TemplateArguments) -> str:
 
 
 def _render_climate(names: dict[str, str]) -> list[str]:
-    """A climate's numbers, a row for each quantity: `Jan high C` and its like are "High C: Jan 3, Feb 4"."""
+    """Render a climate's numbers, a row for each quantity: `Jan high C` and its like are "High C: Jan 3, Feb 4"."""
     found: dict[str, list[str]] = {}
     for name, value in names.items():
         if value and len(value) < _LONGEST_LABEL and (match := _MONTHLY.fullmatch(name)):
@@ -97,7 +97,7 @@ def _render_years(places: tuple[str, ...]) -> list[str]:
 
 
 def flatten_value(value: str) -> str:
-    """A value on one line: list items and line breaks become commas, tables and rows within it are left out."""
+    """Put a value on one line: list items and line breaks become commas, tables and rows within it are left out."""
     if "\n" in value:
         lines = (line.strip(_LIST_SIGNS) for line in value.split("\n") if line[:1] not in (ROW, "|", "!", PIPE, "{"))
         value = ", ".join(line for line in lines if line)
@@ -108,7 +108,7 @@ def flatten_value(value: str) -> str:
 
 
 def _find_labels(names: dict[str, str]) -> dict[str, str]:
-    """From the name of an argument to the name of the one that labels it."""
+    """Map the name of an argument to the name of the one that labels it."""
     found: dict[str, str] = {}
     for name, value in names.items():
         if value and len(value) <= _LONGEST_LABEL:
@@ -121,7 +121,7 @@ def _find_labels(names: dict[str, str]) -> dict[str, str]:
 
 @lru_cache(maxsize=16384)
 def _labelled_names(name: str) -> tuple[str, ...]:
-    """The names that an argument may be the label of: `leader_title1` of `leader_name1`."""
+    """Yield the names that an argument may be the label of: `leader_title1` of `leader_name1`."""
     stem = name.rstrip("0123456789")
     number = name[len(stem) :]
     pairs = ((ending, partner) for ending, partner in _PARTNERS if stem.endswith(ending))
@@ -132,7 +132,7 @@ def _labelled_names(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16384)
 def _make_label(name: str) -> str:
-    """`birth_date` and `BirthDate` are Birth date; nothing for pictures, colours and the like."""
+    """Make a label: `birth_date` and `BirthDate` are Birth date; nothing for pictures, colours and the like."""
     if _PICTORIAL.search(name) or _CRYPTIC.fullmatch(name) or _MONTHLY.fullmatch(name):
         return ""
     words = " ".join(_HUMP.sub(r" \1", name.replace("km2", "km²").replace("_", " ").replace("-", " ")).split())
@@ -197,7 +197,7 @@ _FUNCTIONS: Mapping[str, Callable[[str, list[str]], str]] = MappingProxyType(
 
 
 def group_digits(number: str, language: str) -> str:
-    """A number as wikis write it whose language groups by commas; as it is elsewhere."""
+    """Write a number as wikis do whose language groups by commas; leave it as it is elsewhere."""
     whole, point, part = number.strip().partition(".")
     if language not in _COMMAS or not _DIGITS.fullmatch(whole):
         return number.strip()
@@ -205,7 +205,7 @@ def group_digits(number: str, language: str) -> str:
 
 
 def evaluate_function(name: str, rest: str, language: str = "") -> str | None:
-    """What `{{name:...|rest}}` yields, `name` with its colon and what follows it; None if it is no parser function.
+    """Return what `{{name:...|rest}}` yields, `name` with its colon and what follows; None if it is no parser function.
 
     Functions that ask the wiki (`#invoke`, `#expr`, `#property`) and magic words (`DEFAULTSORT:`) yield nothing.
     """
@@ -253,7 +253,7 @@ _MANY = 4
 
 
 def render_template(body: str, language: str = "") -> str:
-    """What stands for `{{body}}` in the text: words, rows on lines of their own, or nothing."""
+    """Return what stands for `{{body}}` in the text: words, rows on lines of their own, or nothing."""
     name, _, rest = body.partition("|")
     if ":" in name and (said := evaluate_function(name, rest, language)) is not None:
         return said
@@ -263,7 +263,7 @@ def render_template(body: str, language: str = "") -> str:
 
 @lru_cache(maxsize=65536)
 def _find_handler(name: str, language: str) -> Callable[[str], str] | None:
-    """How a template of this name is read, None if it says nothing."""
+    """Return how a template of this name is read, None if it says nothing."""
     written = " ".join(name.replace("_", " ").split())
     known = written.lower().removeprefix("template:")
     if _ITSELF.fullmatch(written):
@@ -290,7 +290,7 @@ def _find_by_name(name: str, language: str) -> TemplateHandler | None:
 
 
 def _find_by_form(name: str, written: str) -> TemplateHandler | None:
-    """Handlers of families of names: `lang-de`, `deS` of the German Wikipedia, and the codes of countries."""
+    """Find handlers of families of names: `lang-de`, `deS` of the German Wikipedia, and the codes of countries."""
     if match := _LANGUAGE.fullmatch(name):
         return lambda arguments: _label_language(match[1] or "", word_templates.first(arguments), arguments.language)
     if _IN_LANGUAGE.fullmatch(written):
@@ -301,13 +301,13 @@ def _find_by_form(name: str, written: str) -> TemplateHandler | None:
 
 
 def _label_language(code: str, text: str, language: str) -> str:
-    """Words of another language, which the English Wikipedia names before them."""
+    """Label words of another language, as the English Wikipedia does."""
     label = LANGUAGE_NAMES.get(code) if language == "en" else None
     return f"{label}: {text}" if label and text else text
 
 
 def _render_unknown(rest: str, language: str) -> str:
-    """A template whose name says nothing to us is a box if it has many named arguments on lines of their own."""
+    """Read a template whose name says nothing to us as a box if it has many named arguments on lines of their own."""
     if rest.count("=") < _MANY or rest.count("\n") < _MANY:
         return ""
     arguments: TemplateArguments = parse_arguments(rest, language)

@@ -17,7 +17,7 @@ from storage.language.lazy_pattern import lazy_compile
 
 @cache
 def load_names(name: str) -> Mapping[str, frozenset[str]]:
-    """The kinds of the list `name`, and the names of each."""
+    """Return the kinds of the list `name`, and the names of each."""
     found: dict[str, set[str]] = {}
     for line in files(__package__).joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines():
         kind, colon, written = line.partition(": ")
@@ -28,27 +28,24 @@ def load_names(name: str) -> Mapping[str, frozenset[str]]:
 
 @cache
 def load_template_kinds() -> Mapping[str, str]:
-    """How a template is read, by its name in lower case."""
+    """Return how templates are read, by their names in lower case."""
     return MappingProxyType({name: kind for kind, names in load_names("template_names").items() for name in names})
 
 
 def load_appendices() -> frozenset[str]:
-    """Titles of sections, in lower case, whose lists say nothing of the subject."""
     return load_names("other_names")["appendix"]
 
 
 def load_namespaces() -> frozenset[str]:
-    """Names of the namespaces of files, media and categories."""
     return load_names("other_names")["namespace"]
 
 
 def load_redirect_words() -> frozenset[str]:
-    """What stands behind the `#` of a redirect."""
+    """Return what stands behind the `#` of a redirect."""
     return load_names("other_names")["redirect"]
 
 
 def load_disambiguations() -> frozenset[str]:
-    """Templates of pages that only tell apart what shares its title."""
     return load_names("other_names")["disambiguation"]
 
 
@@ -81,7 +78,7 @@ def resolve_database(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WikiSite:
-    """What a dump's header says of its wiki."""
+    """Describe a wiki as a dump's header or its API does."""
 
     name: str = ""
     """Its database: `enwiki`."""
@@ -95,16 +92,16 @@ class WikiSite:
 
     @property
     def hidden(self) -> frozenset[str]:
-        """The names of the namespaces whose links show nothing in a text."""
+        """Return the names of the namespaces whose links show nothing in a text."""
         return frozenset(name for number in _HIDDEN_NAMESPACES for name in self.namespaces.get(number, ()))
 
     def title(self, written: str) -> str:
-        """A title as the wiki stores it, of what a link or a redirect says."""
+        """Return a title as the wiki stores it, of what a link or a redirect says."""
         plain = " ".join(written.partition("#")[0].replace("_", " ").split()).lstrip(":")
         return plain[:1].upper() + plain[1:] if self.first_letter else plain
 
     def url(self, title: str, revision: str) -> str:
-        """Where a person can read one revision of a page; empty if the wiki's address is not known."""
+        """Return where a person can read one revision of a page; empty if the wiki's address is not known."""
         if not self.origin:
             return ""
         named = quote(title.replace(" ", "_"), safe="/:(),!*'")
@@ -114,7 +111,7 @@ class WikiSite:
 
 
 def describe_database(name: str) -> WikiSite:
-    """Return what the name of a database tells of its wiki; nothing of one that is not Wikimedia's."""
+    """Describe a wiki by the name of its database; an unknown one if it is not Wikimedia's."""
     found = _DATABASE_PARTS.fullmatch(name)
     if not found:
         return WikiSite(name)

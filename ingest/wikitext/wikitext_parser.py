@@ -1,7 +1,7 @@
 """Turn wikitext into sections of plain text: the steps in their order, and what is nested in brackets.
 
-Double braces and double brackets, however nested, are read with a stack in one pass; links become their labels. Pure; the
-time grows with the text's length.
+Double braces and double brackets, however nested, are read with a stack in one pass; links become their labels. Pure;
+the time grows with the text's length.
 """
 
 import re
@@ -32,18 +32,16 @@ _PARENTHESIS = lazy_compile(r"\s*[(（][^()（）]*[)）]$")
 
 
 def replace_simple_links(text: str) -> str:
-    """Text whose simple links are their labels."""
     # Splitting at a pattern with one group and joining again replaces each match by its group without a call for each.
     return "".join(SIMPLE_LINK.split(text))
 
 
 def replace_external_links(text: str) -> str:
-    """Text whose links to the web are their labels."""
     return "".join(_EXTERNAL_LINK.split(text))
 
 
 def get_link_label(body: str, hidden: frozenset[str]) -> str:
-    """What the inside of any `[[...]]` shows; empty for files, categories and links to other languages.
+    """Return what the inside of any `[[...]]` shows; empty for files, categories and links to other languages.
 
     `hidden` are further names of such namespaces, in lower case, spaces as underscores.
     """
@@ -75,7 +73,7 @@ RenderMarkup = Callable[[str], str]
 
 
 def expand_brackets(text: str, template: RenderMarkup, link: RenderMarkup) -> str:
-    """The text with each `{{...}}` and `[[...]]` replaced by what `template` and `link` make of its inside."""
+    """Replace each `{{...}}` and `[[...]]` by what `template` and `link` make of its inside."""
     if "{{{" in text:
         text = _PARAMETER.sub(lambda match: match[1] or "", text)
     pieces = iter(_BRACKETS.split(text))
@@ -94,7 +92,7 @@ def expand_brackets(text: str, template: RenderMarkup, link: RenderMarkup) -> st
 
 
 class _BracketStack:
-    """The brackets that are open, and the text gathered within each."""
+    """Hold the brackets that are open, and the text gathered within each."""
 
     def __init__(self, template: RenderMarkup, link: RenderMarkup) -> None:
         self._template = template
@@ -130,19 +128,18 @@ class _BracketStack:
             self.out.append(self._link(body))
 
     def _forgot_braces(self) -> bool:
-        """Whether a link ends with a template in it that was not closed before: `[[File:a.png|{{lang|de|b}]]`."""
+        """Tell whether a link ends with a template in it that was not closed before: `[[File:a.png|{{lang|de|b}]]`."""
         signs = [sign for sign, _ in self._open[-2:]]
         return signs == ["[[", "{{"] and len(self.out) < _SHORT_TEXT and sum(map(len, self.out)) < _SHORT_TEXT
 
     def _dissolve(self) -> None:
-        """The innermost open bracket was none."""
         sign, outer = self._open.pop()
         self._templates -= sign == "{{"
         outer += self.out
         self.out = outer
 
     def end(self) -> str:
-        """All of the text; what is still open lost its brackets."""
+        """Return all of the text; what is still open loses its brackets."""
         return "".join(part for _, parts in self._open for part in parts) + "".join(self.out)
 
 
@@ -171,7 +168,6 @@ def parse_wikitext(text: str, *, language: str = "", hidden: frozenset[str] = fr
 
 
 def make_sections(outline: PageOutline) -> tuple[Section, ...]:
-    """An outline as the sections of a page."""
     return tuple(Section(path, tuple(_make_block(block) for block in blocks)) for path, blocks in outline)
 
 

@@ -12,7 +12,7 @@ from ingest.wikitext.markup_cleanup import BREAK, PIPE, make_superscript
 
 @dataclass(frozen=True, slots=True)
 class TemplateArguments:
-    """The arguments of one template, by place and by name, without surrounding whitespace."""
+    """Hold the arguments of one template, by place and by name, without surrounding whitespace."""
 
     places: tuple[str, ...]
     names: dict[str, str]
@@ -20,11 +20,10 @@ class TemplateArguments:
     """The wiki's, ISO 639-1: what a template says may hang on it."""
 
     def at(self, place: int) -> str:
-        """The argument at a place, counted from 0; empty if there is none."""
         return self.places[place] if place < len(self.places) else self.names.get(str(place + 1), "")
 
     def named(self, *names: str) -> str:
-        """The first argument under one of these names, written so or with a capital, that is not empty."""
+        """Return the first argument under one of these names, written so or with a capital, that is not empty."""
         written = (form for name in names for form in (name, name.capitalize()))
         return next((self.names[name] for name in written if self.names.get(name)), "")
 
@@ -115,50 +114,41 @@ TEMPLATE_WORDS: Mapping[str, str] = MappingProxyType({
 
 
 def first(arguments: TemplateArguments) -> str:
-    """The first argument."""
     return arguments.at(0) or arguments.named("text", "content")
 
 
 def second(arguments: TemplateArguments) -> str:
-    """The second argument, or the first if it is alone."""
     return arguments.at(1) or arguments.at(0)
 
 
 def third(arguments: TemplateArguments) -> str:
-    """The third argument, or the nearest before it."""
     return arguments.at(2) or second(arguments)
 
 
 def last(arguments: TemplateArguments) -> str:
-    """The last argument."""
     return arguments.places[-1] if arguments.places else arguments.named("text")
 
 
 def joined(arguments: TemplateArguments) -> str:
-    """All arguments without anything between them."""
     return "".join(arguments.places)
 
 
 def spaced(arguments: TemplateArguments) -> str:
-    """All arguments with spaces between them."""
     return " ".join(filter(None, arguments.places))
 
 
 def itemised(arguments: TemplateArguments) -> str:
-    """Arguments that are lists already, or are the items of one; each on a line of its own."""
     items = [arguments.named("title", "heading"), *arguments.places]
     return "\n".join(item if item[:1] in "*#\n" else f"\n* {item}" for item in items if item)
 
 
 def quotation(arguments: TemplateArguments) -> str:
-    """A quotation, and who said it, on lines of their own."""
     said = arguments.named("text", "quote", "zitat", "texto", "testo", "texte", "citat", "تוכן") or arguments.at(0)
     who = arguments.named("author", "sign", "by", "autor", "auteur", "autore") or arguments.at(1)
     return f"\n\n{said}\n{f'— {who}' if who else ''}\n" if said else ""
 
 
 def quoted(arguments: TemplateArguments) -> str:
-    """A quotation within a sentence."""
     return f"“{first(arguments)}”" if first(arguments) else ""
 
 
@@ -174,19 +164,16 @@ def sound(arguments: TemplateArguments) -> str:
 
 
 def nihongo(arguments: TemplateArguments) -> str:
-    """English, then the Japanese and its reading in brackets."""
     within = ", ".join(filter(None, arguments.places[1:3]))
     english = arguments.at(0)
     return f"{english} ({within})" if english and within else english or within
 
 
 def with_reading(arguments: TemplateArguments) -> str:
-    """A word and its reading in brackets."""
     return f"{arguments.at(0)}({arguments.at(1)})" if arguments.at(1) else arguments.at(0)
 
 
 def chinese(arguments: TemplateArguments) -> str:
-    """The forms of a Chinese word with their names."""
     forms = (("t", "Chinese"), ("c", "Chinese"), ("s", "simplified"), ("p", "pinyin"), ("j", "Jyutping"), ("l", "lit."))
     said = [f"{name}: {arguments.names[key]}" for key, name in forms if arguments.names.get(key)]
     return "; ".join(said) or first(arguments)
@@ -198,12 +185,10 @@ def ship(arguments: TemplateArguments) -> str:
 
 
 def ship_class(arguments: TemplateArguments) -> str:
-    """`{{sclass|Nimitz|aircraft carrier}}`: Nimitz-class aircraft carrier."""
     return f"{arguments.at(0)}-class {arguments.at(1)}".strip()
 
 
 def marriage(arguments: TemplateArguments) -> str:
-    """A spouse and the years."""
     years = "–".join(filter(None, arguments.places[1:3]))
     return f"{arguments.at(0)} ({years})" if years else arguments.at(0)
 
@@ -214,7 +199,6 @@ def person(arguments: TemplateArguments) -> str:
 
 
 def superscript(arguments: TemplateArguments) -> str:
-    """A superscript, a number as such."""
     return make_superscript(first(arguments))
 
 
@@ -234,12 +218,10 @@ def bracketed(arguments: TemplateArguments) -> str:
 
 
 def over(arguments: TemplateArguments) -> str:
-    """`{{rating|4|5}}`: 4/5."""
     return "/".join(filter(None, arguments.places[:2]))
 
 
 def extinct(arguments: TemplateArguments) -> str:
-    """The dagger of what is no more."""
     return f"†{first(arguments)}"
 
 

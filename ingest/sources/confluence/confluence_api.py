@@ -22,8 +22,6 @@ ReaderSet = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class PageNode:
-    """A page, a blog post or an attachment, before its text is read."""
-
     id: str
     title: str
     space: str
@@ -39,35 +37,29 @@ class PageNode:
 
 
 class PageTree:
-    """All leaves by id, and who is let in."""
-
     def __init__(self, leaves: Mapping[str, PageNode], allowed: ReaderSet) -> None:
         self._leaves = leaves
         self._allowed = allowed
 
     def readable(self, leaf: PageNode) -> bool:
-        """Whether every restriction on it and above it names one of those who are allowed."""
+        """Tell whether every restriction on it and above it names one of those who are allowed."""
         return all(self._passes(one.readers) for one in self._line(leaf))
 
     def unknown(self, leaf: PageNode) -> tuple[str, ...]:
-        """Return the ids of what stands above it of which nobody can tell who may read it."""
+        """Return the ids of what stands above it whose readers nobody can tell."""
         return tuple(one.id for one in self._line(leaf)[:-1] if one.readers is None)
 
     def path(self, leaf: PageNode) -> str:
-        """Return where it stands, as in `HR/Handbook/Holidays`."""
         titles = (self._leaves[one].title for one in leaf.above if one in self._leaves)
         return "/".join(part.replace("/", "-") for part in (leaf.space, *titles, leaf.title) if part)
 
     def traits(self, leaf: PageNode) -> DocumentTraits:
-        """Return what rules are held against."""
         return DocumentTraits(self.path(leaf), leaf.labels, leaf.status, leaf.changed)
 
     def chosen(self, wanted: Callable[[DocumentTraits], bool]) -> Iterator[PageNode]:
-        """Return the leaves that may be read and are wanted, in their order."""
         return (leaf for leaf in self._leaves.values() if self.readable(leaf) and wanted(self.traits(leaf)))
 
     def _line(self, leaf: PageNode) -> tuple[PageNode, ...]:
-        """Return what stands above it, outermost first, and itself."""
         above = (self._leaves.get(one, PageNode(one, "", "", "", readers=None)) for one in leaf.above)
         return (*above, leaf)
 
@@ -76,7 +68,6 @@ class PageTree:
 
 
 def parse_subjects(named: tuple[str, ...]) -> ReaderSet:
-    """Return those whom settings name, as `user:jane` or `group:staff`, to compare."""
     return frozenset(name.casefold() for name in named)
 
 
@@ -92,14 +83,11 @@ _OK, _NOT_FOUND = 200, 404
 
 @dataclass(frozen=True, slots=True)
 class ConfluenceAddress:
-    """Where a Confluence is."""
-
     url: str
     """As `https://acme.atlassian.net/wiki`, or `https://confluence.acme.org`."""
     cloud: bool
 
     def address(self, path: str) -> str:
-        """Return the address of a path within it."""
         return self.url.rstrip("/") + path
 
 
@@ -110,15 +98,13 @@ def is_cloud(url: str) -> bool:
 
 
 class ConfluenceApi:
-    """Asks one Confluence, for one thread."""
-
     def __init__(self, web: WebClient, place: ConfluenceAddress, *, credential: str = "") -> None:
         self._web = web
         self._place = place
         self._credential = credential
 
     def check(self, spaces: tuple[str, ...]) -> None:
-        """Raise `SourceUnavailable` unless we are who we say, and may see these spaces.
+        """Raise `SourceUnavailable` unless the credential is accepted and may see these spaces.
 
         Whoever is not let in is shown a Confluence with less in it, and what we do not see would be taken for gone.
         """
@@ -146,7 +132,6 @@ class ConfluenceApi:
                 yield from self._all("/rest/api/content", {**asked, **({"spaceKey": space} if space else {})})
 
     def attachments(self, space: str) -> Iterator[Content]:
-        """List what is attached to a space's pages."""
         return self._searched(_also_of("attachment", space), "version,container,metadata.labels", ("current",))
 
     def by_id(self, ids: Iterable[str], *, texts: bool) -> Iterator[Content]:
@@ -168,7 +153,7 @@ class ConfluenceApi:
         return parse_readers(_parse_json(reply)) if reply.status == _OK else None
 
     def download(self, path: str) -> bytes:
-        """Get an attachment. Cloud keeps these on another host, which is not told who we are."""
+        """Download an attachment. Cloud keeps these on another host, which gets no credential."""
         reply = self._web.get(self._place.address(path), follow=lambda url: url.startswith("https://"))
         if reply.status != _OK:
             raise SourceUnavailable(f"{format_url(reply.url)} answers HTTP {reply.status}.", hint=RETRY_HINT)
@@ -191,7 +176,6 @@ class ConfluenceApi:
         return self._all("/rest/api/content/search", asked)
 
     def _all(self, path: str, asked: QueryParams) -> Iterator[Content]:
-        """Go through all answers, each of which says what to ask next."""
         while True:
             answer = self._object(path, asked)
             yield from answer.get("results", ())
@@ -214,7 +198,6 @@ class ConfluenceApi:
 
 
 def parse_node(content: Content, url: str) -> PageNode:
-    """Understand what a listing says of one page. Pure. `url` is that of the Confluence."""
     version = content.get("version") or {}
     restrictions = (content.get("restrictions") or {}).get("read")
     labels = ((content.get("metadata") or {}).get("labels") or {}).get("results", ())
@@ -234,7 +217,7 @@ def parse_node(content: Content, url: str) -> PageNode:
 
 
 def parse_readers(said: Content) -> ReaderSet | None:
-    """Return who may read, of one operation's restrictions; None where these are not told. Pure."""
+    """Return who may read, of one operation's restrictions; None where these are not told."""
     named = said.get("restrictions")
     if not isinstance(named, dict):
         return None
@@ -249,7 +232,6 @@ def parse_readers(said: Content) -> ReaderSet | None:
 
 
 def parse_people(content: Content) -> Iterator[tuple[str, str]]:
-    """Return the names of those whom a listing happens to name, by the keys that mentions use. Pure."""
     by = (content.get("version") or {}).get("by") or {}
     for key in ("accountId", "userKey", "username"):
         if by.get(key) and by.get("displayName"):
@@ -272,7 +254,7 @@ def _parse_json(reply: WebResponse) -> Content:
 
 
 def find_page_id(address: str, place: ConfluenceAddress) -> str:
-    """Return the id of the page that an address of this Confluence means; empty if it tells none. Pure."""
+    """Return the id of the page that an address of this Confluence means; empty if it means none."""
     parts, here = urlsplit(address), urlsplit(place.url)
     if parts.netloc.lower() != here.netloc.lower() or not parts.path.startswith(here.path.rstrip("/")):
         return ""

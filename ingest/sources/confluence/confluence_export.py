@@ -1,4 +1,4 @@
-"""Read an export of Confluence as a zip: of XML, which knows versions, labels and restrictions, or of HTML, which does not."""
+"""Read an export of Confluence: of XML, which knows versions, labels and restrictions, or of HTML, which does not."""
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
@@ -46,15 +46,13 @@ _STORAGE_FORMAT = "2"
 
 @dataclass(frozen=True, slots=True)
 class AttachedFile:
-    """One attachment, and the entry of the archive that it lies in."""
-
     leaf: PageNode
     entry: str
 
 
 @dataclass(slots=True)
 class ExportContents:
-    """What stands in an export, but for the texts. It is complete only at the export's end."""
+    """Collect what stands in an export, but for the texts. It is complete only at the export's end."""
 
     contents: dict[str, ExportEntity] = field(default_factory=dict)
     attachments: list[ExportEntity] = field(default_factory=list)
@@ -70,7 +68,6 @@ class ExportContents:
     _shown: dict[str, str] = field(default_factory=dict)
 
     def take(self, found: Iterable[ExportEntity]) -> None:
-        """Take in all objects."""
         for one in found:
             self._take(one)
         for key, login in self._logins.items():
@@ -146,7 +143,6 @@ class ExportContents:
                 self._permitted.append(one)
 
     def _readers(self) -> dict[str, set[str]]:
-        """Return who may read a page, by the ids of pages that not everyone may."""
         found: dict[str, set[str]] = {owner: set() for owner in self._owners.values()}
         for one in self._permitted:
             owner = self._owners.get(one.refers.get("owningSet", ""), "")
@@ -220,8 +216,6 @@ _LARGEST_FILE = 200 << 20
 
 @dataclass(frozen=True, slots=True)
 class ExportScope:
-    """Which export, and what of it."""
-
     path: Path
     base: str = ""
     """Where people read these pages, such as `https://confluence.acme.org`; empty: they get no addresses."""
@@ -234,7 +228,7 @@ class ExportScope:
 
 
 class ConfluenceExport:
-    """The pages of one export. A page's key is its id, as in Confluence itself."""
+    """Read the pages of one export. A page's key is its id, as in Confluence itself."""
 
     reference = False
 
@@ -273,7 +267,6 @@ class ConfluenceExport:
         return found or next((DeletedDocument(key) for key in (number, address) if key in known), None)
 
     def stop(self) -> None:
-        """End soon what goes through the export."""
         self._stopped = True
         self._apart.stop()
 
@@ -409,7 +402,7 @@ def _read_html(there: ZipArchive, one: ExportedPage, apart: Sandbox) -> ListedIt
 
 
 def _make_fingerprint(leaf: PageNode) -> str:
-    """Of the version, of its moment, as an export of another Confluence may count alike, and of how we read."""
+    """Name the version, its moment (exports of another Confluence may count alike) and how we read."""
     moment = leaf.changed.isoformat() if leaf.changed else ""
     return f"{leaf.version}-{moment}-{file_formats.READER_VERSION}"
 
@@ -419,7 +412,6 @@ def _refuse_load() -> Page:
 
 
 def _load_now(found: ChangedDocument) -> Callable[[], Page]:
-    """Read now what is to be loaded later."""
     try:
         page = found.load()
     except UnreadableDocument as error:

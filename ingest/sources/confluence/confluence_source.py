@@ -1,4 +1,4 @@
-"""Read Confluence by its REST API, on Cloud or Data Center: every page that may be read, each fetched when it has changed.
+"""Read Confluence by its REST API, on Cloud or Data Center: each page that may be read, fetched when it has changed.
 
 What is attached to pages is read as far as its kind can be.
 """
@@ -48,7 +48,7 @@ _MOST_FAILURES = 3
 
 @dataclass(frozen=True, slots=True)
 class PageAttachment:
-    """One file; its leaf stands below that of its page, and so below all that the page stands below."""
+    """Describe one file; its node stands below that of its page, and so below all that the page stands below."""
 
     leaf: PageNode
     size: int
@@ -58,14 +58,11 @@ class PageAttachment:
 
 
 class AttachmentDownloader:
-    """Downloads attachments when they are asked for. One that fails is told, several in a row end it all."""
-
     def __init__(self, api: ConfluenceApi, apart: Sandbox) -> None:
         self._api, self._apart = api, apart
         self._failed: list[SourceUnavailable] = []
 
     def item(self, one: PageAttachment, fingerprint: str) -> ListedItem:
-        """Return an attachment to be loaded, if it is not too large for that."""
         if one.size > LARGEST_ATTACHMENT:
             return Unreadable(one.leaf.id, _TOO_LARGE)
         return ChangedDocument(one.leaf.id, fingerprint, one.size, partial(self._page, one))
@@ -89,7 +86,7 @@ class AttachmentDownloader:
 
 
 def parse_attachment(content: Content, leaves: Mapping[str, PageNode], url: str) -> PageAttachment | None:
-    """Understand one of a listing; None if its kind is not read, or its page is none of those. Pure."""
+    """Parse one of a listing; None if its kind is not read, or its page is none of those."""
     host = leaves.get(str((content.get("container") or {}).get("id", "")))
     name = str(content.get("title", ""))
     links = content.get("_links") or {}
@@ -108,8 +105,6 @@ _BATCH_TO_VERIFY = 500
 
 @dataclass(frozen=True, slots=True)
 class ConfluenceScope:
-    """What of a Confluence is read."""
-
     place: ConfluenceAddress
     spaces: tuple[str, ...] = ()
     """Their keys; empty for all that the account sees."""
@@ -126,7 +121,7 @@ class ConfluenceScope:
 
 
 class ConfluenceSource:
-    """The pages of some spaces. A page's key is its id: it outlives moves and new titles."""
+    """Read the pages of some spaces. A page's key is its id: it outlives moves and new titles."""
 
     reference = False
 
@@ -165,7 +160,6 @@ class ConfluenceSource:
         return DeletedDocument(number) if number in known else None
 
     def stop(self) -> None:
-        """End soon what blocks."""
         self._web.stop()
         self._apart.stop()
 
@@ -214,13 +208,13 @@ class ConfluenceSource:
         return found
 
     def _tree(self, api: ConfluenceApi, leaves: Mapping[str, PageNode]) -> PageTree:
-        """Put in what stands above pages and is no page itself, such as folders: they may be restricted too."""
+        """Add what stands above pages and is no page itself, such as folders: they may be restricted too."""
         above = {one for mine in leaves.values() for one in mine.above} - leaves.keys()
         others = {one: PageNode(one, "", "", "", readers=api.readers(one)) for one in sorted(above)}
         return PageTree({**leaves, **others}, parse_subjects(self._given.allowed))
 
     def _items(self, api: ConfluenceApi, chosen: Sequence[PageNode], known: Mapping[str, str]) -> Iterator[ListedItem]:
-        """Return what is known already, then the others, fifty at a time, as their texts come."""
+        """Yield what is known already, then the others, fifty at a time, as their texts come."""
         fresh = [one for one in chosen if known.get(one.id) != _make_fingerprint(one)]
         for one in chosen:
             if known.get(one.id) == _make_fingerprint(one):
@@ -249,7 +243,7 @@ class ConfluenceSource:
 
 
 def _warn_of_hidden(tree: PageTree, leaves: Mapping[str, PageNode]) -> Iterator[ListedItem]:
-    """Say so where pages are left out because nobody can tell who may read what stands above them."""
+    """Warn where pages are left out because nobody can tell who may read what stands above them."""
     unknown: dict[str, int] = {}
     for one in leaves.values():
         for above in tree.unknown(one):
@@ -260,7 +254,7 @@ def _warn_of_hidden(tree: PageTree, leaves: Mapping[str, PageNode]) -> Iterator[
 
 
 def _make_fingerprint(one: PageNode) -> str:
-    """Of the version, of where it is, and of how we read."""
+    """Name the version, where it is, and how we read."""
     place = blake2s(f"{one.title}\n{one.url}".encode(), digest_size=4).hexdigest()
     return f"{one.version}-{file_formats.READER_VERSION}-{place}"
 

@@ -1,7 +1,7 @@
 """Read what is in an export of Confluence: the zip archive, the objects of its `entities.xml`, the pages of its HTML.
 
-The archive is read in place: nothing in it is written anywhere, and it cannot grow at will. What stands in it under a name
-that leads out of it, is a link, or unpacks to absurd amounts is reported and left alone.
+The archive is read in place: nothing in it is written anywhere, and it cannot grow at will. What stands in it under a
+name that leads out of it, is a link, or unpacks to absurd amounts is reported and left alone.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ _ENCRYPTED = 0x1
 
 
 class ZipArchive:
-    """An open archive. `refused` is what in it is left alone, and why."""
+    """Read an open archive. `refused` is what in it is left alone, and why."""
 
     def __init__(self, path: Path, opened: zipfile.ZipFile) -> None:
         self._path = path
@@ -53,25 +53,21 @@ class ZipArchive:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of what can be read, in the archive's order."""
         return tuple(self._entries)
 
     def holds(self, name: str) -> bool:
-        """Whether there is something of this name that can be read."""
         return name in self._entries
 
     def size(self, name: str) -> int:
-        """How many bytes it unpacks to, as the archive says."""
         return self._entries[name].file_size
 
     def read(self, name: str) -> bytes:
-        """Unpack one entry. Raises `SourceUnavailable` if it is damaged."""
         with self.open(name) as file:
             return file.read()
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        """Unpack one entry bit by bit; no more comes than the archive says. Raises `SourceUnavailable` also within."""
+        """Unpack one entry bit by bit, never more than the archive says. Raises `SourceUnavailable` also within."""
         try:
             with self._zip.open(self._entries[name]) as file:
                 yield file
@@ -115,7 +111,7 @@ def _refuse_excess(path: Path, there: zipfile.ZipFile) -> None:
 
 
 def _find_fault(entry: zipfile.ZipInfo) -> str:
-    """Why an entry is left alone; empty if it is not."""
+    """Return why an entry is left alone; empty if it is not."""
     name = entry.filename
     if name.startswith("/") or "\\" in name or name[1:2] == ":" or ".." in PurePosixPath(name).parts or "\0" in name:
         return "its name leads out of the archive"
@@ -148,7 +144,7 @@ class EntitiesBroken(Exception):
 
 @dataclass(slots=True)
 class ExportEntity:
-    """One object: its properties as text, and the ids that they refer to."""
+    """Hold one object: its properties as text, and the ids that they refer to."""
 
     kind: str
     id: str = ""
@@ -172,7 +168,7 @@ def read_entities(file: IO[bytes], kinds: Collection[str]) -> Iterator[ExportEnt
 
 
 class _EntityReader:
-    """Hears what the parser finds. Of objects of other classes it keeps nothing."""
+    """Hear what the parser finds, and keep nothing of objects of other classes."""
 
     def __init__(self, kinds: frozenset[str], made: Callable[[ExportEntity], None]) -> None:
         self._kinds = kinds
@@ -229,7 +225,6 @@ class _EntityReader:
             self._text = []
 
     def _named(self, one: ExportEntity, text: str) -> None:
-        """Take in an id: the object's own, or one that it refers to."""
         inside = self._path[-1]
         if inside == "object":
             one.id = text
@@ -254,8 +249,6 @@ LARGEST_PAGE = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class ExportedPage:
-    """One page of the export, not yet read."""
-
     key: str
     """Its id, as its file's name tells it; else that name."""
     entry: str
@@ -265,15 +258,12 @@ class ExportedPage:
 
     @property
     def traits(self) -> DocumentTraits:
-        """What rules are held against."""
         return DocumentTraits(self.path, status="current")
 
     def fingerprint(self, content: bytes) -> str:
-        """Of the bytes, and of how we read."""
         return f"{hashlib.sha256(content).hexdigest()[:32]}-{file_formats.READER_VERSION}"
 
     def page(self, content: bytes) -> Page:
-        """Read it. Raises `UnreadableDocument`."""
         root = value_parsers.parse_html(web_page.decode_markup(content))
         main = None if root is None else root.find(".//*[@id='main-content']")
         if main is None:

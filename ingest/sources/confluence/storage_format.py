@@ -50,7 +50,6 @@ def read_storage_format(markup: str, users: Mapping[str, str] = _NO_PEOPLE) -> t
 
 
 def convert_to_html(markup: str, users: Mapping[str, str] = _NO_PEOPLE) -> str:
-    """Return a body with HTML's elements alone."""
     writer = _HtmlWriter(users)
     plain = _COMMENT.sub("", _CDATA.sub(lambda found: escape(found[1], quote=False), markup))
     # No other declaration has anything to do here, and the parser below stumbles over broken ones.
@@ -61,8 +60,6 @@ def convert_to_html(markup: str, users: Mapping[str, str] = _NO_PEOPLE) -> str:
 
 @dataclass
 class _OpenMacro:
-    """A macro that is being read."""
-
     name: str
     said: dict[str, str] = field(default_factory=dict)
     parameter: str = ""
@@ -70,14 +67,14 @@ class _OpenMacro:
 
 @dataclass
 class _OpenLink:
-    """A link that is being read: where it leads, and from where on it says something itself."""
+    """Hold where an open link leads, and from where on it says something itself."""
 
     start: int
     target: str = ""
 
 
 class _HtmlWriter(HTMLParser):
-    """Writes HTML as it reads; what is unsaid is counted in, and counted out."""
+    """Write HTML while reading; silent elements are counted in and out."""
 
     def __init__(self, users: Mapping[str, str]) -> None:
         super().__init__(convert_charrefs=True)
@@ -205,7 +202,7 @@ BODY_NAME = "page.html"
 
 @dataclass(frozen=True, slots=True)
 class PageBody:
-    """The text of a page in storage format; `reason` says why there is none."""
+    """Hold the text of a page in storage format; `reason` says why there is none."""
 
     text: str = ""
     reason: str = ""

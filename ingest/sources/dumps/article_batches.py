@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 
 def map_in_order(work: Callable[[S], R], items: Iterable[S], processes: int) -> Iterator[R]:
-    """`work` done on all items, the results in the items' order; by this process if it is to be the only one.
+    """Do `work` on all items, the results in the items' order; in this process if it is to be the only one.
 
     `work` is a function of a module, and its items and results can be pickled. No more than about twice as many items
     as processes are under way. Raises what `work` raises, and `DumpError` if a process died.
@@ -53,7 +53,6 @@ def map_in_order(work: Callable[[S], R], items: Iterable[S], processes: int) -> 
 
 
 def count_cores() -> int:
-    """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -62,7 +61,7 @@ _REDIRECT_HOPS = 3
 
 
 class RedirectTable:
-    """From the title of a page to the titles that lead to it. One thread at a time."""
+    """Map the title of a page to the titles that lead to it. One thread at a time."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", check_same_thread=False)
@@ -73,11 +72,10 @@ class RedirectTable:
         """How many there are."""
 
     def add(self, redirects: Iterable[tuple[str, str]]) -> None:
-        """Add (title, target) pairs."""
         self.number += self._database.executemany("INSERT INTO redirects VALUES (?, ?)", redirects).rowcount
 
     def finish(self) -> None:
-        """Call it when all are added, before the first question. Redirects to redirects lead to the last target."""
+        """Index what was added. Redirects to redirects lead to the last target."""
         run = self._database.execute
         run("CREATE INDEX by_title ON redirects (title)")
         for _ in range(_REDIRECT_HOPS):
@@ -91,14 +89,12 @@ class RedirectTable:
         run("CREATE INDEX by_target ON redirects (target, title)")
 
     def to(self, target: str) -> tuple[str, ...]:
-        """The titles that lead to a page, sorted."""
         if not self.number:
             return ()
         rows = self._database.execute("SELECT DISTINCT title FROM redirects WHERE target = ? ORDER BY title", (target,))
         return tuple(title for (title,) in rows if title != target)
 
     def close(self) -> None:
-        """Remove the database."""
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -117,7 +113,7 @@ _AGAIN = "If the wiki shows a text there, download the dump again."
 
 @dataclass(frozen=True, slots=True)
 class ReadArticle:
-    """An article that was read, or, `known` already, was not."""
+    """Hold an article that was read, or, `known` already, was not."""
 
     head: PageHead
     size: int
@@ -132,20 +128,19 @@ ArticleItem = ReadArticle | Unreadable
 
 @dataclass(frozen=True, slots=True)
 class ArticleBatch:
-    """Articles that were found by going through a dump, and what needs no reading but stands between them."""
+    """Hold articles that were found by going through a dump, and what needs no reading but stands between them."""
 
     site: WikiSite
     articles: list[tuple[RawPage, PageHead]]
     ready: list[ArticleItem]
 
     def read(self) -> list[ArticleItem]:
-        """Every article, read."""
         return [*self.ready, *(read_article(page, head, self.site) for page, head in self.articles)]
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRange:
-    """A stream of a multistream dump by its place in the file, and the revisions of pages that are known by id."""
+    """Name a stream of a multistream dump by its place in the file, and the revisions of pages that are known by id."""
 
     site: WikiSite
     path: Path
@@ -154,14 +149,14 @@ class StreamRange:
     known: Mapping[str, str]
 
     def read(self) -> list[ArticleItem]:
-        """Every article in the stream, read unless its revision is known."""
+        """Yield every article in the stream, read unless its revision is known."""
         found: list[ArticleItem] = []
         for stretch in split_batches(self._pages(found), self.site, lambda head: self.known.get(head.id) == head.stamp):
             found += stretch.read()
         return found
 
     def heads(self) -> list[PageHead] | None:
-        """What every page in the stream says of itself, broken ones left out; None if the stream is damaged."""
+        """Return what every page in the stream says of itself, broken ones left out; None if the stream is damaged."""
         broken: list[ArticleItem] = []
         heads = [mediawiki_page.parse_head(page.xml, self.site) for page in self._pages(broken)]
         return None if broken else [head for head in heads if head]
@@ -183,7 +178,7 @@ class StreamRange:
 def split_batches(
     pages: Iterator[RawPage], site: WikiSite, is_known: Callable[[PageHead], bool]
 ) -> Iterator[ArticleBatch]:
-    """The articles among pages in stretches of about half a megabyte. Redirects and other namespaces are left out.
+    """Group articles into stretches of about half a megabyte. Redirects and other namespaces are left out.
 
     Raises `DumpCutShort` as `pages` does, after all that stands before.
     """
@@ -202,7 +197,7 @@ def split_batches(
 
 
 def _add_page(page: RawPage, stretch: ArticleBatch, is_known: Callable[[PageHead], bool]) -> int:
-    """Add a page to a stretch if it is an article; the bytes that are to be read because of it."""
+    """Add a page to a stretch if it is an article; return the bytes that are to be read because of it."""
     head = mediawiki_page.parse_head(page.xml, stretch.site)
     if head is None:
         named = mediawiki_page.parse_page_id(page.xml) or f"page in line {page.line}"

@@ -35,25 +35,16 @@ _DOWNLOAD_AGAIN = "Download the dump again for the rest."
 
 
 class _DumpLine(NamedTuple):
-    """A line of a file, and its number, from 1."""
-
     content: bytes
     number: int
 
 
 class CirrusDump:
-    """The pages of a dump of CirrusSearch, in one file or in several."""
+    """Read the pages of a dump of CirrusSearch, in one file or in several."""
 
     reference = True
 
     def __init__(self, *paths: Path, wiki: str = "", namespaces: tuple[int, ...] = (0,)) -> None:
-        """Read files.
-
-        Args:
-            paths: The files.
-            wiki: The name of the wiki's database, such as `simplewiki`; empty: as each page says.
-            namespaces: The numbers of those that are read; 0 is the articles.
-        """
         self._paths = paths
         self._wiki = wiki
         self._namespaces = frozenset(namespaces)
@@ -62,7 +53,7 @@ class CirrusDump:
         """Return None: how many pages there are is only known at the end."""
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """Every page, in the order of the files. Raises `DumpError`, at once where a file is not there.
+        """List every page, in the order of the files. Raises `DumpError`, at once where a file is not there.
 
         Where a file is damaged or ends early, what was read before is kept, a line says where, and all that is known
         and was not met is listed as known, as nobody can tell that it is gone.
@@ -73,7 +64,6 @@ class CirrusDump:
         return Listing(self._items(known))
 
     def one(self, address: str, known: Mapping[str, str]) -> types.ListedItem | None:
-        """Raise `ReadAsWhole`: nobody can tell where in a dump a page stands."""
         del known
         raise SingleReadUnsupported(
             f"{address} cannot be read alone: its corpus comes from a dump, which is read as a whole.",
@@ -155,7 +145,6 @@ def _parse_id(line: _DumpLine) -> str:
 
 
 def _list_aliases(said: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the titles that redirect to a page, those of other namespaces left out."""
     listed = said.get("redirect")
     found = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
     return tuple(sorted({str(one["title"]) for one in found if one.get("title") and one.get("namespace", 0) == 0}))
@@ -186,7 +175,7 @@ def _split_blocks(text: str, opening: str) -> tuple[Block, ...]:
 
 
 def _is_disambiguation(said: Mapping[str, Any]) -> bool:
-    """Return whether one of the templates that a page uses, which are listed with their namespace, says so."""
+    """Tell whether one of the templates that a page uses, which are listed with their namespace, says so."""
     used = said.get("template")
     names = [str(name).rpartition(":")[2] for name in used] if isinstance(used, list) else []
     return is_disambiguation(str(said["title"]), "\n".join(f"{{{{{name}}}}}" for name in names))

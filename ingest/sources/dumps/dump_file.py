@@ -49,7 +49,7 @@ class DumpTruncated(Exception):
 
 
 def read_blocks(path: Path) -> Iterator[bytes]:
-    """The dump's XML in UTF-8, in blocks of about a megabyte.
+    """Yield the dump's XML in UTF-8, in blocks of about a megabyte.
 
     Unpacking goes on in a thread of its own, which does not hold the interpreter.
 
@@ -72,7 +72,7 @@ def read_blocks(path: Path) -> Iterator[bytes]:
 
 
 def detect_compression(path: Path) -> str:
-    """`bz2`, `gz` or nothing, by the file's first bytes. Raises `DumpError` if it cannot be opened."""
+    """Return `bz2`, `gz` or nothing, by the file's first bytes. Raises `DumpError` if it cannot be opened."""
     with _open_dump(path) as file:
         start = file.read(4)
     return "bz2" if start.startswith(b"BZh") else "gz" if start.startswith(b"\x1f\x8b") else ""
@@ -90,7 +90,7 @@ def _open_dump(path: Path) -> BinaryIO:
 
 
 class _Unpacker(Protocol):
-    """What the unpackers of `bz2` and `zlib` have in common."""
+    """Describe what the unpackers of `bz2` and `zlib` have in common."""
 
     @property
     def eof(self) -> bool: ...
@@ -110,7 +110,7 @@ def _unpack(file: BinaryIO, start: bytes) -> Iterator[bytes]:
 
 
 def _unpack_streams(file: BinaryIO, unpacker: Callable[[], _Unpacker]) -> Iterator[bytes]:
-    """All streams of a packed file, one after the other."""
+    """Unpack all streams of a packed file, one after the other."""
     current = unpacker()
     fresh = True
     # A small piece of packed data can hold much: so that no block grows beyond some megabytes, pieces are small.
@@ -134,7 +134,7 @@ def _unpack_streams(file: BinaryIO, unpacker: Callable[[], _Unpacker]) -> Iterat
 
 
 def _read_ahead(items: Iterator[T]) -> Generator[T, None, None]:
-    """The same, one item ahead, made in a thread of its own."""
+    """Yield the same, one item ahead, made in a thread of its own."""
     with ThreadPoolExecutor(1, thread_name_prefix="unpack") as pool:
         coming = pool.submit(next, items, None)
         while (item := coming.result()) is not None:
@@ -175,7 +175,6 @@ def _declared_encoding(start: bytes) -> str:
 
 
 def _check_kind(start: bytes, path: Path) -> None:
-    """Raise `DumpError` with what the file is, if it is no MediaWiki XML."""
     text = start.lstrip()
     head = text[:4096].lower()
     if b"<mediawiki" in text[:65536] or text.startswith(b"<page>"):
@@ -200,7 +199,7 @@ _MULTISTREAM_ENDING = "-multistream"
 
 @dataclass(frozen=True, slots=True)
 class DumpStream:
-    """A stream of a multistream dump: its bytes in the file, end exclusive, and its pages as (id, title)."""
+    """Locate a stream of a multistream dump: its bytes in the file, end exclusive, and its pages as (id, title)."""
 
     start: int
     end: int
@@ -208,7 +207,7 @@ class DumpStream:
 
 
 def find_index(dump: Path) -> Path | None:
-    """The index of a multistream dump in the same folder, None if there is none.
+    """Find the index of a multistream dump in the same folder, None if there is none.
 
     `enwiki-20260101-pages-articles-multistream.xml.bz2` has `enwiki-20260101-pages-articles-multistream-index.txt.bz2`,
     packed or not; parts of a dump have numbers behind `multistream` and `index`.
@@ -223,7 +222,7 @@ def find_index(dump: Path) -> Path | None:
 
 
 def read_streams(index: Path, size: int) -> Iterator[DumpStream]:
-    """The streams of a dump of `size` bytes, in order. Raises `DumpError` at a line that says nothing."""
+    """Return the streams of a dump of `size` bytes, in order. Raises `DumpError` at a line that says nothing."""
     try:
         with (
             bz2.open(index, "rt", encoding="utf-8") if index.suffix == ".bz2" else index.open(encoding="utf-8") as file
@@ -235,7 +234,7 @@ def read_streams(index: Path, size: int) -> Iterator[DumpStream]:
 
 
 def parse_streams(lines: Iterable[str], size: int) -> Iterator[DumpStream]:
-    """The streams that the lines of an index tell of; pure. Raises `ValueError`."""
+    """Return the streams that the lines of an index tell of. Raises `ValueError`."""
     start = -1
     pages: tuple[tuple[str, str], ...] = ()
     for offset, group in groupby(_parse_entries(lines), key=lambda entry: entry[0]):

@@ -1,9 +1,9 @@
 """Find the latest finished dump of a wiki on a mirror of Wikimedia's, download it, and read it as any dump.
 
 `/WIKI/` lists the dates; `/WIKI/DATE/dumpstatus.json` says what became of each job of that date, and the size and the
-checksums of its files. A dump is being written for days, and its page is there all the while. Those of CirrusSearch are in
-`/other/cirrus_search_index/DATE/index_name=WIKI_content/`, with `_SUCCESS` once all files are there; until the end of 2025
-they were in `/other/cirrussearch/DATE/`, one file a wiki. Neither tells checksums.
+checksums of its files. A dump is being written for days, and its page is there all the while. Those of CirrusSearch are
+in `/other/cirrus_search_index/DATE/index_name=WIKI_content/`, with `_SUCCESS` once all files are there; until the end
+of 2025 they were in `/other/cirrussearch/DATE/`, one file a wiki. Neither tells checksums.
 """
 
 import json
@@ -34,8 +34,6 @@ _FIRST_PAGE = lazy_compile(r"-p(\d+)p\d+")
 
 @dataclass(frozen=True, slots=True)
 class DumpFile:
-    """A file of a dump: its address, its size in bytes where it is known, and its hash by name where there is one."""
-
     name: str
     url: str
     size: int | None
@@ -44,7 +42,7 @@ class DumpFile:
 
 @dataclass(frozen=True, slots=True)
 class DumpEdition:
-    """A finished dump. `day` is its date as eight digits; `dumps` are read, `indexes` lie beside them."""
+    """Describe a finished dump. `day` is its date as eight digits; `dumps` are read, `indexes` lie beside them."""
 
     day: str
     dumps: tuple[DumpFile, ...]
@@ -52,12 +50,11 @@ class DumpEdition:
 
     @property
     def files(self) -> tuple[DumpFile, ...]:
-        """All that is needed; the indexes first, as a dump without its index would be read another way."""
+        """Return all that is needed; the indexes first, as a dump without its index would be read another way."""
         return (*self.indexes, *self.dumps)
 
 
 def parse_days(listing: str) -> tuple[str, ...]:
-    """Return the dates that a page links to, the newest first."""
     return tuple(sorted({day for day in _LINKED_DAY.findall(listing) if _is_date(day)}, reverse=True))
 
 
@@ -105,7 +102,7 @@ def _parse_file(name: str, said: object, url: str) -> DumpFile | None:
 
 
 def _job_state(job: object) -> str:
-    """Return what became of a job, in our words."""
+    """Translate the state of a job into our words."""
     status = job.get("status") if isinstance(job, Mapping) else None
     return {"done": "done", "failed": "failed", "skipped": "left out"}.get(str(status), "still being written")
 
@@ -124,12 +121,10 @@ def _is_date(day: str) -> bool:
 
 
 def format_day(day: str) -> str:
-    """Return a date of eight digits as people write it: 2026-11-01."""
     return f"{day[:4]}-{day[4:6]}-{day[6:]}"
 
 
 def sum_sizes(files: Iterable[DumpFile]) -> int:
-    """Return the bytes of files, as far as they are known."""
     return sum(file.size or 0 for file in files)
 
 
@@ -138,7 +133,7 @@ _LATEST_CIRRUS = 6
 
 
 def make_cirrus_finder(mirror: str, wiki: str) -> "FindEdition":
-    """Return what finds the newest finished dump of the content of a wiki."""
+    """Return what finds the newest finished CirrusSearch dump of a wiki."""
     return partial(_find_cirrus, f"{mirror.rstrip('/')}/other", wiki)
 
 
@@ -181,7 +176,7 @@ def _find_in_one(web: WebClient, base: str, wiki: str, day: str) -> DumpEdition 
 
 
 def _with_sizes(web: WebClient, folder: str, day: str, names: list[str]) -> DumpEdition | str:
-    """Return the dump with the sizes of its files, so that there can be looked at the disk first."""
+    """Return the dump with the sizes of its files, so that free disk space can be checked first."""
     if not names:
         return "it has no files of this wiki"
     addresses = [(name, f"{folder}/{name}") for name in names]
@@ -201,15 +196,9 @@ log = logging.getLogger(__name__)
 
 
 class ReadableDump(Protocol):
-    """What reads the files of a dump."""
+    def expected(self) -> int | None: ...
 
-    def expected(self) -> int | None:
-        """Return how many documents there will be."""
-        ...
-
-    def documents(self, known: Mapping[str, str]) -> Listing:
-        """List them."""
-        ...
+    def documents(self, known: Mapping[str, str]) -> Listing: ...
 
 
 FindEdition = Callable[[WebClient, str], DumpEdition | None]
@@ -224,12 +213,11 @@ def make_article_finder(mirror: str, wiki: str) -> FindEdition:
 
 
 def open_wikitext_dump(paths: tuple[Path, ...]) -> WikipediaDump:
-    """Return what reads a dump of articles in wikitext."""
     return WikipediaDump(*paths)
 
 
 class DumpMirror:
-    """The latest finished dump of one wiki. A listing of it is whole, or empty where it was read in already."""
+    """Read the latest finished dump of one wiki. A listing of it is whole, or empty where it was read already."""
 
     reference = True
 
@@ -270,11 +258,10 @@ class DumpMirror:
         """What takes a while just now, in a few words; another thread may read it."""
 
     def expected(self) -> int | None:
-        """Return how many articles there are; None before `documents`, which brings the dump. Raises `DumpError`."""
         return self._dump.expected() if self._dump else None
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """Bring the latest finished dump, and list what is in it. Blocks, perhaps for hours.
+        """Download the latest finished dump, and list what is in it. Blocks, perhaps for hours.
 
         Where the dump of `since` is still the latest one, nothing is listed, and nothing downloaded.
 
@@ -297,7 +284,6 @@ class DumpMirror:
         return Listing(items, mark=lambda: self._done(edition, damaged), edition=format_day(edition.day))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
-        """Raise `ReadAsWhole`: nobody can tell where in a dump a page stands."""
         del known
         raise SingleReadUnsupported(
             f"{address} cannot be read alone: its corpus comes from dumps, which are read as a whole.",
@@ -305,7 +291,6 @@ class DumpMirror:
         )
 
     def stop(self) -> None:
-        """End a download soon, from another thread; the next one goes on with it."""
         self._web.stop()
 
     def _bring(self, edition: DumpEdition, *, growth: int) -> None:
@@ -397,7 +382,7 @@ def _note_damaged(items: Iterator[ListedItem], names: set[str], damaged: list[st
 
 
 def _is_downloaded(path: Path, file: DumpFile) -> bool:
-    """Whether it was downloaded: it gets its name only once it is whole and was checked."""
+    """Tell whether a file was downloaded: it gets its name only once it is whole and was checked."""
     return path.is_file() and (file.size is None or _size(path) == file.size)
 
 

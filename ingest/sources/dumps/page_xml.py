@@ -24,7 +24,7 @@ _REDIRECTING = lazy_compile(rb"<text[^>]*>\s*#\s*([^\s\[\]:<]{2,60})\s*:?\s*\[\[
 
 @dataclass(frozen=True, slots=True)
 class PageHead:
-    """What can be told of a page without parsing it. `redirect` is the target of a redirect, None for other pages."""
+    """Hold what a page's head says. `redirect` is the target of a redirect, None for other pages."""
 
     id: str
     title: str
@@ -36,14 +36,12 @@ class PageHead:
 
     @property
     def key(self) -> str:
-        """Its id, which outlives a change of title; its title where the export has no ids."""
+        """Return its id, which outlives a change of title; its title where the export has no ids."""
         return self.id or self.title
 
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """A page's text, and when it was saved, as the export writes it. `reason` says why there is none."""
-
     wikitext: str = ""
     timestamp: str = ""
     reason: str = ""
@@ -84,7 +82,7 @@ def _make_origin(base: str, language: str) -> str:
 
 
 def parse_head(xml: bytes, site: WikiSite) -> PageHead | None:
-    """What a page's element says before its text; None if it has no title."""
+    """Parse what a page's element says before its text; None if it has no title."""
     start = xml.find(b"<revision>")
     before = xml[: start if start >= 0 else len(xml)]
     named = parse_title(before)
@@ -104,19 +102,17 @@ def parse_head(xml: bytes, site: WikiSite) -> PageHead | None:
 
 
 def parse_title(xml: bytes) -> str:
-    """A page's title, empty if it has none."""
     found = _TITLE.search(xml)
     return unescape(found[1].decode(errors="replace")).strip() if found else ""
 
 
 def parse_page_id(xml: bytes) -> str:
-    """A page's number, empty if it has none."""
     found = _ID.search(xml)
     return found[1].decode() if found else ""
 
 
 def _namespace_of(title: str, site: WikiSite) -> int:
-    """The namespace of a title, for schemas that do not write it."""
+    """Return the namespace of a title, for schemas that do not write it."""
     prefix, colon, _ = title.partition(":")
     if not colon:
         return 0
@@ -125,7 +121,7 @@ def _namespace_of(title: str, site: WikiSite) -> int:
 
 
 def _redirect_target(xml: bytes, before: bytes) -> str | None:
-    """The target of a redirect, None for other pages: older schemas have it in the text alone."""
+    """Return the target of a redirect, None for other pages: older schemas have it in the text alone."""
     element = _REDIRECT.search(before)
     if element and element[1]:
         return unescape(element[1].decode(errors="replace"))
@@ -150,7 +146,6 @@ def parse_text(xml: bytes) -> PageText:
 
 
 def _missing_reason(revision: ET.Element, text: ET.Element | None) -> str:
-    """Why there is no wikitext in a revision; empty if there is."""
     model = revision.findtext("model", "wikitext").strip()
     if text is None:
         return "it has no <text> element"
@@ -177,7 +172,7 @@ _TIMESTAMP = lazy_compile(rb"<timestamp>\s*([^<]*?)\s*</timestamp>")
 
 @dataclass(frozen=True, slots=True)
 class RawPage:
-    """One `<page>` element, not yet parsed, and where it begins in the XML: byte, counted from 0, and line, from 1."""
+    """Hold one `<page>` element, not yet parsed, and where it begins: byte, counted from 0, and line, from 1."""
 
     xml: bytes
     byte: int
@@ -185,12 +180,11 @@ class RawPage:
 
     @property
     def place(self) -> str:
-        """For messages."""
         return f"line {self.line:,}, byte {self.byte:,} of the XML"
 
 
 class XmlExport:
-    """An export as it streams by: its `site`, then its `pages`."""
+    """Stream an export: its `site`, then its `pages`."""
 
     def __init__(self, blocks: Iterable[bytes]) -> None:
         """Reads the header. Raises `DumpError` as the blocks do; a dump cut short is told by `pages`."""
@@ -208,7 +202,7 @@ class XmlExport:
         self.site = parse_site(bytes(self._buffer[: end.start() if end else len(self._buffer)]))
 
     def pages(self) -> Iterator[RawPage]:
-        """Each page with its last revision alone.
+        """Yield each page with its last revision alone.
 
         Raises:
             DumpCutShort: the stream broke off, or ended without its end; after all pages before that.
@@ -227,7 +221,6 @@ class XmlExport:
             yield self._page()
 
     def _page(self) -> RawPage:
-        """The page that the buffer begins with."""
         byte, line, searched, compact = self._byte, self._line, 0, _COMPACT_AT
         place = f"line {line:,}, byte {byte:,} of the XML"
         while (end := self._buffer.find(b"</page>", searched)) < 0:
@@ -252,7 +245,7 @@ class XmlExport:
         return RawPage(_latest_revision(xml) if xml.count(b"<revision>") > 1 else xml, byte, line)
 
     def _vast(self, place: str, byte: int, line: int) -> RawPage:
-        """Go past a page that no memory should hold, and return what it says of itself before its text."""
+        """Skip a page that no memory should hold, and return what it says of itself before its text."""
         start = bytes(self._buffer[:_FIRST_BYTES])
         named = _page_name(start)
         while not (end := _PAGE_END.search(self._buffer, 1)):
@@ -288,7 +281,7 @@ def _page_name(xml: bytes | bytearray) -> str:
 
 
 def _latest_revision(xml: bytes) -> bytes:
-    """A page, whole or cut off, with the latest of its revisions alone and what follows the last."""
+    """Return a page, whole or cut off, with the latest of its revisions alone and what follows the last."""
     head, start, rest = xml.partition(b"<revision>")
     revisions = (start + rest).split(b"</revision>")
     tail = revisions.pop()

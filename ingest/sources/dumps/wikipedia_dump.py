@@ -41,8 +41,6 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class _DumpSurvey:
-    """What the first way through a dump told."""
-
     site: WikiSite
     articles: int
     redirects: RedirectTable
@@ -50,20 +48,20 @@ class _DumpSurvey:
     """Whether it came to the end of the dump, undamaged."""
 
     def knows(self, fingerprint: str, stamp: str, title: str) -> bool:
-        """Whether a page has not changed. Where a dump is not whole, redirects may be missing, and do not count."""
+        """Tell whether a page is unchanged. Where a dump is not whole, redirects may be missing, and do not count."""
         if self.whole:
             return fingerprint == _make_fingerprint(stamp, self.redirects.to(title))
         return fingerprint.rpartition("-")[0] == f"{stamp}-{WIKITEXT_VERSION}"
 
 
 def _make_fingerprint(stamp: str, aliases: tuple[str, ...]) -> str:
-    """Of a revision, of how we read, and of the aliases: a new redirect changes an article that nobody edited."""
+    """Name a revision, how we read, and the aliases: a new redirect changes an article that nobody edited."""
     others = hashlib.sha256("\n".join(aliases).encode()).hexdigest()[:12] if aliases else "0"
     return f"{stamp}-{WIKITEXT_VERSION}-{others}"
 
 
 class WikipediaDump:
-    """The articles of one dump: `.xml`, `.xml.bz2`, `.xml.gz`, or multistream `.bz2` with its index beside it.
+    """Read the articles of one dump: `.xml`, `.xml.bz2`, `.xml.gz`, or multistream `.bz2` with its index beside it.
 
     The dump of a large wiki may come in several files, each a dump of its own with some of the pages.
     """
@@ -71,25 +69,24 @@ class WikipediaDump:
     reference = True
 
     def __init__(self, path: Path | str, *more: Path, processes: int = 0) -> None:
-        """`processes` parse pages; 0 is one for each core, or none but this one if the dump is small."""
+        """Use so many `processes` to parse pages; 0 is one for each core, or none but this one if the dump is small."""
         self._paths = (Path(path), *more)
         self._processes = processes
         self._surveyed: _DumpSurvey | None = None
         self._articles: int | None = None
 
     def site(self) -> WikiSite:
-        """What the header says of the wiki. Raises `DumpError`."""
         return XmlExport(read_blocks(self._paths[0])).site
 
     def expected(self) -> int:
-        """How many articles there are. Blocks for the first way through the dump, once. Raises `DumpError`."""
+        """Count the articles. Blocks for the first pass over the dump, once. Raises `DumpError`."""
         if self._articles is None:
             self._surveyed = self._survey()
             self._articles = self._surveyed.articles
         return self._articles
 
     def documents(self, known: Mapping[str, str] = _NOTHING, since: str = "") -> Listing:
-        """Every article, in the order of the dump. Blocks. Raises `DumpError` at once.
+        """List every article, in the order of the dump. Blocks. Raises `DumpError` at once.
 
         `known` are fingerprints by key: articles that have not changed are not parsed, and their `load` raises. Where
         the dump is damaged or ends early, what was read before is kept, a line says where, and all that is known and
@@ -101,7 +98,6 @@ class WikipediaDump:
         return Listing(self._documents(survey, known))
 
     def one(self, address: str, known: Mapping[str, str]) -> types.ListedItem | None:
-        """Raise `ReadAsWhole`: nobody can tell where in a dump a page stands."""
         del known
         raise SingleReadUnsupported(
             f"{address} cannot be read alone: its corpus comes from a dump, which is read as a whole.",
@@ -143,7 +139,7 @@ class WikipediaDump:
         return _DumpSurvey(header, articles, redirects, whole)
 
     def _heads(self, site: WikiSite) -> Iterator[list[PageHead] | None]:
-        """What pages say of themselves; None where the dump is damaged, as the second way through it will tell."""
+        """Return what pages say of themselves; None where the dump is damaged, as the second pass will report."""
         indexed = {path: index for path in self._paths if (index := _find_index(path))}
         ranges = (
             _make_range(path, site, stream) for path, index in indexed.items() for stream in _streams(path, index)
@@ -162,7 +158,7 @@ class WikipediaDump:
     def _stretches(
         self, survey: _DumpSurvey, known: Mapping[str, str], said: list[ArticleItem]
     ) -> Iterator[StreamRange | ArticleBatch]:
-        """What is to be read; where a file ends too early, that is said."""
+        """Yield what is to be read; where a file ends too early, that is reported."""
 
         def is_known(head: PageHead) -> bool:
             return survey.knows(known.get(head.key, ""), head.stamp, head.title)
@@ -206,7 +202,7 @@ def _make_range(path: Path, site: WikiSite, stream: DumpStream, known: Mapping[s
 
 
 def _known_revisions(stream: DumpStream, known: Mapping[str, str], survey: _DumpSurvey) -> dict[str, str]:
-    """The pages of a stream that are known with their present aliases, and the revision that is known."""
+    """Return the revisions of a stream's pages that are known with their present aliases."""
     found = ((key, known[key].partition("-")[0], title) for key, title in stream.pages if key in known)
     return {key: stamp for key, stamp, title in found if survey.knows(known[key], stamp, title)}
 
@@ -241,7 +237,7 @@ def _parse_timestamp(timestamp: str) -> datetime | None:
 
 
 class _SeenIds:
-    """Page ids that were met, a bit for each: a Wikipedia has many millions of them."""
+    """Remember page ids, a bit for each: a Wikipedia has many millions of them."""
 
     def __init__(self) -> None:
         self._bits = bytearray()
@@ -249,7 +245,7 @@ class _SeenIds:
         self.twice = 0
 
     def add(self, key: str) -> bool:
-        """Note a key; False if it was met before."""
+        """Note a key; return False if it was met before."""
         if not key.isdigit() or len(key) > 9:  # noqa: PLR2004 - more digits would take hundreds of megabytes
             new = key not in self._others
             self._others.add(key)

@@ -29,15 +29,13 @@ LINK_MODE = b"120000"
 
 
 class BranchHead(NamedTuple):
-    """Where a branch of the remote repository stands."""
-
     branch: str
     """Empty where its HEAD is on no branch."""
     commit: str
 
 
 class TreeEntry(NamedTuple):
-    """A file, a link or a submodule of a commit."""
+    """Describe a file, a link or a submodule of a commit."""
 
     path: bytes
     """Below the folder that is read."""
@@ -50,7 +48,7 @@ class TreeEntry(NamedTuple):
 
 
 class LastChange(NamedTuple):
-    """The commit that last changed a file on the way to the one that is read."""
+    """Name the commit that last changed a file on the way to the one that is read."""
 
     commit: str
     date: datetime
@@ -59,7 +57,6 @@ class LastChange(NamedTuple):
 
 
 def parse_branch_head(said: bytes, branch: str) -> BranchHead | None:
-    """Read `git ls-remote --symref`: of the branch, else of HEAD; None if it is not there."""
     symbolic, commits = "", {}
     for line in said.decode("utf-8", "replace").splitlines():
         value, _, name = line.partition("\t")
@@ -72,7 +69,6 @@ def parse_branch_head(said: bytes, branch: str) -> BranchHead | None:
 
 
 def parse_tree_entries(said: bytes) -> Iterator[TreeEntry]:
-    """Read `git ls-tree -r -z -l`."""
     for line in said.split(b"\0"):
         if found := _ENTRY_LINE.fullmatch(line):
             mode, kind, blob, size, path = found.groups()
@@ -83,7 +79,7 @@ def parse_tree_entries(said: bytes) -> Iterator[TreeEntry]:
 def parse_changes(
     said: Iterable[bytes], wanted: set[bytes], first: frozenset[str]
 ) -> Iterator[tuple[bytes, LastChange]]:
-    """Read `git log -z --name-only --format=%x01%H %ct`, newest first, until the last change of all wanted is found.
+    """Parse `git log -z --name-only --format=%x01%H %ct`, newest first, until the last change of all wanted is found.
 
     Args:
         said: The parts between NUL bytes.
@@ -132,12 +128,12 @@ _BROKEN = lazy_compile(
 
 
 class GitMirror:
-    """One branch of one repository, as of the last `look`. For one thread; `stop` may come from another."""
+    """Mirror one branch of one repository, as of the last `look`. For one thread; `stop` may come from another."""
 
     def __init__(
         self, remote: GitRemote, home: Path, environment: Mapping[str, str], *, branch: str, depth: int
     ) -> None:
-        """`home` is where mirrors are kept; `depth` is how many commits of history, 0 for all."""
+        """Keep mirrors in `home`; `depth` is how many commits of history are fetched, 0 for all."""
         self._remote, self._branch, self._depth = remote, branch, depth
         name = hashlib.sha256(f"{remote.address}\n{branch}\n{depth}".encode()).hexdigest()[:16]
         self.path = home / f"{_readable_name(remote.address)}-{name}"
@@ -154,7 +150,7 @@ class GitMirror:
             return head
 
     def entries(self, commit: str, folder: str) -> tuple[TreeEntry, ...]:
-        """All that a folder of a commit holds, at any depth. Raises `SourceUnavailable` if there is none."""
+        """Return all that a folder of a commit holds, at any depth. Raises `SourceUnavailable` if there is none."""
         try:
             said = self.git.run("ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}:{folder}", "--")
         except GitFailed as error:
@@ -168,7 +164,7 @@ class GitMirror:
     def changes(
         self, commit: str, paths: set[bytes], *, clock: Callable[[], float] = time.monotonic
     ) -> dict[bytes, LastChange]:
-        """When each of these files, by its path in the repository, was last changed, as far as history tells."""
+        """Return when each of these files, by its path in the repository, was last changed, as far as history tells."""
         if not paths:
             return {}
         walk = ("--first-parent", "-m", "--no-renames", "--name-only", "-z", "--format=%x01%H %ct")
@@ -182,7 +178,7 @@ class GitMirror:
 
     @contextmanager
     def blobs(self) -> Iterator[Callable[[str], bytes]]:
-        """Give within the block what returns a blob's bytes; it raises `UnreadableDocument` or `SourceUnavailable`."""
+        """Yield what returns a blob's bytes; it raises `UnreadableDocument` or `SourceUnavailable`."""
         with self.git.started("cat-file", "--batch", stdin=subprocess.PIPE) as process:
             assert process.stdin is not None  # noqa: S101 - it was started with pipes
             assert process.stdout is not None  # noqa: S101
@@ -196,7 +192,6 @@ class GitMirror:
             yield read
 
     def blob(self, blob: str) -> bytes:
-        """Return one blob's bytes. Raises `UnreadableDocument` or `SourceUnavailable`."""
         try:
             return self.git.run("cat-file", "blob", blob)
         except GitFailed as error:
@@ -319,7 +314,7 @@ def _read_blob(asked: IO[bytes], said: IO[bytes], blob: str) -> bytes | None:
 
 
 def _one_line(said: str) -> str:
-    """The line of a complaint that says why, without git's own mark before it."""
+    """Return the line of a complaint that says why, without git's own mark before it."""
     lines = [line.strip() for line in said.splitlines() if line.strip()] or ["git ended without a word"]
     why: Iterable[str] = (line for line in lines if line.startswith(("fatal:", "error:", "ERROR", "remote:")))
     line = re.sub(r"^(?:(?:fatal|error|remote): ?)+", "", next(iter(why), lines[0]))

@@ -36,7 +36,7 @@ URL_TEMPLATES = {
 
 @dataclass(frozen=True, slots=True)
 class GitRemote:
-    """Where a repository is fetched from."""
+    """Say where a repository is fetched from."""
 
     address: str
     """A URL, `user@host:path`, or the absolute path of a folder on this machine."""
@@ -44,27 +44,27 @@ class GitRemote:
 
     @property
     def protocol(self) -> str:
-        """The one protocol that is spoken, as git calls it."""
+        """Return the one protocol that is spoken, as git calls it."""
         if self.address.startswith("/"):
             return "file"
         return urlsplit(self.address).scheme if "://" in self.address else "ssh"
 
     @property
     def shown(self) -> str:
-        """The address without whatever might let somebody in."""
+        """Return the address without whatever might let somebody in."""
         if "://" not in self.address:
             return self.address
         parts = urlsplit(self.address)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     def redacted(self, said: str) -> str:
-        """What a program said, without the token and without what stands before `@` in addresses."""
+        """Strip the token, and what stands before `@` in addresses, from what a program said."""
         without = said.replace(self.token, "…") if self.token else said
         return re.sub(r"(://)[^/@\s]*@", r"\1", without)
 
 
 def find_address_fault(address: str) -> str:
-    """What is wrong with the address of a repository; empty if nothing is."""
+    """Return what is wrong with the address of a repository; empty if nothing is."""
     if not address or address.startswith("-") or _CONTROL_SIGNS.search(address):
         return "must be the address of a repository"
     if "://" not in address:
@@ -85,18 +85,18 @@ def _find_url_fault(url: SplitResult) -> str:
 
 
 def may_send_token(address: str) -> bool:
-    """Whether a token can be sent there and read by nobody else: by https, or to this machine."""
+    """Tell whether a token can be sent there and read by nobody else: by https, or to this machine."""
     parts = urlsplit(address)
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOCAL_HOSTS)
 
 
 def is_branch(name: str) -> bool:
-    """Whether git would take it for the name of a branch."""
+    """Tell whether git would take it for the name of a branch."""
     return bool(_BRANCH.fullmatch(name))
 
 
 def choose_url_template(given: str, address: str) -> str:
-    """The template of the files' web addresses: what is given, else what a known host uses; empty if none is known."""
+    """Return the template of the files' web addresses: what is given, else a known host's; empty if none is known."""
     if given:
         return given
     host, path = _host_and_path(address)
@@ -105,7 +105,7 @@ def choose_url_template(given: str, address: str) -> str:
 
 
 def build_file_url(form: str, *, path: str, within: str, branch: str, commit: str) -> str:
-    """The web address of a file: the template's signs replaced, or the path within the folder appended.
+    """Build the web address of a file: the template's signs replaced, or the path within the folder appended.
 
     `path` is the file's in the repository, `within` its path below the folder that is read.
     """
@@ -153,7 +153,7 @@ class GitFailed(Exception):
 
 
 class GitProgram:
-    """Runs `git` in one repository of ours, for one thread; `stop` may come from another."""
+    """Run `git` in one repository of ours, for one thread; `stop` may come from another."""
 
     def __init__(self, repository: Path, remote: GitRemote, environment: Mapping[str, str]) -> None:
         self._repository = repository
@@ -205,7 +205,7 @@ class GitProgram:
     def started(
         self, *arguments: str, at: bool = True, stdin: int = subprocess.DEVNULL, stderr: int = subprocess.DEVNULL
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Have git run within the block; with it ends whatever it started. Raises `SourceUnavailable`."""
+        """Run git within the block; whatever it started ends with it. Raises `SourceUnavailable`."""
         self.refuse_stopped()
         # Named so, it is not looked for in the folders above, where another repository may be.
         place = (f"--git-dir={self._repository}",) if at else ()
@@ -238,20 +238,18 @@ class GitProgram:
             process.wait()
 
     def stop(self) -> None:
-        """End what runs, and let nothing run any more."""
         self._stopped.set()
         with self._lock:
             for process in self._running:
                 _kill(process)
 
     def refuse_stopped(self) -> None:
-        """Raise `SourceUnavailable` once it was stopped."""
         if self._stopped.is_set():
             raise SourceUnavailable(f"Reading {self._remote.shown} was stopped.", hint="Run it again.")
 
 
 def parse_git_version(said: str) -> tuple[int, ...]:
-    """The numbers in what `git --version` says; empty where there are none. Pure."""
+    """Return the numbers in what `git --version` says; empty where there are none."""
     found = re.search(r"\d+(?:\.\d+)+", said)
     return tuple(int(part) for part in found[0].split(".")) if found else ()
 
@@ -266,7 +264,6 @@ def refuse_old_git(said: str) -> None:
 
 
 def make_git_missing() -> SourceUnavailable:
-    """Return what is said where there is no git."""
     return SourceUnavailable(
         "The git program is not installed, and a corpus has a git repository as its source.",
         hint="Install git (such as `apt-get install git`) for the user that Footnote runs as.",
@@ -280,7 +277,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _environment(remote: GitRemote, given: Mapping[str, str], trusted: Path) -> dict[str, str]:
-    """A secret of ours, or a setting of whoever started us, reaches git only if it stands here."""
+    """Return git's environment: a secret of ours, or a setting of our starter, reaches git only from here."""
     config = {**_CONFIG, "http.followRedirects": "false" if remote.token else "initial"}
     if remote.token:
         login = remote.token if ":" in remote.token else f"x-access-token:{remote.token}"

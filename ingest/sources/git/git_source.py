@@ -3,7 +3,8 @@
 Files are read from the objects of a mirror and never checked out, so that no file of a repository can reach beyond it.
 Git knows the content of each file by an identifier, which is its fingerprint here: a file that is unchanged is not even
 opened. All files are listed each time, which takes git a moment, so that what could not be read, or was held back, is
-reported again; the branch may have been rewritten since. A file that was renamed is one that is gone and one that is new.
+reported again; the branch may have been rewritten since. A file that was renamed is one that is gone and one that is
+new.
 
 Links, which may lead anywhere, submodules and what Git LFS keeps are unreadable. Left out is what folders leave out.
 """
@@ -35,7 +36,7 @@ _ReadBlob = Callable[[str], bytes]
 
 @dataclass(frozen=True, slots=True)
 class RepositoryScope:
-    """What of a repository is read, and how its files are cited."""
+    """Say what of a repository is read, and how its files are cited."""
 
     folder: str = ""
     """The folder in the repository, with `/` within it; empty for all."""
@@ -51,23 +52,20 @@ def _now() -> datetime:
 
 
 class GitSource:
-    """The documents of one branch."""
-
     reference = False
 
     def __init__(self, mirror: GitMirror, wanted: RepositoryScope, *, now: Callable[[], datetime] = _now) -> None:
-        """`now` is what ages are reckoned from."""
         self._mirror, self._wanted, self._now = mirror, wanted, now
         self._apart = Sandbox()
         self._looked: _BranchListing | None = None
 
     def expected(self) -> int:
-        """How many documents there are now: fetches. Blocks. Raises `SourceUnavailable`."""
+        """Count the documents there are now: fetches. Blocks. Raises `SourceUnavailable`."""
         self._looked = self._look()
         return len(self._looked.entries)
 
     def documents(self, known: Mapping[str, str] = MappingProxyType({}), since: str = "") -> Listing:
-        """Every document that there is now, by path. Blocks. Raises `SourceUnavailable`."""
+        """List every document that there is now, by path. Blocks. Raises `SourceUnavailable`."""
         del since  # the fingerprints tell what changed, whatever became of the commit that was read before
         look, self._looked = self._looked or self._look(), None
         return Listing(self._items(look, known), edition=look.head.commit[:12])
@@ -84,7 +82,6 @@ class GitSource:
         return next((DeletedDocument(key) for key in known if address in (key, self._url(look.head, key, None))), None)
 
     def stop(self) -> None:
-        """End what git does, and the reading of a document. From any thread."""
         self._mirror.git.stop()
         self._apart.stop()
 
@@ -170,8 +167,6 @@ class GitSource:
 
 @dataclass(frozen=True, slots=True)
 class _BranchListing:
-    """What a branch holds of what is wanted."""
-
     head: BranchHead
     entries: Mapping[str, TreeEntry]
     changes: Mapping[str, LastChange]

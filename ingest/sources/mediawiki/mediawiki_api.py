@@ -30,8 +30,6 @@ _LONGEST_REST = 120.0
 
 @dataclass(frozen=True, slots=True)
 class WikiLogin:
-    """Who reads a wiki that is not open to all: a bot password, or the token of an owner-only OAuth consumer."""
-
     user: str = ""
     """As Special:BotPasswords says it: `Name@robot`."""
     password: str = field(default="", repr=False)
@@ -41,13 +39,11 @@ class WikiLogin:
 
     @property
     def known(self) -> bool:
-        """Whether there is any; then every request is made as somebody, or not at all."""
+        """Tell whether there is any; then every request is made as somebody, or not at all."""
         return bool(self.user or self.token)
 
 
 class MediaWikiApi:
-    """Asks one api.php, for one thread."""
-
     def __init__(self, web: WebClient, address: str, login: WikiLogin) -> None:
         self._web = web
         self._address = address
@@ -76,7 +72,6 @@ class MediaWikiApi:
             going_on = {name: str(value) for name, value in further.items()}
 
     def ask(self, query: ApiQuery) -> ApiAnswer:
-        """Ask one thing. Raises `SourceUnavailable`."""
         tried, anew = 0, False
         while True:
             self._let_in()
@@ -150,7 +145,7 @@ def _error_code(answer: ApiAnswer) -> str:
 
 
 def _merge(whole: ApiAnswer, part: ApiAnswer) -> None:
-    """Put what an answer says to what those before it said of the same pages."""
+    """Merge what an answer says with what those before it said of the same pages."""
     for name, value in part.items():
         if name != "pages":
             whole[name] = [*whole.get(name, []), *value] if isinstance(value, list) else value
@@ -164,7 +159,6 @@ def _merge(whole: ApiAnswer, part: ApiAnswer) -> None:
 
 
 def get_pages(answer: ApiAnswer) -> list[ApiAnswer]:
-    """Return the pages of one of `batches`' answers, in the wiki's order."""
     return list(answer.get("pages", {}).values())
 
 

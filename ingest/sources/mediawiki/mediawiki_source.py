@@ -41,21 +41,20 @@ _LOG_TYPES = ("delete", "import", "merge", "move", "protect")
 
 @dataclass(frozen=True, slots=True)
 class WikiCheckpoint:
-    """Up to when a wiki was listed. It travels as text, and is told by the wiki's own clock."""
+    """Remember up to when a wiki was listed. It travels as text, and uses the wiki's own clock."""
 
     until: datetime
     whole: datetime
     """When all pages were last listed."""
 
     def written(self) -> str:
-        """Return it as text."""
         return json.dumps(
             {"until": self.until.isoformat(), "whole": self.whole.isoformat(), "reader": WIKITEXT_VERSION}
         )
 
 
 def parse_checkpoint(text: str) -> WikiCheckpoint | None:
-    """Read a mark; None if it is none of ours, or of a time when pages were read differently."""
+    """Parse a checkpoint; None if it is none of ours, or of a time when pages were read differently."""
     try:
         said = json.loads(text)
         until, whole = value_parsers.parse_date(said["until"]), value_parsers.parse_date(said["whole"])
@@ -66,7 +65,7 @@ def parse_checkpoint(text: str) -> WikiCheckpoint | None:
 
 @dataclass(slots=True)
 class TouchedPages:
-    """What events named: pages by id, and titles, of which only the logs' stand for more than the page itself."""
+    """Collect what events named: pages by id, and titles, of which only the logs' mean more than the page itself."""
 
     ids: set[int] = field(default_factory=set)
     titles: set[str] = field(default_factory=set)
@@ -75,7 +74,7 @@ class TouchedPages:
 
 
 def has_changes_since(api: MediaWikiApi, start: datetime) -> bool:
-    """Whether the wiki's recent changes reach back to a moment; they are dropped after some weeks."""
+    """Tell whether the wiki's recent changes reach back to a moment; they are dropped after some weeks."""
     query = {"list": "recentchanges", "rcdir": "newer", "rclimit": "1", "rcprop": "timestamp"}
     answer = api.ask({"action": "query", **query})
     entries = (answer.get("query") or {}).get("recentchanges") or [{}]
@@ -125,8 +124,6 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class WikiScope:
-    """Which wiki, and what of it."""
-
     api: str
     """The address of its api.php."""
     namespaces: tuple[int, ...] = (0,)
@@ -140,7 +137,7 @@ class WikiScope:
 
 
 class MediaWikiSource:
-    """The pages of one wiki, each with the titles of the redirects that lead to it."""
+    """Read the pages of one wiki, each with the titles of the redirects that lead to it."""
 
     def __init__(
         self, wiki: WikiScope, web: WebClient, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -156,7 +153,7 @@ class MediaWikiSource:
         """Nobody knows before all is listed."""
 
     def documents(self, known: Mapping[str, str] = _NOTHING, since: str = "") -> Listing:
-        """List every page, or what was touched since a mark that the wiki's recent changes reach back to.
+        """List every page, or what was touched since a checkpoint that the wiki's recent changes reach back to.
 
         Raises `SourceUnavailable`, also while the items are gone through.
         """
@@ -182,7 +179,6 @@ class MediaWikiSource:
             return DeletedDocument(number) if number in known else None
 
     def stop(self) -> None:
-        """End soon what blocks."""
         self._web.stop()
 
     def _api(self) -> MediaWikiApi:
@@ -229,7 +225,7 @@ class MediaWikiSource:
     def _told(
         self, api: MediaWikiApi, numbers: Iterable[int], found: Mapping[int, ListedPage], known: Mapping[str, str]
     ) -> Iterator[ListedItem]:
-        """Return what became of some pages: there, or gone if we knew them."""
+        """Yield what became of some pages: there, or gone if we knew them."""
         here = []
         for number in numbers:
             one = found.get(number)
@@ -240,7 +236,7 @@ class MediaWikiSource:
         yield from self._items(api, here, known)
 
     def _items(self, api: MediaWikiApi, found: Sequence[ListedPage], known: Mapping[str, str]) -> Iterator[ListedItem]:
-        """Return what is known already, then the others, fifty at a time, as their texts come."""
+        """Yield what is known already, then the others, fifty at a time, as their texts come."""
         fresh = [one for one in found if known.get(one.key) != one.fingerprint]
         for one in found:
             if known.get(one.key) == one.fingerprint:
@@ -259,7 +255,7 @@ class MediaWikiSource:
             yield from filter(None, (parse_listed_page(one, self._about.site) for one in get_pages(batch)))
 
     def _details(self) -> dict[str, str]:
-        """Return the parameters that ask for all that `listed` reads."""
+        """Return the parameters that ask for all that `parse_listed_page` reads."""
         rules = self._wiki.rules
         asked = {"prop": "info|revisions|redirects", "inprop": "url", "rvprop": "ids|timestamp"}
         asked |= {"rdprop": "title", "rdlimit": "max", "rdnamespace": "|".join(map(str, self._wiki.namespaces))}

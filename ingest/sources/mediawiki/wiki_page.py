@@ -22,15 +22,12 @@ from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION, make_sections, par
 
 @dataclass(frozen=True, slots=True)
 class WikiInfo:
-    """A wiki's names and addresses."""
-
     site: WikiSite = field(default_factory=WikiSite)
     path: str = ""
     """Of its pages, such as `/wiki/$1`."""
 
 
 def parse_wiki_info(told: Mapping[str, Any]) -> WikiInfo:
-    """Understand an answer to `meta=siteinfo`."""
     general = told.get("general", {})
     names: dict[int, tuple[str, ...]] = {}
     for space in (*told.get("namespaces", {}).values(), *told.get("namespacealiases", ())):
@@ -50,7 +47,7 @@ def parse_wiki_info(told: Mapping[str, Any]) -> WikiInfo:
 
 
 def find_page_query(address: str, known: Mapping[str, str], wiki: WikiInfo, api: str) -> dict[str, str] | None:
-    """Return the parameters of a query that name the page at an address, of a title, or with an id that is known.
+    """Return the query that names the page at an address, of a title, or with an id that is known.
 
     None if the address is none of this wiki's pages.
     """
@@ -84,7 +81,7 @@ _MANY_ALIASES = "*"
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """One page, as a wiki lists it."""
+    """Hold one page, as a wiki lists it."""
 
     id: int
     title: str
@@ -99,22 +96,20 @@ class ListedPage:
 
     @property
     def key(self) -> str:
-        """Its id, which outlives a change of title."""
         return str(self.id)
 
     @property
     def traits(self) -> DocumentTraits:
-        """What rules are held against: the title is the path, the categories are labels."""
         return DocumentTraits(self.title, self.categories, changed=self.changed)
 
     @property
     def fingerprint(self) -> str:
-        """Of the revision, of how we read, of the title and of the aliases: none of these needs the others."""
+        """Name the revision, how we read, the title and the aliases: none of these needs the others."""
         return f"{self.revision}-{WIKITEXT_VERSION}-{_short_hash(self.title)}-{_hash_aliases(self.aliases)}"
 
 
 def parse_listed_page(page: Mapping[str, Any], site: WikiSite) -> ListedPage | None:
-    """Understand a page of an answer to `prop=info|revisions|redirects`; None if there is no such page."""
+    """Parse a page of an answer to `prop=info|revisions|redirects`; None if there is no such page."""
     if page.get("missing") or page.get("invalid") or not page.get("pageid"):
         return None
     revision = (page.get("revisions") or [{}])[0]
@@ -133,7 +128,7 @@ def parse_listed_page(page: Mapping[str, Any], site: WikiSite) -> ListedPage | N
 
 
 def _page_url(page: Mapping[str, Any], site: WikiSite) -> str:
-    """Where people read it: a wiki may give its own address without saying whether it is https."""
+    """Return where people read it: a wiki may give its own address without saying whether it is https."""
     given = str(page.get("canonicalurl") or page.get("fullurl") or "")
     if given.startswith("//"):
         return f"{site.origin.partition(':')[0] or 'https'}:{given}"
@@ -165,8 +160,6 @@ _TEXT_QUERY = {"prop": "revisions", "rvprop": "ids|timestamp|content|contentmode
 
 @dataclass(frozen=True, slots=True)
 class PageRevision:
-    """What was fetched of one page; `reason` says why there is no text."""
-
     number: str
     timestamp: str
     text: str

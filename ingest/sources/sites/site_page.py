@@ -53,8 +53,6 @@ _ROBOTS_NAMES = ("robots", "footnote")
 
 @dataclass(frozen=True, slots=True)
 class PageMetadata:
-    """What a page of HTML says of itself."""
-
     canonical: str = ""
     """The address that it wants to be known by, as a whole; empty if it says none."""
     noindex: bool = False
@@ -78,7 +76,6 @@ def derive_file_name(url: str, content_type: str) -> str:
 
 
 def parse_page_metadata(content: bytes, url: str, headers: Mapping[str, str]) -> PageMetadata:
-    """Return what an answer of HTML says of itself, in its headers and its markup."""
     noindex = _forbids(headers.get("x-robots-tag", ""))
     root = value_parsers.parse_html(content)
     if root is None:
@@ -94,7 +91,7 @@ def parse_page_metadata(content: bytes, url: str, headers: Mapping[str, str]) ->
 
 
 def _forbids(said: str) -> bool:
-    """Whether it forbids to be found. A header may name an agent before its words: `otherbot: noindex` is not ours."""
+    """Tell whether it forbids indexing. A header may name an agent first: `otherbot: noindex` is not ours."""
     agent, colon, words = said.lower().rpartition(":")
     if colon and agent.strip() not in _ROBOTS_NAMES:
         return False
@@ -141,14 +138,12 @@ _CONDITIONS = {" etag-": "If-None-Match", " modified-": "If-Modified-Since"}
 
 @dataclass(frozen=True, slots=True)
 class _FetchedPage:
-    """A page that was read, and what is the same for all that say the same."""
-
     found: ChangedDocument
     likeness: bytes
 
 
 class PageFetcher:
-    """Gets the pages of one site, one after the other; the last one is only told of once the next is seen."""
+    """Get the pages of one site, one after the other; the last one is only told of once the next is seen."""
 
     def __init__(
         self, web: WebClient, apart: Sandbox, origin: str, may_read: Callable[[str], bool], listed: Collection[str]
@@ -187,7 +182,6 @@ class PageFetcher:
             yield found
 
     def last(self) -> Iterator[ListedItem]:
-        """Yield the last page, if it was not yet."""
         if self._waiting:
             yield self._waiting.found
         self._waiting = None
@@ -213,7 +207,7 @@ class PageFetcher:
             yield Unreadable(key, f"says the same as {other}, as an error or a login would")
 
     def _nobodys(self) -> bytes:
-        """What the site says where there is nothing; empty where it says 404, as it should."""
+        """Return what the site says where there is nothing; empty where it says 404, as it should."""
         if self._nowhere is None:
             self._nowhere = b""
             url = f"{self._origin}/{secrets.token_hex(12)}"
@@ -264,7 +258,7 @@ class PageFetcher:
         )
 
     def _elsewhere(self, key: str, url: str) -> ListedItem:
-        """What it means that a page leads to another: moved, if that is listed; else perhaps a login."""
+        """Return what it means that a page leads to another: moved, if that is listed; else perhaps a login."""
         target = make_page_key(resolve_page_url(self._origin, url))
         if target in self._listed and target != self._origin:
             return DeletedDocument(key)
@@ -311,7 +305,7 @@ def _make_fingerprint(reply: WebResponse) -> str:
 
 
 def _read_page(apart: Sandbox, reply: WebResponse, entry: SitemapEntry, url: str) -> Page | str:
-    """Read what was answered; why it cannot be read otherwise."""
+    """Read a response; return why it cannot be read otherwise."""
     kind = reply.headers.get("content-type", "")
     name = derive_file_name(entry.url, kind)
     content = declare_encoding(reply.content, kind) if name.endswith(".html") else reply.content
@@ -331,7 +325,7 @@ def _last_modified(reply: WebResponse) -> datetime | None:
 
 
 def _is_same_page(asked: str, got: str) -> bool:
-    """Whether two addresses differ only as servers mend them: by a slash, a case, or the name of an index."""
+    """Tell whether two addresses differ only as servers mend them: by a slash, a case, or the name of an index."""
     return _normalize_url(asked) == _normalize_url(got)
 
 

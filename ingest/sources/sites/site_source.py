@@ -41,32 +41,29 @@ def _now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class SiteScope:
-    """What of a site is read: its address or its sitemap's, and rules by the path of pages, without the first slash."""
+    """Say what of a site is read: its address or its sitemap's, and rules by the path of pages."""
 
     url: str
     rules: SelectionRules = field(default_factory=SelectionRules)
 
 
 class SiteSource:
-    """The pages of one site."""
-
     reference = False
 
     def __init__(self, wanted: SiteScope, web: WebClient, *, now: Callable[[], datetime] = _now) -> None:
-        """`now` is what ages are reckoned from."""
         self._wanted, self._web, self._now = wanted, web, now
         self._origin = get_origin(wanted.url)
         self._looked: tuple[SitePages, PageFetcher] | None = None
         self._apart = Sandbox()
 
     def expected(self) -> int:
-        """How many pages are listed: reads the sitemaps. Blocks. Raises `SourceUnavailable`."""
+        """Count the pages that are listed: reads the sitemaps. Blocks. Raises `SourceUnavailable`."""
         with self._web:
             self._looked = self._look()
         return len(self._looked[0].pages)
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """Every page that is listed and wanted, in the order of the sitemaps. Blocks. Raises `SourceUnavailable`.
+        """List every page that is wanted, in the order of the sitemaps. Blocks. Raises `SourceUnavailable`.
 
         Where one of several sitemaps cannot be read, it is said, and what is known and not listed counts as listed.
         """
@@ -96,7 +93,6 @@ class SiteSource:
         return None if isinstance(item, DeletedDocument) and key not in known else item
 
     def stop(self) -> None:
-        """End what is being read, from another thread."""
         self._web.stop()
         self._apart.stop()
 

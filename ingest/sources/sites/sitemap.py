@@ -1,9 +1,9 @@
 """List the pages of a site by its sitemaps, as far as its robots.txt allows.
 
-Sitemaps are XML as sitemaps.org has it, packed or not, or plain text with an address a line. They come from strangers: what
-they unpack to is bounded, one that declares a document type is refused unread, and only addresses of the site itself
-count, whatever a sitemap says. Of robots.txt (RFC 9309) the group of our own name holds, else that of everybody; of the
-rules that fit a path the longest one, and of two that are as long the one that allows.
+Sitemaps are XML as sitemaps.org has it, packed or not, or plain text with an address a line. They come from strangers:
+what they unpack to is bounded, one that declares a document type is refused unread, and only addresses of the site
+itself count, whatever a sitemap says. Of robots.txt (RFC 9309) the group of our own name holds, else that of everybody;
+of the rules that fit a path the longest one, and of two that are as long the one that allows.
 """
 
 import re
@@ -29,8 +29,6 @@ LARGEST_ROBOTS = 512 << 10
 
 @dataclass(frozen=True, slots=True)
 class RobotsRules:
-    """What is asked of us."""
-
     rules: tuple[tuple[bool, str], ...] = ()
     """Whether a path is allowed, and the pattern that it begins with."""
     delay: float = 0.0
@@ -55,7 +53,6 @@ class RobotsRules:
 
 
 def parse_robots(content: bytes) -> RobotsRules:
-    """Read a robots.txt, however odd."""
     groups: dict[str, list[tuple[str, str]]] = {}
     sitemaps: list[str] = []
     names: list[str] = []
@@ -116,7 +113,7 @@ _TEXT_LINE = lazy_compile(r"https?://\S+")
 
 @dataclass(frozen=True, slots=True)
 class SitemapEntry:
-    """A page, or another sitemap. `changed` has a time zone; `exact` tells whether the time of day was said."""
+    """Hold a page, or another sitemap. `changed` has a time zone; `exact` tells whether the time of day was said."""
 
     url: str
     changed: datetime | None = None
@@ -125,8 +122,6 @@ class SitemapEntry:
 
 @dataclass(frozen=True, slots=True)
 class SitemapFile:
-    """What stands in one file."""
-
     pages: tuple[SitemapEntry, ...] = ()
     sitemaps: tuple[SitemapEntry, ...] = ()
 
@@ -180,7 +175,6 @@ def _parse_entry(element: value_parsers.Element) -> SitemapEntry:
 
 
 def _parse_moment(said: str) -> datetime | None:
-    """Return a date as W3C writes it; None for any other."""
     try:
         moment = datetime.fromisoformat(said)
     except ValueError:
@@ -199,8 +193,6 @@ _SITEMAP_ENDINGS = (".xml", ".gz", ".txt")
 
 @dataclass(frozen=True, slots=True)
 class SitePages:
-    """What a site lists. Pages by key, in the order of their sitemaps."""
-
     pages: dict[str, SitemapEntry]
     unread: tuple[tuple[str, str], ...]
     """Sitemaps that could not be read, with reasons: what they list is not known to be gone."""
