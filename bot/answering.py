@@ -8,9 +8,10 @@ This is the only place that catches the error tree: whatever happens, the turn i
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from textwrap import shorten
 from typing import Any
 
@@ -21,7 +22,7 @@ from bot.desk.turn_record import build_closing_entries, build_interruption, buil
 from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.views.answer_text import find_apology, render_answer_text, render_verdict_text
 from bot.views.catalog import translate
-from bot.wiring import CHECKS, TEXT_CHECKS, App, TurnTools, build_kit
+from bot.wiring import App, TurnTools, build_kit
 from pipeline.errors import (
     BudgetExceeded,
     ModelRefused,
@@ -30,7 +31,8 @@ from pipeline.errors import (
     QuestionTooLong,
     QuestionWithoutWords,
 )
-from pipeline.kit import Supports, System
+from pipeline.kit import Supports, System, SystemEntry
+from pipeline.systems import find_check, find_system, find_text_check
 from pipeline.types import Answer, AnsweredSentence, Conversation, Event, SentencePassed, Status, Turn
 from storage.errors import StorageError, UnknownCorpus
 from storage.language.detection import detect_language
@@ -98,7 +100,7 @@ async def answer(app: App, asked: TurnRequest, tell: Callable[[Event], None]) ->
         StorageError: the turn could not be put on record; nothing was answered.
         asyncio.CancelledError: the turn was cancelled; the record says so.
     """
-    return await _run_task(app, asked, tell, _TaskSpec("ask", app.systems, app.supports, render_answer_text))
+    return await _run_task(app, asked, tell, _TaskSpec("ask", attrgetter("answer"), app.supports, render_answer_text))
 
 
 async def check(app: App, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
@@ -106,7 +108,7 @@ async def check(app: App, asked: TurnRequest, tell: Callable[[Event], None]) -> 
 
     Raises as `answer` does.
     """
-    return await _run_task(app, asked, tell, _TaskSpec("check", CHECKS, app.examines, render_verdict_text))
+    return await _run_task(app, asked, tell, _TaskSpec("check", find_check, app.examines, render_verdict_text))
 
 
 async def check_text(app: App, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
@@ -114,7 +116,7 @@ async def check_text(app: App, asked: TurnRequest, tell: Callable[[Event], None]
 
     A text of one statement is checked as `check` does. Raises as `answer` does.
     """
-    return await _run_task(app, asked, tell, _TaskSpec("check", TEXT_CHECKS, app.examines, render_verdict_text))
+    return await _run_task(app, asked, tell, _TaskSpec("check", find_text_check, app.examines, render_verdict_text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,25 +124,23 @@ class _TaskSpec:
     """What is done with what somebody wrote, and how its outcome is put into words."""
 
     name: str
-    systems: Mapping[str, System]
+    choose: Callable[[SystemEntry], System]
+    """What of a system does it."""
     supports: Supports
     words: Callable[[Answer, Turn], str]
 
 
 async def _run_task(app: App, asked: TurnRequest, tell: Callable[[Event], None], task: _TaskSpec) -> TurnResult:
-    system = asked.system or app.system
-    if system not in task.systems:
-        known = ", ".join(sorted(task.systems))
-        raise UnknownSystem(f"There is no system “{system}”.", hint=f"There are: {known}.")
+    entry = find_system(asked.system or app.system, app.systems)
     catalogue = await app.manifest.catalogue()
     scope = _select_scope(app, asked, catalogue)
     question = Turn(
         "user", asked.text, at=datetime.now(app.settings.zone), language=detect_language(asked.text[:2_000])
     )
     talk = Conversation((*asked.earlier, question))
-    turn = _Turn(app, task, talk, scope, system, asked.id or secrets.token_hex(6), tell)
+    turn = _Turn(app, task, talk, scope, entry, asked.id or secrets.token_hex(6), tell)
     read = {corpus.name: corpus.refreshed for corpus in catalogue if corpus.name in scope}
-    ran = {"task": task.name, "system": system, "model": app.model, **app.versions}
+    ran = {"task": task.name, "system": entry.name, "model": app.model, **app.versions}
     with bound_contextvars(turn=turn.id, **({"ticket": asked.ticket} if asked.ticket else {})):
         await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, build_opening(asked, talk, read, ran)))
         return await _run_turn(turn)
@@ -173,12 +173,6 @@ async def record_unanswered(app: App, asked: TurnRequest, task: str, status: Sta
     await app.audit.append(opened, build_unanswered(asked.id, status, failure))
 
 
-class UnknownSystem(PipelineError):
-    """A system was asked for by a name that there is not."""
-
-    kind = "unknown_system"
-
-
 @dataclass(frozen=True, slots=True)
 class _Turn:
     """What one turn works with."""
@@ -187,14 +181,14 @@ class _Turn:
     task: _TaskSpec
     talk: Conversation
     scope: tuple[str, ...]
-    system: str
+    system: SystemEntry
     id: str
     tell: Callable[[Event], None]
 
 
 async def _run_turn(turn: _Turn) -> TurnResult:
     started = time.monotonic()
-    system, spoken = turn.task.systems[turn.system], list[AnsweredSentence]()
+    system, spoken = turn.task.choose(turn.system), list[AnsweredSentence]()
     tell = _collect_spoken(turn.tell, spoken)
     tools = build_kit(turn.app, turn.talk, turn.scope, seed=turn.id, tell=tell, supports=turn.task.supports)
     limits, language = tools.kit.limits, turn.talk.question.language
@@ -244,7 +238,7 @@ def _build_result(turn: _Turn, tools: TurnTools, status: Status, failure: Failur
     done = tools.gate.answer(status, nearest=recorder.nearest(MAX_NEAREST_PAGES), claims=recorder.claims)
     text = render_failure(status, failure, question.language) if failure else turn.task.words(done, question)
     model = turn.app.model if recorder.usage.llm_calls else None
-    return TurnResult(turn.id, done, text, turn.system, model, recorder.usage, seconds, failure)
+    return TurnResult(turn.id, done, text, turn.system.name, model, recorder.usage, seconds, failure)
 
 
 def _select_scope(app: App, asked: TurnRequest, catalogue: Sequence[Corpus]) -> tuple[str, ...]:

@@ -18,21 +18,19 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 from random import Random
-from types import MappingProxyType
 
 from bot import VERSION
 from bot.settings.settings_tables import Settings
 from pipeline import kit
 from pipeline.errors import SearchUnavailable
 from pipeline.gate import Gate, Recorder, SecondOpinion
-from pipeline.kit import Ask, Kit, Limits, Search, Stream, Supports, System
+from pipeline.kit import Ask, Kit, Limits, Search, Stream, Supports, SystemEntry
 from pipeline.llm.model_client import OpenAIModel, open_model
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
-from pipeline.stages import claim_check
 from pipeline.stages.model_claims import build_second_opinion
 from pipeline.support.support_check import SupportChecker, check_verbatim
-from pipeline.systems import extractive, wikichat, wikichat_fast
+from pipeline.systems import DEFAULT_SYSTEM, DEFAULT_WITHOUT_MODEL, SYSTEMS
 from pipeline.types import Conversation, Event, Support
 from storage.audit import AuditLog, ChannelOverrides, Spending
 from storage.database.engine import open_database
@@ -84,30 +82,6 @@ class LazyModel:
             return self._opened
 
 
-DEFAULT_MODEL_SYSTEM = "wikichat-fast"
-"""The system that answers where a model is configured and no system is set."""
-SYSTEMS: Mapping[str, System] = MappingProxyType(
-    {DEFAULT_MODEL_SYSTEM: wikichat_fast.answer, "wikichat": wikichat.answer, "extractive": extractive.answer}
-)
-"""Every system by the name that settings and `--system` use."""
-CHECKS: Mapping[str, System] = MappingProxyType(
-    {
-        DEFAULT_MODEL_SYSTEM: claim_check.check_claim_by_model,
-        "wikichat": claim_check.check_claim_by_model,
-        "extractive": claim_check.check_claim_by_rules,
-    }
-)
-"""What checks a claim, by the name of the system that is of its kind."""
-TEXT_CHECKS: Mapping[str, System] = MappingProxyType(
-    {
-        DEFAULT_MODEL_SYSTEM: claim_check.check_text_by_model,
-        "wikichat": claim_check.check_text_by_model,
-        "extractive": claim_check.check_text_by_rules,
-    }
-)
-"""What checks each statement of a text, by the same names."""
-
-
 @dataclass(frozen=True)
 class Records:
     """What can be read beside a process that owns the home."""
@@ -127,7 +101,7 @@ class App:
     queue: Queue
     spending: Spending
     overrides: ChannelOverrides
-    systems: Mapping[str, System] = field(default_factory=lambda: SYSTEMS)
+    systems: Mapping[str, SystemEntry] = field(default_factory=lambda: SYSTEMS)
     supports: Supports = check_verbatim
     """The local check that the gate holds every sentence to."""
     examines: Supports = check_verbatim
@@ -153,7 +127,7 @@ class App:
     @property
     def system(self) -> str:
         """The system that answers where nothing else is asked for."""
-        return self.settings.system or (DEFAULT_MODEL_SYSTEM if self.settings.model.configured else "extractive")
+        return self.settings.system or (DEFAULT_SYSTEM if self.settings.model.configured else DEFAULT_WITHOUT_MODEL)
 
 
 @asynccontextmanager

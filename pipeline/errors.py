@@ -11,7 +11,8 @@ PipelineError                say it in one line, with what to do
 ├── BudgetExceeded           the turn's calls, tokens or seconds are used up
 ├── QuestionTooLong          refuse: longer than the limit, and no person wrote it
 ├── QuestionWithoutWords     refuse: nothing in it can be looked up
-└── NotAClaim                refuse: what is to be checked is no single statement
+├── NotAClaim                refuse: what is to be checked is no single statement
+└── UnknownSystem            a system was asked for by a name that there is not
 """
 
 
@@ -87,3 +88,9 @@ class BudgetExceeded(PipelineError):
     """The calls, tokens or seconds of a turn are used up."""
 
     kind = "budget_exceeded"
+
+
+class UnknownSystem(PipelineError):
+    """A system was asked for by a name that there is not."""
+
+    kind = "unknown_system"

@@ -9,7 +9,6 @@ from typing import Any, Protocol, TypeVar
 
 from pipeline.errors import ModelUnavailable
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter
-from pipeline.replies.reply_format import T as ReplyFormatT
 from pipeline.types import CitedSentence, Conversation, Event, Status, Support
 from storage.types import Evidence, Hit, SearchQuery
 
@@ -130,17 +129,31 @@ System = Callable[[Conversation, Kit], Awaitable[Status]]
 """A system: it says its answer through `kit.say`, sentence by sentence, and returns how the turn ended."""
 
 
-async def ask_unconfigured(
-    template: str, form: ReplyFormat[ReplyFormatT], *, stage: str, **facts: object
-) -> ReplyFormatT:
+@dataclass(frozen=True, slots=True)
+class SystemEntry:
+    """A system as it is registered: all that commands, settings, the doctor and evaluation know of it."""
+
+    name: str
+    summary: str
+    """One line for whoever chooses among systems."""
+    answer: System
+    check: System | None = None
+    """Checks one claim; None: as `calls` tells, by the model or by rules alone."""
+    check_text: System | None = None
+    """Checks each statement of a text; None: likewise."""
+    calls: tuple[str, ...] = ()
+    """The templates of the model calls that it makes, in the order of a turn; none where it asks no model."""
+
+
+async def ask_unconfigured(template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
     """Raise `ModelUnavailable`."""
     del template, form, facts
     raise _unconfigured_error(stage)
 
 
 async def stream_unconfigured(
-    template: str, splitter: ReplySplitter[ReplyFormatT], *, stage: str, **facts: object
-) -> AsyncIterator[ReplyFormatT]:
+    template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object
+) -> AsyncIterator[T]:
     """Raise `ModelUnavailable` when the first piece is waited for."""
     del template, facts
     raise _unconfigured_error(stage)

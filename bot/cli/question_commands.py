@@ -15,6 +15,7 @@ from bot.cli.rendering.turn_progress import watch_turn
 from bot.cli.terminal_output import CommandError
 from bot.views.error_messages import Fault, explain_failure
 from bot.views.sanitize import replace_unencodable
+from pipeline.systems import SYSTEMS
 from pipeline.types import Status
 
 if TYPE_CHECKING:
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
 CorpusOption = Annotated[
     list[str] | None, typer.Option("--corpus", help="Look in this corpus alone; may be given several times.")
 ]
-SystemOption = Annotated[
-    str, typer.Option("--system", help="Who answers: wikichat-fast, wikichat, extractive; else as set.")
-]
+SystemOption = Annotated[str, typer.Option("--system", help=f"Who answers: {', '.join(SYSTEMS)}; else as set.")]
 
 NOTHING_INGESTED = Fault(
     "unknown_corpus", "Nothing is ingested yet.", "`footnote ingest folder PATH --corpus NAME` reads a folder in."
@@ -138,7 +137,7 @@ def check(
     claim: Annotated[str, typer.Argument(help="One statement, in one sentence; - reads it from stdin.")],
     corpora: CorpusOption = None,
     system: Annotated[
-        str, typer.Option("--system", help="Who judges: extractive by rules alone, others by a model and rules.")
+        str, typer.Option("--system", help="Whose check: extractive goes by rules alone, others by a model and rules.")
     ] = "",
     *,
     as_json: JsonOption = False,

@@ -1,6 +1,6 @@
 """List the kinds of model calls that are examined: template, facts, parser, and how a reply is graded.
 
-One for each call that `wikichat` and `wikichat-fast` make. A row of the report is a kind; settings know stages, of which
+One for each template that our systems call. A row of the report is a kind; settings know stages, of which
 some have two.
 """
 
@@ -15,6 +15,7 @@ from pipeline.prompts.prompter import Prompter
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter
 from pipeline.replies.stage_replies import CLAIMS, FEEDBACK, QUERY, ClaimSplitter, DraftSplitter, bullets_format
 from pipeline.replies.verdict_replies import VerdictSplitter, verification_format
+from pipeline.systems import find_system
 
 _PLAIN: ReplyFormat[str] = ReplyFormat(None, from_json=str, from_text=str.strip)
 
@@ -36,8 +37,6 @@ class CallKind:
     """Where its cases stand."""
     structured: bool
     """Whether a server can hold its replies to a schema."""
-    system: str
-    """The system that makes this call; empty where both do."""
 
     async def asked(self, case: GoldCase, prompter: Prompter, *, student: bool) -> Any:
         """Return what a model replies to a case. Raises as `pipeline.kit.Ask` does."""
@@ -51,7 +50,8 @@ class CallKind:
 
 def list_call_kinds(*, student: bool, system: str, stages: Sequence[str] = ()) -> tuple[CallKind, ...]:
     """Return a system's kinds of calls of some stages, of all where none is named; a student refines nothing."""
-    own = (kind for kind in CALL_KINDS if kind.system in {"", system})
+    calls = find_system(system).calls
+    own = (kind for kind in CALL_KINDS if kind.name in calls)
     wanted = (kind for kind in own if not stages or kind.stage in stages)
     return tuple(kind for kind in wanted if not (student and kind.stage == "refine"))
 
@@ -65,9 +65,8 @@ def _build_kind(
     stage: str = "",
     file: str = "",
     structured: bool = True,
-    system: str = "",
 ) -> CallKind:
-    return CallKind(name, tuple(facts.split()), reader, judge, stage or name, file or name, structured, system)
+    return CallKind(name, tuple(facts.split()), reader, judge, stage or name, file or name, structured)
 
 
 def _count_sentences(case: GoldCase) -> int:
@@ -78,7 +77,6 @@ def _read_draft(case: GoldCase, _: PromptMode) -> DraftSplitter:
     return DraftSplitter(len(case.facts["findings"]))
 
 
-_SEVEN, _FAST = "wikichat", "wikichat-fast"
 CALL_KINDS = (
     _build_kind("query", "talk reading", lambda _, __: QUERY, gold_cases.grade_query),
     _build_kind(
@@ -86,7 +84,6 @@ CALL_KINDS = (
         "query sentences",
         lambda case, _: bullets_format(_count_sentences(case)),
         gold_cases.grade_summary,
-        system=_SEVEN,
     ),
     _build_kind(
         "bullets",
@@ -95,7 +92,6 @@ CALL_KINDS = (
         gold_cases.grade_summary,
         stage="summarise",
         file="summarise",
-        system=_FAST,
     ),
     _build_kind(
         "generate",
@@ -104,9 +100,8 @@ CALL_KINDS = (
         gold_cases.grade_reply,
         file="query",
         structured=False,
-        system=_SEVEN,
     ),
-    _build_kind("split", "talk reply_text", lambda _, __: CLAIMS, gold_cases.grade_claims, system=_SEVEN),
+    _build_kind("split", "talk reply_text", lambda _, __: CLAIMS, gold_cases.grade_claims),
     _build_kind(
         "claims",
         "talk reading",
@@ -114,7 +109,6 @@ CALL_KINDS = (
         gold_cases.grade_claims,
         stage="generate",
         structured=False,
-        system=_FAST,
     ),
     _build_kind(
         "verify",
@@ -130,10 +124,13 @@ CALL_KINDS = (
         stage="verify",
         file="verify",
         structured=False,
-        system=_FAST,
     ),
     _build_kind(
-        "draft", "talk findings language", _read_draft, gold_cases.grade_draft, structured=False, system=_SEVEN
+        "draft",
+        "talk findings language",
+        _read_draft,
+        gold_cases.grade_draft,
+        structured=False,
     ),
     _build_kind(
         "answer",
@@ -143,7 +140,6 @@ CALL_KINDS = (
         stage="draft",
         file="draft",
         structured=False,
-        system=_FAST,
     ),
     _build_kind(
         "feedback",
@@ -152,7 +148,6 @@ CALL_KINDS = (
         gold_cases.grade_feedback,
         stage="refine",
         file="refine",
-        system=_SEVEN,
     ),
     _build_kind(
         "refine",
@@ -160,7 +155,6 @@ CALL_KINDS = (
         lambda case, _: DraftSplitter(gold_cases.count_sources(case.facts["draft"])),
         gold_cases.grade_refinement,
         structured=False,
-        system=_SEVEN,
     ),
 )
 """All of them, in the order of a turn."""

@@ -16,7 +16,6 @@ from rich.text import Text
 
 from bot.cli.terminal_output import ProgressCallback, build_table
 from bot.doctor.advice import Advice, ExamFacts, collect_advice
-from bot.doctor.call_kinds import CALL_KINDS
 from bot.doctor.examiner import Examination, Examiner
 from bot.doctor.gold_cases import GoldCase, read_cases
 from bot.doctor.prompt_variants import (
@@ -31,10 +30,10 @@ from bot.doctor.prompt_variants import (
 )
 from bot.settings.settings_tables import Settings
 from bot.views.sanitize import sanitize_line
-from bot.wiring import DEFAULT_MODEL_SYSTEM
 from pipeline.errors import PipelineError
 from pipeline.llm.model_settings import ModelSettings, StageSettings
 from pipeline.model import LLM, Budget, BudgetMeter
+from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS
 from storage.types import Verdict
 
 
@@ -262,11 +261,8 @@ class ExamResults:
 def plan_exam(wanted: ExamRequest, settings: Settings, now: datetime) -> ExamPlan:
     """Return what is to be asked; no ways where the stages have nothing to ask."""
     model = settings.model
-    system = (
-        settings.system
-        if settings.system in {kind.system for kind in CALL_KINDS} and settings.system
-        else DEFAULT_MODEL_SYSTEM
-    )
+    entry = SYSTEMS.get(settings.system)
+    system = settings.system if entry and entry.calls else DEFAULT_SYSTEM
     tried = list_prompt_variants(
         model.plain(), student=model.student, compare=wanted.compare, stages=wanted.stages, system=system
     )

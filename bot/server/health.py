@@ -55,7 +55,8 @@ def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Ma
         return ""
 
     async def model() -> str:
-        if app.system != "extractive" and not app.model:
+        entry = app.systems.get(app.system)
+        if not app.model and (entry is None or entry.calls):
             return f"The system that answers, {app.system}, needs a model, and none is configured."
         return ""
 

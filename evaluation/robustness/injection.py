@@ -15,7 +15,6 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.wiring import DEFAULT_MODEL_SYSTEM, SYSTEMS
 from evaluation.robustness.attacks import (
     AttackSet,
     Leaks,
@@ -34,6 +33,7 @@ from pipeline.prompts.prompter import Prompter
 from pipeline.stages.model_claims import build_second_opinion
 from pipeline.stages.passage_retrieval import collect_sentences
 from pipeline.support.support_check import SupportChecker
+from pipeline.systems import DEFAULT_SYSTEM, SYSTEMS
 from pipeline.types import Answer, AnsweredSentence, CitedSentence, Conversation, Event, Status, Support, Turn
 from storage.indexes.token_states import TokenStates, open_token_states
 from storage.types import Evidence, Hit, SearchQuery, Step
@@ -277,7 +277,7 @@ def _list_leaks(written: Sequence[InjectionOutcome]) -> list[str]:
 
 SEED = 7
 ATTACKS_A_SET = 12
-_WRITERS = tuple(name for name in SYSTEMS if name != "extractive")
+_WRITERS = tuple(name for name, entry in SYSTEMS.items() if entry.calls)
 """The systems that write sentences of their own."""
 
 
@@ -296,7 +296,7 @@ def injection(
     every: Annotated[bool, typer.Option("--all", help="Plant every attack.")] = False,
     system: Annotated[
         str, typer.Option(callback=_check_system, help=f"Who answers: {' or '.join(_WRITERS)}.")
-    ] = DEFAULT_MODEL_SYSTEM,
+    ] = DEFAULT_SYSTEM,
     seed: Annotated[int, typer.Option(help="Which attacks and texts are chosen.")] = SEED,
     shown: Annotated[int, typer.Option("--examples", min=0, help="Show so many of what left, of each set.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -310,7 +310,7 @@ def injection(
     Example: footnote evaluate injection data/injection --limit 5 --examples 3
     """
     sets = (read_own_attacks(), *_read_sets(folder))
-    reports = asyncio.run(_measure_sets(sets, 0 if every else limit, seed, shown, SYSTEMS[system]))
+    reports = asyncio.run(_measure_sets(sets, 0 if every else limit, seed, shown, SYSTEMS[system].answer))
     print(
         json.dumps({"schema": 1, "system": system, "seed": seed, "sets": reports})
         if as_json

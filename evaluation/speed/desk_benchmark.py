@@ -141,7 +141,11 @@ async def measure_desk(exam: Exam, load: DeskLoad, folder: Path | None = None) -
             await refresh_corpus(exam.source, exam.corpus, opened.passages, progress=lambda _: None)
             # As the server does it: an ingest leaves a core for questions.
             polite = replace(opened.passages, polite=True)
-            app = replace(opened, passages=polite, systems={"extractive": _delay_system(load.seconds)})
+            app = replace(
+                opened,
+                passages=polite,
+                systems={"extractive": replace(extractive.ENTRY, answer=_delay_system(load.seconds))},
+            )
             async with _ingest_meanwhile(app, folder) as passages:
                 return await _run_load(app, [posed.text for posed in exam.questions], load, passages)
 

@@ -28,6 +28,7 @@ from pipeline.kit import Ask, Kit, Search, Stream, Supports, System
 from pipeline.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter, T
 from pipeline.stages.concurrency import close_stream
+from pipeline.systems import find_system
 from pipeline.types import ClaimChecked, Conversation, DraftStarted, Event, SentencePassed, Status
 from storage.types import Hit, SearchQuery
 
@@ -321,14 +322,13 @@ async def time_plain_call(on: TurnBench) -> float:
 
 def _trace_app(on: TurnBench, system: str, trace: Trace, turn: MeasuredTurn) -> App:
     app = on.app
-    if system not in app.systems:
-        raise EvaluationError(f"There is no system “{system}”.", hint=f"There are: {', '.join(sorted(app.systems))}.")
+    entry = find_system(system, app.systems)
     assert app.llm is not None  # noqa: S101 - a bench has a model
     return replace(
         app,
         llm=TracedModel(app.llm, trace),
         supports=trace_check(app.supports, trace),
-        systems={system: _watch_system(app.systems[system], trace, turn, on.search)},
+        systems={system: replace(entry, answer=_watch_system(entry.answer, trace, turn, on.search))},
     )
 
 

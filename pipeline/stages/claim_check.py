@@ -62,12 +62,31 @@ ClaimJudge = Callable[[Conversation, Sequence[Hit], Kit], Awaitable[ClaimJudgeme
 
 async def check_claim_by_rules(talk: Conversation, kit: Kit) -> Status:
     """Check the conversation's last turn by the local check alone. Raises `NotAClaim` and `SearchUnavailable`."""
-    return await _check_claim(talk, kit, judge_by_rules)
+    return await _check_claims((_validated(talk.question.text),), talk, kit, judge_by_rules)
 
 
 async def check_claim_by_model(talk: Conversation, kit: Kit) -> Status:
     """Check the conversation's last turn by the model's verification. Raises any `PipelineError`."""
-    return await _check_claim(talk, kit, judge_by_model)
+    return await _check_claims((_validated(talk.question.text),), talk, kit, judge_by_model)
+
+
+async def check_text_by_rules(talk: Conversation, kit: Kit) -> Status:
+    """Check each statement of the last turn by the local check alone. Raises as for a claim."""
+    return await _check_claims(extract_statements(talk.question.text), talk, kit, judge_by_rules)
+
+
+async def check_text_by_model(talk: Conversation, kit: Kit) -> Status:
+    """Check each statement of the last turn by the model's verification, several at once. Raises as for a claim."""
+    return await _check_claims(extract_statements(talk.question.text), talk, kit, judge_by_model)
+
+
+async def _check_claims(claims: Sequence[str], talk: Conversation, kit: Kit, judge: ClaimJudge) -> Status:
+    # Where a limit says no claims, it means those that a model makes up.
+    claims = claims[: max(1, kit.limits.claims)]
+    talks = (Conversation((*talk.earlier, replace(talk.question, text=claim))) for claim in claims)
+    judgements = await gather_all(judge_conversation(one, kit, judge) for one in talks)
+    said = [await report_judgement(claim, found, kit) for claim, found in zip(claims, judgements, strict=True)]
+    return Status.ANSWERED if Status.ANSWERED in said else Status.ABSTAINED
 
 
 def validate_claim(text: str) -> None:
@@ -83,6 +102,32 @@ def validate_claim(text: str) -> None:
         raise NotAClaim(f"That is {count} sentences; one claim at a time is checked.", hint=hint)
     if not _is_statement(text):
         raise NotAClaim("That says nothing of anything yet.", hint="State what you take for true, in a whole sentence.")
+
+
+def _validated(text: str) -> str:
+    validate_claim(text)
+    return text
+
+
+def extract_statements(text: str) -> tuple[str, ...]:
+    """Return the sentences of a text that state something, in order, each once.
+
+    Raises:
+        NotAClaim: None of them does, for the reason that holds for the whole text, or for its first sentence.
+    """
+    found = [text[start:end].strip() for start, end in sentence_spans(text)]
+    stated = tuple(dict.fromkeys(one for one in found if not detect_small_talk(one) and _is_checkable(one)))
+    if not stated:
+        validate_claim(found[0] if found else text)
+    return stated
+
+
+def _is_checkable(sentence: str) -> bool:
+    try:
+        validate_claim(sentence)
+    except NotAClaim:
+        return False
+    return True
 
 
 def _is_statement(text: str) -> bool:
@@ -155,19 +200,13 @@ def overrule_model(found: Verification, support: Support) -> Verification:
     return replace(found, verdict=verdict, reasoning=f"The model takes it for supported; but {reasons}.")
 
 
-async def _check_claim(talk: Conversation, kit: Kit, judge: ClaimJudge) -> Status:
-    validate_claim(talk.question.text)
-    return await report_judgement(talk.question.text, await judge_conversation(talk, kit, judge), kit)
-
-
 async def judge_conversation(talk: Conversation, kit: Kit, judge: ClaimJudge) -> ClaimJudgement:
     """Hold the conversation's last turn, one statement, against what is found for it. Raises any `PipelineError`."""
     hits = await kit.search(SearchQuery(talk.question.text), kit.limits.passages)
     readable = [hit for hit in hits if collect_sentences([hit])][:MAX_PASSAGES]
-    return await judge(talk, readable, kit) if readable else _NO_EVIDENCE_JUDGEMENT
-
-
-_NO_EVIDENCE_JUDGEMENT = ClaimJudgement(Verdict.NOT_ENOUGH_INFO, NO_EVIDENCE, because=(VerdictReason("nothing"),))
+    if not readable:
+        return ClaimJudgement(Verdict.NOT_ENOUGH_INFO, NO_EVIDENCE, because=(VerdictReason("nothing"),))
+    return await judge(talk, readable, kit)
 
 
 async def report_judgement(claim: str, verdict: ClaimJudgement, kit: Kit) -> Status:
@@ -181,7 +220,6 @@ async def report_judgement(claim: str, verdict: ClaimJudgement, kit: Kit) -> Sta
 
 
 async def judge_by_rules(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> ClaimJudgement:
-    """Judge by the local check alone."""
     claim = talk.question.text
     alone = [await _check_support(claim, [hit], kit) for hit in hits]
     return decide_verdict(alone, await _check_support(claim, hits, kit))
@@ -207,13 +245,10 @@ async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> C
 async def _check_support(claim: str, hits: Sequence[Hit], kit: Kit) -> PassageSupport:
     sentences = collect_sentences(hits)
     nearest = _nearest_sentences(claim, sentences)
-    return PassageSupport(await kit.supports(claim, sentences), nearest, _measure_coverage(claim, nearest))
-
-
-def _measure_coverage(claim: str, nearest: Sequence[Evidence]) -> float:
     wanted = set(content_terms(claim))
     said = {term for one in nearest[:1] for term in content_terms(f"{one.document.title} {one.text}")}
-    return len(wanted & said) / len(wanted) if wanted else 0.0
+    coverage = len(wanted & said) / len(wanted) if wanted else 0.0
+    return PassageSupport(await kit.supports(claim, sentences), nearest, coverage)
 
 
 def _nearest_sentences(claim: str, sentences: Sequence[Evidence]) -> tuple[Evidence, ...]:
@@ -224,47 +259,3 @@ def _nearest_sentences(claim: str, sentences: Sequence[Evidence]) -> tuple[Evide
 
 def _explain(held: PassageSupport) -> str:
     return "; ".join(held.support.reasons)
-
-
-async def check_text_by_rules(talk: Conversation, kit: Kit) -> Status:
-    """Check each statement by the local check alone. Raises `NotAClaim` and `SearchUnavailable`."""
-    return await _check_text(talk, kit, judge_by_rules)
-
-
-async def check_text_by_model(talk: Conversation, kit: Kit) -> Status:
-    """Check each statement by the model's verification, several at once. Raises any `PipelineError`."""
-    return await _check_text(talk, kit, judge_by_model)
-
-
-def extract_statements(text: str) -> tuple[str, ...]:
-    """Return the sentences of a text that state something, in order, each once.
-
-    Raises:
-        NotAClaim: None of them does, for the reason that holds for the whole text, or for its first sentence.
-    """
-    found = [text[start:end].strip() for start, end in sentence_spans(text)]
-    stated = tuple(dict.fromkeys(one for one in found if not detect_small_talk(one) and _is_checkable(one)))
-    if not stated:
-        validate_claim(found[0] if found else text)
-    return stated
-
-
-def _is_checkable(sentence: str) -> bool:
-    try:
-        validate_claim(sentence)
-    except NotAClaim:
-        return False
-    return True
-
-
-async def _check_text(talk: Conversation, kit: Kit, judge: ClaimJudge) -> Status:
-    # Where a limit says no claims, it means those that a model makes up.
-    claims = extract_statements(talk.question.text)[: max(1, kit.limits.claims)]
-    verdicts = await gather_all(judge_conversation(_with_single_claim(talk, claim), kit, judge) for claim in claims)
-    said = [await report_judgement(claim, verdict, kit) for claim, verdict in zip(claims, verdicts, strict=True)]
-    return Status.ANSWERED if Status.ANSWERED in said else Status.ABSTAINED
-
-
-def _with_single_claim(talk: Conversation, claim: str) -> Conversation:
-    """Return the conversation as if this claim alone had been handed over."""
-    return Conversation((*talk.earlier, replace(talk.question, text=claim)))

@@ -1,1 +1,82 @@
-"""The systems: one file each, an async function from a conversation and a kit to a status."""
+"""The registry of systems: one file each in this folder, or one entry point each of an installed package.
+
+A file exports one `SystemEntry` as `ENTRY`; the system is named as its file is, with hyphens. Names are listed without
+importing anything, and a system is imported when it is first asked for.
+"""
+
+import pkgutil
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+
+from pipeline.errors import UnknownSystem
+from pipeline.kit import System, SystemEntry
+
+ENTRY_POINTS = "footnote.systems"
+"""The group under which an installed package names the `SystemEntry` that it brings."""
+DEFAULT_SYSTEM = "wikichat-fast"
+"""The system that answers where a model is configured and no system is set."""
+DEFAULT_WITHOUT_MODEL = "extractive"
+
+
+class SystemRegistry(Mapping[str, SystemEntry]):
+    """Every system by its name; ours come before one of the same name that a package brings."""
+
+    def __getitem__(self, name: str) -> SystemEntry:
+        module = name.replace("-", "_")
+        if module in _list_modules():
+            entry: SystemEntry = import_module(f"{__name__}.{module}").ENTRY
+            return entry
+        return _load_plugin(_list_plugins()[name])
+
+    def __iter__(self) -> Iterator[str]:
+        ours = (module.replace("_", "-") for module in _list_modules())
+        return iter(sorted({*ours, *_list_plugins()}))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+SYSTEMS = SystemRegistry()
+
+
+def find_system(name: str, systems: Mapping[str, SystemEntry] = SYSTEMS) -> SystemEntry:
+    """Return a system's entry. Raises `UnknownSystem`, which names those that there are."""
+    try:
+        return systems[name]
+    except KeyError:
+        known = ", ".join(sorted(systems))
+        raise UnknownSystem(f"There is no system “{name}”.", hint=f"There are: {known}.") from None
+
+
+def find_check(entry: SystemEntry) -> System:
+    """Return what checks a claim; a system that brings nothing checks by the model if it calls one, else by rules."""
+    from pipeline.stages import claim_check  # late, as all it imports: listing names costs none of it
+
+    return entry.check or (claim_check.check_claim_by_model if entry.calls else claim_check.check_claim_by_rules)
+
+
+def find_text_check(entry: SystemEntry) -> System:
+    """Return what checks each statement of a text, by the same rule."""
+    from pipeline.stages import claim_check
+
+    return entry.check_text or (claim_check.check_text_by_model if entry.calls else claim_check.check_text_by_rules)
+
+
+def _list_modules() -> set[str]:
+    return {module.name for module in pkgutil.iter_modules(__path__)}
+
+
+def _list_plugins() -> Mapping[str, EntryPoint]:
+    return {plugin.name: plugin for plugin in entry_points(group=ENTRY_POINTS)}
+
+
+def _load_plugin(plugin: EntryPoint) -> SystemEntry:
+    try:
+        entry = plugin.load()
+    except Exception as error:
+        fault = f"The system “{plugin.name}” cannot be loaded from {plugin.value}: {type(error).__name__}: {error}."
+        raise UnknownSystem(fault, hint="Mend or remove the package that brings it.") from error
+    if not isinstance(entry, SystemEntry):
+        raise UnknownSystem(f"{plugin.value} is no SystemEntry.", hint="Mend or remove the package that brings it.")
+    return entry

@@ -1,12 +1,12 @@
-"""Answers with the few sentences of the passages that answer best, quoted and cited, or abstains. Asks no model.
+"""Answer with the few sentences of the passages that answer best, quoted and cited, or abstain. Calls no model.
 
-Reads from top to bottom; each step is a pure function of `pipeline.extraction`, which `stages.quoting` puts together;
-only searching, comparing and saying reach out through the kit.
+Each step is a pure function of `pipeline.extraction`, which `stages.quotation` puts together; only searching, comparing
+and saying reach out through the kit.
 """
 
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
 from pipeline.extraction.quote_selection import select_quotes
-from pipeline.kit import Kit
+from pipeline.kit import Kit, SystemEntry
 from pipeline.stages.question_analysis import detect_small_talk, resolve_question, validate_question
 from pipeline.stages.quotation import RankedQuotes, rank_quotes
 from pipeline.types import Conversation, Status
@@ -39,3 +39,6 @@ async def consider(talk: Conversation, kit: Kit) -> RankedQuotes:
     """Find and rank what could be quoted."""
     hits = await kit.search(SearchQuery(resolve_question(talk).query), WIDER * kit.limits.passages)
     return await rank_quotes(talk, hits, kit.limits.passages, kit)
+
+
+ENTRY = SystemEntry("extractive", "Quotes the sentences that answer best, word for word; calls no model.", answer)

@@ -4,7 +4,7 @@ Unlike `extractive` it writes sentences of its own, so each must pass the gate a
 text that the model generates by itself is taken apart and verified, and never said.
 """
 
-from pipeline.kit import Kit
+from pipeline.kit import Kit, SystemEntry
 from pipeline.stages.answer_draft import collect_draft, say_all, stream_draft, stream_refinement
 from pipeline.stages.concurrency import gather_pair, replay_values
 from pipeline.stages.model_claims import generate_reply, split_claims, verify_claims
@@ -60,3 +60,11 @@ async def recall(scene: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] | N
 
 def _ended(*, said: bool) -> Status:
     return Status.ANSWERED if said else Status.ABSTAINED
+
+
+ENTRY = SystemEntry(
+    "wikichat",
+    "Writes an answer in seven stages and many calls; refines its draft by feedback.",
+    answer,
+    calls=("query", "summarise", "generate", "split", "verify", "draft", "feedback", "refine"),
+)

@@ -5,7 +5,7 @@ to be at once what refinement would make of it. So a turn takes three rounds: cl
 beside summaries, the draft. Every claim has its verdict before the draft begins, and every sentence passes the gate.
 """
 
-from pipeline.kit import Kit
+from pipeline.kit import Kit, SystemEntry
 from pipeline.stages.answer_draft import say_all, stream_draft
 from pipeline.stages.concurrency import gather_pair, open_task_group
 from pipeline.stages.model_claims import ClaimVerifier, stream_claims
@@ -55,3 +55,11 @@ async def look_up(scene: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] | 
     if query is None:
         return None
     return await extract_bullets(query, await retrieve_for_query(scene, query, kit), kit)  # 2
+
+
+ENTRY = SystemEntry(
+    "wikichat-fast",
+    "Writes an answer with the guarantee of wikichat, in the time of a few calls.",
+    answer,
+    calls=("query", "bullets", "claims", "verify", "verdicts", "answer"),
+)

@@ -6,17 +6,19 @@ from dataclasses import replace
 import pytest
 
 from bot.access import Asker
-from bot.answering import UnknownSystem, answer, close_interrupted
+from bot.answering import answer, close_interrupted
 from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import LimitSettings, Settings
 from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus
+from pipeline.errors import UnknownSystem
 from pipeline.systems import extractive
 from pipeline.types import CitedSentence, Status
 from storage.audit import AuditLog, verify_turn
 from storage.errors import HomeUnusable, StorageError, UnknownCorpus
 from storage.types import EntryKind, Evidence, LogEntry, SearchQuery
 from tests.fakes import PageSource
+from tests.pipeline.world import registered
 from tests.storage.stores import kept, opened
 
 TERMINAL = Asker(platform="terminal", kind="terminal")
@@ -49,13 +51,9 @@ async def breaking(_talk, _kit):
     raise LookupError("a bug, and " + "a whole document " * 100)
 
 
-SYSTEMS = {
-    "extractive": extractive.answer,
-    "quoting": quoting,
-    "abstaining": abstaining,
-    "dawdling": dawdling,
-    "breaking": breaking,
-}
+SYSTEMS = registered(
+    extractive=extractive.answer, quoting=quoting, abstaining=abstaining, dawdling=dawdling, breaking=breaking
+)
 
 
 @pytest.fixture
@@ -104,7 +102,7 @@ async def test_what_cannot_be_put_on_record_is_not_answered(app):
         asked.append(talk)
         return await quoting(talk, kit)
 
-    broken = replace(app, audit=FullLog(app.manifest._database), systems={"watched": watched})
+    broken = replace(app, audit=FullLog(app.manifest._database), systems=registered(watched=watched))
 
     with pytest.raises(HomeUnusable, match="full"):
         await answer(broken, asking(system="watched"), lambda _: None)

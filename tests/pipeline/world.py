@@ -11,7 +11,7 @@ from random import Random
 
 from pipeline import kit
 from pipeline.gate import Gate, Recorder
-from pipeline.kit import Kit, Limits, Supports, System
+from pipeline.kit import Kit, Limits, Supports, System, SystemEntry
 from pipeline.model import LLM, BudgetMeter
 from pipeline.prompts.prompter import Prompter
 from pipeline.stages.model_claims import build_second_opinion
@@ -150,3 +150,8 @@ def answered(told: Told) -> list[str]:
 def _alike(one: str, other: str) -> float:
     left, right = set(content_terms(one)), set(content_terms(other))
     return len(left & right) / len(left) if left else 0.0
+
+
+def registered(**systems: System) -> dict[str, SystemEntry]:
+    """Return systems as an app has them, by their names."""
+    return {name: SystemEntry(name, "A system of a test.", system) for name, system in systems.items()}

@@ -10,6 +10,7 @@ from pipeline.kit import Kit, System
 from pipeline.systems import extractive
 from pipeline.types import CitedSentence, Conversation, Status
 from storage.types import Evidence, SearchQuery
+from tests.pipeline.world import registered
 
 
 async def recite(talk: Conversation, kit: Kit) -> Status:
@@ -73,7 +74,7 @@ class Gated:
 
     def answering(self, app: App) -> App:
         """Return the app with this as its system."""
-        return replace(app, systems={**app.systems, "extractive": self})
+        return replace(app, systems={**app.systems, **registered(extractive=self)})
 
     async def _pass(self, text: str, held: set[str]) -> None:
         async with self._changed:

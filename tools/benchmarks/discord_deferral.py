@@ -65,7 +65,7 @@ async def measure_deferral(exam: Exam, load: CommandLoad) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as home:
         async with open_app(_settings(Path(home), exam, load)) as opened:
             await refresh_corpus(exam.source, exam.corpus, opened.passages, progress=lambda _: None)
-            app = replace(opened, systems={"extractive": _delay_system(load.seconds)})
+            app = replace(opened, systems={"extractive": replace(extractive.ENTRY, answer=_delay_system(load.seconds))})
             return await _run_commands(app, [posed.text for posed in exam.questions], load)
 
 

@@ -22,6 +22,7 @@ from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.types import CitedSentence, ClaimChecked, Status
 from storage.types import CheckedClaim, Claim, EntryKind, Evidence, SearchQuery, Verdict
+from tests.pipeline.world import registered
 from tests.platforms.dialects import Dialect
 from tests.platforms.fake_platform import FakePlatform, client
 from tests.platforms.fake_server import FakeServer, serve
@@ -69,7 +70,7 @@ async def leaking(home: Path, dialect: Dialect) -> AsyncIterator["House"]:
             pages = {f"{name}.md": {"title": f"Vault {name}", "": f"The vaults of {name} hold maps."}}
             source = LinkedPages(pages, urls={f"{name}.md": f"https://{name}.example/vault"})
             await refresh_corpus(source, name, store, progress=lambda _: None)
-        app = App(Settings(home=home), store, systems={"extractive": telling_all}, **kept(store))
+        app = App(Settings(home=home), store, systems=registered(extractive=telling_all), **kept(store))
         async with serve(dialect) as server, wired(server.url) as wire:
             yield House(app, server, client(wire, dialect))
 

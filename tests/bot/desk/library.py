@@ -18,6 +18,7 @@ from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.types import CitedSentence, Status, Turn
 from storage.types import Evidence, QueuedQuestion, SearchQuery
 from tests.fakes import PageSource
+from tests.pipeline.world import registered
 from tests.storage.stores import kept, opened
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -47,7 +48,7 @@ async def failing(talk: Any, kit: Any) -> Status:
     raise TimeoutError
 
 
-SYSTEMS = {"quoting": quoting, "abstaining": abstaining, "failing": failing}
+SYSTEMS = registered(quoting=quoting, abstaining=abstaining, failing=failing)
 
 
 def settings(home: Path, readers: dict[str, Sequence[str]] | None = None, **more: Any) -> Settings:

@@ -15,6 +15,7 @@ from pipeline.systems import extractive
 from pipeline.types import CitedSentence, ClaimChecked, Status, Turn
 from storage.types import CheckedClaim, Claim, EntryKind, Evidence, LogEntry, SearchQuery, Verdict
 from tests.fakes import PageSource
+from tests.pipeline.world import registered
 from tests.storage.stores import kept, opened
 
 CHANNEL = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisations=False)
@@ -48,7 +49,7 @@ async def app(tmp_path):
         for name, pages in (("handbook", PAGES), ("kitchen", TEA)):
             await refresh_corpus(PageSource(pages), name, store, progress=lambda _: None)
         corpus = [{"name": name, "readers": ["*"]} for name in ("handbook", "kitchen")]
-        systems = {"thorough": thorough, "abstaining": abstaining, "extractive": extractive.answer}
+        systems = registered(thorough=thorough, abstaining=abstaining, extractive=extractive.answer)
         settings = Settings(home=tmp_path, corpus=corpus)
         yield App(settings, store, systems=systems, **kept(store))
 

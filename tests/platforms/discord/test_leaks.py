@@ -16,6 +16,7 @@ import pytest
 from bot.views.catalog import translate
 from ingest.refresh.corpus_refresh import refresh_corpus
 from tests.bot.desk.leaking import CORPORA, FOLLOW_UP, HELD, NEAREST, found_in, rounds, telling_all
+from tests.pipeline.world import registered
 from tests.platforms.discord.joining import joined
 from tests.platforms.discord.server import serve
 from tests.platforms.discord.state import FakeDiscord
@@ -53,7 +54,7 @@ class Vaults:
         self.readers = {name: tuple(PLACES.get(one, one) for one in readers[name]) for name in CORPORA}
         corpus = [{"name": name, "readers": list(map(_place, self.readers[name]))} for name in CORPORA]
         app = self.stack.enter_context(open_world(self.home, corpus=corpus))
-        app = replace(app, systems={"extractive": telling_all})
+        app = replace(app, systems=registered(extractive=telling_all))
         await self.stack.enter_async_context(joined(app, self.discord))
 
     def may(self, channel: str, user: str) -> frozenset[str]:

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
+from tests.pipeline.world import registered
 from tests.platforms.killing.bots import BOTS
 from tests.platforms.killing.fuses import Fuse, Tell, rigged
 from tests.platforms.killing.lives import Life, parsed
@@ -15,7 +16,7 @@ async def live(life: Life, tell: Tell) -> None:
     """Be a bot until killed."""
     fuse = Fuse(life.point)
     with open_world(Path(life.home)) as opened:
-        systems = {"extractive": recite} if life.traits.get("recites") else {}
+        systems = registered(extractive=recite) if life.traits.get("recites") else {}
         app = replace(opened, systems={**opened.systems, **systems})
         linger = fuse.until_said if life.traits.get("lingers") else None
         async with BOTS[life.bot](rigged(app, fuse, tell, linger), life, fuse, tell):

@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -173,7 +173,7 @@ def fused(system: System, fuse: Fuse, linger: Callable[[], Awaitable[None]] | No
 
 def rigged(app: App, fuse: Fuse, tell: Tell, linger: Callable[[], Awaitable[None]] | None = None) -> App:
     """Return the app with a fuse in everything that is done in order."""
-    systems: Mapping[str, System] = {name: fused(system, fuse, linger) for name, system in app.systems.items()}
+    systems = {name: replace(one, answer=fused(one.answer, fuse, linger)) for name, one in app.systems.items()}
     queue: Any = FusedQueue(app.queue, fuse, tell)
     audit: Any = FusedAudit(app.audit, fuse)
     return replace(app, systems=systems, queue=queue, audit=audit)

@@ -16,6 +16,7 @@ import pytest
 from bot.views.catalog import translate
 from ingest.refresh.corpus_refresh import refresh_corpus
 from tests.bot.desk.leaking import CORPORA, FOLLOW_UP, HELD, NEAREST, WHO, found_in, rounds, telling_all
+from tests.pipeline.world import registered
 from tests.platforms.slack.clock import FastClock
 from tests.platforms.slack.joining import joined
 from tests.platforms.slack.server import serve
@@ -52,7 +53,7 @@ class Vaults:
         ]
         app = self.stack.enter_context(open_world(self.home, corpus=corpus))
         self.readers = readers
-        app = replace(app, systems={"extractive": telling_all})
+        app = replace(app, systems=registered(extractive=telling_all))
         await self.stack.enter_async_context(joined(app, self.slack))
 
     def may(self, channel: str, user: str) -> frozenset[str]:

@@ -1,0 +1,117 @@
+"""The guide `docs/adding-a-system.md` is held to the code: what it tells to write is written, and then it works."""
+
+import re
+from collections.abc import Iterator
+from importlib import invalidate_caches
+from pathlib import Path
+
+import pytest
+
+import pipeline.systems
+from pipeline.errors import UnknownSystem
+from pipeline.stages import answer_draft, passage_retrieval, turn_context
+from pipeline.systems import SYSTEMS, find_check, find_system, find_text_check
+from pipeline.types import Status
+from storage.types import Verdict
+from tests.pipeline import test_systems as contract
+from tests.pipeline.world import question, run
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "adding-a-system.md").read_text(encoding="utf-8")
+(CODE,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+(PACKAGE,) = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
+NAME = "first-sentence"
+CONTRACT = (
+    contract.test_every_sentence_is_quoted_and_cited,
+    contract.test_only_an_answer_carries_sentences,
+    contract.test_what_is_quoted_meanwhile_stands_in_a_passage_that_was_found,
+)
+
+
+@pytest.fixture
+def in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Put the guide's file where systems are looked for."""
+    (tmp_path / "first_sentence.py").write_text(CODE, encoding="utf-8")
+    monkeypatch.setattr(pipeline.systems, "__path__", [*pipeline.systems.__path__, str(tmp_path)])
+    invalidate_caches()
+    yield
+    vars(pipeline.systems).pop("first_sentence", None)
+
+
+@pytest.mark.usefixtures("in_the_folder")
+@pytest.mark.parametrize("text", contract.QUESTIONS)
+async def test_a_system_is_one_file(text: str) -> None:
+    """The guide's file in the folder is a system that keeps the contract of all systems."""
+    assert NAME in SYSTEMS
+    assert find_system(NAME).name == NAME
+    for kept in CONTRACT:
+        await kept(NAME, text)
+    await contract.test_what_was_searched_is_on_record(NAME)
+
+
+@pytest.mark.usefixtures("in_the_folder")
+async def test_a_system_without_a_check_of_its_own_checks_by_rules() -> None:
+    """A claim is held against what is found, and so is each statement of a text."""
+    for check in (find_check(find_system(NAME)), find_text_check(find_system(NAME))):
+        told = await run(check, question("The office opens at nine."), contract.SHELF)
+
+        assert told.answer.status is Status.ANSWERED
+        assert told.recorder.claims[0].verdict is Verdict.SUPPORTS
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_system_is_named_as_its_file_is(name: str) -> None:
+    """So that names are known without importing anything."""
+    entry = SYSTEMS[name]
+
+    assert entry.name == name
+    assert entry.summary.endswith(".")
+    assert find_check(entry)
+    assert find_text_check(entry)
+
+
+def test_a_package_brings_a_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the entry point that the guide shows."""
+    package, installed = tmp_path / "some_package", tmp_path / "some_package-1.0.dist-info"
+    for folder in (package, installed):
+        folder.mkdir()
+    (package / "__init__.py").touch()
+    (package / "first_sentence.py").write_text(CODE, encoding="utf-8")
+    group, line = re.findall(r'"(.*?)"\]\n(.*)\n', PACKAGE)[0]
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: some-package\nVersion: 1.0\n", encoding="utf-8")
+    written = f"[{group}]\n{line}\n".replace('"', "")
+    (installed / "entry_points.txt").write_text(written, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert NAME in SYSTEMS
+    assert find_system(NAME).answer.__module__ == "some_package.first_sentence"
+
+
+def test_a_package_that_cannot_be_loaded_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks it is told which package to mend; the other systems are not kept from answering."""
+    installed = tmp_path / "broken-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n", encoding="utf-8")
+    (installed / "entry_points.txt").write_text("[footnote.systems]\nbroken = no_such_package:ENTRY\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(UnknownSystem, match="no_such_package:ENTRY"):
+        find_system("broken")
+    assert find_system("extractive")
+
+
+def test_an_unknown_system_is_told_with_those_that_there_are() -> None:
+    """The error names them."""
+    with pytest.raises(UnknownSystem) as raised:
+        find_system("oracle")
+
+    assert raised.value.hint == f"There are: {', '.join(sorted(SYSTEMS))}."
+
+
+def test_the_guide_names_functions_that_there_are() -> None:
+    """Each stage in its table can be called so."""
+    modules = {"turn_context": turn_context, "passage_retrieval": passage_retrieval, "answer_draft": answer_draft}
+    named = re.findall(r"^\| `(\w+)\.(\w+)\(", GUIDE, re.MULTILINE)
+    stages = [(module, function) for module, function in named if module in modules]
+
+    assert len(stages) > len(modules)
+    assert all(callable(getattr(modules[module], function)) for module, function in stages)
