@@ -38,7 +38,7 @@ from storage.database.refresh_log import Leases
 from storage.errors import StorageError
 from storage.home_folder import lock_home
 from storage.indexes.candidate_search import IndexThreads
-from storage.indexes.dense import ChromaServer, DenseIndex
+from storage.indexes.dense import ChromaLocation, ChromaServer, DenseIndex
 from storage.indexes.embedding import LazyTokenStates, open_embedder
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
@@ -180,11 +180,18 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
         )
 
 
+def locate_chroma(settings: Settings) -> ChromaLocation:
+    """Return the Chroma server of the settings, or else the folder in the home."""
+    chroma = settings.chroma
+    if not chroma.url:
+        return settings.home / "chroma"
+    return ChromaServer(chroma.url, chroma.tenant, chroma.database, chroma.token.get_secret_value())
+
+
 def _open_store(settings: Settings, manifest: Manifest, stack: ExitStack) -> PassageStore:
     options = settings.embedding.options
     embedder = open_embedder(settings.embedding.function, options)
-    place = ChromaServer(settings.chroma.url) if settings.chroma.url else settings.home / "chroma"
-    dense = DenseIndex(place, embedder=embedder.name)
+    dense = DenseIndex(locate_chroma(settings), embedder=embedder.name)
     stack.callback(dense.close)
     lexical = LexicalIndex(settings.home / "lexical")
     stack.callback(lexical.close)

@@ -22,13 +22,12 @@ from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
-from storage.database.schema import REVISION
 from storage.errors import DatabaseUnusable, HomeLocked, StorageError, explain_folder_error, explain_sqlite_error
 
 
 @contextmanager
 def lock_home(home: Path) -> Iterator[None]:
-    """Own `home` until the end of the block; it is made if it is missing. The lock ends with the process, however.
+    """Own `home` within the block, and make it if it is missing. The lock ends with the process at the latest.
 
     Raises:
         HomeLocked: Another process owns it, or this one already.
@@ -53,7 +52,7 @@ def lock_home(home: Path) -> Iterator[None]:
 
 
 def find_lock_owner(home: Path) -> str | None:
-    """Say who owns `home`, as far as is known; None where nobody does. It is not made, and not owned afterwards.
+    """Describe who owns `home`; None where nobody does. Changes nothing.
 
     Raises:
         HomeUnusable: Its lock cannot be tried.
@@ -71,12 +70,9 @@ def find_lock_owner(home: Path) -> str | None:
 
 
 def read_lock_command(home: Path) -> str:
-    """Return the command that owns `home`, such as "footnote serve"; empty where it has not said so, or nobody does."""
-    try:
-        about: dict[str, Any] = json.loads((home / "lock.owner").read_text(encoding="utf-8"))
-        return str(about["command"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return ""
+    """Return the command that owns `home`, such as "footnote serve"; empty where that is unknown or nobody does."""
+    owner = _read_owner(home / "lock.owner")
+    return owner[1] if owner else ""
 
 
 def make_home(home: Path) -> None:
@@ -112,13 +108,20 @@ def _write_owner(owner: Path) -> None:
         raise explain_folder_error(error, owner.parent) from error
 
 
-def _describe_owner(owner: Path) -> str:
-    """Tell who holds the lock in parentheses; nothing when it has only just taken it and has not yet said so."""
+def _read_owner(file: Path) -> tuple[int, str, datetime] | None:
+    """Return process, command and start of who holds the lock; None right after it was taken."""
     try:
-        about: dict[str, Any] = json.loads(owner.read_text(encoding="utf-8"))
-        pid, command, since = about["pid"], about["command"], datetime.fromisoformat(about["since"]).astimezone()
+        about: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return int(about["pid"]), str(about["command"]), datetime.fromisoformat(about["since"]).astimezone()
     except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _describe_owner(file: Path) -> str:
+    owner = _read_owner(file)
+    if owner is None:
         return ""
+    pid, command, since = owner
     today = since.date() == datetime.now(UTC).astimezone().date()
     return f" (process {pid}, `{command}`, since {since:{'%H:%M' if today else '%Y-%m-%d %H:%M'}})"
 
@@ -144,9 +147,9 @@ class DatabaseFileState:
 
 
 def inspect_database_file(file: Path, *, seconds: float, patience: float = _LOCK_SECONDS) -> DatabaseFileState:
-    """Look at SQLite's file; the check of what it holds ends after so many seconds. Blocks.
+    """Inspect SQLite's file; the check of its content ends after so many seconds. Blocks.
 
-    Whoever keeps it locked is waited for with so much `patience`, in seconds.
+    `patience` is how many seconds to wait for whoever keeps it locked.
 
     Raises:
         StorageError: It cannot be read at all, or is no database of ours.
@@ -161,7 +164,7 @@ def inspect_database_file(file: Path, *, seconds: float, patience: float = _LOCK
 
 
 def probe_folder(folder: Path) -> float:
-    """Write a little into a folder, and return how many seconds its file system's clock is ahead of ours. Blocks.
+    """Write a little into a folder, and return by how many seconds its file system's clock is ahead of ours. Blocks.
 
     Raises:
         HomeUnusable: It cannot be written, or its disk is full.
@@ -179,13 +182,12 @@ def probe_folder(folder: Path) -> float:
 
 
 def free_bytes(folder: Path) -> int:
-    """Return how much is free on the disk that a folder is, or would be, on."""
+    """Return how much is free on the disk of a folder, which need not exist yet."""
     there = next(path for path in (folder, *folder.parents) if path.exists())
     return shutil.disk_usage(there).free
 
 
 def used_bytes(folder: Path) -> int:
-    """Return how much lies in a folder. Blocks."""
     return sum(_file_bytes(path) for path in folder.rglob("*"))
 
 
@@ -203,11 +205,12 @@ def _connect_file(file: Path, mode: str, patience: float) -> sqlite3.Connection:
 
 
 def _revision(connection: sqlite3.Connection) -> Literal["fits", "older", "newer", "empty"]:
+    from storage.database.schema import REVISION  # imports sqlalchemy
+
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    row = None
-    if "alembic_version" in tables:
-        row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    if row:
+    if "alembic_version" in tables and (
+        row := connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    ):
         return "fits" if row[0] == REVISION else "older" if row[0] < REVISION else "newer"
     if tables:
         hint = "Choose another folder with FOOTNOTE_HOME. Nothing was changed."
@@ -216,26 +219,17 @@ def _revision(connection: sqlite3.Connection) -> Literal["fits", "older", "newer
 
 
 def _run_quick_check(connection: sqlite3.Connection, seconds: float) -> tuple[tuple[str, ...], bool]:
-    with _time_limit(connection, seconds):
-        try:
-            rows = connection.execute("PRAGMA quick_check(3)").fetchall()
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
-                return (), False
-            raise
-    # SQLite puts a heading of its own on lines before what it found.
-    said = [" ".join(str(row[0]).split()) for row in rows]
-    return tuple(line for line in said if line != "ok"), True
-
-
-@contextmanager
-def _time_limit(connection: sqlite3.Connection, seconds: float) -> Iterator[None]:
     end = time.monotonic() + seconds
     connection.set_progress_handler(lambda: time.monotonic() > end, _STEPS_PER_LOOK)
     try:
-        yield
-    finally:
-        connection.set_progress_handler(None, 0)
+        rows = connection.execute("PRAGMA quick_check(3)").fetchall()
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            return (), False
+        raise
+    # SQLite puts a heading of its own on lines before what it found.
+    said = [" ".join(str(row[0]).split()) for row in rows]
+    return tuple(line for line in said if line != "ok"), True
 
 
 def _explain_unwritable(file: Path, patience: float) -> StorageError | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from storage.database.refresh_log import Leases, RefreshLog
@@ -23,51 +24,25 @@ from storage.indexes.candidate_search import (
     fuse_scores,
     group_corpora,
 )
-from storage.indexes.dense import ChromaServer, DenseIndex
+from storage.indexes.dense import ChromaLocation, DenseIndex
 from storage.indexes.embedding import Embedder, Vectors
 from storage.indexes.lexical import LexicalIndex
 from storage.manifest import Manifest
 from storage.types import CorpusInfo, Document, DocumentChange, Hit, Lease, Passage
-
-
-def find_stale_indexes(home: Path, chroma_url: str, embedder: str, corpora: tuple[CorpusInfo, ...]) -> tuple[str, ...]:
-    """Return why the indexes do not fit what is listed; nothing where they do. Only a home's owner may ask. Blocks.
-
-    Args:
-        home: The home.
-        chroma_url: The address of Chroma's server; empty: it is embedded in the home.
-        embedder: Who made the vectors.
-        corpora: What is listed.
-
-    Raises:
-        StorageError: An index cannot be read.
-    """
-    expected = sum(corpus.passages for corpus in corpora)
-    chroma, lexical = home / "chroma", home / "lexical"
-    missing = [folder for folder in (lexical, *([] if chroma_url else [chroma])) if not folder.exists()]
-    if missing:
-        return tuple(f"{folder} is missing." for folder in missing) if expected else ()
-    with closing(DenseIndex(ChromaServer(chroma_url) if chroma_url else chroma, embedder=embedder)) as dense:
-        reasons = [dense.stale(corpus.name, corpus.passages) for corpus in corpora]
-    with closing(LexicalIndex(lexical)) as index:
-        count = index.count()
-    short = f"The lexical index holds {count:,} of {expected:,} passages." if count < expected else ""
-    return tuple(filter(None, (*reasons, short)))
-
 
 PassageRow = tuple[Document, Passage]
 
 CANDIDATES = 50
 """How many passages each retriever offers to the fusion."""
 DISAMBIGUATION_MALUS = 20.0
-"""Deviations of the fused score by which pages that only tell others apart come after all that say something."""
+"""Deviations of the fused score that disambiguation pages lose, so that they come last."""
 UPSERT_BATCH = 32
 """An upsert holds the interpreter: 24 to 65 ms for this many passages, over a second for thousands."""
 EMBED_BATCH = 64
 """Passages whose vectors are made at a time; more are not made faster, and keep others waiting."""
 REINDEX_PAGE = 1_000
 SEARCH_ATTEMPTS = 4
-"""How often a search is made at most while a refresh commits what it concerns."""
+"""How often a search is made at most while a refresh commits to the same corpora."""
 
 _Scores = dict[str, float]
 _Candidates = tuple[CorpusGroup, list[CorpusGroup], _Scores, _Scores, dict[str, tuple[Passage, Document]]]
@@ -75,7 +50,7 @@ _Candidates = tuple[CorpusGroup, list[CorpusGroup], _Scores, _Scores, dict[str, 
 
 @dataclass(frozen=True)
 class PassageStore:
-    """Passages, by the manifest and both indexes. Close it with the `Threads` it was given."""
+    """Passages, by the manifest and both indexes. Its threads belong to whoever opened it."""
 
     manifest: Manifest
     dense: DenseIndex
@@ -83,27 +58,21 @@ class PassageStore:
     embedder: Embedder
     threads: IndexThreads
     own_first: float = 0.0
-    """How many deviations of the fused score the team's own passages are put before those of works of reference."""
+    """Deviations of the fused score that the team's own passages gain over those of works of reference."""
     polite: bool = False
     """Leave a core for questions while passages are being embedded."""
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     @property
     def leases(self) -> Leases:
-        """What only one process may do at a time."""
         return Leases(self.manifest.database)
 
     @property
     def runs(self) -> RefreshLog:
-        """The history of refreshes."""
         return RefreshLog(self.manifest.database)
 
     async def search(self, text: str, corpora: Sequence[str], k: int) -> tuple[Hit, ...]:
-        """Return the `k` best passages of `corpora`, best first, by dense and lexical score fused.
-
-        Raises:
-            EmbeddingUnavailable: the embedder fails.
-        """
+        """Return the `k` best passages of `corpora`, best first, by dense and lexical score fused."""
         if not corpora or k < 1:
             return ()
         wanted = max(CANDIDATES, k)
@@ -121,8 +90,8 @@ class PassageStore:
     async def _candidates(self, text: str, corpora: Sequence[str], wanted: int) -> _Candidates:
         """Return what both indexes offer, joined with the manifest at one moment.
 
-        A commit between the two leaves of a document that it changed neither the old passages nor the new; so where
-        candidates are listed no more and a corpus has moved on, they are sought again.
+        A commit between the two would lose both versions of a document; so where candidates are no longer listed and a
+        corpus has moved on, the indexes are asked again.
         """
         retriever = Retriever(self.dense, self.lexical, self.embedder, self.threads)
         catalogue = await self.manifest.catalogue()
@@ -146,49 +115,39 @@ class PassageStore:
         return tuple(float(cosine) for cosine in vectors[1:] @ vectors[0])
 
     async def apply(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> tuple[DocumentChange, ...]:
-        """Carry changes of one corpus out: a reader sees each document as it was or as it is, never half.
+        """Apply changes to one corpus: a reader sees each document as it was or as it is, never half.
 
         Cut short at any moment, nothing is lost: the documents concerned lose their fingerprint, and the next refresh
-        does them again. Returns those that were overtaken, as `Manifest.commit` says.
-
-        Raises:
-            LeaseLost: The lease under which it is done is another's.
+        reads them again. Returns the conflicts, and raises, as `Manifest.commit` does.
         """
         rows = [(change.document, passage) for change in changes if change.document for passage in change.add]
-        # It takes most of the time, and whoever wants one document written meanwhile does not wait for it.
-        vectors = await self._embedded(rows)
+        # This takes most of the time, and whoever writes one document meanwhile does not wait for it.
+        vectors = await self._embed(rows)
         async with self._writing:
             await self.manifest.begin(changes, lease)
             await self._write(rows, vectors)
-            overtaken = await self.manifest.commit(changes, lease)
+            conflicts = await self.manifest.commit(changes, lease)
             await self._sweep()
-        return overtaken
+        return conflicts
 
     async def tidy(self) -> None:
-        """Take from the indexes what is listed no more, unless somebody writes, who will do that."""
+        """Remove from the indexes what is no longer listed, unless a writer is at work, which will do it."""
         if not self._writing.locked():
             await self.recover()
 
     async def recover(self) -> None:
-        """Finish what a process that was cut short has left half done; nothing to do costs one query."""
+        """Finish what an interrupted process left half done; with nothing to do it costs one query."""
         async with self._writing:
             await self._sweep()
 
     async def check(self) -> None:
-        """Raise unless both indexes serve what the manifest lists.
-
-        Raises:
-            IndexStale: an index is missing, incomplete, or was made with another embedder or version.
-        """
+        """Raise `IndexStale` where an index is missing, incomplete, or was made with another embedder or version."""
         corpora = await self.manifest.corpora()
-        if reason := await self.threads.read.run(self._stale, corpora):
-            raise IndexStale(reason, hint=REINDEX_HINT)
+        if reasons := await self.threads.read.run(_stale_reasons, self.dense, self.lexical, corpora):
+            raise IndexStale(reasons[0], hint=REINDEX_HINT)
 
     async def reindex(self, progress: Callable[[int, int], None]) -> int:
-        """Make both indexes again from the manifest, and return how many passages they hold.
-
-        `progress` hears how many are done, of how many.
-        """
+        """Rebuild both indexes from the manifest, telling `progress` (done, total), and return their size."""
         async with self._writing:
             corpora = await self.manifest.corpora()
             gone = await self.manifest.unlisted()
@@ -198,16 +157,14 @@ class PassageStore:
             for corpus in corpora:
                 after = ""
                 while page := await self.manifest.listed(corpus.name, after=after, limit=REINDEX_PAGE):
-                    await self._index([(document, passage) for passage, document in page])
+                    rows = [(document, passage) for passage, document in page]
+                    await self._write(rows, await self._embed(rows))
                     after, done = page[-1][0].id, done + len(page)
                     progress(done, total)
             return done
 
-    async def _index(self, rows: Sequence[PassageRow]) -> None:
-        await self._write(rows, await self._embedded(rows))
-
-    async def _embedded(self, rows: Sequence[PassageRow]) -> list[Vectors]:
-        """Return the vectors of rows, so many at a time that others who write get their turn in between."""
+    async def _embed(self, rows: Sequence[PassageRow]) -> list[Vectors]:
+        """Embed rows in batches, so that other writers get their turn in between."""
         batches = (
             [indexed_text(document, passage) for document, passage in rows[start : start + EMBED_BATCH]]
             for start in range(0, len(rows), EMBED_BATCH)
@@ -215,7 +172,7 @@ class PassageStore:
         return [await self.threads.ingest.run(self.embedder.embed, texts, polite=self.polite) for texts in batches]
 
     async def _write(self, rows: Sequence[PassageRow], vectors: Sequence[Vectors]) -> None:
-        """Write rows of one corpus into both indexes; their vectors come in batches of `EMBED`."""
+        """Write rows of one corpus into both indexes; their vectors come in batches of `EMBED_BATCH`."""
         for number, part in enumerate(vectors):
             batch = rows[number * EMBED_BATCH : (number + 1) * EMBED_BATCH]
             await self._upsert([passage for _, passage in batch], part)
@@ -233,23 +190,35 @@ class PassageStore:
         gone = sorted(await self.manifest.unlisted())
         if not gone:
             return
-        for corpus, ids in (
-            (name, [key for _, key in pairs]) for name, pairs in groupby(gone, key=lambda pair: pair[0])
-        ):
-            await self.threads.write.run(self.dense.delete, corpus, ids)
+        for corpus, pairs in groupby(gone, key=itemgetter(0)):
+            await self.threads.write.run(self.dense.delete, corpus, [key for _, key in pairs])
         await self.threads.write.run(self.lexical.delete, [key for _, key in gone])
         await self.manifest.purge([key for _, key in gone])
-
-    def _stale(self, corpora: Sequence[CorpusInfo]) -> str:
-        reasons = (self.dense.stale(corpus.name, corpus.passages) for corpus in corpora)
-        expected, count = sum(corpus.passages for corpus in corpora), self.lexical.count()
-        short = f"The lexical index holds {count:,} of {expected:,} passages." if count < expected else ""
-        return next(filter(None, reasons), "") or short
 
     def _clear(self) -> None:
         for corpus in self.dense.corpora():
             self.dense.remove(corpus)
         self.lexical.clear()
+
+
+def find_stale_indexes(
+    home: Path, chroma: ChromaLocation, embedder: str, corpora: Sequence[CorpusInfo]
+) -> tuple[str, ...]:
+    """Return why the indexes of a home do not fit what is listed, if they do not. Only its owner may ask. Blocks."""
+    folders = [home / "lexical", *([chroma] if isinstance(chroma, Path) else [])]
+    if missing := [folder for folder in folders if not folder.exists()]:
+        return (
+            tuple(f"{folder} is missing." for folder in missing) if any(corpus.passages for corpus in corpora) else ()
+        )
+    with closing(DenseIndex(chroma, embedder=embedder)) as dense, closing(LexicalIndex(folders[0])) as lexical:
+        return _stale_reasons(dense, lexical, corpora)
+
+
+def _stale_reasons(dense: DenseIndex, lexical: LexicalIndex, corpora: Sequence[CorpusInfo]) -> tuple[str, ...]:
+    reasons = [dense.stale(corpus.name, corpus.passages) for corpus in corpora]
+    expected, count = sum(corpus.passages for corpus in corpora), lexical.count()
+    short = f"The lexical index holds {count:,} of {expected:,} passages." if count < expected else ""
+    return tuple(filter(None, (*reasons, short)))
 
 
 def _keep_listed(scores: dict[str, float], listed: dict[str, tuple[Passage, Document]]) -> dict[str, float]:

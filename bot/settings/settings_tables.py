@@ -298,6 +298,9 @@ class ChromaSettings(SettingsTable):
     """Where the vectors are: embedded in the home when `url` is empty."""
 
     url: Annotated[str, AfterValidator(validate_web_address)] = ""
+    tenant: str = ""
+    database: str = ""
+    token: SecretStr = SecretStr("")
 
 
 class CorpusSettings(SettingsTable):

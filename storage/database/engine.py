@@ -44,22 +44,22 @@ class Database:
         self._readers = readers
         self._file = file
 
-    async def write(self, function: Callable[[Connection], T], urgency: WritePriority = WritePriority.RECORD) -> T:
+    async def write(self, function: Callable[[Connection], T], priority: WritePriority = WritePriority.RECORD) -> T:
         """Run `function` alone in one transaction, committed when this returns, rolled back if it raises.
 
-        What is urgent is done before what was asked for earlier; so no transaction may take long.
+        Urgent calls overtake earlier ones, and wait for the running one: no transaction may take long.
 
         Raises:
             StorageError: The disk is full, the file is damaged, another process keeps it locked, ...
         """
-        return await self._writer.run(urgency, _run_transaction, self._writing, self._file, function)
+        return await self._writer.run(priority, _run_transaction, self._writing, self._file, function)
 
     async def read(self, function: Callable[[Connection], T]) -> T:
         """Run `function` in one transaction that sees one state of the database. Raises as `write` does."""
         return await self._readers.run(_run_transaction, self._engine, self._file, function)
 
     async def try_writing(self) -> None:
-        """Bring to the disk what changes nothing, and so find out whether anything can be. Raises as `write` does."""
+        """Write something that changes nothing, to find out whether anything can be written. Raises as `write` does."""
         await self.write(_write_unused_number)
 
 
@@ -69,11 +69,8 @@ def open_database(
 ) -> Iterator[Database]:
     """Open the database, make or migrate its tables, and close it at the end. Blocks.
 
-    Args:
-        url: Empty for SQLite at `home/footnote.db`, else `postgresql://...`.
-        home: The folder of Footnote; made if it is missing.
-        read_only: Change nothing: for commands that only read records, while another process may own the home.
-        busy_seconds: How long to wait for another process that has SQLite's file locked.
+    An empty `url` is SQLite at `home/footnote.db`. `read_only` changes nothing: for commands that only read records,
+    while another process may own the home. `busy_seconds` is how long to wait for a process that locks SQLite's file.
 
     Raises:
         HomeUnusable: The folder or the disk does not allow it, or, `read_only`, there is nothing to read.
@@ -94,7 +91,7 @@ def open_database(
 
 @contextmanager
 def translate_driver_errors(file: Path | None) -> Iterator[None]:
-    """Turn a driver's error into one that says what to do; a fault of the code passes as it is."""
+    """Turn a driver's error into one that says what to do; a programming error passes unchanged."""
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
@@ -122,7 +119,7 @@ def _run_transaction(engine: Engine, file: Path | None, function: Callable[[Conn
 
 
 def sqlite_engine(file: Path, *, read_only: bool = False, busy_seconds: float = _BUSY_SECONDS) -> Engine:
-    """Make an engine that opens `file` as we want it; the execution option `begin` says how transactions begin.
+    """Make an engine over SQLite's `file`; the execution option `begin` says how transactions begin.
 
     Raises:
         HomeUnusable: The folder cannot be made or, `read_only`, there is no file.
@@ -195,15 +192,10 @@ def migrate_database(
     head: str = REVISION,
     scripts: Path = MIGRATION_SCRIPTS,
 ) -> None:
-    """Look at the database's revision and, in one transaction, run what is missing.
+    """Run the migrations that the database lacks, in one transaction.
 
-    Args:
-        engine: Where the database is.
-        file: SQLite's file, copied to `<file>.before-<revision>` before it is changed; None for a server, which is
-            backed up by those who run it.
-        read_only: Refuse instead of changing anything.
-        head: The revision that the code knows.
-        scripts: Alembic's folder.
+    SQLite's `file` is copied to `<file>.before-<revision>` first; a server (None) is backed up by those who run it.
+    `read_only` refuses instead of changing anything.
 
     Raises:
         DatabaseUnusable: It is newer than the code, or another program's.
@@ -223,7 +215,6 @@ def migrate_database(
 
 
 def _read_revision(connection: Connection) -> str | None:
-    """Read which revision the database has; None when it is empty."""
     tables = inspect(connection).get_table_names()
     query = "SELECT version_num FROM alembic_version"
     if "alembic_version" in tables and (revision := connection.exec_driver_sql(query).scalar()):
@@ -275,53 +266,33 @@ def to_json_value(value: Any) -> Any:
         ValueError: A number is not finite, or a moment has no time zone.
         TypeError: JSON has no place for it.
     """
-    match value:
-        case Enum():
-            return to_json_value(value.value)
-        case None | str() | int() | float():
-            return _require_finite(value)
-        case date():
-            return _require_zone(value).isoformat()
-        case Mapping():
-            return {_require_key(key): to_json_value(item) for key, item in value.items()}
-        case list() | tuple():
-            return [to_json_value(item) for item in value]
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            return {field.name: to_json_value(getattr(value, field.name)) for field in fields(value)}
-        case _:
-            raise TypeError(f"a {type(value).__name__} cannot be recorded")
+    if isinstance(value, Enum):
+        return to_json_value(value.value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} cannot be recorded: it is not finite")
+    if isinstance(value, datetime) and value.tzinfo is None:
+        raise ValueError(f"{value} cannot be recorded: it has no time zone")
+    if isinstance(value, date):
+        return value.isoformat()
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {str(key): to_json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json_value(item) for item in value]
+    raise TypeError(f"a {type(value).__name__} cannot be recorded")
 
 
 def encode_json(body: Any) -> str:
-    """Write a value as JSON that every database takes. Raises as `storable` does."""
+    """Encode a value as JSON that every database takes. Raises as `to_json_value` does."""
     value = to_json_value(body)
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     # What was typed may hold half a surrogate pair, which no database takes but as an escape.
-    return text if text.isascii() or _is_utf8(text) else json.dumps(value, separators=(",", ":"))
+    escaped = any("\ud800" <= character <= "\udfff" for character in text)
+    return json.dumps(value, separators=(",", ":")) if escaped else text
 
 
 def decode_json(text: str) -> Any:
-    """Read what `encoded` wrote."""
     return json.loads(text)
-
-
-def _is_utf8(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _require_finite(value: str | float | None) -> str | float | None:
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} cannot be recorded: it is not finite")
-    return value
-
-
-def _require_zone(value: date) -> date:
-    if isinstance(value, datetime) and value.tzinfo is None:
-        raise ValueError(f"{value} cannot be recorded: it has no time zone")
-    return value
-
-
-def _require_key(key: object) -> str:
-    if not isinstance(key, str):
-        raise TypeError(f"a {type(key).__name__} cannot name what is recorded")
-    return str(key)

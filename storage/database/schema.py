@@ -1,5 +1,6 @@
 """The tables, as the code knows them. `storage.database.migrations` brings older databases to them."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from sqlalchemy import (
@@ -45,6 +46,15 @@ class Moment(TypeDecorator[datetime]):
 
 metadata = MetaData()
 
+
+def _texts(*names: str) -> Iterator[Column[str]]:
+    return (Column(name, Text, nullable=False) for name in names)
+
+
+def _counts(*names: str) -> Iterator[Column[int]]:
+    return (Column(name, Integer, nullable=False, server_default="0") for name in names)
+
+
 corpora = Table(
     "corpora",
     metadata,
@@ -63,13 +73,9 @@ documents = Table(
     metadata,
     Column("corpus", Text, ForeignKey("corpora.name"), primary_key=True),
     Column("key", Text, primary_key=True),
-    Column("title", Text, nullable=False),
-    Column("url", Text, nullable=False),
-    Column("revision", Text, nullable=False),
+    *_texts("title", "url", "revision"),
     Column("date", Moment),
-    Column("language", Text, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("aliases", Text, nullable=False),
+    *_texts("language", "fingerprint", "aliases"),
     Column("disambiguation", Boolean, nullable=False),
     Index("documents_by_url", "url"),
     Index("documents_by_title", "title"),
@@ -81,12 +87,9 @@ passages = Table(
     metadata,
     Column("id", Text, primary_key=True),
     Column("corpus", Text, ForeignKey("corpora.name"), nullable=False),
-    Column("document", Text, nullable=False),
-    Column("section", Text, nullable=False),
-    Column("text", Text, nullable=False),
+    *_texts("document", "section", "text"),
     Column("position", Integer, nullable=False),
-    Column("hash", Text, nullable=False),
-    Column("kind", Text, nullable=False),
+    *_texts("hash", "kind"),
     Column("listed", Boolean, nullable=False),
     Index("passages_by_listing", "corpus", "listed", "id"),
     Index("passages_by_document", "corpus", "document"),
@@ -105,8 +108,7 @@ entries = Table(
     "entries",
     metadata,
     Column("seq", Integer, primary_key=True),
-    Column("turn_id", Text, nullable=False),
-    Column("kind", Text, nullable=False),
+    *_texts("turn_id", "kind"),
     Column("at", Moment, nullable=False),
     Column("body", Text, nullable=False),
     Index("entries_by_turn", "turn_id", "kind"),
@@ -120,14 +122,7 @@ questions = Table(
     metadata,
     Column("ticket", Integer, primary_key=True),
     Column("key", Text, nullable=False, unique=True),
-    Column("channel", Text, nullable=False),
-    Column("conversation", Text, nullable=False),
-    Column("asker", Text, nullable=False),
-    Column("message", Text, nullable=False),
-    Column("body", Text, nullable=False),
-    Column("handle", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("outcome", Text, nullable=False),
+    *_texts("channel", "conversation", "asker", "message", "body", "handle", "state", "outcome"),
     Column("taken_at", Moment, nullable=False),
     Column("turn_id", Text, nullable=False),
     Column("sending", Boolean, nullable=False),
@@ -148,8 +143,7 @@ posts = Table(
     metadata,
     Column("ticket", Integer, ForeignKey("questions.ticket"), primary_key=True),
     Column("position", Integer, primary_key=True),
-    Column("channel", Text, nullable=False),
-    Column("message", Text, nullable=False),
+    *_texts("channel", "message"),
     Index("posts_by_message", "channel", "message"),
 )
 
@@ -171,9 +165,7 @@ spending = Table(
     Column("seq", Integer, ForeignKey("entries.seq"), primary_key=True, autoincrement=False),
     Column("turn_id", Text, nullable=False),
     Column("at", Moment, nullable=False),
-    Column("platform", Text, nullable=False),
-    Column("channel", Text, nullable=False),
-    Column("asker", Text, nullable=False),
+    *_texts("platform", "channel", "asker"),
     Column("tokens", Integer, nullable=False),
     Column("cost", Float, nullable=False),
     Index("spending_by_moment", "at"),
@@ -218,20 +210,8 @@ runs = Table(
     Column("seen", Moment, nullable=False),
     Column("ended", Moment),
     Column("state", Text, nullable=False),
-    *(
-        Column(name, Integer, nullable=False, server_default="0")
-        for name in (
-            "added",
-            "changed",
-            "unchanged",
-            "removed",
-            "failed",
-            "held_back",
-            "passages_added",
-            "passages_removed",
-            "done",
-        )
-    ),
+    *_counts("added", "changed", "unchanged", "removed", "failed", "held_back"),
+    *_counts("passages_added", "passages_removed", "done"),
     Column("total", Integer),
     Column("passages", Integer, nullable=False, server_default="0"),
     Column("doing", Text, nullable=False, server_default=""),
@@ -248,7 +228,5 @@ nights = Table(
     Column("due", Moment, primary_key=True),
     Column("begun", Moment, nullable=False),
     Column("ended", Moment),
-    Column("owner", Text, nullable=False),
-    Column("outcome", Text, nullable=False),
-    Column("lines", Text, nullable=False),
+    *_texts("owner", "outcome", "lines"),
 )

@@ -8,15 +8,30 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import count
 from queue import PriorityQueue
-from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class ThreadPool:
-    """A pool of threads with a name of its own; `await worker.run(function, ...)` runs a blocking call in it."""
+class _Closing:
+    """Close at the end of a `with` block."""
+
+    _pool: ThreadPoolExecutor
+
+    def close(self) -> None:
+        """Wait for running calls, drop waiting ones, and end the threads."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+class ThreadPool(_Closing):
+    """A named pool of threads: `await pool.run(function, ...)` runs a blocking call in it."""
 
     def __init__(self, name: str, *, threads: int = 1) -> None:
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix=name)
@@ -26,42 +41,30 @@ class ThreadPool:
         call = functools.partial(function, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
-    def close(self) -> None:
-        """Wait for what runs, drop what has not begun, and end the threads."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 class WritePriority(IntEnum):
-    """What is done first. Calls of one urgency are done in the order in which they came."""
+    """What is written first; calls of one priority run in the order in which they came."""
 
     QUESTION = 0
-    """A platform waits for its question to be taken: a second or two, and it sends it again."""
+    """A platform waits for its question to be stored: a second or two, and it sends it again."""
     RECORD = 1
     """An answer waits for its record."""
     BATCH = 2
-    """An ingest waits, and nobody for it."""
+    """An ingest waits, and no person."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class _PendingCall:
-    urgency: WritePriority
+    priority: WritePriority
     number: int
     function: Callable[[], Any] = field(compare=False)
     result: Future[Any] = field(compare=False)
 
 
-class PriorityWorker:
-    """A thread with a name of its own; `await worker.run(urgency, function, ...)` runs a blocking call in it.
+class PriorityWorker(_Closing):
+    """A named thread that runs the most urgent call first: `await worker.run(priority, function, ...)`.
 
-    A call that has begun is never interrupted, so the most urgent one waits for the longest single call at most.
+    A running call is never interrupted, so the most urgent one waits for the longest single call at most.
     """
 
     def __init__(self, name: str) -> None:
@@ -69,37 +72,26 @@ class PriorityWorker:
         self._calls: PriorityQueue[_PendingCall] = PriorityQueue()
         self._numbers = count()
 
-    async def run(self, urgency: WritePriority, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `function`. Cancelling drops a call that has not begun; of one that has, it stops the waiting alone."""
+    async def run(self, priority: WritePriority, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `function`. Cancelling drops a waiting call; of a running one it stops only the waiting."""
         result: Future[T] = Future()
-        self._calls.put(
-            _PendingCall(urgency, next(self._numbers), functools.partial(function, *args, **kwargs), result)
-        )
+        call = functools.partial(function, *args, **kwargs)
+        self._calls.put(_PendingCall(priority, next(self._numbers), call, result))
         # As many turns as calls: each takes whatever is the most urgent call by then.
-        self._pool.submit(self._turn)
+        self._pool.submit(self._run_next)
         return await asyncio.wrap_future(result)
 
     def close(self) -> None:
-        """Wait for what runs, drop what has not begun, and end the thread."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        """Wait for the running call, drop waiting ones, and end the thread."""
+        super().close()
         while not self._calls.empty():
             self._calls.get_nowait().result.cancel()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _turn(self) -> None:
+    def _run_next(self) -> None:
         call = self._calls.get_nowait()
         if not call.result.set_running_or_notify_cancel():
             return
         try:
-            done = call.function()
+            call.result.set_result(call.function())
         except BaseException as error:  # noqa: BLE001 - it is raised where the call was asked for
             call.result.set_exception(error)
-        else:
-            call.result.set_result(done)

@@ -21,10 +21,10 @@ Scores = Mapping[str, float]
 
 
 def complete_scores(scores: Scores, candidates: Collection[str], asked: int) -> dict[str, float]:
-    """Return a score for every candidate, of which the retriever was asked for its best `asked`.
+    """Return a score for every candidate of a retriever that was asked for its best `asked`.
 
-    One that it left out was no better than the last it returned; and if it returned fewer than it was asked for, it
-    has nothing in common with the query.
+    One that it left out was no better than the last it returned; where it returned fewer, the rest have nothing in
+    common with the query.
     """
     floor = min(scores.values(), default=0.0) if len(scores) >= asked else 0.0
     return {key: scores.get(key, floor) for key in candidates}
@@ -41,8 +41,7 @@ def standardise_scores(scores: Scores) -> dict[str, float]:
 def fuse_scores(dense: Scores, lexical: Scores, *, asked: int, dense_weight: float = 1.0) -> list[tuple[str, float]]:
     """Return (id, fused score) of every candidate, best first; ties in the order of ids.
 
-    `asked` is how many candidates each retriever was asked for; `dense_weight` says how far the embedder is to be
-    trusted with this query, 0 to 1.
+    Each retriever was asked for `asked` candidates; `dense_weight`, 0 to 1, is how far to trust the embedder.
     """
     candidates = {*dense, *lexical}
     near = standardise_scores(complete_scores(dense, candidates, asked))
@@ -52,7 +51,7 @@ def fuse_scores(dense: Scores, lexical: Scores, *, asked: int, dense_weight: flo
 
 
 def apply_bonus(ranking: Sequence[tuple[str, float]], bonus: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Return a ranking in which some candidates have gained a bonus, best first; ties in the order of ids."""
+    """Add a bonus to some candidates and rank again; ties in the order of ids."""
     raised = [(key, score + bonus.get(key, 0.0)) for key, score in ranking]
     return sorted(raised, key=lambda item: (-item[1], item[0]))
 
@@ -63,7 +62,7 @@ CorpusGroup = Sequence[str]
 
 @dataclass(frozen=True)
 class IndexThreads:
-    """The named threads that the store's blocking calls run in."""
+    """The threads for the store's blocking calls; they end with the stack they were started in."""
 
     read: ThreadPool
     write: ThreadPool
@@ -71,21 +70,18 @@ class IndexThreads:
     ingest: ThreadPool
     states: ThreadPool
     think: ThreadPool
-    """One alone, for what computes in Python: of several each waits for the interpreter as long, and so do all others,
-    first of all the database's writer."""
+    """One thread for computing in Python: more would keep the interpreter from each other and the writer."""
 
     @staticmethod
     def started(stack: ExitStack) -> "IndexThreads":
-        """Start the threads; they end with `stack`."""
-        names = {"read": 4, "write": 1, "embed": 2, "ingest": 1, "states": 2, "think": 1}
-        return IndexThreads(
-            **{name: stack.enter_context(ThreadPool(f"index-{name}", threads=n)) for name, n in names.items()}
-        )
+        sizes = {"read": 4, "write": 1, "embed": 2, "ingest": 1, "states": 2, "think": 1}
+        pools = {name: ThreadPool(f"index-{name}", threads=size) for name, size in sizes.items()}
+        return IndexThreads(**{name: stack.enter_context(pool) for name, pool in pools.items()})
 
 
 @dataclass(frozen=True)
 class Retriever:
-    """The two indexes, and who embeds the question."""
+    """Both indexes, and the embedder of questions."""
 
     dense: DenseIndex
     lexical: LexicalIndex
@@ -117,10 +113,7 @@ class Retriever:
 
 
 def group_corpora(corpora: Sequence[str], references: Collection[str]) -> list[CorpusGroup]:
-    """Return the team's own corpora, then the works of reference, where there are both; else all in one group.
-
-    Many of these never crowd out few of those.
-    """
+    """Group own corpora apart from works of reference, so that many of these never crowd out few of those."""
     own = [corpus for corpus in corpora if corpus not in references]
     return [group for group in (own, [corpus for corpus in corpora if corpus in references]) if group]
 

@@ -4,7 +4,7 @@ It holds vectors and hashes, no text: the text of record is in the database. Sco
 never a filter over one. All calls block; an upsert holds the interpreter, so callers keep batches small.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -21,7 +21,7 @@ from storage.indexes.embedding import Vectors
 
 @dataclass(frozen=True, slots=True)
 class ChromaServer:
-    """Where a Chroma server, or Chroma Cloud, is to be found."""
+    """A Chroma server or Chroma Cloud; an empty tenant or database is Chroma's default."""
 
     url: str
     tenant: str = ""
@@ -34,12 +34,12 @@ ChromaLocation = Path | ChromaServer
 
 
 def connect_chroma(place: ChromaLocation) -> Any:
-    """Return a client, with telemetry off.
+    """Open a client, with telemetry off.
 
     Raises:
-        HomeUnusable: the folder cannot be written, or its disk is full.
-        IndexStale: the folder holds something that Chroma cannot read.
-        StorageError: the server does not answer.
+        HomeUnusable: The folder cannot be written, or its disk is full.
+        IndexStale: The folder holds something that Chroma cannot read.
+        StorageError: The server does not answer.
     """
     with translate_chroma_errors(place):
         return _connect_server(place) if isinstance(place, ChromaServer) else _connect_embedded(place)
@@ -77,7 +77,7 @@ def _connect_server(server: ChromaServer) -> Any:
     import chromadb
 
     parts = urlsplit(server.url)
-    named: Mapping[str, str] = {"tenant": server.tenant, "database": server.database}
+    named = {"tenant": server.tenant, "database": server.database}
     return chromadb.HttpClient(
         host=parts.hostname or "localhost",
         port=parts.port or (443 if parts.scheme == "https" else 8000),
@@ -105,18 +105,16 @@ DELETE_BATCH = 5_000
 def _translating_errors(
     method: Callable[Concatenate["DenseIndex", P], T],
 ) -> Callable[Concatenate["DenseIndex", P], T]:
-    """Let a method fail with a `StorageError` that says what to do, whatever Chroma raises."""
-
     @wraps(method)
-    def told(index: "DenseIndex", /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def translated(index: "DenseIndex", /, *args: P.args, **kwargs: P.kwargs) -> T:
         with translate_chroma_errors(index.place):
             return method(index, *args, **kwargs)
 
-    return told
+    return translated
 
 
 class DenseIndex:
-    """Vectors by passage id, a collection for each corpus. Every method raises `StorageError`, as `connect` says."""
+    """Vectors by passage id, a collection for each corpus. Every method raises as `connect_chroma` does."""
 
     def __init__(self, place: ChromaLocation, *, embedder: str) -> None:
         """Open the index in a folder or on a server; `embedder` names who makes its vectors."""
@@ -147,7 +145,6 @@ class DenseIndex:
 
     @_translating_errors
     def vectors(self, corpus: str, ids: Sequence[str]) -> dict[str, Vectors]:
-        """Return the vectors of those ids that are there."""
         if not ids:
             return {}
         found = self._collection(corpus).get(ids=list(ids), include=["embeddings"])
@@ -162,7 +159,6 @@ class DenseIndex:
 
     @_translating_errors
     def count(self, corpus: str) -> int:
-        """Return how many passages the index holds of one corpus."""
         return int(self._collection(corpus).count())
 
     @_translating_errors
@@ -179,24 +175,19 @@ class DenseIndex:
 
     @_translating_errors
     def corpora(self) -> tuple[str, ...]:
-        """Return the corpora that have a collection."""
         names = (collection.name for collection in self._client.list_collections())
-        return tuple(
-            sorted(name.removeprefix(COLLECTION_PREFIX) for name in names if name.startswith(COLLECTION_PREFIX))
-        )
+        ours = (name for name in names if name.startswith(COLLECTION_PREFIX))
+        return tuple(sorted(name.removeprefix(COLLECTION_PREFIX) for name in ours))
 
     @_translating_errors
     def remove(self, corpus: str) -> None:
-        """Remove a corpus's collection, if there is one."""
         self._collections.pop(corpus, None)
         if corpus in self.corpora():
             self._client.delete_collection(COLLECTION_PREFIX + corpus)
 
     def close(self) -> None:
-        """Let the folder go."""
         self._collections.clear()
-        close = getattr(self._client, "close", None)
-        if close is not None:
+        if close := getattr(self._client, "close", None):
             close()
 
     def _collection(self, corpus: str) -> Any:

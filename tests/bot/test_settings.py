@@ -10,6 +10,8 @@ from bot.settings.settings_errors import SettingsError, find_line, list_keys
 from bot.settings.settings_reader import load_settings
 from bot.settings.settings_tables import Settings, load_time_zone
 from bot.settings.source_settings import FolderSettings, WikipediaSettings
+from bot.wiring import locate_chroma
+from storage.indexes.dense import ChromaServer
 
 
 def _file(text: str, path: str = "footnote.toml") -> Path:
@@ -272,3 +274,15 @@ def test_time_zones_are_known_by_name() -> None:
     assert str(load_time_zone("Europe/Berlin")) == "Europe/Berlin"
     with pytest.raises(ValueError, match="no time zone"):
         load_time_zone("../etc/passwd")
+
+
+def test_a_chroma_server_is_named_with_tenant_database_and_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an address, vectors are kept in the home."""
+    _file("chroma = { url = 'https://api.trychroma.com', tenant = 'team', database = 'handbook' }")
+    monkeypatch.setenv("FOOTNOTE_CHROMA__TOKEN", "ck-secret")
+
+    settings = load_settings()
+
+    assert locate_chroma(settings) == ChromaServer("https://api.trychroma.com", "team", "handbook", "ck-secret")
+    assert "ck-secret" not in repr(settings)
+    assert locate_chroma(Settings(home=Path("here"))) == Path("here/chroma").absolute()

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from bot.cli.terminal_output import format_count
 from bot.doctor.diagnosis import CheckResult, Inspection, report_error
 from bot.settings.source_settings import WikipediaSettings
+from bot.wiring import locate_chroma
 from storage.errors import REINDEX_HINT, StorageError
 from storage.home_folder import free_bytes, lock_home, probe_folder, used_bytes
 from storage.indexes.embedding import open_embedder
@@ -173,7 +174,7 @@ def _find_stale(scene: Inspection) -> tuple[str, ...]:
     settings = scene.settings
     name = open_embedder(settings.embedding.function, settings.embedding.options).name
     with lock_home(settings.home):
-        return find_stale_indexes(settings.home, settings.chroma.url, name, scene.corpora or ())
+        return find_stale_indexes(settings.home, locate_chroma(settings), name, scene.corpora or ())
 
 
 def _check_revision(scene: Inspection) -> CheckResult:

@@ -1,4 +1,4 @@
-"""What Alembic runs for every migration: one transaction, on the connection that `storage.database.migrations` hands over."""
+"""What Alembic runs for every migration: one transaction, on the connection of `storage.database.engine`."""
 
 from alembic import context
 
