@@ -1,14 +1,14 @@
 """The bot: platforms, command line, terminal, settings, and the composition root."""
 
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
 
 
-def _installed_version() -> str:
+@cache
+def read_version() -> str:
+    """Return the version of the code that runs, as the record and `footnote --version` name it."""
+    from importlib.metadata import PackageNotFoundError, version  # 20 ms that most who import this package do without
+
     try:
         return version("footnote")
     except PackageNotFoundError:
         return "unknown"
-
-
-VERSION = _installed_version()
-"""The version of the code that runs."""

@@ -24,6 +24,16 @@ class Asker:
     moderates: bool = False
     """Whether the platform lets them remove there what others write. Known only of whoever acts, not of who asks."""
 
+    @property
+    def user_id(self) -> str:
+        """Who it is, as settings name a person: `slack:T1/U1`."""
+        return f"{self.platform}:{self.workspace}/{self.user}"
+
+    @property
+    def channel_id(self) -> str:
+        """Where they stand, as settings name a channel: `slack:T1/C1`."""
+        return f"{self.platform}:{self.workspace}/{self.channel}"
+
 
 def mark_unplaced(asker: Asker) -> Asker:
     """Return somebody of whom cannot be told where they stand: that counts against the place."""

@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path
 from random import Random
 
-from bot import VERSION
+from bot import read_version
 from bot.settings.settings_tables import Settings
 from pipeline import kit
 from pipeline.errors import SearchUnavailable
@@ -112,7 +112,7 @@ class App:
     def versions(self) -> Mapping[str, str]:
         """What a turn ran under, for its record: code, settings, prompts, support check, and who embeds."""
         return {
-            "version": VERSION,
+            "version": read_version(),
             "settings": digest_settings(self.settings),
             "prompts": digest_prompts(),
             "support": digest_support(),

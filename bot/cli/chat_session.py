@@ -11,7 +11,6 @@ import secrets
 import signal
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from bot.cli.rendering import answer_view, json_documents
 from bot.cli.rendering.answer_view import StreamedAnswer
 from bot.cli.rendering.turn_progress import watch_turn
 from bot.cli.terminal_output import Output
+from bot.desk.types import MAX_EARLIER_TURNS
 from bot.views.error_messages import ReportableError, explain_error, explain_failure
 from bot.views.sanitize import replace_unencodable, sanitize_line
 from pipeline.types import Turn
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from bot.server.service import BotService
 
 
-MAX_TURNS = 20
-"""How many turns a conversation keeps."""
 GOODBYES = {"/quit", "quit", "exit", ":q"}
 CHAT_HELP = "/sources shows the last answer's sources in full, /new forgets what was said, /quit ends, as Ctrl-D does."
 
@@ -75,15 +73,8 @@ def run_chat(ways: ChatPorts) -> tuple[TurnResult, ...]:
 
 
 def extend_history(said: tuple[Turn, ...], question: str, done: TurnResult) -> tuple[Turn, ...]:
-    """Return the conversation with a question and its answer added, at most the last `REMEMBERED` turns."""
-    return (*said, Turn("user", question), Turn("bot", done.text, titles=list_cited_titles(done)))[-MAX_TURNS:]
-
-
-def list_cited_titles(done: TurnResult) -> tuple[str, ...]:
-    """Return the titles of the pages that an answer cites, most cited first."""
-    titles = {citation.number: citation.title for citation in done.answer.citations}
-    counted = Counter(titles[number] for sentence in done.answer.sentences for number in sentence.citations)
-    return tuple(title for title, _ in counted.most_common())
+    """Return the conversation with a question and its answer added, at most the last `MAX_EARLIER_TURNS` turns."""
+    return (*said, Turn("user", question), Turn("bot", done.text, titles=done.cited_titles))[-MAX_EARLIER_TURNS:]
 
 
 def _answer_line(ways: ChatPorts, text: str, said: tuple[Turn, ...]) -> TurnResult | None:

@@ -110,9 +110,9 @@ app.add_typer(operator_commands.audit_app, name="audit")
 
 def _print_version(*, wanted: bool) -> None:
     if wanted:
-        from bot import VERSION
+        from bot import read_version
 
-        typer.echo(f"footnote {VERSION}")
+        typer.echo(f"footnote {read_version()}")
         raise typer.Exit
 
 

@@ -11,14 +11,20 @@ from dataclasses import replace
 from typing import Literal
 
 from bot.access import Asker
-from bot.desk import authorized_turn
 from bot.desk.authorized_turn import (
+    ACTION_BEGUN,
+    ACTION_DONE,
+    ACTION_FAILED,
     ActionDenied,
     AuthorizedTurn,
     authorize_turn,
+    build_action_entry,
     decode_without_handle,
     find_forgotten_pages,
+    find_last_action,
+    find_opinion,
     find_readable_corpora,
+    has_tried,
     is_asker_only,
     is_same_channel,
     is_same_person,
@@ -33,245 +39,28 @@ from bot.platform import Platform, PlatformError, PlatformUnavailable
 from bot.views.answer_text import render_plain_text
 from bot.views.catalog import translate
 from bot.views.turn_view import EvidenceView, ShownSource, View
-from bot.views.view_reducer import build_cited_source as source_of
-from bot.views.view_reducer import build_evidence_view, finish_check_view, finish_view, start_view
+from bot.views.view_reducer import (
+    build_cited_source,
+    build_evidence_view,
+    finish_check_view,
+    finish_view,
+    start_view,
+)
 from bot.wiring import App
 from pipeline.types import Status
 from storage.errors import StorageError
 from storage.types import Citation, LogEntry, QueuedQuestion
 
-
-async def load_evidence(app: App, seen: AuthorizedTurn) -> EvidenceView:
-    """Return all that a turn checked and cites.
-
-    Raises:
-        Denied: Not all that it was made from may be read here now, or there is no answer yet.
-        StorageError: It cannot be looked up.
-    """
-    if not may_see_evidence(seen.turn, seen.here):
-        raise seen.nothing
-    answered = seen.answered
-    cited = {citation.passage_id for citation in answered.answer.citations}
-    claims = answered.answer.claims
-    wanted = {one for checked in claims for one in (*checked.evidence, *checked.looked_at)} - cited
-    return build_evidence_view(answered, await app.manifest.join(wanted, seen.here), seen.turn.question, seen.language)
-
-
-async def load_evidence_or_denial(looking: Awaitable[EvidenceView], heading: str) -> EvidenceView:
-    """Return the evidence, or our words for why there is none."""
-    try:
-        return await looking
-    except ActionDenied as denied:
-        return EvidenceView(heading, "", text=denied.words)
-
-
-MAX_QUESTIONS = 100
-"""How many of a conversation's last questions are looked at."""
-
-
-async def load_sources(app: App, conversation: str, by: Asker, language: str) -> EvidenceView:
-    """Return the pages; our own words where there are none that may be seen, whatever keeps them away.
-
-    Raises:
-        StorageError: They cannot be looked up.
-        ValueError: The record is not as any version wrote it.
-    """
-    here = await find_readable_corpora(app, by)
-    rows = await app.queue.conversation(conversation, limit=MAX_QUESTIONS)
-    told = [turn for row in rows if (turn := await _load_visible_turn(app, row, by))]
-    cited = [one for turn in told for one in _list_citations(turn) if one.corpus in here]
-    gone = await find_forgotten_pages(app, cited)
-    shown = list_pages(one for one in cited if (one.corpus, one.document) not in gone)
-    # In what language somebody asked is not told to whom nothing else is.
-    spoken = language or (told[-1].language if shown else "") or "en"
-    return EvidenceView(
-        translate("sources_heading", spoken), "", (), shown, "" if shown else translate("sources_none", spoken)
-    )
-
-
-def list_pages(citations: Iterable[Citation]) -> tuple[ShownSource, ...]:
-    """Return each page that is cited once, by its first citation, without its words; pure."""
-    first: dict[tuple[str, str], Citation] = {}
-    for citation in citations:
-        first.setdefault((citation.corpus, citation.document), citation)
-    return tuple(replace(source_of(one), number=place, quote="") for place, one in enumerate(first.values(), start=1))
-
-
-async def _load_visible_turn(app: App, row: QueuedQuestion, by: Asker) -> TurnRecord | None:
-    """Return the turn that answered a question; None where it was taken back, or was not for them to see."""
-    entries = await app.audit.turn(row.turn_id) if row.turn_id else ()
-    question, turn = decode_without_handle(row), read_turn_record(entries)
-    if not turn or turn.retracted or row.outcome == DeliveryOutcome.RETRACTED:
-        return None
-    return turn if may_be_told(question.asker, by, alone=is_asker_only(question, entries)) else None
-
-
-def _list_citations(turn: TurnRecord) -> tuple[Citation, ...]:
-    return turn.answered.answer.citations if turn.answered else ()
-
-
 MAX_COMMENT = 2_000
 """Characters of a comment that are kept."""
-
-
-async def record_feedback(app: App, seen: AuthorizedTurn, what: Literal["up", "down"], comment: str = "") -> str:
-    """Put somebody's opinion on record, and return our thanks. The same opinion again, with no new word, is known.
-
-    Raises:
-        Denied: There is no answer yet.
-        StorageError: It could not be kept.
-    """
-    answer_id, comment = seen.answered.answer_id, comment.strip()
-    known = authorized_turn.find_opinion(seen.entries, seen.by)
-    kept = comment[:MAX_COMMENT]
-    if (known.get("what"), known.get("comment")) != (what, kept) and (comment or known.get("what") != what):
-        await app.audit.append(authorized_turn.build_action_entry(answer_id, what, seen.by, comment=kept))
-    return translate("feedback_cut" if kept != comment else "feedback_noted", seen.language, most=MAX_COMMENT)
-
-
 MAX_QUOTED_QUESTION = 300
-"""Characters of the question that are repeated."""
-
-
-async def ask_people(app: App, platform: Platform, seen: AuthorizedTurn) -> str:
-    """Call the people of a question's channel to it, and return what whoever wanted that is told.
-
-    It is on record before they are called, so that they are called once at most; a call that the platform refused may
-    be tried again.
-
-    Raises:
-        Denied: Nobody is named there, they were asked before, or the platform refuses.
-        StorageError: It could not be put on record; nobody was called.
-    """
-    turn_id, place, language = seen.turn.turn_id, seen.question.place, seen.turn.language or "en"
-    people = (await load_channel_settings(app, place.channel_id)).ask
-    if not people:
-        raise seen.denied("ask_nobody")
-    if authorized_turn.find_last_action(seen.entries, "ask"):
-        raise seen.denied("ask_already")
-    await app.audit.append(
-        authorized_turn.build_action_entry(turn_id, "ask", seen.by, state=authorized_turn.ACTION_BEGUN, people=people)
-    )
-    try:
-        text = translate("ask_call", language, question=shorten_question(seen.question.text))
-        posted = await platform.call(place, text, tuple(map(_read_user_id, people)))
-    except PlatformError as error:
-        await app.audit.append(
-            authorized_turn.build_action_entry(
-                turn_id, "ask", seen.by, state=authorized_turn.ACTION_FAILED, reason=str(error)
-            )
-        )
-        raise seen.denied("ask_failed") from error
-    await app.audit.append(
-        authorized_turn.build_action_entry(
-            turn_id, "ask", seen.by, state=authorized_turn.ACTION_DONE, messages=posted.messages
-        )
-    )
-    return translate("ask_done", seen.language)
-
-
-def shorten_question(text: str) -> str:
-    """Return the beginning of a text on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_QUOTED_QUESTION else f"{line[:MAX_QUOTED_QUESTION]}…"
-
-
-def _read_user_id(person: str) -> str:
-    """Return the platform's own id of a person whom settings name, such as `U1` of `slack:T1/U1`."""
-    return person.rpartition("/")[2]
-
-
-async def share_answer(app: App, platform: Platform, seen: AuthorizedTurn) -> str:
-    """Post an answer for everybody in its channel, and return what its asker is told.
-
-    Raises:
-        Denied: It is not theirs to share, was shared before or perhaps so, or the platform refuses.
-        StorageError: It could not be put on record; if that was before it was posted, it was not.
-    """
-    _require_shareable(seen)
-    question, asks = (
-        build_shared_question(seen.question, seen.by),
-        await load_channel_settings(app, seen.question.place.channel_id),
-    )
-    posted = await _find_earlier_share(platform, seen, question)
-    view = build_shared_view(seen, ask=bool(asks.ask))
-    await app.audit.append(
-        authorized_turn.build_action_entry(seen.turn.turn_id, "share", seen.by, state=authorized_turn.ACTION_BEGUN)
-    )
-    try:
-        posted = await platform.show(question, view, posted)
-    except PlatformError as error:
-        if not _may_be_posted(error):
-            failed = authorized_turn.build_action_entry(
-                seen.turn.turn_id, "share", seen.by, state=authorized_turn.ACTION_FAILED, reason=str(error)
-            )
-            await app.audit.append(failed)
-        raise seen.denied("share_failed") from error
-    facts = {"state": authorized_turn.ACTION_DONE, "messages": posted.messages, "text": render_plain_text(view)}
-    await app.audit.append(authorized_turn.build_action_entry(seen.turn.turn_id, "share", seen.by, **facts))
-    return translate("share_done", seen.language)
-
-
-async def remove_shared_answer(platform: Platform, question: Question, entries: Sequence[LogEntry]) -> tuple[str, ...]:
-    """Remove what sharing a question's answer posted, and return the messages' ids; for who takes the answer back.
-
-    Raises:
-        PlatformError: The platform refuses, or is away.
-    """
-    posts, post = authorized_turn.find_last_action(entries, "share"), build_shared_question(question, question.asker)
-    messages = tuple(map(str, posts.get("messages", ())))
-    if posts and not messages and platform.ways(post).reads_back:
-        messages = (await platform.find(post)).messages
-    if messages:
-        await platform.remove(post, PostedMessages(messages))
-    return messages
-
-
-def build_shared_question(question: Question, by: Asker) -> Question:
-    """Return the question as it stands in the channel when its answer is shared: whoever is there may see that."""
-    return replace(question, key=f"{question.key}#shared", asker=by, only_asker=False, unasked=False, handle="")
-
-
-def build_shared_view(seen: AuthorizedTurn, *, ask: bool) -> View:
-    """Return what everybody is shown. What it counts is left out where not all that was counted is readable now."""
-    start = start_view(seen.row.ticket, seen.turn.language)
-    whole = finish_check_view if seen.turn.task == "check" else finish_view
-    view = whole(start, seen.answered, ask=ask)
-    return view if may_see_evidence(seen.turn, seen.here) else replace(view, collapsed="", left_out="")
-
-
-def _require_shareable(seen: AuthorizedTurn) -> None:
-    if not (seen.question.only_asker and is_same_person(seen.question.asker, seen.by)):
-        raise seen.denied("share_public")
-    # Only to whom stands in the channel itself is it known what may be read there now.
-    if not is_same_channel(seen.question.asker, seen.by):
-        raise seen.nothing
-    if seen.answered.answer.status is not Status.ANSWERED:
-        raise seen.denied("share_empty")
-
-
-async def _find_earlier_share(platform: Platform, seen: AuthorizedTurn, question: Question) -> PostedMessages:
-    """Return what an earlier attempt left. Raises `Denied` where it was shared, or nobody can tell."""
-    before = authorized_turn.find_last_action(seen.entries, "share")
-    if before.get("state") == authorized_turn.ACTION_DONE:
-        raise seen.denied("share_already")
-    if before and not platform.ways(question).reads_back:
-        raise seen.denied("share_uncertain")
-    if not (authorized_turn.has_tried(seen.entries, "share") and platform.ways(question).reads_back):
-        return PostedMessages()
-    try:
-        return await platform.find(question)
-    except PlatformError as error:
-        raise seen.denied("share_failed") from error
-
-
-def _may_be_posted(error: PlatformError) -> bool:
-    """Return whether it may stand there all the same: nobody answered. Who asks us to wait has posted nothing."""
-    return isinstance(error, PlatformUnavailable) and error.seconds is None
+"""Characters of a question that are repeated where a person is asked."""
+_MAX_QUESTIONS = 100
+"""How many of a conversation's last questions are looked through for their sources."""
 
 
 class AnswerActions:
-    """Acts for people. Every method raises `Denied`, whose words are for whoever pressed, and nothing else.
+    """What people do. Every method raises `ActionDenied`, whose words are for whoever pressed, and nothing else.
 
     `language` is theirs, where the platform knows it; without it they are answered in the question's, and refused in
     English, so that a refusal does not tell whether there is a question.
@@ -283,67 +72,223 @@ class AnswerActions:
         self._busy: set[int] = set()
 
     async def evidence(self, ticket: int, by: Asker, *, language: str = "") -> EvidenceView:
-        """Show what a turn checked, and the passages it stands on."""
-        async with self._looking(language):
-            return await load_evidence(self._app, await authorize_turn(self._app, ticket, by, language))
+        """Return what a turn checked, and the passages it stands on; all that it was made from must be readable."""
+        async with self._deny_outage(language):
+            turn = await authorize_turn(self._app, ticket, by, language)
+            if not may_see_evidence(turn.record, turn.here):
+                raise turn.nothing
+            answer = turn.result.answer
+            cited = {citation.passage_id for citation in answer.citations}
+            wanted = {one for checked in answer.claims for one in (*checked.evidence, *checked.looked_at)} - cited
+            passages = await self._app.manifest.join(wanted, turn.here)
+            return build_evidence_view(turn.result, passages, turn.record.question, turn.language)
 
     async def sources(self, conversation: str, by: Asker, *, language: str = "") -> EvidenceView:
-        """Show all pages that a conversation's answers cite."""
-        async with self._looking(language):
-            return await load_sources(self._app, conversation, by, language)
+        """Return all pages that a conversation's answers cite, each once, as far as they may be read here now.
+
+        Our own words where there are none that may be seen, whatever keeps them away.
+        """
+        async with self._deny_outage(language):
+            here = await find_readable_corpora(self._app, by)
+            rows = await self._app.queue.conversation(conversation, limit=_MAX_QUESTIONS)
+            turns = [turn for row in rows if (turn := await self._load_visible_turn(row, by))]
+            results = [turn.result for turn in turns if turn.result]
+            cited = [one for result in results for one in result.answer.citations if one.corpus in here]
+            gone = await find_forgotten_pages(self._app, cited)
+            pages = _list_pages(one for one in cited if (one.corpus, one.document) not in gone)
+            # In what language somebody asked is not told to whom nothing else is.
+            spoken = language or (turns[-1].language if pages else "") or "en"
+            text = "" if pages else translate("sources_none", spoken)
+            return EvidenceView(translate("sources_heading", spoken), "", (), pages, text)
 
     async def feedback(
         self, ticket: int, by: Asker, what: Literal["up", "down"], comment: str = "", *, language: str = ""
     ) -> str:
-        """Note what somebody thinks of an answer."""
-        async with self._acting(ticket, by, language) as found:
-            return await record_feedback(self._app, found, what, comment)
+        """Record what somebody thinks of an answer, and return our thanks.
+
+        The same opinion again, with no new word, is known. Who changes their mind adds an entry.
+        """
+        async with self._act(ticket, by, language) as turn:
+            if turn.record.result is None:
+                raise turn.denied("acting_later")
+            comment = comment.strip()
+            kept, known = comment[:MAX_COMMENT], find_opinion(turn.entries, by)
+            if (known.get("what"), known.get("comment")) != (what, kept) and (comment or known.get("what") != what):
+                await self._record(turn, what, comment=kept)
+            return translate("feedback_cut" if kept != comment else "feedback_noted", turn.language, most=MAX_COMMENT)
 
     async def ask_person(self, ticket: int, by: Asker, *, language: str = "") -> str:
-        """Call the people whom the channel's settings name to a question."""
-        async with self._once(ticket, by, language) as found:
-            return await ask_people(self._app, self._platform(found), found)
+        """Call the people whom the channel's settings name to a question, and return what whoever wanted it is told.
+
+        It is on record before they are called, so that they are called once at most; a call that the platform refused
+        may be tried again. Nobody else is called, ever, nor is the asker of a question that nobody else sees: they are
+        asked before it is posted, and may answer beneath it.
+        """
+        async with self._act_once(ticket, by, language) as turn:
+            platform, place = self._find_platform(turn), turn.question.place
+            people = (await load_channel_settings(self._app, place.channel_id)).ask
+            if not people:
+                raise turn.denied("ask_nobody")
+            if find_last_action(turn.entries, "ask"):
+                raise turn.denied("ask_already")
+            await self._record(turn, "ask", state=ACTION_BEGUN, people=people)
+            text = translate("ask_call", turn.record.language or "en", question=shorten_question(turn.question.text))
+            try:
+                # Settings name people such as `slack:T1/U1`, the platform knows them as `U1`.
+                posted = await platform.call(place, text, tuple(person.rpartition("/")[2] for person in people))
+            except PlatformError as error:
+                await self._record(turn, "ask", state=ACTION_FAILED, reason=str(error))
+                raise turn.denied("ask_failed") from error
+            await self._record(turn, "ask", state=ACTION_DONE, messages=posted.messages)
+            return translate("ask_done", turn.language)
 
     async def share(self, ticket: int, by: Asker, *, language: str = "") -> str:
-        """Show the channel an answer that the asker alone was shown."""
-        async with self._once(ticket, by, language) as found:
-            return await share_answer(self._app, self._platform(found), found)
+        """Show the channel an answer that the asker alone was shown, once, and return what its asker is told.
 
-    def _platform(self, found: AuthorizedTurn) -> Platform:
+        What may be read in the channel is decided again. The post has a key of its own by which the platform finds it,
+        so that whoever presses again after a crash completes it and does not repeat it.
+        """
+        async with self._act_once(ticket, by, language) as turn:
+            platform = self._find_platform(turn)
+            _require_shareable(turn)
+            question = _build_shared_question(turn.question, by)
+            channel = await load_channel_settings(self._app, turn.question.place.channel_id)
+            posted = await _find_earlier_share(platform, turn, question)
+            view = _build_shared_view(turn, ask=bool(channel.ask))
+            await self._record(turn, "share", state=ACTION_BEGUN)
+            try:
+                posted = await platform.show(question, view, posted)
+            except PlatformError as error:
+                # Where nobody answered it may be posted all the same. Who asks us to wait has posted nothing.
+                if not (isinstance(error, PlatformUnavailable) and error.seconds is None):
+                    await self._record(turn, "share", state=ACTION_FAILED, reason=str(error))
+                raise turn.denied("share_failed") from error
+            facts = {"messages": posted.messages, "text": render_plain_text(view)}
+            await self._record(turn, "share", state=ACTION_DONE, **facts)
+            return translate("share_done", turn.language)
+
+    def _find_platform(self, turn: AuthorizedTurn) -> Platform:
         """Return where a question stands; whoever acts may be elsewhere, such as at the terminal."""
-        if platform := self._platforms.get(found.question.place.platform):
+        if platform := self._platforms.get(turn.question.place.platform):
             return platform
-        raise found.denied("acting_unavailable")
+        raise turn.denied("acting_unavailable")
+
+    async def _record(self, turn: AuthorizedTurn, what: str, **facts: object) -> None:
+        await self._app.audit.append(build_action_entry(turn.record.turn_id, what, turn.by, **facts))
+
+    async def _load_visible_turn(self, row: QueuedQuestion, by: Asker) -> TurnRecord | None:
+        """Return the turn that answered a question; None where it was taken back, or was not for them to see."""
+        entries = await self._app.audit.turn(row.turn_id) if row.turn_id else ()
+        question, record = decode_without_handle(row), read_turn_record(entries)
+        if not record or record.retracted or row.outcome == DeliveryOutcome.RETRACTED:
+            return None
+        return record if may_be_told(question.asker, by, alone=is_asker_only(question, entries)) else None
 
     @asynccontextmanager
-    async def _once(self, ticket: int, by: Asker, language: str) -> AsyncIterator[AuthorizedTurn]:
-        """Look a turn up for what is done once: whoever presses twice does not start it twice."""
-        async with self._acting(ticket, by, language) as found:
+    async def _act_once(self, ticket: int, by: Asker, language: str) -> AsyncIterator[AuthorizedTurn]:
+        """Load a turn for what is done once: whoever presses twice does not start it twice."""
+        async with self._act(ticket, by, language) as turn:
             pass  # Who may not see it is told that first.
         if ticket in self._busy:
-            raise found.denied("acting_busy")
+            raise turn.denied("acting_busy")
         self._busy.add(ticket)
         try:
             # What was done meanwhile counts.
-            async with self._acting(ticket, by, language) as found:
-                yield found
+            async with self._act(ticket, by, language) as turn:
+                yield turn
         finally:
             self._busy.discard(ticket)
 
     @asynccontextmanager
-    async def _acting(self, ticket: int, by: Asker, language: str) -> AsyncIterator[AuthorizedTurn]:
-        async with self._looking(language):
-            found = await authorize_turn(self._app, ticket, by, language)
+    async def _act(self, ticket: int, by: Asker, language: str) -> AsyncIterator[AuthorizedTurn]:
+        async with self._deny_outage(language):
+            turn = await authorize_turn(self._app, ticket, by, language)
         try:
-            yield found
+            yield turn
         except StorageError as error:
-            log_event(logging.ERROR, "an act could not be recorded", found.question, error)
-            raise found.denied("acting_unrecorded") from error
+            log_event(logging.ERROR, "an act could not be recorded", turn.question, error)
+            raise turn.denied("acting_unrecorded") from error
 
     @asynccontextmanager
-    async def _looking(self, language: str) -> AsyncIterator[None]:
+    async def _deny_outage(self, language: str) -> AsyncIterator[None]:
         try:
             yield
         except (StorageError, ValueError) as error:
             log_event(logging.ERROR, "a turn could not be looked up", error=error)
             raise ActionDenied(translate("acting_unavailable", language or "en")) from error
+
+
+async def load_evidence_or_denial(evidence: Awaitable[EvidenceView], heading: str) -> EvidenceView:
+    """Return the evidence, or our words for why there is none."""
+    try:
+        return await evidence
+    except ActionDenied as denied:
+        return EvidenceView(heading, "", text=denied.words)
+
+
+async def remove_shared_answer(platform: Platform, question: Question, entries: Sequence[LogEntry]) -> tuple[str, ...]:
+    """Remove what sharing a question's answer posted, and return the messages' ids; for who takes the answer back.
+
+    Raises:
+        PlatformError: The platform refuses, or is away.
+    """
+    action, shared = find_last_action(entries, "share"), _build_shared_question(question, question.asker)
+    messages = tuple(map(str, action.get("messages", ())))
+    if action and not messages and platform.ways(shared).reads_back:
+        messages = (await platform.find(shared)).messages
+    if messages:
+        await platform.remove(shared, PostedMessages(messages))
+    return messages
+
+
+def shorten_question(text: str) -> str:
+    """Return the beginning of a text on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_QUOTED_QUESTION else f"{line[:MAX_QUOTED_QUESTION]}…"
+
+
+def _list_pages(citations: Iterable[Citation]) -> tuple[ShownSource, ...]:
+    """Return each page that is cited once, by its first citation, numbered anew and without its words."""
+    first: dict[tuple[str, str], Citation] = {}
+    for citation in citations:
+        first.setdefault((citation.corpus, citation.document), citation)
+    sources = map(build_cited_source, first.values())
+    return tuple(replace(source, number=number, quote="") for number, source in enumerate(sources, start=1))
+
+
+def _build_shared_question(question: Question, by: Asker) -> Question:
+    """Return the question as it stands in the channel when its answer is shared: whoever is there may see that."""
+    return replace(question, key=f"{question.key}#shared", asker=by, only_asker=False, unasked=False, handle="")
+
+
+def _build_shared_view(turn: AuthorizedTurn, *, ask: bool) -> View:
+    """Return what everybody is shown. What it counts is left out where not all that was counted is readable now."""
+    finish = finish_check_view if turn.record.task == "check" else finish_view
+    view = finish(start_view(turn.row.ticket, turn.record.language), turn.result, ask=ask)
+    return view if may_see_evidence(turn.record, turn.here) else replace(view, collapsed="", left_out="")
+
+
+def _require_shareable(turn: AuthorizedTurn) -> None:
+    asker = turn.question.asker
+    if not (turn.question.only_asker and is_same_person(asker, turn.by)):
+        raise turn.denied("share_public")
+    # Only to whom stands in the channel itself is it known what may be read there now.
+    if not is_same_channel(asker, turn.by):
+        raise turn.nothing
+    if turn.result.answer.status is not Status.ANSWERED:
+        raise turn.denied("share_empty")
+
+
+async def _find_earlier_share(platform: Platform, turn: AuthorizedTurn, question: Question) -> PostedMessages:
+    """Return what an earlier attempt left. Raises `ActionDenied` where it was shared, or nobody can tell."""
+    before, reads_back = find_last_action(turn.entries, "share"), platform.ways(question).reads_back
+    if before.get("state") == ACTION_DONE:
+        raise turn.denied("share_already")
+    if before and not reads_back:
+        raise turn.denied("share_uncertain")
+    if not (has_tried(turn.entries, "share") and reads_back):
+        return PostedMessages()
+    try:
+        return await platform.find(question)
+    except PlatformError as error:
+        raise turn.denied("share_failed") from error

@@ -19,13 +19,13 @@ from storage.errors import StorageError
 from storage.types import Citation, EntryKind, LogEntry, QueuedQuestion
 
 ACTION_BEGUN, ACTION_DONE, ACTION_FAILED = "begun", "done", "failed"
+"""The state of what is done once and may fail: begun before it is tried, done or failed after."""
 
 
 def build_action_entry(turn_id: str, what: str, by: Asker, **facts: object) -> LogEntry:
     """Return the entry of what somebody did."""
-    place = f"{by.platform}:{by.workspace}"
-    whose = {"what": what, "by": f"{place}/{by.user}", "where": f"{place}/{by.channel}"}
-    return LogEntry(turn_id, EntryKind.FEEDBACK, {**whose, **facts})
+    body = {"what": what, "by": by.user_id, "where": by.channel_id, **facts}
+    return LogEntry(turn_id, EntryKind.FEEDBACK, body)
 
 
 def has_tried(entries: Iterable[LogEntry], what: str) -> bool:
@@ -41,8 +41,7 @@ def find_last_action(entries: Iterable[LogEntry], what: str) -> Mapping[str, Any
 
 def find_opinion(entries: Iterable[LogEntry], by: Asker) -> Mapping[str, Any]:
     """Return the last entry of what somebody thought of an answer; empty where they never said."""
-    mine = build_action_entry("", "", by).body["by"]
-    found = [body for body in _select_actions(entries, {"up", "down"}) if body.get("by") == mine]
+    found = [body for body in _select_actions(entries, {"up", "down"}) if body.get("by") == by.user_id]
     return found[-1] if found else {}
 
 
@@ -81,8 +80,7 @@ def may_be_told(asker: Asker, by: Asker, *, alone: bool) -> bool:
 
 def is_same_channel(asker: Asker, by: Asker) -> bool:
     """Return whether both stand in one channel, which is no DM."""
-    places = {(one.platform, one.workspace, one.channel) for one in (asker, by)}
-    return asker.kind == by.kind == "channel" and len(places) == 1 and bool(by.channel)
+    return asker.kind == by.kind == "channel" and asker.channel_id == by.channel_id and bool(by.channel)
 
 
 def is_same_person(asker: Asker, by: Asker) -> bool:
@@ -92,25 +90,25 @@ def is_same_person(asker: Asker, by: Asker) -> bool:
     return by.platform == "discord" or asker.workspace == by.workspace
 
 
-def may_see_answer(recalled: TurnRecord, here: Collection[str]) -> bool:
+def may_see_answer(turn: TurnRecord, here: Collection[str]) -> bool:
     """Return whether an answer may be seen: all that it cites can be read here. A retracted one is gone for everybody.
 
     A fact-check gives reasons in words that are held to no footnote: all that it was made from must be readable.
     """
-    used = recalled.corpora if recalled.task == "check" else recalled.cited
-    return not recalled.retracted and used <= set(here)
+    used = turn.corpora if turn.task == "check" else turn.cited
+    return not turn.retracted and used <= set(here)
 
 
-def may_see_evidence(recalled: TurnRecord, here: Collection[str]) -> bool:
+def may_see_evidence(turn: TurnRecord, here: Collection[str]) -> bool:
     """Return whether all that a turn was made from can be read here; a corpus that nobody knows cannot."""
-    return not recalled.retracted and recalled.corpora <= set(here)
+    return not turn.retracted and turn.corpora <= set(here)
 
 
 async def find_readable_corpora(app: App, by: Asker) -> frozenset[str]:
     """Return the corpora that there are and that somebody may read where they stand. Raises `StorageError`."""
     readers = app.settings.readers
     known = {corpus.name: readers.get(corpus.name, ()) for corpus in await app.manifest.catalogue()}
-    channel = await load_channel_settings(app, f"{by.platform}:{by.workspace}/{by.channel}")
+    channel = await load_channel_settings(app, by.channel_id)
     allowed = frozenset(select_readable(known, by))
     return allowed if channel.corpora is None else allowed & set(channel.corpora)
 
@@ -145,7 +143,7 @@ class AuthorizedTurn:
     row: QueuedQuestion
     question: Question
     entries: tuple[LogEntry, ...]
-    turn: TurnRecord
+    record: TurnRecord
     by: Asker
     theirs: str
     """The language of whoever looks; empty where it is not known."""
@@ -155,7 +153,7 @@ class AuthorizedTurn:
     @property
     def language(self) -> str:
         """What they are answered in."""
-        return self.theirs or self.turn.language or "en"
+        return self.theirs or self.record.language or "en"
 
     @property
     def nothing(self) -> ActionDenied:
@@ -167,19 +165,19 @@ class AuthorizedTurn:
         return ActionDenied(translate(occasion, self.language))
 
     @property
-    def answered(self) -> TurnResult:
-        """The answer. Raises `Denied` until there is one."""
-        if not self.turn.answered:
+    def result(self) -> TurnResult:
+        """The answer. Raises `ActionDenied` until there is one."""
+        if not self.record.result:
             raise self.denied("acting_later")
-        return self.turn.answered
+        return self.record.result
 
 
 async def authorize_turn(app: App, ticket: int, by: Asker, language: str) -> AuthorizedTurn:
     """Look up a turn for somebody.
 
     Raises:
-        Denied: There is no such ticket, or they may not see its answer, or it cites a page that was forgotten: in the
-            same words.
+        ActionDenied: There is no such ticket, or they may not see its answer, or it cites a page that was forgotten:
+            in the same words.
         StorageError: It cannot be looked up.
         ValueError: The record is not as any version wrote it.
     """
@@ -188,15 +186,15 @@ async def authorize_turn(app: App, ticket: int, by: Asker, language: str) -> Aut
     if not row or row.outcome == DeliveryOutcome.RETRACTED:
         raise deny_unseen(language)
     entries = await app.audit.turn(row.turn_id) if row.turn_id else ()
-    question, turn = decode_without_handle(row), read_turn_record(entries)
+    question, record = decode_without_handle(row), read_turn_record(entries)
     if not may_be_told(question.asker, by, alone=is_asker_only(question, entries)):
         raise deny_unseen(language)
-    if not turn:
+    if not record:
         raise ActionDenied(translate("acting_later", language or "en"))
-    cited = turn.answered.answer.citations if turn.answered else ()
-    if not may_see_answer(turn, here) or await find_forgotten_pages(app, cited):
+    cited = record.result.answer.citations if record.result else ()
+    if not may_see_answer(record, here) or await find_forgotten_pages(app, cited):
         raise deny_unseen(language)
-    return AuthorizedTurn(row, question, entries, turn, by, language, here)
+    return AuthorizedTurn(row, question, entries, record, by, language, here)
 
 
 def decode_without_handle(row: QueuedQuestion) -> Question:

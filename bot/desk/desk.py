@@ -17,7 +17,6 @@ from bot.desk.jobs.scheduler import Scheduler, SchedulerSettings
 from bot.desk.types import DeliveryOutcome, IntakeStatus, Question, QuestionState
 from bot.platform import Platform, PlatformError
 from bot.views.catalog import translate
-from storage.language.detection import detect_language
 from storage.queue import Queue
 from storage.types import QueuedQuestion
 
@@ -29,7 +28,6 @@ _MAX_RETRACTION_TRIES = 3
 """How often it is tried to take an answer back that was all but delivered when that was wanted."""
 _CONVERSATION_WINDOW = 50
 """How many questions of a conversation are looked at."""
-_LANGUAGE_SAMPLE = 2_000
 
 
 class Desk:
@@ -39,8 +37,8 @@ class Desk:
         self,
         queue: Queue,
         platforms: Mapping[str, Platform],
-        knowing: DeskPorts,
-        pace: SchedulerSettings,
+        ports: DeskPorts,
+        settings: SchedulerSettings,
         *,
         sole: bool = True,
         clock: Clock | None = None,
@@ -49,10 +47,12 @@ class Desk:
 
         `sole`: no other process works on this queue, so that leases, and with them the date, do not matter.
         """
-        self._means = WorkerContext(queue, knowing, clock or Clock(), _create_owner_id(), sole, LEASE_SECONDS)
-        self._platforms = platforms
-        self._floor = Scheduler(platforms, self._means, pace)
-        self._told = OrderedDict[str, None]()
+        # A name that no other process has, nor had.
+        owner = f"{socket.gethostname()}/{secrets.token_hex(8)}"
+        context = WorkerContext(queue, ports, clock or Clock(), owner, sole, LEASE_SECONDS)
+        self._queue, self._ports, self._platforms = queue, ports, platforms
+        self._scheduler = Scheduler(platforms, context, settings)
+        self._refused = OrderedDict[str, None]()
         self._edits = WeakValueDictionary[str, asyncio.Lock]()
 
     @asynccontextmanager
@@ -64,30 +64,30 @@ class Desk:
         Raises:
             StorageError: The queue cannot be read.
         """
-        await self._floor.begin()
+        await self._scheduler.start()
         try:
             yield
         finally:
-            await self._floor.end()
+            await self._scheduler.stop()
 
     async def resume_questions(self) -> None:
         """Take up what an earlier process left for a platform that has come only now. Raises `StorageError`."""
-        await self._floor.resume_questions()
+        await self._scheduler.resume_questions()
 
     def stop_now(self) -> None:
         """Somebody cannot wait: at the end of `running`, what is under way is released at once."""
-        self._floor.stop_now()
+        self._scheduler.stop_now()
 
     async def take(self, question: Question) -> IntakeStatus:
         """Store a question. When this returns NEW it is on the disk, and will be answered."""
         try:
-            row, new = await self._means.queue.put(encode_question(question))
+            row, new = await self._queue.put(encode_question(question))
         except Exception as error:  # noqa: BLE001 - whatever it is, the asker is told, and the desk goes on
             log_event(logging.ERROR, "a question could not be taken", question, error)
             self._refuse(question)
             return IntakeStatus.REFUSED
         if new:
-            self._floor.enqueue(row)
+            self._scheduler.enqueue(row)
         return IntakeStatus.NEW if new else IntakeStatus.KNOWN
 
     async def edited(self, key: str, text: str) -> None:
@@ -97,21 +97,21 @@ class Desk:
             await self._edited(key, text)
 
     async def _edited(self, key: str, text: str) -> None:
-        row = await self._means.queue.by_key(key)
+        row = await self._queue.by_key(key)
         if row is None or decode_question(row).text == text:
             return
-        flight = self._floor.flight(row.ticket)
-        if flight is not None and not flight.delivering:
-            await self._means.queue.note(row.ticket, text=text)
-            if flight.reword(text):
+        job = self._scheduler.find_job(row.ticket)
+        if job is not None and not job.delivering:
+            await self._queue.note(row.ticket, text=text)
+            if job.reword(text):
                 return
-        if flight is not None:
-            await flight.gone.wait()
+        if job is not None:
+            await job.finished.wait()
         await self._ask_again(row.ticket, text)
 
     async def deleted(self, key: str) -> None:
         """Take back the answer to a question that its asker deleted. Raises `StorageError`."""
-        row = await self._means.queue.by_key(key)
+        row = await self._queue.by_key(key)
         if row is not None:
             await self._take_back(row.ticket, by=row.user, why="the question was deleted")
 
@@ -120,26 +120,26 @@ class Desk:
 
         Returns whether it stops: not where there is nothing under way either.
         """
-        flight = self._floor.flight(ticket)
-        if flight is None or flight.delivering or not await self._may(flight.question, by):
+        job = self._scheduler.find_job(ticket)
+        if job is None or job.delivering or not await self._may(job.question, by):
             return False
-        if flight.delivering or flight.gone.is_set():
+        if job.delivering or job.finished.is_set():
             return False
-        begun = flight.turn_id if flight.started else ""
+        begun = job.turn_id if job.started else ""
         # First it stops, and then that is recorded: what is delivered meanwhile was not stopped.
-        self._floor.want(flight, Interrupt.STOP, by=_format_user(by))
-        if flight.wish is not Interrupt.STOP:
+        self._scheduler.interrupt(job, Interrupt.STOP, by=by.user_id)
+        if job.interrupt is not Interrupt.STOP:
             return False
         if begun:
-            await self._means.knowing.append(build_stop_entry(begun, by=_format_user(by)))
+            await self._ports.append(build_stop_entry(begun, by=by.user_id))
         return True
 
     async def retract(self, ticket: int, by: Asker) -> bool:
         """Take an answer back, for the asker or who rules the channel, and return whether. Raises `StorageError`."""
-        row = await self._means.queue.get(ticket)
+        row = await self._queue.get(ticket)
         if row is None or not await self._may(decode_question(row), by):
             return False
-        await self._take_back(row.ticket, by=_format_user(by), why="the answer was taken back")
+        await self._take_back(row.ticket, by=by.user_id, why="the answer was taken back")
         return True
 
     async def joined(self, conversation: str, user: str = "") -> bool:
@@ -147,55 +147,55 @@ class Desk:
 
         With a `user`, such as `slack:T1/U1`: whether it does so because they asked it.
         """
-        rows = await self._means.queue.conversation(conversation, limit=_CONVERSATION_WINDOW)
+        rows = await self._queue.conversation(conversation, limit=_CONVERSATION_WINDOW)
         if user:
             rows = tuple(row for row in rows if row.user == user and not row.body.get("unasked"))
         return any(map(_is_participation, rows))
 
     async def _ask_again(self, ticket: int, text: str) -> None:
-        row = await self._means.queue.get(ticket)
+        row = await self._queue.get(ticket)
         if row is None or row.outcome == DeliveryOutcome.RETRACTED:
             return
         if row.state != QuestionState.DONE:
             # It waits for an answer to other words; where the server stops, the next start gives it.
-            await self._means.queue.note(ticket, text=text)
-        elif not await self._means.queue.reopen(ticket, text):
+            await self._queue.note(ticket, text=text)
+        elif not await self._queue.reopen(ticket, text):
             return
-        if (again := await self._means.queue.get(ticket)) is not None:
-            self._floor.enqueue(again)
+        if (again := await self._queue.get(ticket)) is not None:
+            self._scheduler.enqueue(again)
 
     async def _take_back(self, ticket: int, *, by: str, why: str) -> None:
         """Remove what stands there, or is about to. Once that is stored, the next start does what this one does not."""
         for _ in range(_MAX_RETRACTION_TRIES):
-            row = await self._means.queue.take_back(ticket, by=by, why=why)
+            row = await self._queue.take_back(ticket, by=by, why=why)
             if row is None:
                 return
-            self._floor.enqueue(row)
-            if (flight := self._floor.flight(ticket)) is None:
+            self._scheduler.enqueue(row)
+            if (job := self._scheduler.find_job(ticket)) is None:
                 return
-            self._floor.want(flight, Interrupt.REMOVE, by=by, why=why)
-            await flight.gone.wait()
+            self._scheduler.interrupt(job, Interrupt.REMOVE, by=by, why=why)
+            await job.finished.wait()
 
     async def _may(self, question: Question, by: Asker) -> bool:
         asker = question.asker
         if (by.platform, by.workspace, by.user) == (asker.platform, asker.workspace, asker.user):
             return True
-        return await self._means.knowing.governs(question, by)
+        return await self._ports.governs(question, by)
 
     def _refuse(self, question: Question) -> None:
         """Tell the asker, once, that his question could not even be kept; nobody waits for that."""
         platform = self._platforms.get(question.place.platform)
-        if platform is None or question.unasked or question.key in self._told:
+        if platform is None or question.unasked or question.key in self._refused:
             return
-        self._told[question.key] = None
-        if len(self._told) > _MAX_REFUSALS_REMEMBERED:
-            self._told.popitem(last=False)
-        self._floor.spawn(_send_refusal(platform, question))
+        self._refused[question.key] = None
+        if len(self._refused) > _MAX_REFUSALS_REMEMBERED:
+            self._refused.popitem(last=False)
+        self._scheduler.spawn(_send_refusal(platform, question))
 
 
 async def _send_refusal(platform: Platform, question: Question) -> None:
     try:
-        await platform.tell(question, translate("unrecorded", detect_language(question.text[:_LANGUAGE_SAMPLE])))
+        await platform.tell(question, translate("unrecorded", question.language))
     except PlatformError as error:
         log_event(logging.WARNING, "a refusal could not be said", question, error)
 
@@ -205,12 +205,3 @@ def _is_participation(row: QueuedQuestion) -> bool:
     if row.state == QuestionState.DONE:
         return row.outcome not in {DeliveryOutcome.SILENT, DeliveryOutcome.RETRACTED}
     return not row.body.get("unasked") and not read_retraction(row)
-
-
-def _format_user(by: Asker) -> str:
-    return f"{by.platform}:{by.workspace}/{by.user}"
-
-
-def _create_owner_id() -> str:
-    """Return a name that no other process has, nor had."""
-    return f"{socket.gethostname()}/{secrets.token_hex(8)}"

@@ -10,13 +10,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.cli.chat_session import MAX_TURNS, list_cited_titles
 from bot.desk import authorized_turn
 from bot.desk.authorized_turn import find_readable_corpora, is_asker_only, is_same_person
 from bot.desk.jobs.job import decode_question
 from bot.desk.jobs.ports import log_event
 from bot.desk.turn_record import TurnRecord, read_turn_record
-from bot.desk.types import ConversationMessage, DeliveryOutcome, Question
+from bot.desk.types import MAX_EARLIER_TURNS, ConversationMessage, DeliveryOutcome, Question
 from bot.platform import Platform, PlatformError
 from bot.wiring import App
 from pipeline.kit import Limits
@@ -50,7 +49,7 @@ async def recall_conversation(
     Raises:
         StorageError: the log cannot be read.
     """
-    most = max(app.settings.limits.turns, MAX_TURNS)
+    most = max(app.settings.limits.turns, MAX_EARLIER_TURNS)
     scope = await find_readable_corpora(app, question.asker)
     rows = await app.queue.conversation(question.conversation, before=row.ticket, limit=most)
     own = [await _load_exchange(app, earlier, question, scope) for earlier in rows]
@@ -93,17 +92,11 @@ def select_turns(
     if earlier.only_asker and not is_same_person(earlier.asker, by.asker):
         return ()
     asked = _build_user_turn(earlier.text, earlier.at)
-    answered = turn.answered if turn else None
-    if (
-        not turn
-        or not answered
-        or answered.failure
-        or outcome in _NEVER_SHOWN
-        or answered.answer.status is Status.CANCELLED
-    ):
+    result = turn.result if turn else None
+    if not turn or not result or result.failure or outcome in _NEVER_SHOWN or result.answer.status is Status.CANCELLED:
         return (asked,)
     corpora = tuple(sorted(turn.corpora))
-    return asked, Turn("bot", answered.text, turn.at, turn.language, list_cited_titles(answered), corpora)
+    return asked, Turn("bot", result.text, turn.at, turn.language, result.cited_titles, corpora)
 
 
 async def _load_exchange(app: App, earlier: QueuedQuestion, by: Question, scope: Collection[str]) -> Exchange:
@@ -145,13 +138,10 @@ async def _drop_own_messages(
         return tuple(heard)
     all_readable = {corpus.name for corpus in await app.manifest.catalogue()} <= set(scope)
     channel = question.place.channel_id
-    return tuple(
-        [
-            message
-            for message in heard
-            if message.user or (all_readable and not await app.queue.by_message(channel, message.message))
-        ]
-    )
+    foreign = [
+        one for one in heard if one.user or (all_readable and not await app.queue.by_message(channel, one.message))
+    ]
+    return tuple(foreign)
 
 
 def _build_turn(message: ConversationMessage, scope: Collection[str]) -> Turn:

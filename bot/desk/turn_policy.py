@@ -18,7 +18,7 @@ from bot.desk.jobs.ports import AnswerFunction, Clock, DeskPorts, TurnPlan
 from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
 from bot.desk.memory import recall_conversation
 from bot.desk.turn_record import TurnRecord
-from bot.desk.types import DeliveryOutcome, Failure, Question, TurnRequest, TurnResult
+from bot.desk.types import DeliveryOutcome, Failure, Question, TurnResult, build_turn_request
 from bot.platform import Platform
 from bot.settings.settings_tables import BudgetSettings
 from bot.views import view_reducer
@@ -28,8 +28,6 @@ from bot.views.turn_view import View, remove_share_button
 from bot.wiring import App
 from pipeline.errors import NotAClaim
 from pipeline.stages.claim_check import extract_statements
-from pipeline.types import Turn
-from storage.language.detection import detect_language
 from storage.types import QueuedQuestion, SpendingTotal
 
 _NOT_COUNTED = frozenset({DeliveryOutcome.SILENT})
@@ -157,9 +155,6 @@ def render_unverified_notice(text: str, answered: TurnResult, language: str) -> 
     return translate("unchecked", language, count=left, checked=checked) if checked and left > 0 else ""
 
 
-_LANGUAGE_SAMPLE = 2_000
-
-
 def open_desk(
     app: App,
     platforms: Mapping[str, Platform],
@@ -176,24 +171,23 @@ def open_desk(
         clock: The time, where it is not the machine's.
     """
     time, settings = clock or Clock(), app.settings.desk
-    rules = TurnPolicy(app, time)
-    knowing = DeskPorts(
-        plan=rules.plan,
-        answer=answering or (lambda asked, tell: answer(app, asked, tell)),
-        check=answering or (lambda asked, tell: check_text(app, asked, tell)),
-        ended=rules.ended,
+    policy = TurnPolicy(app, time)
+    ports = DeskPorts(
+        plan=policy.plan,
+        answer=answering or partial(answer, app),
+        check=answering or partial(check_text, app),
+        finish_view=policy.finish_view,
         entries=app.audit.turn,
         append=app.audit.append,
-        interrupt=lambda turn_id: close_interrupted(app, turn_id),
+        interrupt=partial(close_interrupted, app),
         unanswered=partial(record_unanswered, app),
-        readable=rules.readable,
-        governs=rules.governs,
+        readable=policy.readable,
+        governs=policy.governs,
     )
-    pace = SchedulerSettings(
-        ConcurrencyLimit(settings.at_once, settings.per_channel), settings.patience_seconds, settings.grace_seconds
-    )
+    limit = ConcurrencyLimit(settings.at_once, settings.per_channel)
+    pace = SchedulerSettings(limit, settings.patience_seconds, settings.grace_seconds)
     # SQLite lies in the home, which one process holds; PostgreSQL may be shared by several machines.
-    return Desk(app.queue, platforms, knowing, pace, sole=not app.settings.database, clock=time)
+    return Desk(app.queue, platforms, ports, pace, sole=not app.settings.database, clock=time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,43 +199,39 @@ class TurnPolicy:
 
     async def plan(self, platform: Platform, question: Question, row: QueuedQuestion, turn_id: str) -> TurnPlan:
         """Decide how it is answered."""
-        language = detect_language(question.text[:_LANGUAGE_SAMPLE])
         channel = await load_channel_settings(self.app, question.place.channel_id)
-        allowed = await check_budget(self.app, row, now=self.clock.now(), language=language)
-        asked = TurnRequest(
-            question.text,
-            question.asker,
-            thread=question.place.thread,
-            id=turn_id,
-            message=question.message,
-            ticket=row.ticket,
+        budget = await check_budget(self.app, row, now=self.clock.now(), language=question.language)
+        request = replace(
+            build_turn_request(question, turn_id=turn_id, ticket=row.ticket),
             within=channel.corpora,
+            because="" if channel.paused else budget.because,
         )
         if channel.paused:
-            return TurnPlan(asked, refused=Failure("channel_paused", translate("channel_paused", language), ""))
-        if isinstance(allowed, BudgetRefusal):
-            hint = f"The limit is set by [limits] {allowed.because}."
-            return TurnPlan(replace(asked, because=allowed.because), refused=Failure("over_budget", allowed.text, hint))
-        earlier = await self._earlier(platform, question, row)
-        system = allowed.system or channel.system
-        return TurnPlan(replace(asked, earlier=earlier, system=system, because=allowed.because), allowed.notice)
+            paused = translate("channel_paused", question.language)
+            return TurnPlan(request, refused=Failure("channel_paused", paused, ""))
+        if isinstance(budget, BudgetRefusal):
+            hint = f"The limit is set by [limits] {budget.because}."
+            return TurnPlan(request, refused=Failure("over_budget", budget.text, hint))
+        # A claim, and what nobody asked us, is taken by itself: among people "ok" would else be a question about
+        # whatever was answered last.
+        alone = question.task == "check" or question.unasked
+        earlier = () if alone else await recall_conversation(self.app, platform, question, row)
+        return TurnPlan(replace(request, earlier=earlier, system=budget.system or channel.system), budget.notice)
 
-    async def ended(self, view: View, question: Question, answered: TurnResult) -> View:
+    async def finish_view(self, view: View, question: Question, result: TurnResult) -> View:
         """Return what stays; of the nearest pages, those that can be read there now."""
-        final = await self._final(view, question, answered)
-        direct = question.asker.kind != "channel"
-        return replace(final, buttons=remove_share_button(final.buttons)) if direct else final
-
-    async def _final(self, view: View, question: Question, answered: TurnResult) -> View:
         channel = await load_channel_settings(self.app, question.place.channel_id)
         here = await find_readable_corpora(self.app, question.asker)
-        nearest = tuple(hit for hit in answered.answer.nearest if hit.passage.corpus in here)
-        shown = replace(answered, answer=replace(answered.answer, nearest=nearest))
-        if question.task != "check":
-            return view_reducer.finish_view(view, shown, only_asker=question.only_asker, ask=bool(channel.ask))
-        final = view_reducer.finish_check_view(view, shown, only_asker=question.only_asker, ask=bool(channel.ask))
-        left = render_unverified_notice(question.text, answered, view.language)
-        return replace(final, left_out=left) if left else final
+        nearest = tuple(hit for hit in result.answer.nearest if hit.passage.corpus in here)
+        shown = replace(result, answer=replace(result.answer, nearest=nearest))
+        checks = question.task == "check"
+        finish = view_reducer.finish_check_view if checks else view_reducer.finish_view
+        final = finish(view, shown, only_asker=question.only_asker, ask=bool(channel.ask))
+        if checks and (notice := render_unverified_notice(question.text, result, view.language)):
+            final = replace(final, left_out=notice)
+        if question.asker.kind != "channel":
+            final = replace(final, buttons=remove_share_button(final.buttons))
+        return final
 
     async def readable(self, question: Question, turn: TurnRecord) -> bool:
         """Return whether an answer of the record may still be shown where it was asked for: what it counts, too."""
@@ -252,13 +242,5 @@ class TurnPolicy:
         place, settings = question.place, self.app.settings
         same = (by.platform, by.workspace) == (place.platform, place.workspace)
         admins = {*settings.slack.admins, *settings.discord.admins}
-        named = f"{by.platform}:{by.workspace}/{by.user}" in admins
+        named = by.user_id in admins
         return same and (named or (by.moderates and by.channel == place.channel))
-
-    async def _earlier(self, platform: Platform, question: Question, row: QueuedQuestion) -> tuple[Turn, ...]:
-        """Return the conversation before a question. A claim, and what nobody asked us, is taken by itself.
-
-        Among people "ok" would else be a question about whatever was answered last.
-        """
-        alone = question.task == "check" or question.unasked
-        return () if alone else await recall_conversation(self.app, platform, question, row)

@@ -24,7 +24,7 @@ INTERRUPTED = "interrupted"
 
 
 def build_opening(
-    asked: TurnRequest, talk: Conversation, corpora: Mapping[str, datetime | None], ran: Mapping[str, str | None]
+    request: TurnRequest, talk: Conversation, corpora: Mapping[str, datetime | None], ran: Mapping[str, str | None]
 ) -> Mapping[str, Any]:
     """Return what is known before anything is answered: who asks what, what may be read, and what will answer.
 
@@ -33,11 +33,11 @@ def build_opening(
     now: whoever sees how this answer was made sees something of them, so they are named.
     """
     return {
-        "asker": asked.asker,
-        "thread": asked.thread,
-        "message": asked.message,
-        "ticket": asked.ticket,
-        "because": asked.because,
+        "asker": request.asker,
+        "thread": request.thread,
+        "message": request.message,
+        "ticket": request.ticket,
+        "because": request.because,
         "question": talk.question.text,
         "language": talk.question.language,
         "earlier": [turn.text for turn in talk.earlier],
@@ -48,7 +48,7 @@ def build_opening(
 
 
 def build_closing_entries(
-    answered: TurnResult,
+    result: TurnResult,
     steps: Sequence[Step],
     withheld: Sequence[WithheldSentence],
     spoken: Sequence[AnsweredSentence],
@@ -58,23 +58,24 @@ def build_closing_entries(
     `spoken` are the sentences that were shown as they passed the gate. They are the answer's, but of a turn that broke
     off, whose answer has none.
     """
-    answer = answered.answer
+    answer = result.answer
     body = {
         "status": answer.status,
-        "text": answered.text,
+        "text": result.text,
         "sentences": answer.sentences,
         "spoken": () if answer.sentences else spoken,
         "citations": answer.citations,
         "claims": answer.claims,
         "nearest": [_keep_page(hit) for hit in answer.nearest],
         "withheld": withheld,
-        "system": answered.system,
-        "model": answered.model,
-        "usage": answered.usage,
-        "seconds": answered.seconds,
-        "failure": answered.failure,
+        "system": result.system,
+        "model": result.model,
+        "usage": result.usage,
+        "seconds": result.seconds,
+        "failure": result.failure,
     }
-    return (*(_build_step(answered, step) for step in steps), LogEntry(answered.answer_id, EntryKind.TURN_CLOSED, body))
+    entries = (_build_step(result.answer_id, step) for step in steps)
+    return (*entries, LogEntry(result.answer_id, EntryKind.TURN_CLOSED, body))
 
 
 def build_interruption(turn_id: str, *, language: str) -> LogEntry:
@@ -85,23 +86,13 @@ def build_interruption(turn_id: str, *, language: str) -> LogEntry:
 
 def build_unanswered(turn_id: str, status: Status, failure: Failure, text: str = "") -> LogEntry:
     """Return the end of a turn without an answer. `text` is what was said instead, where that is not the failure's."""
-    answered = TurnResult(
-        turn_id,
-        Answer(status),
-        text or failure.message,
-        system="",
-        model=None,
-        usage=Usage(),
-        seconds=0.0,
-        failure=failure,
-    )
-    (closed,) = build_closing_entries(answered, (), (), ())
+    result = TurnResult(turn_id, Answer(status), text or failure.message, "", None, Usage(), 0.0, failure)
+    (closed,) = build_closing_entries(result, (), (), ())
     return closed
 
 
-def _build_step(answered: TurnResult, step: Step) -> LogEntry:
-    body = {**step.facts, "stage": step.stage, "milliseconds": step.milliseconds}
-    return LogEntry(answered.answer_id, EntryKind.STEP, body)
+def _build_step(turn_id: str, step: Step) -> LogEntry:
+    return LogEntry(turn_id, EntryKind.STEP, {**step.facts, "stage": step.stage, "milliseconds": step.milliseconds})
 
 
 def _keep_page(hit: Hit) -> Mapping[str, Any]:
@@ -127,7 +118,7 @@ class TurnRecord:
     """The message that asked."""
     ticket: int = 0
     because: str = ""
-    answered: TurnResult | None = None
+    result: TurnResult | None = None
     """What was answered; None of a turn that was never closed."""
     delivered: tuple[str, ...] = ()
     """The messages that show it; none once it was taken back."""
@@ -142,8 +133,8 @@ class TurnRecord:
         """All corpora that must be readable to whoever is to see how it was made."""
         return self.cited | self.touched
 
-    def asked(self, text: str) -> bool:
-        """Return whether this is the question as it was asked, as far as the record can tell."""
+    def asks(self, text: str) -> bool:
+        """Return whether this is its question, as far as the record can tell."""
         return bool(self.question == _repair_surrogates(text))
 
 
@@ -158,9 +149,9 @@ def read_turn_record(entries: Sequence[LogEntry]) -> TurnRecord | None:
         return None
     body, closed = opened.body, _find_first(entries, EntryKind.TURN_CLOSED)
     asker = _read_asker(body.get("asker"))
-    answered = _read_result(closed) if closed else None
+    result = _read_result(closed) if closed else None
     retracted = any(entry.kind is EntryKind.EDITED and entry.body.get("retracted") for entry in entries)
-    cited = frozenset(citation.corpus for citation in answered.answer.citations) if answered else frozenset[str]()
+    cited = frozenset(citation.corpus for citation in result.answer.citations) if result else frozenset[str]()
     return TurnRecord(
         opened.turn_id,
         "check" if body.get("task") == "check" else "ask",
@@ -172,7 +163,7 @@ def read_turn_record(entries: Sequence[LogEntry]) -> TurnRecord | None:
         message=str(body.get("message", "")),
         ticket=int(body.get("ticket", 0)),
         because=str(body.get("because", "")),
-        answered=answered,
+        result=result,
         delivered=() if retracted else _find_delivered(entries),
         retracted=retracted,
         cited=cited,
@@ -201,7 +192,7 @@ def _read_result(closed: LogEntry) -> TurnResult:
         "nearest": [_restore_page(page) for page in body.get("nearest", ())],
         "withheld": len(body.get("withheld", ())),
     }
-    outcome = {
+    fields_read = {
         "answer_id": closed.turn_id,
         "answer": answer,
         "text": body.get("text", ""),
@@ -211,21 +202,18 @@ def _read_result(closed: LogEntry) -> TurnResult:
         "seconds": body.get("seconds") or 0.0,
         "failure": body.get("failure"),
     }
-    answered: TurnResult = _adapter(TurnResult).validate_python(outcome)
-    return answered
+    result: TurnResult = _adapter(TurnResult).validate_python(fields_read)
+    return result
 
 
 def _restore_page(page: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return one of the nearest pages; of an older entry, which names it only, one of a corpus that nobody may read."""
     if "passage" in page:
         return page
-    passage = dict.fromkeys(("corpus", "document", "section", "text", "hash"), "")
+    passage: dict[str, Any] = dict.fromkeys(("corpus", "document", "section", "text", "hash"), "")
     document = {"corpus": "", "key": "", "title": page.get("title", ""), "url": page.get("url", "")}
-    return {
-        "passage": passage | {"id": page.get("passage_id", ""), "position": 0},
-        "document": document,
-        "score": 0.0,
-    }
+    passage |= {"id": page.get("passage_id", ""), "position": 0}
+    return {"passage": passage, "document": document, "score": 0.0}
 
 
 def _find_touched_corpora(opened: Mapping[str, Any], entries: Iterable[LogEntry]) -> frozenset[str]:

@@ -1,13 +1,17 @@
 """Values that platforms, the desk and `bot.answering` exchange: questions, their outcome, turn requests and results."""
 
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
 from bot.access import Asker
 from pipeline.types import Answer, Turn, Usage
+from storage.language.detection import detect_language
 
+MAX_EARLIER_TURNS = 20
+"""How many turns of a conversation are remembered at least."""
 TaskKind = Literal["ask", "check"]
 """What is done with what somebody wrote: it is answered, or fact-checked as a claim."""
 
@@ -56,9 +60,10 @@ class Question:
     """What else the platform needs to answer, such as an interaction's token. A secret: it is in no log and no record,
     and it is forgotten when the question is done."""
 
-    def rewritten(self, text: str) -> "Question":
-        """Return the same question in other words."""
-        return replace(self, text=text)
+    @property
+    def language(self) -> str:
+        """Its language, as far as its beginning tells."""
+        return detect_language(self.text[:2_000])
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +183,22 @@ class TurnResult:
     usage: Usage
     seconds: float
     failure: Failure | None = None
+
+    @property
+    def cited_titles(self) -> tuple[str, ...]:
+        """The titles of the pages that it cites, most cited first."""
+        titles = {citation.number: citation.title for citation in self.answer.citations}
+        counted = Counter(titles[number] for sentence in self.answer.sentences for number in sentence.citations)
+        return tuple(title for title, _ in counted.most_common())
+
+
+def build_turn_request(question: Question, *, turn_id: str, ticket: int) -> TurnRequest:
+    """Return the request that answers a question of the desk."""
+    return TurnRequest(
+        question.text,
+        question.asker,
+        thread=question.place.thread,
+        id=turn_id,
+        message=question.message,
+        ticket=ticket,
+    )

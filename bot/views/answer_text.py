@@ -1,6 +1,6 @@
 """Put answers, verdicts and reasons into words, in the reader's language; pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from bot.views.catalog import has_message, translate
@@ -20,15 +20,11 @@ def render_plain_text(view: View) -> str:
 
 
 def _plain_sentence(sentence: ShownSentence) -> str:
-    note = f"({sentence.note}) " if sentence.note else ""
-    marks = "".join(f"[{number}]" for number in sentence.numbers)
-    before = "\n\n" if sentence.paragraph else " "
-    return f"{before}{note}{sentence.text} {marks}"
+    return render_sentence(AnsweredSentence(sentence.text, sentence.numbers, sentence.note, sentence.paragraph))
 
 
 def _plain_verdict(found: ShownVerdict) -> str:
-    marks = "".join(f"[{number}]" for number in found.numbers)
-    return f"{found.verdict}: “{found.claim}” {found.reason} {marks}".rstrip()
+    return f"{found.verdict}: “{found.claim}” {found.reason} {_render_marks(found.numbers)}".rstrip()
 
 
 def _plain_source(source: ShownSource) -> str:
@@ -84,9 +80,12 @@ def list_asked_claims(answer: Answer) -> tuple[CheckedClaim, ...]:
 def render_sentence(sentence: AnsweredSentence) -> str:
     """Return a sentence as it stands in an answer: after a blank or an empty line, with its note and footnote marks."""
     note = f"({sentence.note}) " if sentence.note else ""
-    marks = "".join(f"[{number}]" for number in sentence.citations)
     before = "\n\n" if sentence.paragraph else " "
-    return f"{before}{note}{sentence.text} {marks}"
+    return f"{before}{note}{sentence.text} {_render_marks(sentence.citations)}"
+
+
+def _render_marks(numbers: Iterable[int]) -> str:
+    return "".join(f"[{number}]" for number in numbers)
 
 
 _QUOTED_FACTS: Mapping[str, tuple[str, ...]] = MappingProxyType({

@@ -17,7 +17,7 @@ _SEQUENCES = lazy_compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # titles, links, device strings
     r"|\x1b[ -/]*[0-~]?"
 )
-_TERMINAL_BREAKS = lazy_compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_BREAKS = lazy_compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 # Controls but tab and line feed, marks that reorder what is read, halves of surrogate pairs.
 _HARMFUL = lazy_compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _LINKABLE = lazy_compile(r"(?:https?|mailto):[^\s\"<>\\^`{|}]+", re.IGNORECASE)
@@ -25,7 +25,7 @@ _LINKABLE = lazy_compile(r"(?:https?|mailto):[^\s\"<>\\^`{|}]+", re.IGNORECASE)
 
 def sanitize_text(text: str) -> str:
     """Return the text without control sequences and control characters; tabs and line breaks stay."""
-    return _HARMFUL.sub("", _TERMINAL_BREAKS.sub("\n", _SEQUENCES.sub("", text)))
+    return _HARMFUL.sub("", _BREAKS.sub("\n", _SEQUENCES.sub("", text)))
 
 
 def sanitize_line(text: str) -> str:
@@ -45,7 +45,6 @@ def replace_unencodable(text: str) -> str:
 
 WORD_JOINER = "\u2060"
 """Is not seen, takes no room, and breaks no line."""
-_BREAKS = lazy_compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 # Controls, marks that override direction, halves of surrogate pairs, soft hyphens, zero-width spaces, joiners and
 # operators, and the tag characters that hide text. What scripts and emoji need stays: zero-width joiner and non-joiner,
 # and the marks of direction that override nothing.
@@ -68,7 +67,7 @@ _SAFE = "%/:=?&#+,;$-._~"
 def strip_invisible(text: str) -> str:
     """Return the text without controls, without what reorders it, and without characters that cannot be seen.
 
-    Unlike `sanitizing.safe`, it takes no more than these: a stray byte does not begin a sequence that ends nowhere.
+    Unlike `sanitize_text`, it takes no more than these: a stray byte does not begin a sequence that ends nowhere.
     """
     return _UNSEEN.sub("", _BREAKS.sub("\n", text))
 

@@ -36,72 +36,14 @@ from pipeline.types import (
 )
 from storage.types import CheckedClaim, Citation, Document, Evidence, Hit, Passage, Verdict
 
-
-def build_evidence_view(
-    answered: TurnResult, found: Mapping[str, tuple[Passage, Document]], question: str, language: str
-) -> EvidenceView:
-    """Return the view of an answer; pure.
-
-    Args:
-        answered: The answer. What it cites is shown as it was then.
-        found: The other passages that its claims name, by id, as they are now; one that is gone is not shown.
-        question: What was asked.
-        language: Whoever looks reads this.
-    """
-    citations = answered.answer.citations
-    known = {one: _passage_source(*row) for one, row in found.items()} | {
-        one.passage_id: build_cited_source(one) for one in citations
-    }
-    items = tuple(_build_evidence_items(answered.answer.claims, known, language))
-    quoted = {source.number for item in items for source in item.sources if source.quote}
-    sources = tuple(
-        replace(one, quote="") if one.number in quoted else one for one in map(build_cited_source, citations)
-    )
-    text = "" if items or sources else translate("evidence_none", language)
-    return EvidenceView(translate("evidence", language), question, items, sources, text)
-
-
-def build_cited_source(citation: Citation) -> ShownSource:
-    """Return a footnote with the words of its passage that support."""
-    return ShownSource(citation.number, citation.title, citation.section, citation.date, citation.url, citation.quote)
-
-
-def _passage_source(passage: Passage, document: Document) -> ShownSource:
-    return ShownSource(0, document.title, passage.section, document.date, document.url, passage.text)
-
-
-def _build_evidence_items(
-    claims: Sequence[CheckedClaim], known: Mapping[str, ShownSource], language: str
-) -> Iterator[EvidenceItem]:
-    """Yield the claims: those that somebody asked about, or those of the answer; then those of the model alone."""
-    asked = tuple(one for one in claims if one.claim.origin == "user")
-    answered = () if asked else tuple(one for one in claims if one.claim.origin == "retrieved")
-    on_the_way = tuple(one for one in claims if one.claim.origin == "model")
-    headings = (translate("evidence_answer", language) if on_the_way else "", translate("evidence_model", language))
-    for group, heading in zip((asked or answered, on_the_way), headings, strict=True):
-        for place, checked in enumerate(group):
-            yield replace(_build_evidence_item(checked, known, language), heading="" if place else heading)
-
-
-def _build_evidence_item(checked: CheckedClaim, known: Mapping[str, ShownSource], language: str) -> EvidenceItem:
-    """Return a claim with what its verdict stands on; where that is nothing, with what came nearest."""
-    text = checked.claim.text
-    sources = tuple(_drop_repeated_quote(known[one], text) for one in dict.fromkeys(checked.evidence) if one in known)
-    nearest = () if sources else tuple(known[one] for one in checked.looked_at if one in known)[:1]
-    said = render_verdict(checked.verdict, language)
-    return EvidenceItem(text, said, render_reason(checked, language), sources, nearest)
-
-
-def _drop_repeated_quote(source: ShownSource, text: str) -> ShownSource:
-    """Return a source without its quotation where the claim is a part of it, word for word."""
-    return replace(source, quote="") if " ".join(text.split()) in " ".join(source.quote.split()) else source
-
-
 _MAX_QUERY_SHOWN = 60
 """Characters of a query that are shown."""
-_SIGNS: Mapping[Verdict, str] = MappingProxyType(
-    {Verdict.SUPPORTS: "✅", Verdict.REFUTES: "❌", Verdict.NOT_ENOUGH_INFO: "❔"}
-)
+_VERDICTS: Mapping[Verdict, tuple[str, str]] = MappingProxyType({
+    Verdict.SUPPORTS: ("✅", "verdict_supports"),
+    Verdict.REFUTES: ("❌", "verdict_refutes"),
+    Verdict.NOT_ENOUGH_INFO: ("❔", "verdict_unknown"),
+})  # fmt: skip
+"""A sign that can be told from others at a glance, and the key of its words."""
 
 
 def start_view(ticket: int, language: str, *, notice: str = "") -> View:
@@ -119,42 +61,42 @@ def apply_event(view: View, event: Event) -> View:
     if isinstance(event, ClaimExplained):
         return view
     if isinstance(event, PageQuoted):
-        return _with_quote(view, event.evidence)
+        return _show_quote(view, event.evidence)
     view = replace(view, status=_describe_event(event, view.language))
     match event:
         case PassagesFound(query="", hits=hits) if hits:
-            return _with_titles(view, hits)
+            return _note_titles(view, hits)
         case SentencePassed(sentence=sentence):
-            return replace(
-                view, quote=None, quote_label="", sentences=(*view.sentences, _show_sentence(sentence, view.sentences))
-            )
+            shown = (*view.sentences, _show_sentence(sentence, view.sentences))
+            return replace(view, quote=None, quote_label="", sentences=shown)
         case _:
             return replace(view, claims=_update_claims(view, event))
 
 
-def finish_view(view: View, answered: TurnResult, *, only_asker: bool = False, ask: bool = False) -> View:
+def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask: bool = False) -> View:
     """Return an answer as it stays, or our own words where there is none.
 
     Args:
         view: What was shown until now; of it language and notice stay.
-        answered: The answer. Its sources and nearest pages are shown as they are given.
+        result: The answer. Its sources and nearest pages are shown as they are given.
         only_asker: Whether nobody else sees it: it can be shared then, else taken back.
         ask: Whether there are people to ask.
     """
-    answer, language = answered.answer, view.language
+    answer, language = result.answer, view.language
     said = answer.status is Status.ANSWERED
     sentences = _show_sentences(answer.sentences) if said else ()
-    nearest = tuple(map(_hit_source, answer.nearest)) if answer.status is Status.ABSTAINED else ()
+    near = answer.nearest if answer.status is Status.ABSTAINED else ()
+    nearest = tuple(_page_source(hit.passage, hit.document) for hit in near)
     total = len(sentences) + answer.withheld
     return View(
         view.ticket,
         language,
         notice=view.notice,
         collapsed=_summarize_claims(answer.claims, language),
-        text="" if sentences else answered.text,
+        text="" if sentences else result.text,
         sentences=sentences,
         left_out=render_left_out(answer.withheld, total, language) if sentences and answer.withheld else "",
-        sources=tuple(map(_citation_source, answer.citations)) if said else (),
+        sources=tuple(replace(build_cited_source(one), quote="") for one in answer.citations) if said else (),
         nearest_label=translate("nearest", language) if nearest else "",
         nearest=nearest,
         buttons=build_answer_buttons(view.ticket, language, answer.status, only_asker=only_asker, ask=ask),
@@ -162,13 +104,14 @@ def finish_view(view: View, answered: TurnResult, *, only_asker: bool = False, a
     )
 
 
-def finish_check_view(view: View, answered: TurnResult, *, only_asker: bool = False, ask: bool = False) -> View:
-    """Return what a fact-check found: each claim, its verdict and why, and the passages' own words. As `ended` else."""
-    found, shown = list_asked_claims(answered.answer), finish_view(view, answered, only_asker=only_asker, ask=ask)
+def finish_check_view(view: View, result: TurnResult, *, only_asker: bool = False, ask: bool = False) -> View:
+    """Return what a fact-check found: each claim, its verdict and why, and the passages' words. Else `finish_view`."""
+    found, shown = list_asked_claims(result.answer), finish_view(view, result, only_asker=only_asker, ask=ask)
     if not found:
         return shown
-    sources = tuple(replace(_citation_source(one), quote=one.quote) for one in answered.answer.citations)
-    judgements = tuple(_build_verdict(one, answered.answer.citations, view.language) for one in found)
+    citations = result.answer.citations
+    sources = tuple(map(build_cited_source, citations))
+    judgements = tuple(_build_verdict(one, citations, view.language) for one in found)
     return replace(shown, text="", judgements=judgements, collapsed="", sentences=(), left_out="", sources=sources)
 
 
@@ -176,9 +119,8 @@ def _build_verdict(found: CheckedClaim, citations: Iterable[Citation], language:
     """Return a claim with its verdict and why, and the footnotes of the passages that show it, or come nearest."""
     shown = {*found.evidence, *found.looked_at}
     numbers = tuple(one.number for one in citations if one.passage_id in shown)
-    return ShownVerdict(
-        render_verdict(found.verdict, language), found.claim.text, render_reason(found, language), numbers
-    )
+    verdict, reason = render_verdict(found.verdict, language), render_reason(found, language)
+    return ShownVerdict(verdict, found.claim.text, reason, numbers)
 
 
 def stop_view(view: View) -> View:
@@ -189,15 +131,10 @@ def stop_view(view: View) -> View:
     return View(view.ticket, view.language, notice=view.notice, text=translate("stopped", view.language), done=True)
 
 
-def name_verdict(verdict: Verdict, language: str) -> str:
-    """Return a verdict in words."""
-    occasion = {Verdict.SUPPORTS: "verdict_supports", Verdict.REFUTES: "verdict_refutes"}
-    return translate(occasion.get(verdict, "verdict_unknown"), language)
-
-
 def render_verdict(verdict: Verdict, language: str) -> str:
-    """Return a verdict in words, with a sign that can be told from others at a glance."""
-    return f"{_SIGNS[verdict]} {name_verdict(verdict, language)}"
+    """Return a verdict in words, with its sign."""
+    sign, key = _VERDICTS[verdict]
+    return f"{sign} {translate(key, language)}"
 
 
 def _describe_event(event: Event, language: str) -> str:
@@ -215,15 +152,15 @@ def _describe_event(event: Event, language: str) -> str:
             return translate("writing", language)
 
 
-def _with_quote(view: View, said: Evidence) -> View:
+def _show_quote(view: View, said: Evidence) -> View:
     """Show what a page says in its own words, unless there is a sentence of the answer already."""
     if view.sentences:
         return view
-    quote = replace(_page_source(said.passage, said.document), quote=said.text)
+    quote = _page_source(said.passage, said.document, quote=said.text)
     return replace(view, quote=quote, quote_label=translate("quote_meanwhile", view.language))
 
 
-def _with_titles(view: View, hits: tuple[Hit, ...]) -> View:
+def _note_titles(view: View, hits: tuple[Hit, ...]) -> View:
     pages = ((hit.passage.id, hit.document.title) for hit in hits)
     return replace(view, titles=tuple(dict((*view.titles, *pages)).items()))
 
@@ -233,14 +170,14 @@ def _update_claims(view: View, event: Event) -> tuple[ClaimCard, ...]:
         case SearchStarted(query=""):
             return (*view.claims, ClaimCard(len(view.claims) + 1, "checking"))
         case ClaimChecked(checked=found) if found.claim.origin == "model":
-            return _with_verdict(view, found)
+            return _fill_card(view, found)
         case DraftStarted():
             return tuple(card for card in view.claims if card.state != "checking")
         case _:
             return view.claims
 
 
-def _with_verdict(view: View, found: CheckedClaim) -> tuple[ClaimCard, ...]:
+def _fill_card(view: View, found: CheckedClaim) -> tuple[ClaimCard, ...]:
     """Fill the first card that still waits for a verdict, or add one."""
     new = ClaimCard(max((card.number for card in view.claims), default=0) + 1, "checking")
     cards = view.claims if any(card.state == "checking" for card in view.claims) else (*view.claims, new)
@@ -275,23 +212,69 @@ def _show_sentence(sentence: AnsweredSentence, before: tuple[ShownSentence, ...]
     return ShownSentence(sentence.text, sentence.citations, note, paragraph=sentence.paragraph)
 
 
-def _citation_source(citation: Citation) -> ShownSource:
-    return ShownSource(citation.number, citation.title, citation.section, citation.date, citation.url)
-
-
-def _hit_source(hit: Hit) -> ShownSource:
-    return _page_source(hit.passage, hit.document)
-
-
-def _page_source(passage: Passage, document: Document) -> ShownSource:
-    return ShownSource(0, document.title, passage.section, document.date, document.url)
+def _page_source(passage: Passage, document: Document, *, quote: str = "") -> ShownSource:
+    return ShownSource(0, document.title, passage.section, document.date, document.url, quote)
 
 
 def show_restart(view: View) -> View:
-    """Return what stands there while the bot is not running: the next start completes it."""
+    """Return what is posted while the bot is not running: the next start completes it."""
     return replace(view, status=translate("desk_resting", view.language), buttons=(), done=False)
 
 
 def build_notice_view(ticket: int, language: str, text: str) -> View:
-    """Return one sentence of ours as all there is."""
+    """Return a view of one sentence of ours."""
     return View(ticket, language, text=text, done=True)
+
+
+def build_evidence_view(
+    result: TurnResult, found: Mapping[str, tuple[Passage, Document]], question: str, language: str
+) -> EvidenceView:
+    """Return the evidence of an answer, with its claims in full.
+
+    Args:
+        result: The answer. What it cites is shown as it was then.
+        found: The other passages that its claims name, by id, as they are now; one that is gone is not shown.
+        question: What was asked.
+        language: Whoever looks reads this.
+    """
+    cited = {one.passage_id: build_cited_source(one) for one in result.answer.citations}
+    known = {one: _page_source(*row, quote=row[0].text) for one, row in found.items()} | cited
+    items = tuple(_build_evidence_items(result.answer.claims, known, language))
+    quoted = {source.number for item in items for source in item.sources if source.quote}
+    sources = map(build_cited_source, result.answer.citations)
+    shown = tuple(replace(one, quote="") if one.number in quoted else one for one in sources)
+    text = "" if items or shown else translate("evidence_none", language)
+    return EvidenceView(translate("evidence", language), question, items, shown, text)
+
+
+def build_cited_source(citation: Citation) -> ShownSource:
+    """Return a footnote with the words of its passage that support."""
+    return ShownSource(citation.number, citation.title, citation.section, citation.date, citation.url, citation.quote)
+
+
+def _build_evidence_items(
+    claims: Sequence[CheckedClaim], known: Mapping[str, ShownSource], language: str
+) -> Iterator[EvidenceItem]:
+    """Yield the claims: those that somebody asked about, or those of the answer; then those of the model alone."""
+    by_origin = {
+        origin: [one for one in claims if one.claim.origin == origin] for origin in ("user", "retrieved", "model")
+    }
+    said, model = by_origin["user"] or by_origin["retrieved"], by_origin["model"]
+    headings = (translate("evidence_answer", language) if model else "", translate("evidence_model", language))
+    for group, heading in zip((said, model), headings, strict=True):
+        for place, checked in enumerate(group):
+            yield replace(_build_evidence_item(checked, known, language), heading="" if place else heading)
+
+
+def _build_evidence_item(checked: CheckedClaim, known: Mapping[str, ShownSource], language: str) -> EvidenceItem:
+    """Return a claim with what its verdict stands on; where that is nothing, with what came nearest."""
+    text = checked.claim.text
+    sources = tuple(_drop_repeated_quote(known[one], text) for one in dict.fromkeys(checked.evidence) if one in known)
+    nearest = () if sources else tuple(known[one] for one in checked.looked_at if one in known)[:1]
+    verdict = render_verdict(checked.verdict, language)
+    return EvidenceItem(text, verdict, render_reason(checked, language), sources, nearest)
+
+
+def _drop_repeated_quote(source: ShownSource, text: str) -> ShownSource:
+    """Return a source without its quotation where the claim is a part of it, word for word."""
+    return replace(source, quote="") if " ".join(text.split()) in " ".join(source.quote.split()) else source

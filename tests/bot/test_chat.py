@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.cli.chat_session import CHAT_HELP, MAX_TURNS, ChatPorts, extend_history, list_cited_titles, run_chat
-from bot.desk.types import TurnResult
+from bot.cli.chat_session import CHAT_HELP, ChatPorts, extend_history, run_chat
+from bot.desk.types import MAX_EARLIER_TURNS, TurnResult
 from pipeline.types import Answer, AnsweredSentence, Status, Turn
 from storage.errors import HomeUnusable
 from tests.bot.house import abstained, answered, citation, refused
@@ -108,11 +108,11 @@ def test_a_fault_of_the_code_ends_the_conversation() -> None:
 def test_a_long_conversation_is_remembered_by_its_last_turns() -> None:
     """So that it does not grow without end."""
     said: tuple[Turn, ...] = ()
-    for number in range(MAX_TURNS):
+    for number in range(MAX_EARLIER_TURNS):
         said = extend_history(said, str(number), answered())
 
-    assert len(said) == MAX_TURNS
-    assert said[-2].text == str(MAX_TURNS - 1)
+    assert len(said) == MAX_EARLIER_TURNS
+    assert said[-2].text == str(MAX_EARLIER_TURNS - 1)
 
 
 def test_titles_come_by_how_often_they_are_cited() -> None:
@@ -121,4 +121,4 @@ def test_titles_come_by_how_often_they_are_cited() -> None:
     cited = tuple(citation(number, title=f"Page {number}") for number in (1, 2, 3))
     done = answered(answer=Answer(Status.ANSWERED, sentences, cited))
 
-    assert list_cited_titles(done) == ("Page 2", "Page 1", "Page 3")
+    assert done.cited_titles == ("Page 2", "Page 1", "Page 3")

@@ -59,7 +59,8 @@ def render_event_line(event: Event) -> str:
 
 def render_quote_line(said: Evidence) -> str:
     """Say what a page says in its own words, and that this is no answer yet."""
-    return f"Meanwhile, a quotation (not an answer yet): “{sanitize_line(said.text)}” ({sanitize_line(write_dated_note(said.document))})"
+    page = sanitize_line(write_dated_note(said.document))
+    return f"Meanwhile, a quotation (not an answer yet): “{sanitize_line(said.text)}” ({page})"
 
 
 def render_claim_line(checked: CheckedClaim) -> str:

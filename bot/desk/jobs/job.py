@@ -17,7 +17,6 @@ from bot.desk.types import PostedMessages, Question
 from bot.platform import Platform, PlatformUnavailable
 from bot.views.turn_view import View
 from bot.views.view_reducer import start_view
-from storage.language.detection import detect_language
 from storage.queue import RETRACTION_KEY, Queue
 from storage.types import NewQuestion, QueuedQuestion
 
@@ -41,15 +40,15 @@ def decode_question(row: QueuedQuestion) -> Question:
     """Return the question that was put in, in the words that it has now.
 
     Raises:
-        ValueError: The row was not written by `kept`.
+        ValueError: The row was not written by `encode_question`.
     """
     return replace(_adapter().validate_python(row.body), handle=row.handle)
 
 
 def read_retraction(row: QueuedQuestion) -> tuple[str, str] | None:
     """Return who wants a question's answer gone, and why; None where nobody does."""
-    wish = row.body.get(RETRACTION_KEY)
-    return (str(wish.get("by", "")), str(wish.get("why", ""))) if wish else None
+    retraction = row.body.get(RETRACTION_KEY)
+    return (str(retraction.get("by", "")), str(retraction.get("why", ""))) if retraction else None
 
 
 @cache
@@ -59,14 +58,11 @@ def _adapter() -> TypeAdapter[Question]:
 
 T = TypeVar("T")
 
-_LANGUAGE_SAMPLE = 2_000
-"""Characters that a language is told by."""
-
 
 class Interrupt(IntEnum):
-    """What is wanted of a question under way; the higher one counts."""
+    """What is wanted of a job under way; the higher one counts."""
 
-    REST = 1
+    STOP_SERVER = 1
     """The server stops: the next start goes on."""
     STOP = 2
     """Somebody wants no answer any more."""
@@ -84,10 +80,10 @@ class JobInterrupted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WorkerContext:
-    """What every flight works with."""
+    """What every job works with."""
 
     queue: Queue
-    knowing: DeskPorts
+    ports: DeskPorts
     clock: Clock
     owner: str
     """Of all that this process claims; no other process has it, nor had."""
@@ -99,91 +95,90 @@ class WorkerContext:
 class Job:
     """A question on its way. Its methods are called on the event loop, and none of them blocks."""
 
-    def __init__(self, row: QueuedQuestion, platform: Platform, means: WorkerContext) -> None:
+    def __init__(self, row: QueuedQuestion, platform: Platform, context: WorkerContext) -> None:
         """Take up a question as the queue has it. Raises `ValueError` where it cannot be read."""
-        self.row = row
-        self.ticket = row.ticket
+        self.row, self.ticket, self.turn_id, self.context = row, row.ticket, row.turn_id, context
         self.question = decode_question(row)
-        self.turn_id = row.turn_id
         self.unplaced = False
         """Whether it could not be told, when it was last asked, where the asker stands."""
-        self.delivering = False
-        self.started = self.claimed = False
+        self.delivering = self.started = self.claimed = False
         self.task: asyncio.Task[None] | None = None
         """All that is done for it, once it is started."""
-        self.wish: Interrupt | None = None
+        self.on_answered: Callable[[], None] = lambda: None
+        """Called when it needs no room among those that are being answered any more; once or more often."""
+        self.interrupt: Interrupt | None = None
         self.by = self.why = ""
-        self.resting = asyncio.Event()
-        """Set when the server stops."""
-        self.gone = asyncio.Event()
+        """Who wants the interrupt, and why."""
+        self.server_stops = asyncio.Event()
+        self.finished = asyncio.Event()
         """Set when the desk is done with it."""
-        self.post = MessageWriter(
+        self.writer = MessageWriter(
             platform,
             self.question,
             PostedMessages(row.posted),
-            lambda **notes: means.queue.note(row.ticket, **notes),
-            means.clock,
+            lambda **notes: context.queue.note(row.ticket, **notes),
+            context.clock,
             sending=row.sending,
-            failed=lambda: self.want(Interrupt.GIVE_UP),
+            on_fault=lambda: self.request(Interrupt.GIVE_UP),
         )
-        self.view = self.fresh()
+        self.view = self.start_view()
         self._work: asyncio.Task[Any] | None = None
-        if wish := read_retraction(row):
-            self.want(Interrupt.REMOVE, by=wish[0], why=wish[1])
+        if retraction := read_retraction(row):
+            self.request(Interrupt.REMOVE, by=retraction[0], why=retraction[1])
 
     @property
     def language(self) -> str:
         """The asker's, as far as it can be told."""
-        return detect_language(self.question.text[:_LANGUAGE_SAMPLE])
+        return self.question.language
 
-    def fresh(self, notice: str = "") -> View:
+    def start_view(self, notice: str = "") -> View:
         """Return what is shown before anything is known."""
         return start_view(self.ticket, self.language, notice=notice)
 
-    async def look(self) -> None:
+    def log(self, level: int, event: str, error: BaseException | None = None) -> None:
+        """Log an event of this job."""
+        log_event(level, event, self.question, error, turn_id=self.turn_id)
+
+    async def locate_asker(self) -> None:
         """Find out where the asker stands by now."""
         try:
-            asker, self.unplaced = await self.post.platform.asker(self.question), False
+            asker, self.unplaced = await self.writer.platform.asker(self.question), False
         except PlatformUnavailable as error:
-            log_event(logging.WARNING, "it cannot be told where an asker stands", self.question, error)
+            self.log(logging.WARNING, "it cannot be told where an asker stands", error)
             asker, self.unplaced = mark_unplaced(self.question.asker), True
-        self.question = self.post.question = replace(self.question, asker=asker)
+        self.question = self.writer.question = replace(self.question, asker=asker)
 
     def reword(self, text: str) -> bool:
         """Ask in other words from now on. Returns False where it is too late: the answer is on its way."""
-        if self.delivering or self.gone.is_set():
+        if self.delivering or self.finished.is_set():
             return False
-        self.question = self.post.question = self.question.rewritten(text)
+        self.question = self.writer.question = replace(self.question, text=text)
         if self.started:
-            self.want(Interrupt.EDIT)
+            self.request(Interrupt.EDIT)
         return True
 
-    def want(self, wish: Interrupt, *, by: str = "", why: str = "") -> None:
-        """Want something of it. An answer on its way to the reader is broken off only where the server stops."""
-        if wish is Interrupt.REST:
-            self.resting.set()
-        if self.wish is not None and self.wish >= wish:
+    def request(self, interrupt: Interrupt, *, by: str = "", why: str = "") -> None:
+        """Interrupt the job. An answer on its way to the reader is broken off only where the server stops."""
+        if interrupt is Interrupt.STOP_SERVER:
+            self.server_stops.set()
+        if self.interrupt is not None and self.interrupt >= interrupt:
             return
-        self.wish, self.by, self.why = wish, by, why
-        if self._work is not None and (wish is Interrupt.REST or not self.delivering):
+        self.interrupt, self.by, self.why = interrupt, by, why
+        if self._work is not None and (interrupt is Interrupt.STOP_SERVER or not self.delivering):
             self._work.cancel()
 
     async def run_unless_interrupted(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something unless something else is wanted. Raises `Interrupted`."""
-        if self.wish is not None:
+        """Do something unless something else is wanted. Raises `JobInterrupted`."""
+        if self.interrupt is not None:
             work.close()
             raise JobInterrupted
         self._work = asyncio.ensure_future(work)
         try:
             done: T = await self._work
         except asyncio.CancelledError:
-            if self.wish is None or not self._work.done():
+            if self.interrupt is None or not self._work.done():
                 raise
             raise JobInterrupted from None
         finally:
             self._work = None
         return done
-
-
-OnAnswered = Callable[[], None]
-"""Called when a question needs no room among those that are being answered any more."""

@@ -49,12 +49,12 @@ class MessageWriter:
         clock: Clock,
         *,
         sending: bool,
-        failed: Callable[[], None],
+        on_fault: Callable[[], None],
     ) -> None:
-        """Take up a post as it is stored. `failed` is called once when a view on the way cannot be shown for good."""
+        """Take up a post as it is stored. `on_fault` is called once when a view on the way cannot be shown for good."""
         self.question, self.posted, self._stored = question, posted, posted
         self.fault: Exception | None = None
-        self.platform, self._keep, self._clock, self._failed = platform, keep, clock, failed
+        self.platform, self._keep, self._clock, self._on_fault = platform, keep, clock, on_fault
         self._sending = self._doubt = sending
         self._latest: View | None = None
         self._muted = False
@@ -90,16 +90,16 @@ class MessageWriter:
         await self.settle()
         if self.fault:
             raise self.fault
-        await self.patiently(lambda: self._show(view))
+        await self.call_patiently(lambda: self._show(view))
 
     async def remove(self) -> tuple[str, ...]:
         """Remove all that was posted, and return the messages' ids. Raises `PlatformError` where it cannot."""
         await self.settle()
         if self.ways.reads_back and self.begun:
-            self.posted = await self.patiently(self._found)
+            self.posted = await self.call_patiently(self._found)
         removed = self.posted
         if removed:
-            await self.patiently(lambda: self.platform.remove(self.question, removed))
+            await self.call_patiently(lambda: self.platform.remove(self.question, removed))
             self.posted = PostedMessages()
         return removed.messages
 
@@ -111,7 +111,7 @@ class MessageWriter:
             await asyncio.wait({self._pump})
         self._closing.clear()
 
-    async def shown(self) -> None:
+    async def wait_until_shown(self) -> None:
         """Wait until what was offered is shown, or never will be."""
         if self._pump is not None:
             await asyncio.wait({self._pump})
@@ -139,7 +139,7 @@ class MessageWriter:
                 pause = _choose_delay(error, next(attempts))
             except Exception as error:  # noqa: BLE001 - whatever it is, the turn's end has to deal with it
                 self.fault = error
-                self._failed()
+                self._on_fault()
                 return
             else:
                 attempts, pause = itertools.count(), self.ways.pace
@@ -207,7 +207,7 @@ class MessageWriter:
         found = await self.platform.find(self.question)
         return self.posted if set(found.messages) <= set(self.posted.messages) else found
 
-    async def patiently(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def call_patiently(self, call: Callable[[], Awaitable[T]]) -> T:
         """Call the platform until it is there. Raises what it raises besides `PlatformUnavailable`."""
         for attempt in itertools.count():
             try:

@@ -65,7 +65,7 @@ AnswerFunction = Callable[[TurnRequest, Callable[[Event], None]], Awaitable[Turn
 class TurnPlan:
     """How a question is answered: decided when its turn comes, by what holds then."""
 
-    asked: TurnRequest
+    request: TurnRequest
     notice: str = ""
     """What the reader must know beforehand."""
     refused: Failure | None = None
@@ -82,7 +82,7 @@ class DeskPorts:
     answer: AnswerFunction
     """`bot.answering.answer`; it raises what that raises."""
     check: AnswerFunction
-    ended: Callable[[View, Question, TurnResult], Awaitable[View]]
+    finish_view: Callable[[View, Question, TurnResult], Awaitable[View]]
     """Makes of the last view on the way the one that stays, with what may be seen and pressed there now."""
     entries: Callable[[str], Awaitable[tuple[LogEntry, ...]]]
     """All that the log has of a turn."""

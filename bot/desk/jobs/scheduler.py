@@ -27,12 +27,14 @@ from bot.views.view_reducer import show_queue_position
 from storage.errors import StorageError
 from storage.types import QueuedQuestion
 
+_NOTICES_AT_ONCE = 4
+"""How many who wait are told so at once, on one platform: answers are what its limits are for."""
 _NONE: Mapping[int, "QueuedJob"] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedJob:
-    """A question as far as its turn to be answered goes. A higher ticket was taken later."""
+    """What the scheduler's state knows of a job. A higher ticket was taken later."""
 
     ticket: int
     channel: str
@@ -48,8 +50,19 @@ class ConcurrencyLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class SchedulerSettings:
+    """How much is done at once, and how long things may wait, in seconds."""
+
+    limit: ConcurrencyLimit
+    patience: float = 20.0
+    """Who waits longer is told how many are before him."""
+    grace: float = 20.0
+    """How long answers under way may take when the desk closes."""
+
+
+@dataclass(frozen=True, slots=True)
 class SchedulerState:
-    """Every question at the desk, and where it stands."""
+    """Every job, by where it stands."""
 
     waiting: Mapping[str, tuple[QueuedJob, ...]] = field(default_factory=lambda: MappingProxyType({}))
     """The line of each channel that has one. The channel that comes first is served first, and goes to the end."""
@@ -57,245 +70,218 @@ class SchedulerState:
     delivering: Mapping[int, QueuedJob] = field(default_factory=lambda: _NONE)
 
 
-def enqueue_job(lanes: SchedulerState, entry: QueuedJob) -> SchedulerState:
-    """Return the lanes with one more who waits."""
-    line = sorted((*lanes.waiting.get(entry.channel, ()), entry), key=lambda one: one.ticket)
-    return replace(lanes, waiting={**lanes.waiting, entry.channel: tuple(line)})
+def enqueue_job(state: SchedulerState, job: QueuedJob) -> SchedulerState:
+    """Return the state with one more job that waits."""
+    line = sorted((*state.waiting.get(job.channel, ()), job), key=lambda one: one.ticket)
+    return replace(state, waiting={**state.waiting, job.channel: tuple(line)})
 
 
-def start_jobs(lanes: SchedulerState, room: ConcurrencyLimit) -> tuple[SchedulerState, tuple[QueuedJob, ...]]:
-    """Return the lanes with all started that may start now, and which those are, in their order."""
+def start_jobs(state: SchedulerState, limit: ConcurrencyLimit) -> tuple[SchedulerState, tuple[QueuedJob, ...]]:
+    """Return the state with all started that may start now, and which those are, in their order."""
     chosen: list[QueuedJob] = []
-    while (entry := _find_next_job(lanes, room)) is not None:
-        lanes = _start_job(lanes, entry)
-        chosen.append(entry)
-    return lanes, tuple(chosen)
+    while (job := _find_next_job(state, limit)) is not None:
+        state = _start_job(state, job)
+        chosen.append(job)
+    return state, tuple(chosen)
 
 
-def mark_answered(lanes: SchedulerState, ticket: int) -> SchedulerState:
-    """Return the lanes with a question that is being delivered from now on."""
-    entry = lanes.answering.get(ticket)
-    if entry is None:
-        return lanes
-    return replace(
-        lanes, answering=_drop_job(lanes.answering, ticket), delivering={**lanes.delivering, ticket: entry}
-    )  # fmt: skip
+def mark_answered(state: SchedulerState, ticket: int) -> SchedulerState:
+    """Return the state with a job that is being delivered from now on."""
+    if (job := state.answering.get(ticket)) is None:
+        return state
+    answering, delivering = _drop_job(state.answering, ticket), {**state.delivering, ticket: job}
+    return replace(state, answering=answering, delivering=delivering)
 
 
-def remove_job(lanes: SchedulerState, ticket: int) -> SchedulerState:
-    """Return the lanes without a question, wherever it stood."""
-    lines = {
-        channel: tuple(entry for entry in line if entry.ticket != ticket) for channel, line in lanes.waiting.items()
-    }
-    return SchedulerState(
-        {channel: line for channel, line in lines.items() if line},
-        _drop_job(lanes.answering, ticket),
-        _drop_job(lanes.delivering, ticket),
-    )
+def remove_job(state: SchedulerState, ticket: int) -> SchedulerState:
+    """Return the state without a job, wherever it stood."""
+    lines = {channel: tuple(job for job in line if job.ticket != ticket) for channel, line in state.waiting.items()}
+    waiting = {channel: line for channel, line in lines.items() if line}
+    return SchedulerState(waiting, _drop_job(state.answering, ticket), _drop_job(state.delivering, ticket))
 
 
-def count_ahead(lanes: SchedulerState, ticket: int) -> int:
+def count_ahead(state: SchedulerState, ticket: int) -> int:
     """Return how many questions that were taken earlier are not answered yet."""
-    waiting = sum(bisect_left(line, ticket, key=lambda one: one.ticket) for line in lanes.waiting.values())
-    return waiting + sum(other < ticket for other in lanes.answering)
+    waiting = sum(bisect_left(line, ticket, key=lambda job: job.ticket) for line in state.waiting.values())
+    return waiting + sum(other < ticket for other in state.answering)
 
 
-def _find_next_job(lanes: SchedulerState, room: ConcurrencyLimit) -> QueuedJob | None:
-    if len(lanes.answering) >= room.at_once:
+def _find_next_job(state: SchedulerState, limit: ConcurrencyLimit) -> QueuedJob | None:
+    if len(state.answering) >= limit.at_once:
         return None
-    busy = Counter(entry.channel for entry in lanes.answering.values())
-    talking = {entry.conversation for entry in (*lanes.answering.values(), *lanes.delivering.values())}
-    lines = (line for channel, line in lanes.waiting.items() if busy[channel] < room.per_channel)
-    able = (entry for line in lines for entry in (line if room.per_channel > 1 else line[:1]))
-    return next((entry for entry in able if entry.conversation not in talking), None)
+    busy = Counter(job.channel for job in state.answering.values())
+    talking = {job.conversation for job in (*state.answering.values(), *state.delivering.values())}
+    lines = (line for channel, line in state.waiting.items() if busy[channel] < limit.per_channel)
+    able = (job for line in lines for job in (line if limit.per_channel > 1 else line[:1]))
+    return next((job for job in able if job.conversation not in talking), None)
 
 
-def _start_job(lanes: SchedulerState, entry: QueuedJob) -> SchedulerState:
-    """Return the lanes with one of a line started, and the rest of that line behind the other channels."""
-    others = {channel: line for channel, line in lanes.waiting.items() if channel != entry.channel}
-    rest = tuple(other for other in lanes.waiting[entry.channel] if other != entry)
-    waiting = {**others, entry.channel: rest} if rest else others
-    return replace(lanes, waiting=waiting, answering={**lanes.answering, entry.ticket: entry})
+def _start_job(state: SchedulerState, job: QueuedJob) -> SchedulerState:
+    """Return the state with one of a line started, and the rest of that line behind the other channels."""
+    waiting = {channel: line for channel, line in state.waiting.items() if channel != job.channel}
+    if rest := tuple(other for other in state.waiting[job.channel] if other != job):
+        waiting[job.channel] = rest
+    return replace(state, waiting=waiting, answering={**state.answering, job.ticket: job})
 
 
-def _drop_job(entries: Mapping[int, QueuedJob], ticket: int) -> Mapping[int, QueuedJob]:
-    return {number: entry for number, entry in entries.items() if number != ticket}
-
-
-_NOTICES_AT_ONCE = 4
-"""How many who wait are told so at once, on one platform: answers are what its limits are for."""
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerSettings:
-    """How much is done at once, and how long things may wait, in seconds."""
-
-    room: ConcurrencyLimit
-    patience: float = 20.0
-    """Who waits longer is told how many are before him."""
-    grace: float = 20.0
-    """How long answers under way may take when the desk closes."""
+def _drop_job(jobs: Mapping[int, QueuedJob], ticket: int) -> Mapping[int, QueuedJob]:
+    return {number: job for number, job in jobs.items() if number != ticket}
 
 
 class Scheduler:
-    """Questions on their way. Used on one event loop; nothing of it blocks or raises."""
+    """Jobs under way, and how long this process holds what it claimed. Nothing of it blocks or raises."""
 
-    def __init__(self, platforms: Mapping[str, Platform], means: WorkerContext, pace: SchedulerSettings) -> None:
+    def __init__(self, platforms: Mapping[str, Platform], context: WorkerContext, settings: SchedulerSettings) -> None:
         """Start with nothing, closed."""
-        self._platforms, self._means, self._pace = platforms, means, pace
-        self._lanes = SchedulerState()
-        self._flights: dict[int, Job] = {}
+        self._platforms, self._context, self._settings = platforms, context, settings
+        self._state = SchedulerState()
+        self._jobs: dict[int, Job] = {}
         self._tasks = set[asyncio.Task[Any]]()
         self._leases: asyncio.Task[None] | None = None
-        self._hurried = asyncio.Event()
-        self._telling: dict[str, asyncio.Semaphore] = {}
+        self._no_grace = asyncio.Event()
+        self._notices: dict[str, asyncio.Semaphore] = {}
         """By platform: who is told their place just now."""
 
-    @property
-    def open(self) -> bool:
-        """Whether anything is started."""
-        return self._leases is not None
+    def find_job(self, ticket: int) -> Job | None:
+        """Return a job that is under way or waits; None where it is neither."""
+        return self._jobs.get(ticket)
 
-    def flight(self, ticket: int) -> Job | None:
-        """Return a question that is under way or waits; None where it is neither."""
-        return self._flights.get(ticket)
-
-    async def begin(self) -> None:
+    async def start(self) -> None:
         """Take up what an earlier process left, and start. Raises `StorageError`."""
-        rows = await self._means.queue.open(self._means.owner, self._means.clock.now(), sole=self._means.sole)
+        context = self._context
+        rows = await context.queue.open(context.owner, context.clock.now(), sole=context.sole)
         self._leases = asyncio.create_task(self._keep_leases())
         for row in rows:
             self.enqueue(row)
 
     async def resume_questions(self) -> None:
-        """Take up what was left for a platform that came after the beginning. Raises `StorageError`."""
-        means = self._means
-        for row in await means.queue.open(means.owner, means.clock.now(), sole=means.sole):
+        """Take up what was left for a platform that came after the start. Raises `StorageError`."""
+        context = self._context
+        for row in await context.queue.open(context.owner, context.clock.now(), sole=context.sole):
             self.enqueue(row)
 
-    async def end(self) -> None:
+    async def stop(self) -> None:
         """Start nothing more, let what is under way finish for a while, and have the rest released."""
         if self._leases is None:
             return
         leases, self._leases = self._leases, None
-        flying = {flight for flight in self._flights.values() if flight.started}
-        for flight in self._flights.values():
-            if not flight.started:
-                flight.gone.set()
-        self._flights = {flight.ticket: flight for flight in flying}
-        over = asyncio.ensure_future(self._means.clock.sleep_unless(self._hurried, self._pace.grace))
-        landed = asyncio.ensure_future(_wait_until_gone(flying))
-        await asyncio.wait({over, landed}, return_when=asyncio.FIRST_COMPLETED)
-        for flight in self._flights.values():
-            flight.want(Interrupt.REST)
-        await asyncio.wait({landed}, timeout=2 * RELEASE_SECONDS)
-        await _cancel_all({over, landed, leases, *self._tasks})
+        running = {job for job in self._jobs.values() if job.started}
+        for job in self._jobs.values():
+            if not job.started:
+                job.finished.set()
+        self._jobs = {job.ticket: job for job in running}
+        grace = asyncio.ensure_future(self._context.clock.sleep_unless(self._no_grace, self._settings.grace))
+        done = asyncio.ensure_future(_wait_until_finished(running))
+        await asyncio.wait({grace, done}, return_when=asyncio.FIRST_COMPLETED)
+        for job in self._jobs.values():
+            job.request(Interrupt.STOP_SERVER)
+        await asyncio.wait({done}, timeout=2 * RELEASE_SECONDS)
+        tasks = {grace, done, leases, *self._tasks}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def stop_now(self) -> None:
-        """Let nothing finish any more: what is under way at the end is released at once."""
-        self._hurried.set()
+        """Let nothing finish any more: what is under way at the stop is released at once."""
+        self._no_grace.set()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do something beside, until it ends or this does."""
+        """Run a background task until it ends or the scheduler stops."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     def enqueue(self, row: QueuedQuestion) -> None:
-        """Let a question wait for its turn; what is to be gone is removed at once.
+        """Let a question wait for its turn; what is to be removed starts at once.
 
         Nothing happens where it is known here already, or its platform is not there.
         """
         platform = self._platforms.get(row.channel.partition(":")[0])
-        if not self.open or platform is None or row.ticket in self._flights:
+        if self._leases is None or platform is None or row.ticket in self._jobs:
             return
         try:
-            flight = Job(row, platform, self._means)
+            job = Job(row, platform, self._context)
         except ValueError as error:
             log_event(logging.ERROR, "a question in the queue cannot be read", error=error, ticket=row.ticket)
             return
-        self._flights[row.ticket] = flight
-        if flight.wish is Interrupt.REMOVE:
-            self._start(flight)
+        self._jobs[row.ticket] = job
+        job.on_answered = lambda: self._mark_answered(row.ticket)
+        if job.interrupt is Interrupt.REMOVE:
+            self._start(job)
             return
-        self._lanes = enqueue_job(self._lanes, QueuedJob(row.ticket, row.channel, row.conversation))
+        self._state = enqueue_job(self._state, QueuedJob(row.ticket, row.channel, row.conversation))
         self._dispatch()
-        if not flight.started:
-            self.spawn(self._tell_place(flight))
+        if not job.started:
+            self.spawn(self._tell_position(job))
 
-    def want(self, flight: Job, wish: Interrupt, *, by: str, why: str = "") -> None:
-        """Want something of a question. One that waits need not wait for that: it takes no room."""
-        flight.want(wish, by=by, why=why)
-        if not flight.started:
-            self._lanes = remove_job(self._lanes, flight.ticket)
-            self._start(flight)
+    def interrupt(self, job: Job, interrupt: Interrupt, *, by: str, why: str = "") -> None:
+        """Interrupt a job. One that waits need not wait for that: it takes no room."""
+        job.request(interrupt, by=by, why=why)
+        if not job.started:
+            self._state = remove_job(self._state, job.ticket)
+            self._start(job)
 
     def _dispatch(self) -> None:
         """Start all that may start now."""
-        if self.open:
-            self._lanes, entries = start_jobs(self._lanes, self._pace.room)
-            for entry in entries:
-                self._start(self._flights[entry.ticket])
+        if self._leases is not None:
+            self._state, jobs = start_jobs(self._state, self._settings.limit)
+            for job in jobs:
+                self._start(self._jobs[job.ticket])
 
-    def _start(self, flight: Job) -> None:
-        flight.started = True
-        flight.task = self.spawn(self._fly(flight))
+    def _start(self, job: Job) -> None:
+        job.started = True
+        job.task = self.spawn(self._run(job))
 
-    async def _fly(self, flight: Job) -> None:
+    async def _run(self, job: Job) -> None:
         try:
-            await run_job(flight, self._means, lambda: self._answered(flight))
+            await run_job(job)
         except Exception as error:  # noqa: BLE001 - a fault in one turn never ends the desk
-            log_event(logging.CRITICAL, "a question was left to the next start", flight.question, error)
+            job.log(logging.CRITICAL, "a question was left to the next start", error)
         finally:
-            flight.post.close()
-            self._lanes = remove_job(self._lanes, flight.ticket)
-            self._flights.pop(flight.ticket, None)
-            flight.gone.set()
+            job.writer.close()
+            self._state = remove_job(self._state, job.ticket)
+            self._jobs.pop(job.ticket, None)
+            job.finished.set()
             self._dispatch()
 
-    def _answered(self, flight: Job) -> None:
-        self._lanes = mark_answered(self._lanes, flight.ticket)
+    def _mark_answered(self, ticket: int) -> None:
+        self._state = mark_answered(self._state, ticket)
         self._dispatch()
 
-    async def _tell_place(self, flight: Job) -> None:
+    async def _tell_position(self, job: Job) -> None:
         """Tell somebody who waits too long how many are before him."""
-        await self._means.clock.sleep(self._pace.patience)
-        async with self._telling.setdefault(flight.post.platform.name, asyncio.Semaphore(_NOTICES_AT_ONCE)):
-            if not flight.started and flight.ticket in self._flights:
-                flight.view = show_queue_position(flight.view, count_ahead(self._lanes, flight.ticket))
-                flight.post.offer(flight.view)
-                await flight.post.shown()
+        await self._context.clock.sleep(self._settings.patience)
+        async with self._notices.setdefault(job.writer.platform.name, asyncio.Semaphore(_NOTICES_AT_ONCE)):
+            if not job.started and job.ticket in self._jobs:
+                job.view = show_queue_position(job.view, count_ahead(self._state, job.ticket))
+                job.writer.offer(job.view)
+                await job.writer.wait_until_shown()
 
     async def _keep_leases(self) -> None:
         """Renew what this process claimed, give up what another took, and take up what another left."""
         while True:
-            await self._means.clock.sleep(self._means.lease_seconds / 3)
+            await self._context.clock.sleep(self._context.lease_seconds / 3)
             try:
-                await self._renew()
+                await self._renew_leases()
             except StorageError as error:
                 log_event(logging.ERROR, "leases cannot be renewed", error=error)
 
-    async def _renew(self) -> None:
-        means = self._means
-        claimed = [flight for flight in self._flights.values() if flight.claimed]
-        renewed = await means.queue.renew(means.owner, means.clock.now() + timedelta(seconds=means.lease_seconds))
-        if means.sole:
+    async def _renew_leases(self) -> None:
+        context = self._context
+        claimed = [job for job in self._jobs.values() if job.claimed]
+        until = context.clock.now() + timedelta(seconds=context.lease_seconds)
+        renewed = await context.queue.renew(context.owner, until)
+        if context.sole:
             return
-        for flight in claimed:
-            if flight.ticket not in renewed and flight.task is not None and not flight.gone.is_set():
-                log_event(logging.WARNING, "another process took a question over", flight.question)
-                flight.task.cancel()
-        for row in await means.queue.open(means.owner, means.clock.now()):
+        for job in claimed:
+            if job.ticket not in renewed and job.task is not None and not job.finished.is_set():
+                job.log(logging.WARNING, "another process took a question over")
+                job.task.cancel()
+        for row in await context.queue.open(context.owner, context.clock.now()):
             self.enqueue(row)
 
 
-async def _wait_until_gone(flights: set[Job]) -> None:
-    for flight in flights:
-        await flight.gone.wait()
-
-
-async def _cancel_all(tasks: set[asyncio.Future[Any]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+async def _wait_until_finished(jobs: set[Job]) -> None:
+    for job in jobs:
+        await job.finished.wait()

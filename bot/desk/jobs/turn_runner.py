@@ -23,19 +23,21 @@ from bot.desk.jobs.completion import (
     settle_job,
     store_with_retry,
 )
-from bot.desk.jobs.job import Interrupt, Job, JobInterrupted, OnAnswered, WorkerContext
+from bot.desk.jobs.job import Interrupt, Job, JobInterrupted
 from bot.desk.jobs.message_writer import DeliveryUnknown
-from bot.desk.jobs.ports import TurnPlan, log_event
+from bot.desk.jobs.ports import TurnPlan
 from bot.desk.turn_record import INTERRUPTED, TurnRecord, read_turn_record
-from bot.desk.types import DeliveryCapabilities, DeliveryOutcome, Failure, PostedMessages, TurnRequest
+from bot.desk.types import DeliveryCapabilities, DeliveryOutcome, Failure, PostedMessages, TurnRequest, TurnResult
 from bot.platform import CannotPost, PostGone
-from bot.views import view_reducer
 from bot.views.catalog import translate
 from bot.views.turn_view import View
-from bot.views.view_reducer import build_notice_view
+from bot.views.view_reducer import apply_event, build_notice_view, stop_view
 from pipeline.types import Event, Status
 from storage.errors import StorageError
 from storage.types import EntryKind, LogEntry, QueuedQuestion
+
+_MAX_TURNS = 2
+"""How many turns a question has while its scope is being narrowed."""
 
 
 class RecoveryAction(StrEnum):
@@ -48,9 +50,9 @@ class RecoveryAction(StrEnum):
     SHOWN = "shown"
     """Its answer was posted whole, and only the record of that is missing."""
     SAY_STOPPED = "say_stopped"
-    """Somebody stopped it: what stands there has to say so."""
+    """Somebody stopped it: what is posted has to say so."""
     REMOVE = "remove"
-    """It was taken back: what stands there has to go."""
+    """It was taken back: what is posted has to go."""
     DOUBT = "doubt"
     """Its last view was perhaps posted, and nobody can be asked: it is not posted again."""
     SETTLE = "settle"
@@ -61,7 +63,7 @@ class RecoveryAction(StrEnum):
 class RecoveryStep:
     """What is done, and for `SETTLE` how the question ended."""
 
-    act: RecoveryAction
+    action: RecoveryAction
     outcome: DeliveryOutcome = DeliveryOutcome.DELIVERED
 
 
@@ -86,241 +88,214 @@ def plan_recovery(
     """
     if turn is not None and turn.retracted:
         return RecoveryStep(RecoveryAction.REMOVE, DeliveryOutcome.RETRACTED)
-    if not reworded and (ended := _find_outcome(entries)) is not None:
-        return RecoveryStep(RecoveryAction.SETTLE, ended)
+    if not reworded and (outcome := _find_outcome(entries)) is not None:
+        return RecoveryStep(RecoveryAction.SETTLE, outcome)
     if row.sending and not ways.reads_back:
         return RecoveryStep(RecoveryAction.DOUBT, DeliveryOutcome.UNCERTAIN)
-    if reworded:
-        return RecoveryStep(RecoveryAction.ASK)
-    if any(entry.kind is EntryKind.EDITED and entry.body.get(STOPPED_KEY) for entry in entries):
+    if not reworded and any(entry.kind is EntryKind.EDITED and entry.body.get(STOPPED_KEY) for entry in entries):
         return RecoveryStep(RecoveryAction.SAY_STOPPED, DeliveryOutcome.STOPPED)
-    return RecoveryStep(_choose_answer_action(row, ways, turn, fits=fits))
-
-
-def _choose_answer_action(
-    row: QueuedQuestion, ways: DeliveryCapabilities, turn: TurnRecord | None, *, fits: bool
-) -> RecoveryAction:
-    if turn is None or _was_cut_short(turn):
-        return RecoveryAction.ASK
-    if row.posted and not ways.edits:
-        return RecoveryAction.SHOWN
-    return RecoveryAction.SHOW if fits else RecoveryAction.ASK
+    if reworded or turn is None or _was_cut_short(turn.result):
+        return RecoveryStep(RecoveryAction.ASK)
+    shown = row.posted and not ways.edits
+    return RecoveryStep(RecoveryAction.SHOWN if shown else RecoveryAction.SHOW if fits else RecoveryAction.ASK)
 
 
 def _find_outcome(entries: Sequence[LogEntry]) -> DeliveryOutcome | None:
-    named = [
-        entry.body["outcome"] for entry in entries if entry.kind is EntryKind.DELIVERED and "outcome" in entry.body
-    ]
-    return DeliveryOutcome(named[-1]) if named else None
+    delivered = (entry.body for entry in reversed(entries) if entry.kind is EntryKind.DELIVERED)
+    return next((DeliveryOutcome(body["outcome"]) for body in delivered if "outcome" in body), None)
 
 
-def _was_cut_short(turn: TurnRecord) -> bool:
+def _was_cut_short(result: TurnResult | None) -> bool:
     """Return whether a turn ended because its process did, and not by itself."""
-    if turn.answered is None:
+    if result is None or result.answer.status is Status.CANCELLED:
         return True
-    failure = turn.answered.failure
-    return turn.answered.answer.status is Status.CANCELLED or (failure is not None and failure.kind == INTERRUPTED)
+    return result.failure is not None and result.failure.kind == INTERRUPTED
 
 
-_MAX_TURNS = 2
-"""How many turns a question has while its scope is being narrowed."""
-
-
-async def run_job(flight: Job, means: WorkerContext, answered: OnAnswered) -> bool:
+async def run_job(job: Job) -> bool:
     """Do everything that a question needs. Returns whether it is done with: not if somebody else has it, or at rest.
 
     Raises:
         asyncio.CancelledError: The process is about to end; the next start goes on.
     """
     try:
-        if not await _claim(flight, means):
+        if not await _claim(job):
             return False
-        flight.claimed = True
-        showed = await _run_steps(flight, means, answered)
+        job.claimed = True
+        result = await _run_steps(job)
     except StorageError as error:
-        showed = await send_unrecorded_notice(flight, error)
+        result = await send_unrecorded_notice(job, error)
     except Exception as error:  # noqa: BLE001 - a fault in one turn never ends the desk
-        showed = await send_apology(flight, error)
-    answered()
-    return showed is not None and await settle_job(flight, means, showed)
+        result = await send_apology(job, error)
+    job.on_answered()
+    return result is not None and await settle_job(job, result)
 
 
-async def _claim(flight: Job, means: WorkerContext) -> bool:
-    """Make a question ours. Only what is to be removed waits for the database: others are told that it is away."""
+async def _claim(job: Job) -> bool:
+    """Make a job ours. Only what is to be removed waits for the database: others are told that it is away."""
+    context = job.context
 
-    async def claimed() -> bool:
-        now = means.clock.now()
-        until = now + timedelta(seconds=means.lease_seconds)
-        return await means.queue.claim(flight.ticket, means.owner, until, now=now, sole=means.sole)
+    async def claim() -> bool:
+        now = context.clock.now()
+        until = now + timedelta(seconds=context.lease_seconds)
+        return await context.queue.claim(job.ticket, context.owner, until, now=now, sole=context.sole)
 
     try:
-        return await (store_with_retry(flight, means, claimed) if flight.wish is Interrupt.REMOVE else claimed())
+        return await (store_with_retry(job, claim) if job.interrupt is Interrupt.REMOVE else claim())
     except ServerStopping:
         return False
 
 
-async def _run_steps(flight: Job, means: WorkerContext, answered: OnAnswered) -> DeliveryResult | None:
-    """Do what is next until it is shown; returns None where it rests."""
+async def _run_steps(job: Job) -> DeliveryResult | None:
+    """Do what is next until it is shown; returns None where the server stops."""
     step: RecoveryStep | None = None
-    while flight.wish is not Interrupt.REMOVE:
+    while job.interrupt is not Interrupt.REMOVE:
         try:
-            step = step or await _find_next_step(flight, means)
-            showed = await flight.run_unless_interrupted(_run_step(flight, means, step, answered))
+            step = step or await _find_next_step(job)
+            result = await job.run_unless_interrupted(_run_step(job, step))
         except JobInterrupted:
-            showed = None
-        if flight.wish is not Interrupt.EDIT:
-            return await _apply_interrupt(flight, means, showed, answered)
-        flight.wish, step = None, RecoveryStep(RecoveryAction.ASK)
-    return await retract_answer(flight, means, answered)
+            result = None
+        if job.interrupt is not Interrupt.EDIT:
+            return await _apply_interrupt(job, result)
+        job.interrupt, step = None, RecoveryStep(RecoveryAction.ASK)
+    return await retract_answer(job)
 
 
-async def _apply_interrupt(
-    flight: Job, means: WorkerContext, showed: DeliveryResult | None, answered: OnAnswered
-) -> DeliveryResult | None:
-    """Return what came of it, once what somebody wanted meanwhile is done."""
-    if flight.wish is Interrupt.REMOVE:
-        return await retract_answer(flight, means, answered)
-    if showed is not None or flight.wish is None:
-        return showed
-    if flight.wish is Interrupt.REST:
-        await release_job(flight, means)
+async def _apply_interrupt(job: Job, result: DeliveryResult | None) -> DeliveryResult | None:
+    """Return what came of a job, once what somebody wanted meanwhile is done."""
+    if job.interrupt is Interrupt.REMOVE:
+        return await retract_answer(job)
+    if result is not None or job.interrupt is None:
+        return result
+    if job.interrupt is Interrupt.STOP_SERVER:
+        await release_job(job)
         return None
-    outcome = DeliveryOutcome.STOPPED if flight.wish is Interrupt.STOP else DeliveryOutcome.DELIVERED
-    showed = await _deliver_view(flight, view_reducer.stop_view(flight.view), answered, outcome)
-    return await retract_answer(flight, means, answered) if showed is None else showed
+    outcome = DeliveryOutcome.STOPPED if job.interrupt is Interrupt.STOP else DeliveryOutcome.DELIVERED
+    return await _deliver_view(job, stop_view(job.view), outcome) or await retract_answer(job)
 
 
-async def _find_next_step(flight: Job, means: WorkerContext) -> RecoveryStep:
-    """Find out how far it had come."""
-    row, knowing = flight.row, means.knowing
-    await flight.look()
-    if not row.turn_id:
-        return plan_recovery(row, flight.post.ways, (), None, fits=False)
-    entries = await knowing.entries(row.turn_id)
+async def _find_next_step(job: Job) -> RecoveryStep:
+    row, ports, ways = job.row, job.context.ports, job.writer.ways
+    await job.locate_asker()
+    entries = await ports.entries(row.turn_id) if row.turn_id else ()
     turn = read_turn_record(entries)
-    reworded = turn is not None and not turn.asked(flight.question.text)
-    fits = turn is not None and await knowing.readable(flight.question, turn)
-    return plan_recovery(row, flight.post.ways, entries, turn, fits=fits, reworded=reworded)
+    if turn is None:
+        return plan_recovery(row, ways, entries, None, fits=False)
+    fits = await ports.readable(job.question, turn)
+    return plan_recovery(row, ways, entries, turn, fits=fits, reworded=not turn.asks(job.question.text))
 
 
-async def _run_step(
-    flight: Job, means: WorkerContext, step: RecoveryStep, answered: OnAnswered
-) -> DeliveryResult | None:
-    match step.act:
+async def _run_step(job: Job, step: RecoveryStep) -> DeliveryResult | None:
+    match step.action:
         case RecoveryAction.ASK:
-            return await _answer_question(flight, means, answered)
+            return await _answer_question(job)
         case RecoveryAction.SHOW | RecoveryAction.SHOWN:
-            return await _show_recorded(flight, means, step, answered)
+            return await _show_recorded(job, step)
         case RecoveryAction.SAY_STOPPED:
-            return await _deliver_view(flight, view_reducer.stop_view(flight.view), answered, step.outcome)
+            return await _deliver_view(job, stop_view(job.view), step.outcome)
         case RecoveryAction.REMOVE:
-            return await retract_answer(flight, means, answered)
+            return await retract_answer(job)
         case RecoveryAction.DOUBT:
-            await means.knowing.interrupt(flight.turn_id)
-            return DeliveryResult(step.outcome, flight.post.posted, None, "the process ended while it was being posted")
+            await job.context.ports.interrupt(job.turn_id)
+            why = "the process ended while it was being posted"
+            return DeliveryResult(step.outcome, job.writer.posted, why=why)
         case RecoveryAction.SETTLE:
-            return DeliveryResult(step.outcome, flight.post.posted, None, recorded=True)
+            return DeliveryResult(step.outcome, job.writer.posted, recorded=True)
 
 
-async def _answer_question(flight: Job, means: WorkerContext, answered: OnAnswered) -> DeliveryResult | None:
+async def _answer_question(job: Job) -> DeliveryResult | None:
     """Answer it by a new turn; by another, once, where its scope was narrowed while it was being answered."""
-    knowing, question = means.knowing, flight.question
+    ports = job.context.ports
     for _ in range(_MAX_TURNS):
-        plan = await _start_turn(flight, means)
+        plan = await _start_turn(job)
         if plan.refused:
-            return await _refuse(flight, means, plan.asked, plan.refused, answered)
-        if flight.unplaced:
-            lost = Failure("place_unknown", translate("desk_place_unknown", flight.language), "")
-            return await _refuse(flight, means, plan.asked, lost, answered)
-        answering = knowing.check if question.task == "check" else knowing.answer
-        done = await answering(plan.asked, lambda event: _show_event(flight, event))
-        if await _is_presentable(flight, means):
-            final = await knowing.ended(flight.view, question, done)
-            return await _deliver_view(flight, final, answered, silent=done.answer.status is not Status.ANSWERED)
-        await knowing.append(build_withheld_entry(flight.turn_id))
-    plan = await _start_turn(flight, means)
-    narrowed = Failure("scope_narrowed", translate("desk_narrowed", flight.language), "")
-    return await _refuse(flight, means, plan.asked, narrowed, answered)
+            return await _refuse(job, plan.request, plan.refused)
+        if job.unplaced:
+            return await _refuse(
+                job, plan.request, Failure("place_unknown", translate("desk_place_unknown", job.language), "")
+            )
+        answer = ports.check if job.question.task == "check" else ports.answer
+        result = await answer(plan.request, lambda event: _show_event(job, event))
+        if await _is_presentable(job):
+            return await _deliver_result(job, result)
+        await ports.append(build_withheld_entry(job.turn_id))
+    plan = await _start_turn(job)
+    return await _refuse(job, plan.request, Failure("scope_narrowed", translate("desk_narrowed", job.language), ""))
 
 
-async def _start_turn(flight: Job, means: WorkerContext) -> TurnPlan:
+async def _start_turn(job: Job) -> TurnPlan:
     """Begin a new turn, with nothing shown of one before it."""
-    if flight.turn_id:
-        await means.knowing.interrupt(flight.turn_id)
+    context = job.context
+    if job.turn_id:
+        await context.ports.interrupt(job.turn_id)
     turn_id = secrets.token_hex(6)
-    await means.queue.note(flight.ticket, turn_id=turn_id)
-    flight.turn_id, flight.view = turn_id, flight.fresh()
-    flight.post.offer(flight.view)
-    await flight.look()
-    plan = await means.knowing.plan(flight.post.platform, flight.question, flight.row, turn_id)
-    flight.view = flight.fresh(plan.notice)
+    await context.queue.note(job.ticket, turn_id=turn_id)
+    job.turn_id, job.view = turn_id, job.start_view()
+    job.writer.offer(job.view)
+    await job.locate_asker()
+    plan = await context.ports.plan(job.writer.platform, job.question, job.row, turn_id)
+    job.view = job.start_view(plan.notice)
     return plan
 
 
-async def _is_presentable(flight: Job, means: WorkerContext) -> bool:
+async def _is_presentable(job: Job) -> bool:
     """Return whether all that the turn was made from may be read there now, which settings may forbid at any time."""
-    turn = read_turn_record(await means.knowing.entries(flight.turn_id))
-    await flight.look()
-    return turn is None or await means.knowing.readable(flight.question, turn)
+    turn = read_turn_record(await job.context.ports.entries(job.turn_id))
+    await job.locate_asker()
+    return turn is None or await job.context.ports.readable(job.question, turn)
 
 
-async def _refuse(
-    flight: Job, means: WorkerContext, asked: TurnRequest, why: Failure, answered: OnAnswered
-) -> DeliveryResult | None:
+async def _refuse(job: Job, request: TurnRequest, why: Failure) -> DeliveryResult | None:
     """Say why nothing is answered, once the record does."""
-    await means.knowing.unanswered(asked, flight.question.task, Status.REFUSED, why)
-    return await _deliver_view(
-        flight, build_notice_view(flight.ticket, flight.language, why.message), answered, silent=True
-    )
+    await job.context.ports.unanswered(request, job.question.task, Status.REFUSED, why)
+    return await _deliver_view(job, build_notice_view(job.ticket, job.language, why.message), silent=True)
 
 
-def _show_event(flight: Job, event: Event) -> None:
+def _show_event(job: Job, event: Event) -> None:
     """Show what happens. What cannot be shown on the way does not end the turn."""
     try:
-        flight.view = view_reducer.apply_event(flight.view, event)
+        job.view = apply_event(job.view, event)
     except Exception as error:  # noqa: BLE001 - the answer matters, not the way to it
-        log_event(logging.ERROR, "an event could not be shown", flight.question, error, turn_id=flight.turn_id)
+        job.log(logging.ERROR, "an event could not be shown", error)
     else:
-        flight.post.offer(flight.view)
+        job.writer.offer(job.view)
 
 
-async def _show_recorded(
-    flight: Job, means: WorkerContext, step: RecoveryStep, answered: OnAnswered
-) -> DeliveryResult | None:
+async def _show_recorded(job: Job, step: RecoveryStep) -> DeliveryResult | None:
     """Show the answer that the record has."""
-    turn = read_turn_record(await means.knowing.entries(flight.turn_id))
-    if turn is None or turn.answered is None:
+    turn = read_turn_record(await job.context.ports.entries(job.turn_id))
+    if turn is None or turn.result is None:
         raise AssertionError("only what was answered is shown again")
-    final = await means.knowing.ended(flight.view, flight.question, turn.answered)
-    if step.act is RecoveryAction.SHOWN:
-        return DeliveryResult(step.outcome, flight.post.posted, final)
-    return await _deliver_view(flight, final, answered, silent=turn.answered.answer.status is not Status.ANSWERED)
+    if step.action is RecoveryAction.SHOW:
+        return await _deliver_result(job, turn.result)
+    view = await job.context.ports.finish_view(job.view, job.question, turn.result)
+    return DeliveryResult(step.outcome, job.writer.posted, view)
+
+
+async def _deliver_result(job: Job, result: TurnResult) -> DeliveryResult | None:
+    view = await job.context.ports.finish_view(job.view, job.question, result)
+    return await _deliver_view(job, view, silent=result.answer.status is not Status.ANSWERED)
 
 
 async def _deliver_view(
-    flight: Job,
-    view: View,
-    answered: OnAnswered,
-    outcome: DeliveryOutcome = DeliveryOutcome.DELIVERED,
-    *,
-    silent: bool = False,
+    job: Job, view: View, outcome: DeliveryOutcome = DeliveryOutcome.DELIVERED, *, silent: bool = False
 ) -> DeliveryResult | None:
-    """Show what stays. Returns None where somebody deleted what stood there, who then wants all of it to go.
+    """Show what stays. Returns None where somebody deleted what was posted, who then wants all of it to go.
 
     `silent` is what nobody wants to read who did not ask.
     """
-    flight.delivering, post = True, flight.post
-    answered()
-    if silent and flight.question.unasked and not post.begun:
+    job.delivering, writer = True, job.writer
+    job.on_answered()
+    if silent and job.question.unasked and not writer.begun:
         return DeliveryResult(DeliveryOutcome.SILENT, PostedMessages(), view)
     try:
-        await post.finish(view)
+        await writer.finish(view)
     except PostGone:
-        flight.want(Interrupt.REMOVE, why="what was posted was deleted")
+        job.request(Interrupt.REMOVE, why="what was posted was deleted")
         return None
     except DeliveryUnknown as error:
-        return DeliveryResult(DeliveryOutcome.UNCERTAIN, post.posted, view, str(error))
+        return DeliveryResult(DeliveryOutcome.UNCERTAIN, writer.posted, view, str(error))
     except CannotPost as error:
-        log_event(logging.WARNING, "an answer cannot be posted", flight.question, error, turn_id=flight.turn_id)
-        return DeliveryResult(DeliveryOutcome.UNDELIVERABLE, post.posted, view, str(error))
-    return DeliveryResult(outcome, post.posted, view)
+        job.log(logging.WARNING, "an answer cannot be posted", error)
+        return DeliveryResult(DeliveryOutcome.UNDELIVERABLE, writer.posted, view, str(error))
+    return DeliveryResult(outcome, writer.posted, view)

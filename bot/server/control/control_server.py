@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from bot import VERSION
+from bot import read_version
 from bot.desk.types import Failure, TurnResult
 from bot.server.control import control_protocol
 from bot.server.control.control_socket import open_socket
@@ -104,7 +104,7 @@ def _log_failure(done: TurnResult) -> TurnResult:
 async def _hello(_: Request) -> Response:
     return Response(
         control_protocol.encode_message(
-            control_protocol.ServerHello(os.getpid(), VERSION, control_protocol.hash_protocol())
+            control_protocol.ServerHello(os.getpid(), read_version(), control_protocol.hash_protocol())
         )
     )
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from bot import VERSION
+from bot import read_version
 from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.server.control import control_protocol
 from bot.server.refresh.document_lookup import ForgottenDocument
@@ -37,9 +37,9 @@ class VersionMismatch(RemoteError):
     """The server runs another version of the code."""
 
     def __init__(self, server: control_protocol.ServerHello) -> None:
-        theirs = server.version if server.version != VERSION else "another one of the same number"
+        theirs = server.version if server.version != read_version() else "another one of the same number"
         super().__init__(
-            f"The server here (process {server.pid}) is of another version: this is {VERSION}, it is {theirs}.",
+            f"The server here (process {server.pid}) is of another version: this is {read_version()}, it is {theirs}.",
             kind="other_version",
             hint="Stop it, start `footnote serve` again, and run the command again.",
         )

@@ -48,7 +48,8 @@ class NightReport:
     def lines(self) -> Iterator[str]:
         """Tell it, a line a corpus."""
         for report in self.reports:
-            yield f"{report.corpus}: {_render_counts(report)}, in {format_duration(report.seconds)}{_render_fault(report)}"
+            counts, seconds = _render_counts(report), format_duration(report.seconds)
+            yield f"{report.corpus}: {counts}, in {seconds}{_render_fault(report)}"
         for corpus, fault in self.faults.items():
             yield _render_failure(corpus, fault)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from bot import VERSION
+from bot import read_version
 from bot.settings.settings_errors import SettingsError
 from bot.settings.source_settings import (
     ConfluenceExportSettings,
@@ -85,7 +85,7 @@ def _open_mediawiki(given: MediaWikiSettings, environment: Mapping[str, str]) ->
         given.include, given.exclude, given.categories, given.without_categories, newest_days=given.newest_days
     )
     web = WebClient(
-        RequestPolicy(build_user_agent(given.contact or _NO_CONTACT, VERSION)),
+        RequestPolicy(build_user_agent(given.contact or _NO_CONTACT, read_version())),
         headers={"Authorization": f"Bearer {token}"} if token else {},
         credential=login.credential,
     )
@@ -99,7 +99,7 @@ def _open_confluence(given: ConfluenceSettings, environment: Mapping[str, str]) 
     cloud = given.edition == "cloud" or (not given.edition and is_cloud(given.url))
     basic = bool(token and given.email)
     web = WebClient(
-        RequestPolicy(build_user_agent(given.contact or _NO_CONTACT, VERSION)),
+        RequestPolicy(build_user_agent(given.contact or _NO_CONTACT, read_version())),
         headers={"Authorization": f"Bearer {token}"} if token and not basic else {},
         auth=(given.email, token) if basic else None,
         credential=given.token_env,
@@ -176,7 +176,7 @@ def _open_llama_index(given: LlamaIndexSettings, around: SourceContext) -> LiveS
 def _open_wikipedia(given: WikipediaSettings, around: SourceContext) -> LiveSource:
     if given.dump:
         return CirrusDump(given.dump) if given.cirrus else WikipediaDump(given.dump)
-    web, folder = WebClient(RequestPolicy(build_user_agent(given.contact, VERSION))), around.home / "dumps"
+    web, folder = WebClient(RequestPolicy(build_user_agent(given.contact, read_version()))), around.home / "dumps"
     if not given.cirrus:
         return DumpMirror(given.wiki, web, folder, find=make_article_finder(given.mirror, given.wiki), keep=given.keep)
     find = dump_mirror.make_cirrus_finder(given.mirror, given.wiki)
@@ -192,7 +192,7 @@ def _read_cirrus(wiki: str, paths: tuple[Path, ...]) -> CirrusDump:
 def _open_site(given: SiteSettings, around: SourceContext) -> LiveSource:
     token = read_secret(given.token_env, around.environment)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    manners = RequestPolicy(build_user_agent(given.contact, VERSION), gap=given.gap)
+    manners = RequestPolicy(build_user_agent(given.contact, read_version()), gap=given.gap)
     rules = SelectionRules(given.include, given.exclude, newest_days=given.newest_days)
     return SiteSource(
         site_source.SiteScope(given.url, rules), WebClient(manners, headers=headers, credential=given.token_env)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.desk.jobs.completion import DeliveryResult, build_delivered_entry, build_retracted_entry, build_stop_entry
+from bot.desk.jobs.completion import DeliveryResult, build_delivered_entry, build_stop_entry
 from bot.desk.jobs.turn_runner import RecoveryAction, RecoveryStep, plan_recovery
 from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening, read_turn_record
 from bot.desk.types import DeliveryCapabilities, DeliveryOutcome, PostedMessages, TurnRequest, TurnResult
@@ -45,6 +45,7 @@ def decide(a_row, ways, *entries, fits=True, reworded=False):
     return plan_recovery(a_row, ways, stored, read_turn_record(stored), fits=fits, reworded=reworded)
 
 
+RETRACTED = LogEntry("t", EntryKind.EDITED, {"retracted": True, "by": "u", "why": ""})
 SENT = build_delivered_entry(
     "t", 1, question(), DeliveryResult(DeliveryOutcome.DELIVERED, PostedMessages(("p",)), None)
 )
@@ -71,23 +72,23 @@ SENT = build_delivered_entry(
         ({}, BLIND, (OPENED, closed()), RecoveryAction.SHOW),
         ({}, EDITS, (OPENED, build_stop_entry("t", by="u"), closed(Status.CANCELLED)), RecoveryAction.SAY_STOPPED),
         ({}, EDITS, (OPENED, closed(), SENT), RecoveryAction.SETTLE),
-        ({}, EDITS, (OPENED, closed(), SENT, build_retracted_entry("t", (), by="u", why="")), RecoveryAction.REMOVE),
+        ({}, EDITS, (OPENED, closed(), SENT, RETRACTED), RecoveryAction.REMOVE),
     ],
 )
 def test_every_state_has_its_next_step(changes, ways, entries, act):
     """For each state that a process can leave, what is done next."""
-    assert decide(row(**changes), ways, *entries).act is act
+    assert decide(row(**changes), ways, *entries).action is act
 
 
 def test_an_answer_that_does_not_fit_any_more_is_made_anew():
     """What cites a corpus that cannot be read there any more, or answers other words, is not shown again."""
-    assert decide(row(), EDITS, OPENED, closed(), fits=False).act is RecoveryAction.ASK
-    assert decide(row(), EDITS, OPENED, closed(), reworded=True).act is RecoveryAction.ASK
+    assert decide(row(), EDITS, OPENED, closed(), fits=False).action is RecoveryAction.ASK
+    assert decide(row(), EDITS, OPENED, closed(), reworded=True).action is RecoveryAction.ASK
 
 
 def test_a_delivered_answer_to_other_words_is_not_the_end():
     """A question that was edited while its answer was on its way is asked again, also after a crash."""
-    assert decide(row(), EDITS, OPENED, closed(), SENT, reworded=True).act is RecoveryAction.ASK
+    assert decide(row(), EDITS, OPENED, closed(), SENT, reworded=True).action is RecoveryAction.ASK
 
 
 def test_what_is_settled_keeps_its_outcome():

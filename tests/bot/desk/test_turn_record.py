@@ -71,7 +71,7 @@ async def test_what_was_answered_is_recalled_whole(app, text, system):
 
     found = read_turn_record(await app.audit.turn(done.answer_id))
 
-    assert found.answered == done
+    assert found.result == done
     assert (found.turn_id, found.task, found.question) == (done.answer_id, "ask", text)
 
 
@@ -81,8 +81,8 @@ async def test_a_check_is_recalled_too(app):
 
     found = read_turn_record(await app.audit.turn(done.answer_id))
 
-    assert (found.task, found.answered) == ("check", done)
-    assert found.answered.answer.claims
+    assert (found.task, found.result) == ("check", done)
+    assert found.result.answer.claims
 
 
 async def test_where_and_by_whom_is_recalled(app):
@@ -129,8 +129,8 @@ async def test_a_turn_of_an_older_version_touched_all_that_it_could_read(app):
     found = read_turn_record(older)
 
     assert found.touched == {"handbook", "kitchen"}
-    assert [hit.document.title for hit in found.answered.answer.nearest] == [named["title"]]
-    assert [hit.passage.corpus for hit in found.answered.answer.nearest] == [""]
+    assert [hit.document.title for hit in found.result.answer.nearest] == [named["title"]]
+    assert [hit.passage.corpus for hit in found.result.answer.nearest] == [""]
     assert found.asker == Asker("slack", "dm")
 
 
@@ -153,8 +153,8 @@ async def test_a_turn_that_was_cut_short_has_no_answer_until_it_is_closed(app):
     await close_interrupted(app, "cut")
     after = read_turn_record(await app.audit.turn("cut"))
 
-    assert before.answered is None
-    assert (after.answered.answer.status, after.answered.failure.kind) == (Status.FAILED, "interrupted")
+    assert before.result is None
+    assert (after.result.answer.status, after.result.failure.kind) == (Status.FAILED, "interrupted")
 
 
 def test_a_turn_that_never_was_is_not_recalled():
@@ -171,4 +171,4 @@ def test_half_a_surrogate_pair_is_recalled_as_a_mark():
     found = read_turn_record((broken, LogEntry("t", EntryKind.TURN_CLOSED, {"status": "abstained", "claims": [claim]})))
 
     assert found.question == "The \ufffd vault 😀"
-    assert found.answered.answer.claims[0].claim.text == "The \ufffd vault"
+    assert found.result.answer.claims[0].claim.text == "The \ufffd vault"

@@ -29,7 +29,7 @@ async def test_a_refused_question_is_on_record_with_the_reason():
     (view,) = world.read()
     (entry,) = world.entries(EntryKind.DELIVERED)
     assert (turn.question, turn.ticket, turn.turn_id) == ("Question 1?", 1, row.turn_id)
-    assert (turn.answered.answer.status, turn.answered.failure) == ("refused", world.refused)
+    assert (turn.result.answer.status, turn.result.failure) == ("refused", world.refused)
     assert (view.text, entry.turn_id) == ("Enough for today.", row.turn_id)
     assert at.system.asked == []
 
@@ -81,7 +81,7 @@ async def test_a_scope_that_is_narrowed_again_and_again_ends_in_a_refusal():
     (view,) = world.read()
     assert (view.text, view.sentences) == (NARROWED, ())
     assert len(at.system.asked) == len(shown) == 2
-    assert (last.answered.answer.status, last.answered.failure.kind) == ("refused", "scope_narrowed")
+    assert (last.result.answer.status, last.result.failure.kind) == ("refused", "scope_narrowed")
 
 
 async def test_a_question_that_is_stopped_before_it_began_is_on_record():
@@ -97,7 +97,7 @@ async def test_a_question_that_is_stopped_before_it_began_is_on_record():
 
     stopped = next(turn for turn in turns(at.world) if turn.ticket == 2)
     assert stopped.question == "Question 2?"
-    assert stopped.answered.answer.status == "cancelled"
+    assert stopped.result.answer.status == "cancelled"
 
 
 async def test_a_status_that_was_perhaps_posted_keeps_nobody_from_an_answer():
