@@ -12,44 +12,17 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from pathlib import PurePosixPath
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Self
 
 from ingest import sandbox_worker
 from ingest.readers import file_formats
 from ingest.types import Page, SourceUnavailable, UnreadableDocument
-
-_KB = 1 << 10
-
-_HARMLESS_BYTES: Mapping[str, int] = MappingProxyType({
-    **dict.fromkeys(("", ".txt", ".text"), 1024 * _KB),
-    # Marks that open and never close are looked for again from each of them.
-    **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".ipynb"), 16 * _KB),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), 32 * _KB),
-    **dict.fromkeys((".csv", ".tsv"), 64 * _KB),
-    **dict.fromkeys((".json", ".jsonl", ".ndjson", ".yaml", ".yml"), 64 * _KB),
-    ".toml": 16 * _KB,
-    **dict.fromkeys((".xml", ".rss", ".atom"), 64 * _KB),
-    ".eml": 16 * _KB,
-})  # fmt: skip
-"""Bytes, by suffix. What is missing is always read apart: PDFs and archives, whose readers are large libraries, many of
-them in C; old Office files; and reStructuredText, whose substitutions may grow tenfold with each line."""
-
-
-def is_harmless(name: str, size: int) -> bool:
-    """Whether a file of this name and of so many bytes may be read here; so may what is refused unread."""
-    suffix = PurePosixPath(name).suffix.lower()
-    kind = file_formats.FORMATS.get(suffix)
-    if kind is None or (kind.largest is not None and size > kind.largest):
-        return True
-    return size <= _HARMLESS_BYTES.get(suffix, -1)
-
 
 _PASSED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "TZ")
 """Of the environment. All else may hold a secret."""
@@ -230,7 +203,7 @@ class Sandbox:
             SourceUnavailable: No process could be begun, or reading was stopped.
         """
         work = partial(file_formats.read_file, content, name, url=url, revision=revision, modified=modified)
-        return self.done(work, harmless=is_harmless(name, len(content)))
+        return self.done(work, harmless=file_formats.is_harmless(name, len(content)))
 
     def done(self, work: Callable[[], Page], *, harmless: bool = False) -> Page:
         """Do what makes a page: a function of a module, its arguments bound by `partial`. Blocks; raises as `page`."""

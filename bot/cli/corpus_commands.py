@@ -22,7 +22,7 @@ from bot.cli.terminal_output import format_count, show_progress
 from bot.settings.field_types import validate_web_address
 from bot.settings.settings_errors import SettingsError
 from bot.settings.settings_tables import CORPUS_NAME, CORPUS_NAME_RULE
-from bot.settings.source_settings import FolderSettings, SourceSettings, WikipediaSettings
+from bot.settings.source_settings import SOURCE_ENTRIES, FolderSettings, SourceSettings, WikipediaSettings
 from bot.views.error_messages import Fault, ReportableError, explain_error
 from bot.views.sanitize import sanitize_line
 
@@ -266,8 +266,15 @@ def _build_wikipedia_source(**given: object) -> WikipediaSettings:
         raise typer.BadParameter(f"--{'.'.join(map(str, fault['loc']))} {reason}.") from error
 
 
+def _describe_sources() -> str:
+    types = "; ".join(f"{name}: {entry.summary}" for name, entry in SOURCE_ENTRIES.items())
+    return f"Bring every corpus of footnote.toml that has a source up to date.\n\nTypes of source: {types}."
+
+
 @ingest_app.command(
-    "all", epilog=format_examples("footnote ingest all", "footnote ingest all --confirm-removal handbook")
+    "all",
+    help=_describe_sources(),
+    epilog=format_examples("footnote ingest all", "footnote ingest all --confirm-removal handbook"),
 )
 def ingest_all(
     context: typer.Context, *, confirm_removal: ConfirmRemovalOption = None, as_json: JsonOption = False

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from bot.settings.settings_tables import CORPUS_NAME_RULE, READER_RULE, PriceValues, Settings, StageValues
-from bot.settings.source_settings import SOURCE_TYPES
+from bot.settings.source_settings import SOURCE_ENTRIES
 from storage.language.lazy_pattern import lazy_compile
 
 
@@ -141,8 +141,8 @@ def _locate_in_source(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
     if fault["type"] in {"union_tag_invalid", "union_tag_not_found"}:
         return (*key, "type"), ()
     at = key.index("source") + 1 if "source" in key else len(key)
-    model = SOURCE_TYPES.get(str(key[at])) if at < len(key) else None
-    return (key[:at] + key[at + 1 :], list(list_keys(model, "corpus.source."))) if model else (key, ())
+    entry = SOURCE_ENTRIES.get(str(key[at])) if at < len(key) else None
+    return (key[:at] + key[at + 1 :], list(list_keys(entry.settings, "corpus.source."))) if entry else (key, ())
 
 
 def _find_nearest(name: str, known: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
@@ -22,6 +22,7 @@ from bot.settings.settings_errors import (
     explain_validation_error,
 )
 from bot.settings.settings_tables import FILE_NAME, Settings
+from bot.settings.source_settings import SOURCE_ENTRIES
 from storage.language.lazy_pattern import lazy_compile
 
 OTHER_VARIABLES = frozenset({"config", "debug", "data"})
@@ -122,8 +123,15 @@ def _anchor_source(corpus: Any, folder: Path) -> Any:
     source = corpus.get("source") if isinstance(corpus, dict) else None
     if not isinstance(source, dict):
         return corpus
-    paths = {key: source[key] for key in ("path", "dump") if isinstance(source.get(key), str)}
+    entry = SOURCE_ENTRIES.get(str(source.get("type")))
+    fields = entry.settings.model_fields if entry else {}
+    named = [key for key, field in fields.items() if _is_path(field.annotation)]
+    paths = {key: source[key] for key in named if isinstance(source.get(key), str)}
     return corpus | {"source": source | {key: _anchor_path(folder, path) for key, path in paths.items()}}
+
+
+def _is_path(annotation: Any) -> bool:
+    return annotation is Path or any(map(_is_path, get_args(annotation)))
 
 
 def _anchor_path(folder: Path, path: str) -> str:

@@ -1,15 +1,20 @@
-"""Define the settings of each type of source.
+"""Define the settings of each type of source, and register the types: those of Footnote, and those of other packages.
 
-A type that is added here is known to the settings, their errors and the control socket.
+The settings, their errors, `footnote ingest`, `footnote doctor` and the control socket read the registry.
 """
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from importlib.metadata import entry_points
+from operator import or_
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from bot.settings.field_types import EMPTY_IS_NONE, Contact, FullPath, SettingsTable, validate_web_address
 from ingest.sources.git import git_program as git_address
@@ -49,7 +54,14 @@ def _validate_template(url: str) -> str:
     return validate_web_address(url)
 
 
-class GitSettings(SettingsTable):
+class SourceSettings(SettingsTable):
+    """The settings of one source. `type` is a literal in each subclass, by which it is told from the others."""
+
+    if TYPE_CHECKING:
+        type: str
+
+
+class GitSettings(SourceSettings):
     """A git repository, on a server or in a folder of this machine."""
 
     type: Literal["git"]
@@ -76,7 +88,7 @@ class GitSettings(SettingsTable):
         return self
 
 
-class LlamaIndexSettings(SettingsTable):
+class LlamaIndexSettings(SourceSettings):
     """A reader of LlamaIndex's, by the path that it is imported from."""
 
     type: Literal["llama_index"]
@@ -101,7 +113,7 @@ class LlamaIndexSettings(SettingsTable):
         return self
 
 
-class SiteSettings(SettingsTable):
+class SiteSettings(SourceSettings):
     """A web site by its sitemap."""
 
     type: Literal["sitemap"]
@@ -130,7 +142,7 @@ def _validate_wiki(name: str) -> str:
     return resolve_database(name) if name else ""
 
 
-class WikipediaSettings(SettingsTable):
+class WikipediaSettings(SourceSettings):
     """A dump of a Wikipedia, or of another wiki: this file, or the latest that a mirror has."""
 
     type: Literal["wikipedia"]
@@ -173,7 +185,7 @@ def _validate_wiki_address(url: str) -> str:
 WikiAddress = Annotated[str, AfterValidator(_validate_wiki_address)]
 
 
-class MediaWikiSettings(SettingsTable):
+class MediaWikiSettings(SourceSettings):
     """A wiki by its api.php: all its pages once, then what changes."""
 
     type: Literal["mediawiki"]
@@ -204,7 +216,7 @@ class MediaWikiSettings(SettingsTable):
         return self
 
 
-class ConfluencePages(SettingsTable):
+class ConfluencePages(SourceSettings):
     """Which pages of a Confluence are read, wherever they come from."""
 
     blog_posts: bool = False
@@ -249,7 +261,7 @@ class ConfluenceExportSettings(ConfluencePages):
     url_base: Annotated[str, AfterValidator(validate_web_address)] = ""
 
 
-class FolderSettings(SettingsTable):
+class FolderSettings(SourceSettings):
     """A folder of documents."""
 
     type: Literal["folder"]
@@ -260,25 +272,52 @@ class FolderSettings(SettingsTable):
     newest_days: NewestDays = None
 
 
-SourceSettings = (
-    FolderSettings
-    | WikipediaSettings
-    | GitSettings
-    | LlamaIndexSettings
-    | SiteSettings
-    | MediaWikiSettings
-    | ConfluenceSettings
-    | ConfluenceExportSettings
+@dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """Register a type of source: its settings, the function that opens it, and what people are told of it."""
+
+    settings: type[SourceSettings]
+    opener: str
+    """`package.module:function`, from its settings and a `SourceContext` to a `LiveSource`; imported when it is opened.
+    """
+    summary: str
+
+    @property
+    def name(self) -> str:
+        """What `type` says in the settings."""
+        (name,) = get_args(self.settings.model_fields["type"].annotation)
+        return str(name)
+
+
+PLUGIN_GROUP = "footnote.sources"
+"""Entry points under which other packages bring a `SourceEntry`."""
+_FACTORY = "bot.server.refresh.source_factory"
+_BUILT_IN = (
+    SourceEntry(FolderSettings, f"{_FACTORY}:open_folder", "a folder of documents"),
+    SourceEntry(WikipediaSettings, f"{_FACTORY}:open_wikipedia", "a dump of Wikipedia, or of another wiki"),
+    SourceEntry(GitSettings, f"{_FACTORY}:open_git", "the files of a git repository"),
+    SourceEntry(LlamaIndexSettings, f"{_FACTORY}:open_llama_index", "any reader of LlamaIndex"),
+    SourceEntry(SiteSettings, f"{_FACTORY}:open_site", "a web site by its sitemap"),
+    SourceEntry(MediaWikiSettings, f"{_FACTORY}:open_mediawiki", "a MediaWiki by its API"),
+    SourceEntry(ConfluenceSettings, f"{_FACTORY}:open_confluence", "Confluence by its REST API"),
+    SourceEntry(ConfluenceExportSettings, f"{_FACTORY}:open_confluence_export", "an export of Confluence"),
 )
-AnySource = Annotated[SourceSettings, Field(discriminator="type")]
-SOURCE_TYPES: Mapping[str, type[BaseModel]] = MappingProxyType({
-    "folder": FolderSettings,
-    "wikipedia": WikipediaSettings,
-    "git": GitSettings,
-    "llama_index": LlamaIndexSettings,
-    "sitemap": SiteSettings,
-    "mediawiki": MediaWikiSettings,
-    "confluence": ConfluenceSettings,
-    "confluence_export": ConfluenceExportSettings,
-})  # fmt: skip
-"""The kinds of source by the `type` that says so."""
+
+
+def _load_entries() -> Iterator[SourceEntry]:
+    yield from _BUILT_IN
+    for plugin in entry_points(group=PLUGIN_GROUP):
+        try:
+            yield plugin.load()
+        except Exception as error:  # noqa: BLE001 - another package must not keep ours from starting
+            logging.getLogger(__name__).warning("The source %s cannot be loaded: %r", plugin.name, error)
+
+
+SOURCE_ENTRIES: Mapping[str, SourceEntry] = MappingProxyType({entry.name: entry for entry in _load_entries()})
+"""The types of source by the `type` that says so."""
+if TYPE_CHECKING:
+    AnySource = SourceSettings
+else:
+    AnySource = Annotated[
+        reduce(or_, (entry.settings for entry in SOURCE_ENTRIES.values())), Field(discriminator="type")
+    ]

@@ -3,14 +3,19 @@
 The readers know one format each and nothing of files; here their readings become alike.
 """
 
+import logging
+import pkgutil
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from importlib import import_module
+from functools import cache
+from importlib.metadata import entry_points
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any
 
-from ingest.readers import markdown_reader, parsed_document, plain_text
+from ingest.readers import parsed_document, plain_text
 from ingest.readers.parsed_document import ParsedDocument
 from ingest.types import Page, Section, UnreadableDocument
 from storage.language.detection import detect_language
@@ -20,83 +25,109 @@ from storage.types import PassageKind
 READER_VERSION = "2"
 """Part of every fingerprint: raised whenever readers or cutting give other passages, so that all is read again."""
 
-_Read = Callable[[bytes], ParsedDocument]
-
 LARGEST_TEXT = 32 * 1024 * 1024
 """Bytes of text or markup in one file; reading it takes several times that in memory. It is some thirty novels."""
+PLUGIN_GROUP = "footnote.readers"
+"""Entry points under which other packages bring a `DocumentFormat`."""
+_KB = 1 << 10
+
+_log = logging.getLogger(__name__)
 
 
-class DocumentFormat(NamedTuple):
-    """Describe how one kind of file is read."""
+@dataclass(frozen=True, slots=True)
+class DocumentFormat:
+    """Register one kind of file: its suffixes, and the function that reads it."""
 
     name: str
     """As in "is broken, or no ... file"."""
-    read: _Read
+    suffixes: tuple[str, ...]
+    """In lower case, with their point."""
+    reader: str
+    """`package.module:function`, from bytes (or text) to a `ParsedDocument`; imported when the first file is read."""
+    text: bool = False
+    """Whether the reader takes text: it is decoded before."""
     dated: bool = False
     """Whether such files usually tell their own date."""
     largest: int | None = None
     """Bytes that one may have; None: what its source allows, as much of it is no text."""
+    harmless: int = -1
+    """Bytes up to which a file takes little whatever it holds, so that it is read in this process. Starting a process
+    takes most of a second, and a company's pages are small. The sizes are such that the worst files that are known
+    (`footnote evaluate hostile`, and those files at smaller sizes) take about two seconds at most. By default a file is
+    always read in a process of its own: right for large libraries, for C, and for what may grow while it is read."""
+
+    def read(self, content: bytes) -> ParsedDocument:
+        read: Callable[[Any], ParsedDocument] = pkgutil.resolve_name(self.reader)
+        return read(plain_text.decode_text(content) if self.text else content)
 
 
-def _text_reader(read: Callable[[str], ParsedDocument]) -> _Read:
-    return lambda content: read(plain_text.decode_text(content))
+def _text_format(name: str, suffixes: str, reader: str, harmless: int, *, text: bool = True) -> DocumentFormat:
+    return DocumentFormat(
+        name,
+        tuple(suffixes.split()),
+        f"ingest.readers.{reader}",
+        text=text,
+        largest=LARGEST_TEXT,
+        harmless=harmless * _KB,
+    )
 
 
-def _lazy_reader(module: str, function: str, *, text: bool = False) -> _Read:
-
-    def read(content: bytes) -> ParsedDocument:
-        found = getattr(import_module(f"ingest.readers.{module}"), function)
-        reading: ParsedDocument = found(plain_text.decode_text(content) if text else content)
-        return reading
-
-    return read
+def _binary_format(name: str, suffixes: str, reader: str, *, dated: bool = True) -> DocumentFormat:
+    return DocumentFormat(name, tuple(suffixes.split()), f"ingest.readers.{reader}", dated=dated)
 
 
-_MARKDOWN = DocumentFormat("Markdown", _text_reader(markdown_reader.read_markdown), largest=LARGEST_TEXT)
-_PLAIN = DocumentFormat("text", _text_reader(plain_text.read_plain_text), largest=LARGEST_TEXT)
-_WEBPAGE = DocumentFormat("HTML", _lazy_reader("web_page", "read_web_page"), largest=LARGEST_TEXT)
-_WORD = DocumentFormat("Word", _lazy_reader("office", "read_word"), dated=True)
-_SLIDES = DocumentFormat("PowerPoint", _lazy_reader("office", "read_slides"), dated=True)
-_WORKBOOK = DocumentFormat("Excel", _lazy_reader("spreadsheet", "read_xlsx"), dated=True)
-_ROWS = DocumentFormat("CSV", _lazy_reader("spreadsheet", "read_delimited", text=True), largest=LARGEST_TEXT)
-_FEED = DocumentFormat("XML", _lazy_reader("web_page", "read_feed"), largest=LARGEST_TEXT)
-_JSON = DocumentFormat("JSON", _lazy_reader("structured_data", "read_json", text=True), largest=LARGEST_TEXT)
-
-FORMATS: Mapping[str, DocumentFormat] = {
-    **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd"), _MARKDOWN),
-    ".mdx": DocumentFormat("Markdown", _text_reader(markdown_reader.read_mdx), largest=LARGEST_TEXT),
-    **dict.fromkeys(("", ".txt", ".text"), _PLAIN),
-    **dict.fromkeys(
-        (".rst", ".rest"),
-        DocumentFormat(
-            "reStructuredText",
-            _lazy_reader("restructured_text", "read_restructured_text", text=True),
-            largest=LARGEST_TEXT,
-        ),
+_BUILT_IN = (
+    # Marks that open and never close are looked for again from each of them.
+    _text_format("Markdown", ".md .markdown .mdown .mkd", "markdown_reader:read_markdown", 16),
+    _text_format("Markdown", ".mdx", "markdown_reader:read_mdx", 16),
+    _text_format("notebook", ".ipynb", "markdown_reader:read_notebook", 16),
+    DocumentFormat(
+        "text", ("", ".txt", ".text"), "ingest.readers.plain_text:read_plain_text",
+        text=True, largest=LARGEST_TEXT, harmless=1024 * _KB,
     ),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), _WEBPAGE),
-    ".pdf": DocumentFormat("PDF", _lazy_reader("pdf", "read_pdf"), dated=True),
-    **dict.fromkeys((".docx", ".docm", ".dotx"), _WORD),
-    **dict.fromkeys((".pptx", ".pptm", ".ppsx"), _SLIDES),
-    **dict.fromkeys((".xlsx", ".xlsm"), _WORKBOOK),
-    ".xls": DocumentFormat("Excel", _lazy_reader("spreadsheet", "read_xls")),
-    **dict.fromkeys((".csv", ".tsv"), _ROWS),
-    ".epub": DocumentFormat("EPUB", _lazy_reader("office", "read_epub"), dated=True),
-    ".eml": DocumentFormat("e-mail", _lazy_reader("mail", "read_eml"), dated=True),
-    ".mbox": DocumentFormat("mailbox", _lazy_reader("mail", "read_mbox"), dated=True),
-    ".msg": DocumentFormat("Outlook", _lazy_reader("mail", "read_msg"), dated=True),
-    ".ipynb": DocumentFormat(
-        "notebook", _lazy_reader("markdown_reader", "read_notebook", text=True), largest=LARGEST_TEXT
+    # Its substitutions may grow tenfold with each line.
+    DocumentFormat(
+        "reStructuredText", (".rst", ".rest"), "ingest.readers.restructured_text:read_restructured_text",
+        text=True, largest=LARGEST_TEXT,
     ),
-    **dict.fromkeys((".xml", ".rss", ".atom"), _FEED),
-    **dict.fromkeys((".json", ".jsonl", ".ndjson"), _JSON),
-    **dict.fromkeys(
-        (".yaml", ".yml"),
-        DocumentFormat("YAML", _lazy_reader("structured_data", "read_yaml", text=True), largest=LARGEST_TEXT),
-    ),
-    ".toml": DocumentFormat("TOML", _lazy_reader("structured_data", "read_toml", text=True), largest=LARGEST_TEXT),
-}
-"""The reader of each kind of file, by suffix in lower case."""
+    _text_format("HTML", ".html .htm .xhtml", "web_page:read_web_page", 32, text=False),
+    _text_format("XML", ".xml .rss .atom", "web_page:read_feed", 64, text=False),
+    _text_format("CSV", ".csv .tsv", "spreadsheet:read_delimited", 64),
+    _text_format("JSON", ".json .jsonl .ndjson", "structured_data:read_json", 64),
+    _text_format("YAML", ".yaml .yml", "structured_data:read_yaml", 64),
+    _text_format("TOML", ".toml", "structured_data:read_toml", 16),
+    DocumentFormat("e-mail", (".eml",), "ingest.readers.mail:read_eml", dated=True, harmless=16 * _KB),
+    _binary_format("mailbox", ".mbox", "mail:read_mbox"),
+    _binary_format("Outlook", ".msg", "mail:read_msg"),
+    _binary_format("PDF", ".pdf", "pdf:read_pdf"),
+    _binary_format("Word", ".docx .docm .dotx", "office:read_word"),
+    _binary_format("PowerPoint", ".pptx .pptm .ppsx", "office:read_slides"),
+    _binary_format("EPUB", ".epub", "office:read_epub"),
+    _binary_format("Excel", ".xlsx .xlsm", "spreadsheet:read_xlsx"),
+    _binary_format("Excel", ".xls", "spreadsheet:read_xls", dated=False),
+)  # fmt: skip
+
+
+@cache
+def load_formats() -> Mapping[str, DocumentFormat]:
+    """Return the format of each kind of file, by suffix in lower case; those of other packages go before ours."""
+    formats = {suffix: known for known in _BUILT_IN for suffix in known.suffixes}
+    for plugin in entry_points(group=PLUGIN_GROUP):
+        try:
+            added = plugin.load()
+            formats |= dict.fromkeys(added.suffixes, added)
+        except Exception:  # noqa: BLE001 - another package must not keep our own files from being read
+            _log.exception("The reader %s of another package cannot be loaded, and is left out.", plugin.name)
+    return MappingProxyType(formats)
+
+
+def is_harmless(name: str, size: int) -> bool:
+    """Tell whether a file of so many bytes may be read in this process; so may what is refused unread."""
+    known = load_formats().get(_suffix(name))
+    if known is None or (known.largest is not None and size > known.largest):
+        return True
+    return size <= known.harmless
+
 
 _REFUSALS: Mapping[str, str] = {
     **dict.fromkeys(
@@ -124,14 +155,14 @@ _SAMPLE = 4000
 def explain_refusal(name: str) -> str:
     """Return why files of this name are not read at all, in plain words; empty if they are."""
     suffix = _suffix(name)
-    if suffix in FORMATS:
+    if suffix in load_formats():
         return ""
     return _REFUSALS.get(suffix, f"{suffix} files are not read")
 
 
 def is_dated(name: str, content: bytes) -> bool:
     """Tell whether a document states when it was last changed, so that its file's date is no part of it."""
-    return FORMATS[_suffix(name)].dated or bool(_DATED.search(content[:_SAMPLE]))
+    return load_formats()[_suffix(name)].dated or bool(_DATED.search(content[:_SAMPLE]))
 
 
 def read_file(
@@ -169,7 +200,7 @@ def _read_content(content: bytes, name: str) -> ParsedDocument:
         raise UnreadableDocument(reason)
     if not content.strip():
         raise UnreadableDocument("is empty")
-    kind = FORMATS[_suffix(name)]
+    kind = load_formats()[_suffix(name)]
     if kind.largest is not None and len(content) > kind.largest:
         raise UnreadableDocument(f"holds more than {kind.largest // 2**20} MB of text: split it")
     try:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from bot.settings.source_settings import SOURCE_TYPES, SourceSettings
+from bot.settings.source_settings import SOURCE_ENTRIES, SourceSettings
 
 WRITTEN: Mapping[str, dict[str, Any]] = MappingProxyType({
     "folder": {"path": "/srv/hand book/é", "include": ["*.md"], "newest_days": 30},
@@ -20,4 +20,6 @@ WRITTEN: Mapping[str, dict[str, Any]] = MappingProxyType({
 
 def examples() -> Mapping[str, SourceSettings]:
     """Return them by kind."""
-    return {kind: SOURCE_TYPES[kind].model_validate({"type": kind, **given}) for kind, given in WRITTEN.items()}  # type: ignore[misc]
+    return {
+        kind: SOURCE_ENTRIES[kind].settings.model_validate({"type": kind, **given}) for kind, given in WRITTEN.items()
+    }  # type: ignore[misc]

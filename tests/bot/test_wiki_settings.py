@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from bot.server.refresh.source_factory import SourceContext, open_source
-from bot.settings.source_settings import SOURCE_TYPES
+from bot.settings.source_settings import SOURCE_ENTRIES
 from ingest.sources.confluence.confluence_export import ConfluenceExport
 from ingest.sources.confluence.confluence_source import ConfluenceSource
 from ingest.sources.mediawiki.mediawiki_source import MediaWikiSource
@@ -18,7 +18,7 @@ CLOUD = "https://acme.atlassian.net/wiki"
 
 
 def given(**said):
-    return SOURCE_TYPES[said["type"]].model_validate(said)
+    return SOURCE_ENTRIES[said["type"]].settings.model_validate(said)
 
 
 @pytest.mark.parametrize(

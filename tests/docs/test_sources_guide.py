@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 from bot.settings.settings_tables import CorpusSettings
-from bot.settings.source_settings import SOURCE_TYPES
+from bot.settings.source_settings import SOURCE_ENTRIES
 
 GUIDE = Path(__file__).parents[2] / "docs" / "sources.md"
 
@@ -16,7 +16,7 @@ def test_every_kind_of_source_has_an_example_that_is_right():
 
     corpora = [CorpusSettings(**corpus) for text in examples for corpus in tomllib.loads(text)["corpus"]]
 
-    assert {corpus.source.type for corpus in corpora} == set(SOURCE_TYPES)
+    assert {corpus.source.type for corpus in corpora} == set(SOURCE_ENTRIES)
 
 
 def test_the_guide_names_every_key():
@@ -24,8 +24,8 @@ def test_the_guide_names_every_key():
     text = GUIDE.read_text(encoding="utf-8")
     untold = {
         f"{kind}.{key}"
-        for kind, model in SOURCE_TYPES.items()
-        for key in model.model_fields
+        for kind, entry in SOURCE_ENTRIES.items()
+        for key in entry.settings.model_fields
         if not re.search(rf"\b{key}\b", text)
     }
 

@@ -139,7 +139,7 @@ def test_a_file_that_cannot_be_read_says_why(content, name, reason, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("name", [name for name in file_formats.FORMATS if name])
+@pytest.mark.parametrize("name", [name for name in file_formats.load_formats() if name])
 @pytest.mark.parametrize("content", [b"\x00\x01\x02", b"<", b"%PDF-1.7\n", b"PK\x05\x06" + bytes(18), b"\xff\xfe"])
 def test_no_bytes_do_anything_but_fail_with_a_reason(name, content, capfd):
     """Broken files of every kind."""

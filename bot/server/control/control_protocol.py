@@ -17,7 +17,7 @@ from pydantic_core import PydanticSerializationError
 
 from bot.desk.types import Failure, TurnRequest, TurnResult
 from bot.server.refresh.document_lookup import ForgottenDocument
-from bot.settings.source_settings import SourceSettings
+from bot.settings.source_settings import AnySource
 from ingest.types import RefreshProgress, RefreshReport
 from pipeline.types import (
     ClaimChecked,
@@ -58,7 +58,7 @@ class RefreshRequest:
     """A refresh that is wanted."""
 
     corpus: str
-    source: SourceSettings
+    source: AnySource
     confirm_removal: bool = False
 
 
@@ -67,7 +67,7 @@ class ReadOneRequest:
     """One document that is to be read in, from one of these sources."""
 
     address: str
-    sources: dict[str, SourceSettings]
+    sources: dict[str, AnySource]
 
 
 @dataclass(frozen=True, slots=True)

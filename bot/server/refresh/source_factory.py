@@ -4,16 +4,16 @@ A secret is named by its variable, or a file by `_FILE` at its end. It is looked
 it stands neither in the settings nor in what other processes are sent.
 """
 
+import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
 from bot import read_version
 from bot.settings.settings_errors import SettingsError
 from bot.settings.source_settings import (
+    SOURCE_ENTRIES,
     ConfluenceExportSettings,
     ConfluencePages,
     ConfluenceSettings,
@@ -48,6 +48,16 @@ from ingest.web.http_connection import RequestPolicy
 from ingest.web.web_client import WebClient, build_user_agent
 
 
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """What a source may need of this process besides its settings."""
+
+    home: Path
+    """Where it may keep what it fetched, in a folder of its own."""
+    environment: Mapping[str, str]
+    """Where its secrets are."""
+
+
 def read_secret(name: str, environment: Mapping[str, str]) -> str:
     """Return what the variable of this name holds, or the file that `NAME_FILE` names; empty where `name` is.
 
@@ -75,11 +85,10 @@ def read_secret(name: str, environment: Mapping[str, str]) -> str:
 _NO_CONTACT = "no contact given"
 
 
-def _open_mediawiki(given: MediaWikiSettings, environment: Mapping[str, str]) -> MediaWikiSource:
-    """Return a wiki by its API. Raises `SettingsError` where its secret is missing."""
-    token = read_secret(given.token_env, environment)
+def open_mediawiki(given: MediaWikiSettings, around: SourceContext) -> MediaWikiSource:
+    token = read_secret(given.token_env, around.environment)
     login = WikiLogin(
-        given.user, read_secret(given.password_env, environment), token, given.password_env or given.token_env
+        given.user, read_secret(given.password_env, around.environment), token, given.password_env or given.token_env
     )
     rules = SelectionRules(
         given.include, given.exclude, given.categories, given.without_categories, newest_days=given.newest_days
@@ -93,9 +102,8 @@ def _open_mediawiki(given: MediaWikiSettings, environment: Mapping[str, str]) ->
     return MediaWikiSource(wiki, web)
 
 
-def _open_confluence(given: ConfluenceSettings, environment: Mapping[str, str]) -> ConfluenceSource:
-    """Return a Confluence by its REST API. Raises `SettingsError` where its secret is missing."""
-    token = read_secret(given.token_env, environment)
+def open_confluence(given: ConfluenceSettings, around: SourceContext) -> ConfluenceSource:
+    token = read_secret(given.token_env, around.environment)
     cloud = given.edition == "cloud" or (not given.edition and is_cloud(given.url))
     basic = bool(token and given.email)
     web = WebClient(
@@ -117,8 +125,7 @@ def _open_confluence(given: ConfluenceSettings, environment: Mapping[str, str]) 
     return ConfluenceSource(spaces, web)
 
 
-def _open_confluence_export(given: ConfluenceExportSettings) -> ConfluenceExport:
-    """Return an export of Confluence."""
+def open_confluence_export(given: ConfluenceExportSettings, _around: SourceContext) -> ConfluenceExport:
     export = ExportScope(
         path=given.path,
         base=given.url_base,
@@ -137,28 +144,21 @@ def _build_confluence_rules(given: ConfluencePages) -> SelectionRules:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SourceContext:
-    """What a source may need of this process besides its settings."""
-
-    home: Path
-    """Where it may keep what it fetched, in a folder of its own."""
-    environment: Mapping[str, str]
-    """Where its secrets are."""
-
-
 def open_source(given: SourceSettings, around: SourceContext) -> LiveSource:
     """Return the source. Raises an error that says what to do where there is none."""
-    return _OPENERS[type(given)](given, around)
+    opener: Callable[[SourceSettings, SourceContext], LiveSource] = pkgutil.resolve_name(
+        SOURCE_ENTRIES[given.type].opener
+    )
+    return opener(given, around)
 
 
-def _open_folder(given: FolderSettings, _around: SourceContext) -> LiveSource:
+def open_folder(given: FolderSettings, _around: SourceContext) -> LiveSource:
     return FolderSource(
         given.path, url_base=given.url_base, include=given.include, exclude=given.exclude, newest_days=given.newest_days
     )
 
 
-def _open_git(given: GitSettings, around: SourceContext) -> LiveSource:
+def open_git(given: GitSettings, around: SourceContext) -> LiveSource:
     remote = GitRemote(given.url or str(given.path), read_secret(given.token_env, around.environment))
     mirror = GitMirror(remote, around.home / "git", around.environment, branch=given.branch, depth=given.depth)
     rules = SelectionRules(given.include, given.exclude, newest_days=given.newest_days)
@@ -167,13 +167,13 @@ def _open_git(given: GitSettings, around: SourceContext) -> LiveSource:
     )
 
 
-def _open_llama_index(given: LlamaIndexSettings, around: SourceContext) -> LiveSource:
+def open_llama_index(given: LlamaIndexSettings, around: SourceContext) -> LiveSource:
     secrets = {option: read_secret(name, around.environment) for option, name in given.options_env.items()}
     reader = LlamaReader(given.reader, {**given.options, **secrets}, given.load, tuple(secrets.values()))
     return LlamaIndexSource(reader, SelectionRules(given.include, given.exclude, newest_days=given.newest_days))
 
 
-def _open_wikipedia(given: WikipediaSettings, around: SourceContext) -> LiveSource:
+def open_wikipedia(given: WikipediaSettings, around: SourceContext) -> LiveSource:
     if given.dump:
         return CirrusDump(given.dump) if given.cirrus else WikipediaDump(given.dump)
     web, folder = WebClient(RequestPolicy(build_user_agent(given.contact, read_version()))), around.home / "dumps"
@@ -189,7 +189,7 @@ def _read_cirrus(wiki: str, paths: tuple[Path, ...]) -> CirrusDump:
     return CirrusDump(*paths, wiki=wiki)
 
 
-def _open_site(given: SiteSettings, around: SourceContext) -> LiveSource:
+def open_site(given: SiteSettings, around: SourceContext) -> LiveSource:
     token = read_secret(given.token_env, around.environment)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     manners = RequestPolicy(build_user_agent(given.contact, read_version()), gap=given.gap)
@@ -197,17 +197,3 @@ def _open_site(given: SiteSettings, around: SourceContext) -> LiveSource:
     return SiteSource(
         site_source.SiteScope(given.url, rules), WebClient(manners, headers=headers, credential=given.token_env)
     )
-
-
-_OPENERS: Mapping[type[SourceSettings], Callable[[Any, SourceContext], LiveSource]] = MappingProxyType(
-    {
-        FolderSettings: _open_folder,
-        WikipediaSettings: _open_wikipedia,
-        GitSettings: _open_git,
-        LlamaIndexSettings: _open_llama_index,
-        SiteSettings: _open_site,
-        MediaWikiSettings: lambda given, around: _open_mediawiki(given, around.environment),
-        ConfluenceSettings: lambda given, around: _open_confluence(given, around.environment),
-        ConfluenceExportSettings: lambda given, _around: _open_confluence_export(given),
-    }
-)

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from ingest import sandbox
 from ingest.readers import file_formats, plain_text, value_parsers
 from ingest.readers.parsed_document import ParsedDocument
 from ingest.sandbox import Sandbox
@@ -321,7 +320,7 @@ class ConfluenceExport:
             if leaf := waiting.pop(body.refers.get("content", ""), None):
                 size = len(body.said.get("body", ""))
                 read = partial(_read_body, leaf, body, people)
-                load = partial(self._apart.done, read, harmless=sandbox.is_harmless(BODY_NAME, size))
+                load = partial(self._apart.done, read, harmless=file_formats.is_harmless(BODY_NAME, size))
                 yield ChangedDocument(leaf.id, _make_fingerprint(leaf), size, load)
         for leaf in waiting.values():
             yield Unreadable(leaf.id, "the export holds no text of it")
@@ -397,7 +396,7 @@ def _read_html(there: ZipArchive, one: ExportedPage, apart: Sandbox) -> ListedIt
     if there.size(one.entry) > LARGEST_PAGE:
         return Unreadable(one.key, f"is larger than {LARGEST_PAGE >> 20} MB")
     content = there.read(one.entry)
-    load = partial(apart.done, partial(one.page, content), harmless=sandbox.is_harmless(BODY_NAME, len(content)))
+    load = partial(apart.done, partial(one.page, content), harmless=file_formats.is_harmless(BODY_NAME, len(content)))
     return ChangedDocument(one.key, one.fingerprint(content), len(content), load)
 
 

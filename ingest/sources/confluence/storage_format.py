@@ -8,7 +8,6 @@ from html import escape
 from html.parser import HTMLParser
 from types import MappingProxyType
 
-from ingest import sandbox
 from ingest.readers import file_formats, html_tree
 from ingest.readers.parsed_document import ContentItem, ParsedDocument
 from ingest.sandbox import Sandbox
@@ -234,7 +233,7 @@ def read_page(one: PageNode, body: PageBody | None, people: Mapping[str, str], a
     if body.reason:
         raise UnreadableDocument(body.reason)
     return apart.done(
-        partial(build_page, one, body.text, people), harmless=sandbox.is_harmless(BODY_NAME, len(body.text))
+        partial(build_page, one, body.text, people), harmless=file_formats.is_harmless(BODY_NAME, len(body.text))
     )
 
 

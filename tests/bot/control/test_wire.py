@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bot.access import Asker
 from bot.server.control import control_protocol
-from bot.settings.source_settings import SOURCE_TYPES, FolderSettings
+from bot.settings.source_settings import SOURCE_ENTRIES, FolderSettings
 from pipeline.types import PassagesFound, SearchStarted
 from tests.bot.house import abstained, answered, hit
 from tests.bot.source_examples import WRITTEN, examples
@@ -24,13 +24,13 @@ paths = st.text("abc/ é.", min_size=1).map(lambda text: Path("/") / text.lstrip
 st.register_type_strategy(datetime, moments)
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
 st.register_type_strategy(FolderSettings, st.builds(FolderSettings, type=st.just("folder"), path=paths))
-for other in SOURCE_TYPES.keys() - {"folder"}:
-    st.register_type_strategy(SOURCE_TYPES[other], st.sampled_from([examples()[other]]))
+for other in SOURCE_ENTRIES.keys() - {"folder"}:
+    st.register_type_strategy(SOURCE_ENTRIES[other].settings, st.sampled_from([examples()[other]]))
 
 
 def test_each_kind_of_source_has_an_example_that_is_sent() -> None:
     """So that none is forgotten here."""
-    assert WRITTEN.keys() == SOURCE_TYPES.keys()
+    assert WRITTEN.keys() == SOURCE_ENTRIES.keys()
 
 
 @pytest.mark.parametrize("kind", control_protocol.TYPES.values(), ids=control_protocol.TYPES)
