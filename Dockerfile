@@ -15,7 +15,6 @@ COPY bot bot
 COPY pipeline pipeline
 COPY ingest ingest
 COPY storage storage
-COPY evaluation evaluation
 RUN /opt/footnote/bin/pip install --no-deps --no-build-isolation .
 
 FROM python:${PYTHON}-slim

@@ -47,12 +47,10 @@ class ExamOutcome:
 
     @property
     def right_first(self) -> bool:
-        """Whether the first sentence says the answer."""
         return any(map(self.posed.answered_by, self.sentences[:1]))
 
     @property
     def right(self) -> bool:
-        """Whether any sentence does."""
         return any(map(self.posed.answered_by, self.sentences))
 
     @property
@@ -77,11 +75,9 @@ class CachingEmbedder:
         self.dimensions = self.inner.dimensions
 
     def knows(self, text: str) -> float:
-        """How well the inner embedder knows the script."""
         return self.inner.knows(text)
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        """Vectors of `texts`, embedding only new ones."""
         new = [text for text in dict.fromkeys(texts) if text not in self.known]
         if new:
             self.known.update(zip(new, self.inner.embed(new, polite=polite), strict=True))
@@ -109,8 +105,6 @@ async def ask_exam(exam: Exam, store: PassageStore, *, without_answers: bool = F
 async def ask_question(
     posed: ExamQuestion, store: PassageStore, corpus: str, *, left_out: frozenset[str]
 ) -> ExamOutcome:
-    """Ask one question."""
-
     async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
         if not left_out:
             return await store.search(query.text, [corpus], k)

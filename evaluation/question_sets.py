@@ -196,7 +196,6 @@ class HandbookQuestion:
 
     @property
     def answerable(self) -> bool:
-        """Whether a page holds the answer."""
         return bool(self.answer)
 
 
@@ -210,7 +209,6 @@ class Handbook:
 
     @property
     def source(self) -> DocumentSource:
-        """Its documents."""
         return FolderSource(self.place) if self.place.is_dir() else WikipediaDump(self.place)
 
 
@@ -287,7 +285,6 @@ class ExamQuestion:
 
     @property
     def talk(self) -> Conversation:
-        """The question at the end of its conversation."""
         return Conversation(tuple(Turn("user", text) for text in (*self.earlier, self.text)))
 
     def answered_by(self, sentence: CitedSentence) -> bool:
@@ -306,8 +303,6 @@ class ExamQuestion:
 
 @dataclass(frozen=True)
 class Exam:
-    """Documents, and questions about them."""
-
     name: str
     corpus: str
     source: DocumentSource
@@ -374,15 +369,12 @@ class SetSource:
 
     @property
     def reference(self) -> bool:
-        """Rank as the team's own."""
         return False
 
     def expected(self) -> int | None:
-        """Count them."""
         return len(self.texts)
 
     def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
-        """Hand out each text as a page of one section."""
         del known, since
         return Listing(self._pages())
 

@@ -71,7 +71,6 @@ async def measure_retrieval(questions: QuestionSet) -> dict[str, Any]:
 
 
 async def _rankings(app: App, text: str) -> dict[str, list[str]]:
-    """Return each retriever's ranking of text ids."""
     store = app.passages
     hits = await store.search(text, [SET_CORPUS], DEPTH)
     vector = store.embedder.embed([text])[0]

@@ -83,7 +83,6 @@ _FEEDBACK = "\n".join(
 
 
 def build_reader_model(known: ScriptedConversation) -> StagedLLM:
-    """Return the model for one conversation."""
     return StagedLLM("reader", {stage: partial(say, known) for stage, say in _SPEECH.items()}, _PIECE)
 
 
@@ -157,8 +156,6 @@ _ASKER = Asker(platform="terminal", kind="terminal")
 
 @dataclass(frozen=True, slots=True)
 class SystemReply:
-    """What one system made of a conversation."""
-
     status: str
     said: frozenset[str]
     withheld: int
@@ -169,8 +166,6 @@ class SystemReply:
 
 @dataclass(frozen=True, slots=True)
 class ReplyPair:
-    """What both made of it."""
-
     known: ScriptedConversation
     one: SystemReply
     other: SystemReply
@@ -216,7 +211,6 @@ def systems(
 
 
 async def compare_systems(exam: Exam, count: int) -> list[ReplyPair]:
-    """Index an exam's documents, and answer so many of its conversations by both systems."""
     sentences = (one.text for one in find_true_sentences(exam.source))
     chosen = choose_conversations(exam.questions, sentences, count)
     with tempfile.TemporaryDirectory() as home:
@@ -231,19 +225,16 @@ async def _ask_system(app: App, known: ScriptedConversation, system: str) -> Sys
 
 
 def summarize_reply(done: TurnResult) -> SystemReply:
-    """Return of an answer what is compared."""
     verdicts = {one.claim.text: one.verdict for one in done.answer.claims if one.claim.origin == "model"}
     said = frozenset(sentence.text for sentence in done.answer.sentences)
     return SystemReply(done.answer.status, said, done.answer.withheld, verdicts, done.usage.llm_calls)
 
 
 def false_statements(pair: ReplyPair) -> tuple[str, ...]:
-    """Return the false statements that either said."""
     return tuple(text for text in pair.known.false if text in pair.one.said | pair.other.said)
 
 
 def render_comparison(pairs: Sequence[ReplyPair]) -> str:
-    """Return a row for each conversation, what differs beneath, and a count of it all."""
     rows = [
         f"| {one.known.posed.text} | {one.one.status} | {len(one.one.said & one.other.said)} "
         f"| {len(one.one.said - one.other.said)} | {len(one.other.said - one.one.said)} "

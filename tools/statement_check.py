@@ -54,7 +54,7 @@ def statements(
 ) -> None:
     """Check true and altered statements against the documents they are about, without a model.
 
-    Example: footnote evaluate statements tools/facts/enwiki_2016_statements.json
+    Example: python -m tools.statement_check tools/facts/enwiki_2016_statements.json
     """
     corpus, source, told = read_statements(file)
     with TemporaryDirectory() as scratch:
@@ -115,3 +115,7 @@ def _lines(found: Sequence[CheckedStatement]) -> list[str]:
     ]
     told = build_document(found)
     return [*lines, "", *(f"{kind}: {told[kind]}" for kind in ("true", "altered"))]
+
+
+if __name__ == "__main__":
+    typer.run(statements)

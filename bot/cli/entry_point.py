@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoints, entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,7 +52,9 @@ class CommandGroup(TyperGroup):
 
 
 def _plugins() -> EntryPoints:
-    return entry_points(group=PLUGIN_GROUP)
+    """Return the commands of packages that are here: the image leaves `evaluation` out."""
+    found = entry_points(group=PLUGIN_GROUP)
+    return EntryPoints(one for one in found if find_spec(one.module.partition(".")[0]))
 
 
 def move_options_first(arguments: Sequence[str]) -> list[str]:

@@ -111,7 +111,7 @@ def read_stances(row: ClaimRow) -> Iterator[LabelledClaim]:
     yield LabelledClaim(str(row.line), "factcheck-gpt/passages", claim, (passage,), label, claim)
 
 
-def read_benchmark(row: ClaimRow) -> Iterator[LabelledClaim]:
+def read_graded(row: ClaimRow) -> Iterator[LabelledClaim]:
     """Factcheck-GPT, claim by claim: all passages that were found for it, and what the clearest of them says.
 
     One that supports completely, or one that refutes, decides; where there are both, the claim is left out, and so is
@@ -168,7 +168,6 @@ _METADATA = "(meta data) "
 
 
 def read_wice(row: ClaimRow) -> Iterator[LabelledClaim]:
-    """Read one claim."""
     (about,) = row.within("meta")
     claim = row.text("claim")
     label = row.one_of("label", _WICE_LABELS)
@@ -226,7 +225,7 @@ CLAIM_FORMATS: Mapping[str, ClaimFormat] = MappingProxyType({
     "wice": ClaimFormat("WiCE (JSON lines)", frozenset({"claim", "supporting_sentences"}), read_wice),
     "fm2": ClaimFormat("Fool Me Twice (JSON lines)", frozenset({"gold_evidence", "text", "label"}), read_fm2),
     "stances": ClaimFormat("Factcheck-GPT stances (JSON lines)", frozenset({"claim", "stance"}), read_stances),
-    "benchmark": ClaimFormat("Factcheck-GPT benchmark (JSON lines)", frozenset({"prompt", "sentences"}), read_benchmark),
+    "benchmark": ClaimFormat("Factcheck-GPT benchmark (JSON lines)", frozenset({"prompt", "sentences"}), read_graded),
     "qags": ClaimFormat("QAGS (JSON lines)", frozenset({"article", "summary_sentences"}), read_qags),
     "begin": ClaimFormat("BEGIN (tab-separated)", frozenset({"knowledge", "begin_label"}), read_begin),
     "faithdial": ClaimFormat("FaithDial audit (CSV)", frozenset({"evidence", "response", "BEGIN"}), read_faithdial),
@@ -266,7 +265,6 @@ def read_all(paths: Sequence[Path], form: str = "") -> tuple[LabelledClaim, ...]
 
 
 def read_claims(path: Path, form: str = "") -> tuple[LabelledClaim, ...]:
-    """Read one file as it is; see `read_all`."""
     if form and form not in CLAIM_FORMATS:
         raise UnreadableClaims(f"No form is called {form!r}.", hint=f"There are {', '.join(CLAIM_FORMATS)}.")
     if not path.exists():
@@ -328,13 +326,11 @@ def _is_empty(path: Path) -> bool:
 
 
 def _detect_format(path: Path) -> str:
-    """Return the name of a file's form, empty where it has none that is known."""
     fields = _first_fields(path)
     return next((name for name, form in CLAIM_FORMATS.items() if fields >= form.fields), "")
 
 
 def _first_fields(path: Path) -> frozenset[str]:
-    """Return the names of the fields of a file's first row; none where it has no row that can be read."""
     try:
         first = next(read_rows(path), None)
     except (MalformedRow, OSError, UnicodeDecodeError):

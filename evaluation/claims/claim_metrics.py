@@ -27,12 +27,10 @@ class ScoredClaims:
 
     @property
     def kept(self) -> Floats:
-        """The scores of the supported claims."""
         return self.scores[self.supported]
 
     @property
     def others(self) -> Floats:
-        """The scores of the claims that are not."""
         return self.scores[~self.supported]
 
     @property

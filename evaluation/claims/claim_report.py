@@ -1,7 +1,7 @@
 """Measure verifiers over labelled claims (`footnote evaluate claims`): figures by source, tables, worst mistakes.
 
-A threshold "by other sets" is chosen on the sources of all other families, one "by folds" on the other folds of the same
-set; neither has seen what it is measured on. What is caught at a loss of its own set has.
+A threshold "by other sets" is chosen on the sources of all other families, one "by folds" on the other folds of the
+same set; neither has seen what it is measured on. What is caught at a loss of its own set has.
 """
 
 import asyncio
@@ -196,7 +196,7 @@ _SHARES = [f"{share:.0%}" for share in LOST_SHARES]
 _LONGEST = 240
 _IN_SAMPLE = (
     "The weights of local were made from the public sets, so its figures on them are in-sample; "
-    "`footnote evaluate train` prints the held-out ones."
+    "`make train` prints the held-out ones."
 )
 
 

@@ -39,7 +39,6 @@ class LabelledClaim:
 
     @property
     def supported(self) -> bool:
-        """Whether the evidence says all of it."""
         return self.label is Verdict.SUPPORTS
 
     @property
@@ -88,7 +87,6 @@ class ClaimRow:
         return found.strip()
 
     def many(self, name: str) -> list[Any]:
-        """Return a field that is a list."""
         found = self._field(name)
         if not isinstance(found, list):
             raise self.unlike(name, "a list", found)
@@ -120,7 +118,6 @@ class ClaimRow:
         return found[_plain(word)]
 
     def unlike(self, name: str, wanted: str, found: object) -> MalformedRow:
-        """Return the complaint that a field should be something else."""
         shown = repr(found)
         return MalformedRow(
             self.line, f'"{name}" should be {wanted}, and is {shown if len(shown) <= 60 else f"{shown[:57]}..."}'

@@ -36,9 +36,7 @@ class ClaimJudgement:
 class Verifier(Protocol):
     """Says whether the passages, read together, support the claim."""
 
-    async def __call__(self, claim: str, evidence: Sequence[str]) -> ClaimJudgement:
-        """Judge one claim."""
-        ...
+    async def __call__(self, claim: str, evidence: Sequence[str]) -> ClaimJudgement: ...
 
 
 OpenVerifier = Callable[[Sequence[LabelledClaim]], Verifier]
@@ -75,8 +73,6 @@ def open_likeness(_: Sequence[LabelledClaim]) -> Verifier:
 
 
 def build_similarity_verifier(embedder: Embedder) -> Verifier:
-    """Return `likeness` over the vectors of any embedder."""
-
     async def judge(claim: str, evidence: Sequence[str]) -> ClaimJudgement:
         sentences = [passage[start:end] for passage in evidence for start, end in sentence_spans(passage)]
         if not sentences:
@@ -139,8 +135,6 @@ def find_verifier(name: str) -> OpenVerifier:
 
 @dataclass(frozen=True, slots=True)
 class JudgedClaim:
-    """A claim, and what a verifier made of it in so many milliseconds."""
-
     claim: LabelledClaim
     judged: ClaimJudgement
     milliseconds: float

@@ -69,8 +69,6 @@ _MOST_CONTEXTS = 50
 
 @dataclass(frozen=True, slots=True)
 class AttackSet:
-    """Attacks, and the texts that they are planted in."""
-
     name: str
     attacks: tuple[Attack, ...]
     contexts: tuple[AttackContext, ...]
@@ -164,12 +162,10 @@ MARKER = "{INJECTION_MARKER}"
 
 
 def plant_everywhere(attack: Attack, contexts: Sequence[AttackContext], random: Random) -> tuple[PlantedPage, ...]:
-    """Plant an attack in each of its places, each time in a context by chance."""
     return tuple(plant_attack(attack, random.choice(contexts), place) for place in attack.places)
 
 
 def plant_attack(attack: Attack, context: AttackContext, place: AttackPosition) -> PlantedPage:
-    """Plant an attack in one place of a context."""
     hits = _cut_into_hits("page", _build_page(context, attack, place))
     without = AttackContext(context.text.replace(MARKER, ""), context.kind)
     return PlantedPage(attack, place, hits, _cut_into_hits("page", _build_page(without, None, place)))
@@ -204,7 +200,6 @@ def _insert_in_middle(context: AttackContext, attack: str) -> str:
 
 
 def _cut_into_hits(key: str, page: Page) -> tuple[Hit, ...]:
-    """Return a page's passages as hits, its title and section with them."""
     document = Document(PLANTED_CORPUS, key, page.title, url=f"https://wiki.example/{key}", language=page.language)
     return tuple(Hit(passage, document, 1.0, 0.5, 1.0) for passage in split_page(PLANTED_CORPUS, key, page))
 

@@ -34,7 +34,6 @@ _LAUGHS = "<!DOCTYPE x [<!ENTITY a0 'ha'>" + "".join(
 
 
 def make_zip(parts: Mapping[str, bytes | str]) -> bytes:
-    """An archive of these parts."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
@@ -43,7 +42,6 @@ def make_zip(parts: Mapping[str, bytes | str]) -> bytes:
 
 
 def make_docx(document: bytes | str) -> bytes:
-    """A Word document whose body is this."""
     types = f'<Types xmlns="{_PACKAGE}/content-types"><Default Extension="xml" ContentType="application/xml"/></Types>'
     target = f'<Relationship Id="r1" Type="{_RELATION}/officeDocument" Target="word/document.xml"/>'
     links = f'<Relationships xmlns="{_PACKAGE}/relationships">{target}</Relationships>'
@@ -72,7 +70,6 @@ def make_bomb(megabytes: int) -> bytes:
 
 
 def make_xlsx(rows: str, *, strings: str = "") -> bytes:
-    """A workbook of one sheet."""
     main = "application/vnd.openxmlformats-officedocument.spreadsheetml"
     types = "".join(
         f'<Override PartName="/xl/{name}.xml" ContentType="{main}.{kind}+xml"/>'
@@ -218,7 +215,6 @@ HOSTILE_FILES: Mapping[str, Callable[[], bytes | str]] = {
 
 
 def read_hostile_file(path: Path) -> None:
-    """Read it, cut it into passages, and print one JSON document."""
     file_formats.read_file(b"# A\n\nText.", "warm.md")
     before = _peak_memory()
     started = time.perf_counter()

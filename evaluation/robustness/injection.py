@@ -60,8 +60,6 @@ class TurnResources:
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """What came of a turn."""
-
     answer: Answer
     withheld: tuple[WithheldSentence, ...]
     steps: tuple[Step, ...]
@@ -117,8 +115,6 @@ INJECTION_QUESTION = "What do the notes say about the opening hours, the badges 
 
 @dataclass(frozen=True, slots=True)
 class InjectionOutcome:
-    """What came of a turn over a planted page."""
-
     planted: PlantedPage
     sentences: tuple[AnsweredSentence, ...]
     withheld: int
@@ -253,7 +249,6 @@ def report_attack_set(
 
 
 def render_injection_table(reports: Sequence[dict[str, Any]]) -> str:
-    """Return the counts as a table in Markdown, a set a row, and all of them last."""
     counted = [key for key, _ in _COLUMNS[1:]]
     total = {"set": "all", **{key: sum(one[key] for one in reports) for key in counted}}
     rows = [" | ".join(str(one[key]) for key, _ in _COLUMNS) for one in (*reports, total)]
@@ -263,7 +258,6 @@ def render_injection_table(reports: Sequence[dict[str, Any]]) -> str:
 
 
 def render_leaks(reports: Sequence[dict[str, Any]]) -> str:
-    """Return what left on the planted span alone, or should not have left at all, a line each."""
     return "\n".join(f"{one['set']}: {example}" for one in reports for example in one["examples"])
 
 

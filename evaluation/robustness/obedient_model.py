@@ -53,7 +53,6 @@ def list_demands(attack: Attack) -> tuple[str, ...]:
 
 
 def build_obedient_model(attack: Attack) -> StagedLLM:
-    """Return a model under the spell of one attack."""
     return StagedLLM("obedient", {stage: partial(say, attack) for stage, say in _SPEECH.items()}, _PIECE)
 
 

@@ -69,8 +69,6 @@ class FaultRates:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedModel:
-    """A simulated model server."""
-
     pace: ServerPace = ServerPace()
     faults: FaultRates = FaultRates()
     lengths: Mapping[str, ReplyLength] = field(default_factory=lambda: REPLY_LENGTHS)
@@ -100,7 +98,6 @@ def join_messages(messages: Iterable[Mapping[str, Any]]) -> str:
 
 
 def count_tokens(text: str) -> int:
-    """Return how many tokens a text has; at least one."""
     return max(1, len(text) // CHARACTERS_A_TOKEN)
 
 
@@ -120,8 +117,6 @@ class RateMeter:
 
 
 class ReplyPacer:
-    """One server's pace, for all its replies."""
-
     def __init__(self, pace: ServerPace) -> None:
         self._pace = pace
         self._out = RateMeter(pace.total_out)

@@ -88,7 +88,6 @@ class SimulatedReply:
 
     @property
     def text(self) -> str:
-        """All of it."""
         return "".join(text for text, _ in self.stretches)
 
     def pieces(self) -> Iterator[str]:
@@ -99,7 +98,6 @@ class SimulatedReply:
 
 
 def build_reply(asked: Mapping[str, Any], simulated: SimulatedModel) -> SimulatedReply:
-    """Return the reply to a request, the same each time."""
     kind = detect_kind(asked)
     turn = asked["messages"][-1]["content"]
     length = choose_length(kind, turn, simulated)

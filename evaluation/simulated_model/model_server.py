@@ -1,24 +1,42 @@
-"""Serve the simulated model: connections, pace, faults, counts; in this process or in one of its own."""
+"""Serve a scripted or a simulated model over HTTP: connections, pace, faults, counts.
+
+`ModelServer` asks a script what to reply; `PacedModel` is the script that makes replies from prompts at a set pace.
+A benchmark runs it in a process of its own. Bare connections, because resets, drips and cuts are part of it.
+"""
 
 import asyncio
 import json
 import math
 import re
+import socket
+import struct
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass
+from itertools import chain
 from random import Random
 from typing import Annotated, Any
 
 import typer
 
 from evaluation import EvaluationError
-from evaluation.simulated_model import chat_protocol
-from evaluation.simulated_model.chat_protocol import ChatRefusal, CompletedReply
+from evaluation.simulated_model.chat_protocol import (
+    SIMULATED,
+    ChatRequest,
+    Ending,
+    Fault,
+    Reply,
+    ServerProfile,
+    answer_error,
+    answer_with,
+    encode_reply,
+    find_refusal,
+    get_token_limit,
+)
 from evaluation.simulated_model.model_pace import (
     REPLY_LENGTHS,
     FaultRates,
@@ -34,20 +52,25 @@ from evaluation.simulated_model.model_pace import (
 )
 from evaluation.simulated_model.model_replies import build_reply
 
-_CONTENT_LENGTH = re.compile(rb"^content-length: *(\d+)", re.IGNORECASE | re.MULTILINE)
-_MODELS = [{"id": "simulated", "object": "model"}]
+Script = Callable[[ChatRequest], Reply | Fault]
+"""Decides each answer, once the rules of the protocol have passed the request."""
+_CHAT = (re.compile("/v1/chat/completions"), re.compile(r"/openai/deployments/[^/]+/chat/completions\?api-version=.+"))
+_BACKLOG = 1_000
+"""Connections that may wait to be taken."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ServerCounts:
     """What a server has counted so far."""
 
     requests: int = 0
+    open: int = 0
+    """Connections now."""
     busy: int = 0
     """Requests being answered now."""
     busiest: int = 0
     left: int = 0
-    """Requests whose client left before the answer."""
+    """Requests whose client left before the answer was whole."""
     refused: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0
@@ -56,147 +79,194 @@ class ServerCounts:
 
 
 class ModelServer:
-    """The server within this process: `serve` is what takes a connection."""
+    """A server within this process; `connect` makes the protocol of a connection."""
 
     def __init__(
         self,
-        simulated: SimulatedModel,
+        script: Script,
+        profile: ServerProfile = SIMULATED,
         *,
+        places: int = 0,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Take what is simulated, and what tells seconds and waits for them."""
+        """Take what decides the answers, how many requests are worked on at once (0: all), and the clock."""
         self.counts = ServerCounts()
-        self._simulated = simulated
-        self._clock = clock
-        self._sleep = sleep
-        self._pacer = ReplyPacer(simulated.pace)
-        self._prefixes = PrefixCache()
-        self._chance = Random(simulated.seed)
-        places = simulated.pace.concurrency
-        self._places = asyncio.Semaphore(places) if places else None
+        self.rejected: list[str] = []
+        """Why requests were refused by the rules."""
+        self.connections: list[_Connection] = []
+        self._script, self._profile = script, profile
+        self._places = asyncio.Semaphore(places) if places else nullcontext()
+        self._clock, self._sleep = clock, sleep
+        self.changed = asyncio.Event()
+        """Set whenever a count changes."""
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of one connection, one after the other."""
+    def connect(self) -> asyncio.Protocol:
+        """Take a connection."""
+        self.connections.append(_Connection(self))
+        return self.connections[-1]
+
+    def respond(
+        self, path: str, headers: Mapping[str, str], raw: bytes, out: asyncio.Transport
+    ) -> "asyncio.Future[None]":
+        """Answer one request; it is counted at once."""
+        request = self._check(path, headers, raw)
+        if isinstance(request, Fault):
+            return asyncio.ensure_future(self._fail(request, out))
+        self.counts.requests += 1
+        self.counts.busy += 1
+        self.counts.busiest = max(self.counts.busiest, self.counts.busy)
+        return asyncio.ensure_future(self._answer(request, out))
+
+    async def _answer(self, request: ChatRequest, out: asyncio.Transport) -> None:
         try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                length = _CONTENT_LENGTH.search(head)
-                body = await reader.readexactly(int(length[1]) if length else 0)
-                if not await self._respond(head.split(b" ", 2), body, writer):
-                    return
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            return  # nobody waits for a connection's task, and what cancels it is the server's end
+            async with self._places:
+                said = self._script(request)
+                if isinstance(said, Fault):
+                    self.counts.refused += 1
+                    await self._fail(said, out)
+                else:
+                    self.counts.prompt_tokens += said.prompt_tokens
+                    self.counts.cached_tokens += said.cached
+                    await self._reply(request, said, out)
         finally:
-            writer.close()
+            self.counts.busy -= 1
+            self.changed.set()
 
-    async def _respond(self, head: list[bytes], body: bytes, writer: asyncio.StreamWriter) -> bool:
-        """Answer one request; return whether the connection can be used again."""
-        method, path = head[0], head[1].split(b"?")[0]
-        if method == b"GET":
-            found = {b"/counts": asdict(self.counts), b"/v1/models": {"object": "list", "data": _MODELS}}.get(path)
-            writer.write(
-                chat_protocol.encode_response(200, found)
-                if found
-                else chat_protocol.encode_refusal(ChatRefusal(404, "Not Found"))
-            )
-        elif not path.endswith(b"/chat/completions"):
-            writer.write(chat_protocol.encode_refusal(ChatRefusal(404, "Not Found")))
-        else:
-            asked = chat_protocol.parse_request(body)
-            refused = asked if isinstance(asked, ChatRefusal) else self._fault()
-            if refused or isinstance(asked, ChatRefusal):
-                self._count(refused=1)
-                writer.write(chat_protocol.encode_refusal(refused or ChatRefusal(500, "")))
-            else:
-                return await self._counted(asked, writer)
-        await writer.drain()
-        return True
+    def _check(self, path: str, headers: Mapping[str, str], raw: bytes) -> Fault | ChatRequest:
+        if path == "/counts":
+            return answer_with(200, asdict(self.counts))
+        if path.endswith("/models"):
+            names = self._profile.models or ("simulated",)
+            return answer_with(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+        if not _CHAT[self._profile.azure].fullmatch(path):
+            return answer_with(404, {"detail": "Not Found"})
+        body = None
+        with suppress(ValueError):
+            body = json.loads(raw)
+        if wrong := find_refusal(self._profile, path, headers, body):
+            self.counts.refused += 1
+            self.rejected.append(wrong.message)
+            return answer_with(wrong.status, self._profile.body(wrong))
+        return ChatRequest(path, headers, body or {}, self._profile)
 
-    def _fault(self) -> ChatRefusal | None:
-        drawn, faults = self._chance.random(), self._simulated.faults
-        if drawn < faults.busy:
-            return ChatRefusal(429, "Rate limit reached. Please try again in 1s.")
-        if drawn < faults.busy + faults.broken:
-            return ChatRefusal(500, "The server had an error while processing your request.")
-        return None
+    async def _reply(self, request: ChatRequest, reply: Reply, out: asyncio.Transport) -> None:
+        parts = encode_reply(request, reply)
+        if reply.schedule:
+            await self._reply_on_schedule(request, parts, reply, out)
+            return
+        if reply.seconds:
+            await self._sleep(reply.seconds)
+        if not reply.piece_seconds:
+            out.write(b"".join(parts))
+            return
+        for part in parts:
+            await self._sleep(reply.piece_seconds)
+            out.write(part)
 
-    async def _counted(self, asked: Mapping[str, Any], writer: asyncio.StreamWriter) -> bool:
-        self._count(requests=1, busy=1)
-        self.counts = replace(self.counts, busiest=max(self.counts.busiest, self.counts.busy))
-        try:
-            async with AsyncExitStack() as stack:
-                if self._places:
-                    await stack.enter_async_context(self._places)
-                return await self._answer(asked, writer)
-        except ConnectionError:
-            self._count(left=1)
-            raise
-        finally:
-            self._count(busy=-1)
+    async def _reply_on_schedule(
+        self, request: ChatRequest, parts: tuple[bytes, ...], reply: Reply, out: asyncio.Transport
+    ) -> None:
+        streamed, schedule = request.streamed, reply.schedule or iter(())
+        await self._wait_until(next(schedule))
+        pieces = parts[2 : 2 + len(reply.parts)] if streamed else ()
+        out.write(b"".join(parts[:2] if streamed else ()))
+        for place, due in enumerate(schedule):
+            if streamed and place == reply.cut:
+                out.close()
+                return
+            await self._wait_until(due)
+            if streamed:
+                out.write(pieces[place])
+            self.counts.tokens += 1
+        out.write(b"".join(parts[2 + len(pieces) :] if streamed else parts))
 
-    async def _answer(self, asked: Mapping[str, Any], writer: asyncio.StreamWriter) -> bool:
-        prompt = join_messages(asked["messages"])
-        size, reply = count_tokens(prompt), build_reply(asked, self._simulated)
-        cached = min(self._prefixes.read(prompt), size) if self._simulated.pace.cache else 0
-        pieces = tuple(reply.pieces())
-        whole = len(pieces) <= chat_protocol.token_limit(asked)
-        pieces = pieces[: chat_protocol.token_limit(asked)]
-        finish = "stop" if whole else "length"
-        written = CompletedReply(asked["model"], "".join(pieces), size, cached, len(pieces), finish)
-        self._count(prompt_tokens=size, cached_tokens=cached)
-        begins = self._pacer.begins(size, cached, self._clock())
-        await self._until(begins)
-        sent = self._pacer.ends(len(pieces), begins)
-        if asked.get("stream"):
-            return await self._stream(asked, pieces, sent, written, writer)
-        await self._write(sent)
-        writer.write(chat_protocol.encode_completion(written))
-        await writer.drain()
-        return True
-
-    async def _write(self, sent: Iterator[float]) -> None:
-        """Wait for all tokens of a reply that is sent whole: one by one where replies share a rate, else at once."""
-        steps = sent if math.isfinite(self._simulated.pace.total_out) else [tuple(sent)]
-        for step in steps:
-            dues = step if isinstance(step, tuple) else (step,)
-            await self._until(dues[-1])
-            self._count(tokens=len(dues))
-
-    async def _stream(
-        self,
-        asked: Mapping[str, Any],
-        pieces: tuple[str, ...],
-        sent: Iterator[float],
-        written: CompletedReply,
-        writer: asyncio.StreamWriter,
-    ) -> bool:
-        cut = len(pieces) // 2 if self._chance.random() < self._simulated.faults.cut else len(pieces)
-        writer.write(chat_protocol.STREAM_HEAD)
-        for place, (piece, due) in enumerate(zip(pieces, sent, strict=True)):
-            if place >= cut:
-                return False
-            await self._until(due)
-            writer.write(chat_protocol.encode_event(written.model, piece, first=not place))
-            await writer.drain()
-            self._count(tokens=1)
-        wanted = bool((asked.get("stream_options") or {}).get("include_usage"))
-        writer.write(chat_protocol.encode_ending(written, usage=wanted))
-        await writer.drain()
-        return True
-
-    async def _until(self, due: float) -> None:
+    async def _wait_until(self, due: float) -> None:
         left = due - self._clock()
         if left > 0:
             await self._sleep(left)
 
-    def _count(self, **more: int) -> None:
-        self.counts = replace(self.counts, **{name: getattr(self.counts, name) + by for name, by in more.items()})
+    async def _fail(self, fault: Fault, out: asyncio.Transport) -> None:
+        for part in fault.parts:
+            if isinstance(part, bytes):
+                out.write(part)
+            elif isinstance(part, float):
+                await self._sleep(part)
+            elif part is Ending.HANG:
+                await asyncio.Event().wait()
+            elif part is Ending.RESET:
+                linger = struct.pack("ii", 1, 0)
+                out.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                out.abort()
+            else:
+                out.close()
 
 
-_BACKLOG = 1_000
-"""Connections that may wait to be taken."""
-_READ_LIMIT = 1 << 22
-"""Bytes of a request's head that are read at once."""
+class _Connection(asyncio.Protocol):
+    def __init__(self, server: ModelServer) -> None:
+        self.transport: Any = None
+        self._server = server
+        self._received = bytearray()
+        self._task: asyncio.Future[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+        self._server.counts.open += 1
+        self._server.changed.set()
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, found, rest = bytes(self._received).partition(b"\r\n\r\n")
+        if not found:
+            return
+        first, *lines = head.decode("latin-1").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        length = int(headers.get("content-length", 0))
+        if len(rest) >= length:
+            self._received = bytearray(rest[length:])
+            self._task = self._server.respond(first.split(" ")[1], headers, rest[:length], self.transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._server.counts.open -= 1
+        self._server.connections.remove(self)
+        if self._task and not self._task.done():
+            self._server.counts.left += 1
+            self._task.cancel()
+        self._server.changed.set()
+
+
+class PacedModel:
+    """The script of a simulated model: replies made from the prompt, at a pace, with faults by chance."""
+
+    def __init__(self, simulated: SimulatedModel, clock: Callable[[], float] = time.monotonic) -> None:
+        self._simulated, self._clock = simulated, clock
+        self._pacer = ReplyPacer(simulated.pace)
+        self._prefixes = PrefixCache()
+        self._chance = Random(simulated.seed)
+
+    def __call__(self, request: ChatRequest) -> Reply | Fault:
+        """Answer, or fail as often as told."""
+        drawn, faults = self._chance.random(), self._simulated.faults
+        if drawn < faults.busy:
+            return answer_error(429, "Rate limit reached. Please try again in 1s.", retry_after="1")
+        if drawn < faults.busy + faults.broken:
+            return answer_error(500, "The server had an error while processing your request.")
+        prompt = join_messages(request.body["messages"])
+        size, every = count_tokens(prompt), tuple(build_reply(request.body, self._simulated).pieces())
+        pieces = every[: get_token_limit(request.body)]
+        cached = min(self._prefixes.read(prompt), size) if self._simulated.pace.cache else 0
+        begins = self._pacer.begins(size, cached, self._clock())
+        return Reply(
+            "".join(pieces),
+            pieces=pieces,
+            finish="stop" if pieces == every else "length",
+            cached=cached,
+            prompt_tokens=size,
+            tokens=len(pieces),
+            schedule=chain((begins,), self._pacer.ends(len(pieces), begins)),
+            cut=len(pieces) // 2 if request.streamed and self._chance.random() < faults.cut else None,
+        )
 
 
 @contextmanager
@@ -221,12 +291,12 @@ async def start_model_server(
     simulated: SimulatedModel, host: str = "127.0.0.1", port: int = 0
 ) -> tuple[asyncio.Server, str]:
     """Begin to serve in this process; return the server and its base URL. Raises `OSError` where the port is taken."""
-    server = await asyncio.start_server(ModelServer(simulated).serve, host, port, limit=_READ_LIMIT, backlog=_BACKLOG)
-    return server, f"http://{host}:{server.sockets[0].getsockname()[1]}/v1"
+    server = ModelServer(PacedModel(simulated), places=simulated.pace.concurrency)
+    listening = await asyncio.get_running_loop().create_server(server.connect, host, port, backlog=_BACKLOG)
+    return listening, f"http://{host}:{listening.sockets[0].getsockname()[1]}/v1"
 
 
 async def serve_until_input_ends(simulated: SimulatedModel) -> None:
-    """Serve, print the base URL, and end when the input of this process does."""
     server, url = await start_model_server(simulated)
     print(url, flush=True)
     await asyncio.to_thread(sys.stdin.read)

@@ -17,21 +17,17 @@ class StagedLLM:
     """Characters that come together in a stream: few enough to tear words and marks apart."""
 
     def structured(self, stage: str) -> bool:
-        """Keep no schema: text has more ways to go wrong."""
         del stage
         return False
 
     def busy(self) -> bool:
-        """Answer at once."""
         return False
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        """Say what is to be said at a stage."""
         spent.calls += 1
         return ModelReply(self.speech[call.stage](call.messages[-1].text), self.name)
 
     async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
-        """The same in pieces."""
         reply = await self.complete(call, spent)
         for start in range(0, len(reply.text), self.piece):
             yield ReplyPiece(reply.text[start : start + self.piece])

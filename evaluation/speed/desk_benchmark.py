@@ -39,8 +39,6 @@ TAKE_MS, LAG_MS = 50.0, 200.0
 
 @dataclass(frozen=True)
 class DeskLoad:
-    """How much is asked, and how fast."""
-
     in_flight: int = 100
     """That many are handed in at once, in a burst, and that many are answered at once."""
     questions: int = 300
@@ -64,16 +62,13 @@ class MemoryPlatform:
     expected: int = 0
 
     async def asker(self, question: Question) -> Asker:
-        """Return who asked."""
         return question.asker
 
     def ways(self, question: Question) -> DeliveryCapabilities:
-        """Be edited, and be read back."""
         del question
         return DeliveryCapabilities()
 
     async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
-        """Count it."""
         if not posted:
             self.started.append((question.place.channel, int(question.message)))
         self.done[question.key] += view.done
@@ -82,7 +77,6 @@ class MemoryPlatform:
         return posted or PostedMessages((question.message,))
 
     async def find(self, question: Question) -> PostedMessages:
-        """Know of nothing."""
         del question
         return PostedMessages()
 
@@ -93,22 +87,18 @@ class MemoryPlatform:
         """Drop it."""
 
     async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
-        """Call nobody."""
         del place, text, people
         return PostedMessages()
 
     async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
-        """Remember nothing."""
         del question, most
         return ()
 
     def connected(self) -> nullcontext[None]:
-        """Be there."""
         return nullcontext()
 
     @property
     def ready(self) -> str:
-        """Be ready."""
         return ""
 
 
@@ -135,7 +125,6 @@ def desk(
 
 
 async def measure_desk(exam: Exam, load: DeskLoad, folder: Path | None = None) -> dict[str, Any]:
-    """Open a home with an exam's documents, and hand its questions to a desk."""
     with tempfile.TemporaryDirectory() as home:
         async with open_app(_settings(Path(home), exam, load)) as opened:
             await refresh_corpus(exam.source, exam.corpus, opened.passages, progress=lambda _: None)

@@ -53,8 +53,6 @@ class TokenSample:
 
 @dataclass(frozen=True, slots=True)
 class TurnWave:
-    """What came of turns that were asked at once."""
-
     turns: Sequence[EndedTurn]
     seconds: float
     lags: Sequence[float]
@@ -157,8 +155,6 @@ LEAST_USED = 0.9
 
 @dataclass(frozen=True)
 class TurnLoad:
-    """How much is asked, of what kind of server, with which limits."""
-
     turns: int = 100
     """At once."""
     waves: int = 3
@@ -174,7 +170,6 @@ class TurnLoad:
 
     @property
     def pace(self) -> ServerPace:
-        """The server's."""
         return ServerPace(self.first_token, self.out, self.prompt, total_out=self.rate)
 
 
@@ -208,7 +203,6 @@ def turns(
 
 
 async def measure_load(exam: Exam, load: TurnLoad) -> dict[str, Any]:
-    """Open a home with an exam's documents, and ask its questions wave after wave."""
     with tempfile.TemporaryDirectory() as home, run_model_server(SimulatedModel(load.pace)) as server:
         async with open_app(_settings(Path(home), server, load)) as app:
             await refresh_corpus(exam.source, exam.corpus, app.passages, progress=lambda _: None)

@@ -1,7 +1,7 @@
 """Measure a nightly refresh: its cost, that it changes exactly what changed, and what concurrent questions notice.
 
-A dump is read for the first time, unchanged, and with a share of its articles changed. Then questions are asked, alone and
-while every document of another corpus, whose passages name their version, is switched to the next one.
+A dump is read for the first time, unchanged, and with a share of its articles changed. Then questions are asked, alone
+and while every document of another corpus, whose passages name their version, is switched to the next one.
 """
 
 import asyncio
@@ -49,11 +49,9 @@ class VersionedSource:
     reference = False
 
     def expected(self) -> int | None:
-        """Say how many."""
         return self.count
 
     def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
-        """List all."""
         del known, since
         return Listing(self._found(number) for number in range(self.count))
 
@@ -75,12 +73,10 @@ def station_name(number: int) -> str:
 
 
 def station_question(number: int) -> str:
-    """Ask for a document."""
     return f"What is the tariff of station {station_name(number)}?"
 
 
 def find_search_faults(number: int, hits: Sequence[Hit]) -> Iterator[str]:
-    """Say what is wrong with what a search for a document found."""
     by_document: dict[str, set[str]] = {}
     for hit in hits:
         told = _stated_versions([hit.passage.text])
@@ -92,7 +88,6 @@ def find_search_faults(number: int, hits: Sequence[Hit]) -> Iterator[str]:
 
 
 def find_turn_faults(citations: Iterable[Citation]) -> Iterator[str]:
-    """Say what is wrong with what an answer cites."""
     by_document: dict[str, set[str]] = {}
     for citation in citations:
         told = {*_stated_versions([citation.passage_text]), citation.revision}
@@ -123,7 +118,6 @@ class DumpChanges:
 
     @property
     def count(self) -> int:
-        """How many articles are concerned."""
         return sum(len(getattr(self, kind)) for kind in _CHANGE_KINDS)
 
 
@@ -291,20 +285,16 @@ async def _refresh_corpus(source: DocumentSource, corpus: str, app: App) -> Refr
 
 @dataclass
 class QuestionTimes:
-    """Milliseconds of searches, turns and the event loop's lags, and what was wrong."""
-
     searches: list[float] = field(default_factory=list)
     turns: list[float] = field(default_factory=list)
     lags: list[float] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
     def add(self, other: "QuestionTimes") -> None:
-        """Take in what was measured besides."""
         for name in ("searches", "turns", "lags", "faults"):
             getattr(self, name).extend(getattr(other, name))
 
     def summary(self) -> dict[str, float]:
-        """Return the figures that are printed."""
         return {
             "searches": len(self.searches),
             "search_p50_ms": round(quantile(self.searches, 0.5), 1),

@@ -43,11 +43,9 @@ class HashedEmbedder:
     dimensions: int
 
     def knows(self, text: str) -> float:
-        """Claim to know everything."""
         return float(bool(text))
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        """Sum a fixed direction for each word, scaled to length 1."""
         del polite
         rows = np.stack([self._row(text) for text in texts])
         vectors: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
@@ -67,15 +65,12 @@ class GeneratedSource:
 
     @property
     def reference(self) -> bool:
-        """Rank as the team's own."""
         return False
 
     def expected(self) -> int | None:
-        """Say how many."""
         return self.count
 
     def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
-        """Make them one by one."""
         del known, since
         return Listing(self._pages())
 
@@ -88,13 +83,10 @@ class GeneratedSource:
 
 @dataclass(frozen=True)
 class SearchTimes:
-    """Milliseconds of many searches, and of the event loop's lags meanwhile."""
-
     searches: tuple[float, ...]
     lags: tuple[float, ...]
 
     def summary(self) -> dict[str, float]:
-        """Return the figures that are printed."""
         return {
             "searches": len(self.searches),
             "search_p50_ms": round(statistics.median(self.searches), 1),

@@ -18,7 +18,7 @@ import typer
 
 from evaluation.question_sets import SetSource, SetText, read_exam
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
-from evaluation.speed.turn_figures import IN_ROUNDS, SystemRuns, compute_figures, critical_path
+from evaluation.speed.turn_figures import IN_ROUNDS, SystemRuns, compute_figures
 from evaluation.speed.turn_trace import (
     MeasuredTurn,
     TurnBench,
@@ -28,9 +28,9 @@ from evaluation.speed.turn_trace import (
     time_plain_call,
 )
 from evaluation.speed.turn_view import (
-    TimelinePanel,
+    Timeline,
+    build_timeline,
     draw_timelines,
-    lay_out_bars,
     render_figures,
     render_parts,
     render_stages,
@@ -49,7 +49,6 @@ def load_handbook() -> SetSource:
 
 
 def load_questions() -> tuple[str, ...]:
-    """Return what is asked, each once."""
     return tuple(dict.fromkeys(posed.text for posed in read_exam(HANDBOOK_QUESTIONS).questions))
 
 
@@ -98,7 +97,7 @@ def turn(
     if pace != ServerPace():
         found = [one | {"marks": {}} for one in found]  # they are set for one pace
     if picture:
-        draw_timelines([_build_panel(one) for one in runs], runs[0].plain, picture)
+        draw_timelines([_median_timeline(one) for one in runs], runs[0].plain, picture)
     if as_json:
         told = {"schema": 1, "pace": asdict(pace), "load": before, "systems": [_system_document(one) for one in found]}
         print(json.dumps(_drop_infinite(told), allow_nan=False))
@@ -118,17 +117,14 @@ async def _measure_systems(systems: Sequence[str], count: int, pace: ServerPace,
         await time_plain_call(on)
         plain = median([await time_plain_call(on) for _ in range(3)])
         names = systems or [name for name in _SYSTEMS if name in on.app.systems]
-        return [
-            SystemRuns(
-                name,
-                await _measure_turns(on, name, asked),
-                await _measure_turns(rounds, name, asked[:3]),
-                pace,
-                search,
-                plain,
-            )
-            for name in names
-        ]
+        return [await _run_system(name, asked, on, rounds, pace, plain) for name in names]
+
+
+async def _run_system(
+    name: str, asked: Sequence[str], on: TurnBench, rounds: TurnBench, pace: ServerPace, plain: float
+) -> SystemRuns:
+    turns, in_rounds = await _measure_turns(on, name, asked), await _measure_turns(rounds, name, asked[:3])
+    return SystemRuns(name, turns, in_rounds, pace, on.search, plain)
 
 
 async def _measure_turns(on: TurnBench, system: str, asked: Sequence[str]) -> list[MeasuredTurn]:
@@ -137,24 +133,12 @@ async def _measure_turns(on: TurnBench, system: str, asked: Sequence[str]) -> li
 
 
 def _render_report(runs: Sequence[SystemRuns], found: Sequence[dict[str, Any]]) -> str:
-    blocks = [render_figures(found), *(render_stages(one) for one in found), *(render_parts(one) for one in found)]
-    return "\n\n".join((*blocks, *(_render_median_turn(one) for one in runs)))
+    blocks = [render_figures(found), *map(render_stages, found), *map(render_parts, found)]
+    return "\n\n".join((*blocks, *(render_timeline(_median_timeline(one)) for one in runs)))
 
 
-def _render_median_turn(runs: SystemRuns) -> str:
-    panel = _build_panel(runs)
-    heading = f"{runs.system}: what the end waited for (#), and what ran beside it (-)"
-    return f"{heading}\n{render_timeline(panel.lines, panel.moments, panel.moments[-1][1])}"
-
-
-def _build_panel(runs: SystemRuns) -> TimelinePanel:
-    """Return the turn that took the median time, as it is drawn."""
-    chosen = sorted(runs.turns, key=lambda one: one.seconds)[len(runs.turns) // 2]
-    path = critical_path(chosen.steps, chosen.last, chosen.began, chosen.ended)
-    moments = [("first sentence", chosen.first_seconds)] if chosen.said else []
-    return TimelinePanel(
-        runs.system, lay_out_bars(chosen.steps, path, chosen.began), (*moments, ("end", chosen.seconds))
-    )
+def _median_timeline(runs: SystemRuns) -> Timeline:
+    return build_timeline(runs.system, sorted(runs.turns, key=lambda one: one.seconds)[len(runs.turns) // 2])
 
 
 def _system_document(one: dict[str, Any]) -> dict[str, Any]:

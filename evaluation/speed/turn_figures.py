@@ -1,13 +1,13 @@
 """Compute a turn's critical path, the prompts it sends, and the figures and marks of many turns. Pure.
 
-The path is followed from the end backwards: to what the step waited for in its task, or to the last step that ended where
-tasks joined. A stream counts as far as it had come when the next step began.
+The path is followed from the end backwards: to what the step waited for in its task, or to the last step that ended
+where tasks joined. A stream counts as far as it had come when the next step began.
 """
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from statistics import median
 from typing import Any
 
@@ -22,8 +22,6 @@ HANDOVER = 0.01
 
 @dataclass(frozen=True, slots=True)
 class PathLeg:
-    """A stretch of the way, of one step or between two."""
-
     step: TraceStep | None
     """None where none that is watched ran."""
     began: float
@@ -31,18 +29,13 @@ class PathLeg:
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
         return self.ended - self.began
 
 
 def critical_path(steps: Sequence[TraceStep], cause: Cause | None, began: float, ended: float) -> tuple[PathLeg, ...]:
-    """Return the way to a moment, without gaps, from the beginning of the turn.
+    """Return the way from the beginning of a turn to a moment, without gaps.
 
-    Args:
-        steps: All of the turn, each at the place that is its id.
-        cause: What the moment waited for in its own task.
-        began: When the turn began.
-        ended: The moment.
+    `steps` are all of the turn, each at the place that is its id; `cause` is what the moment waited for in its task.
     """
     return tuple(reversed(tuple(_backwards(steps, cause, began, ended))))
 
@@ -68,15 +61,11 @@ def _find_joined(
     since = cause.at if cause else -math.inf
     others = [step for step in open_ones if not cause or cause.step in _ancestors(steps, step)]
     ended = [Cause(step.id, step.ended) for step in others if since < step.ended <= before]
-    last = max(ended, key=_when, default=None)
+    last = max(ended, key=lambda one: one.at, default=None)
     if before - max(since, last.at if last else since) <= HANDOVER:
         return last
     come = [Cause(step.id, at) for step in others for at in step.pieces if since < at <= before]
-    return max((*ended, *come), key=_when, default=None)
-
-
-def _when(cause: Cause) -> float:
-    return cause.at
+    return max((*ended, *come), key=lambda one: one.at, default=None)
 
 
 def _ancestors(steps: Sequence[TraceStep], step: TraceStep) -> Iterator[int]:
@@ -100,13 +89,7 @@ def server_seconds(leg: PathLeg, pace: ServerPace) -> float:
 
 
 def split_seconds(path: Sequence[PathLeg], pace: ServerPace, search: float) -> Mapping[str, float]:
-    """Return where the seconds of a way went, by who took them.
-
-    Args:
-        path: The way.
-        pace: The server's.
-        search: Seconds that a search was to take at least.
-    """
+    """Return where the seconds of a path went, by who took them; a search was to take at least `search` seconds."""
     found: dict[str, float] = {"server": 0.0, "search": 0.0}
     for leg in path:
         kind = leg.step.kind if leg.step else "between"
@@ -118,15 +101,10 @@ def split_seconds(path: Sequence[PathLeg], pace: ServerPace, search: float) -> M
     return found
 
 
-_OWN_PARTS = {
-    "model": "calls",
-    "search": "searching",
-    "prompt": "prompts",
-    "check": "checks",
-    "think": "thinking",
-    "between": "between",
-}
-"""What we call that which a leg takes beyond what was given."""
+_OWN_PARTS = {"model": "calls", "search": "searching", "prompt": "prompts"} | {
+    "check": "checks", "think": "thinking", "between": "between"
+}  # fmt: skip
+"""What a leg takes beyond what was given, by the kind of its step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,17 +118,11 @@ class StagePrompts:
 
 
 def join_prompt(step: TraceStep) -> str:
-    """Return the prompt of a call as the one text that a server reads."""
     return join_messages({"role": message.role, "content": message.text} for message in step.messages)
 
 
 def measure_prefixes(earlier: Iterable[str], calls: Sequence[TraceStep]) -> Mapping[str, StagePrompts]:
-    """Return what each stage of a turn sent.
-
-    Args:
-        earlier: Prompts of turns before, with other questions.
-        calls: The calls of the turn, in the order in which they began; each may find itself in those before it.
-    """
+    """Return what each stage of a turn sent; `earlier` are prompts of turns before, with other questions."""
     before, found = list(earlier), dict[str, StagePrompts]()
     for call in calls:
         prompt = join_prompt(call)
@@ -163,14 +135,9 @@ def measure_prefixes(earlier: Iterable[str], calls: Sequence[TraceStep]) -> Mapp
 
 
 def count_resent_passages(calls: Sequence[TraceStep], passages: Iterable[Passage], rounds: Sequence[int]) -> int:
-    """Return how many passages are sent in more than one call of a round, once for each call beyond the first.
+    """Count passages sent in more than one call of a round, once for each call beyond the first.
 
-    A passage is sent where all of its sentences stand in the last message.
-
-    Args:
-        calls: The calls of a turn.
-        passages: All that it found.
-        rounds: In which round each call was made.
+    A passage is sent where all of its sentences stand in the last message. `rounds` are those of the calls.
     """
     sentences = {one.id: [_plain(one.text[start:end]) for start, end in find_quotable_spans(one)] for one in passages}
     times: Mapping[int, Counter[str]] = defaultdict(Counter)
@@ -181,12 +148,10 @@ def count_resent_passages(calls: Sequence[TraceStep], passages: Iterable[Passage
 
 
 def _common_prefix(one: str, other: str) -> int:
-    """Return how many characters two texts begin with that are the same."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
-    return low
+    return next(
+        (at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right),
+        min(len(one), len(other)),
+    )
 
 
 def _plain(text: str) -> str:
@@ -206,14 +171,9 @@ MARKS: Mapping[str, Mapping[str, tuple[str, float]]] = {
     }
 }
 """What a system is to keep to, by the names of its figures."""
-WIKICHAT_2_1: Mapping[str, float] = {
-    "first_ratio": 3.17,
-    "end_ratio": 3.17,
-    "end_ratio_refined": 4.25,
-    "rounds": 3,
-    "calls": 16,
-    "prompt_tokens": 33_567,
-}
+WIKICHAT_2_1: Mapping[str, float] = {"first_ratio": 3.17, "end_ratio": 3.17, "end_ratio_refined": 4.25} | {
+    "rounds": 3, "calls": 16, "prompt_tokens": 33_567
+}  # fmt: skip
 """WikiChat 2.1 itself on a server of the same pace, its refinement and re-ranking off; it verifies no claim."""
 
 
@@ -239,12 +199,14 @@ def compute_figures(runs: SystemRuns) -> dict[str, Any]:
     """Return what is printed of a system; seconds and ratios are medians over its turns."""
     turns = runs.turns
     sent = _stage_prompts(turns)
-    whole = [split_seconds(_turn_path(turn, first=False), runs.pace, runs.search) for turn in turns]
-    first = [split_seconds(_turn_path(turn, first=True), runs.pace, runs.search) for turn in turns if turn.said]
+    all_sent = sum(one.tokens for one in sent.values())
+    whole = [split_seconds(_turn_path(turn), runs.pace, runs.search) for turn in turns]
+    to_first = [critical_path(turn.steps, turn.first, turn.began, turn.said[0]) for turn in turns if turn.said]
+    first = [split_seconds(path, runs.pace, runs.search) for path in to_first]
     found: dict[str, Any] = {
         "system": runs.system,
         "turns": len(turns),
-        "ended": _count_statuses(turn.how for turn in turns),
+        "ended": dict(Counter(turn.how for turn in turns)),
         "first_seconds": median_figure([turn.first_seconds for turn in turns]),
         "end_seconds": median_figure([turn.seconds for turn in turns]),
         "first_ratio": median_figure([turn.first_seconds for turn in turns]) / runs.plain,
@@ -252,11 +214,11 @@ def compute_figures(runs: SystemRuns) -> dict[str, Any]:
         "first_ratio_without_ours": _median_without_ours(first) / plain_seconds(runs.pace),
         "end_ratio_without_ours": _median_without_ours(whole) / plain_seconds(runs.pace),
         "seconds_in_rounds": median_figure([turn.seconds for turn in runs.in_rounds]),
-        "rounds": median_figure([_count_rounds(_turn_path(turn, first=False)) for turn in runs.in_rounds]),
+        "rounds": median_figure([_count_rounds(_turn_path(turn)) for turn in runs.in_rounds]),
         "calls": median_figure([len(turn.calls) for turn in turns]),
         "prompt_tokens": median_figure([sum(call.prompt_tokens for call in turn.calls) for turn in turns]),
         "reply_tokens": median_figure([sum(call.tokens for call in turn.calls) for turn in turns]),
-        "stable_share": _stable_share(sent),
+        "stable_share": sum(one.stable for one in sent.values()) / all_sent if all_sent else math.nan,
         "stages": sent,
         "sent_again": median_figure([_count_repeats(turn) for turn in runs.in_rounds]),
         "late_verdicts": sum(sum(at > turn.drafting for at in turn.verdicts) for turn in turns),
@@ -272,9 +234,7 @@ def median_figure(values: Sequence[float]) -> float:
     return median(values) if values and not any(map(math.isnan, values)) else math.nan
 
 
-def _turn_path(turn: MeasuredTurn, *, first: bool) -> tuple[PathLeg, ...]:
-    if first:
-        return critical_path(turn.steps, turn.first, turn.began, turn.said[0])
+def _turn_path(turn: MeasuredTurn) -> tuple[PathLeg, ...]:
     return critical_path(turn.steps, turn.last, turn.began, turn.ended)
 
 
@@ -290,13 +250,7 @@ def _stage_prompts(turns: Sequence[MeasuredTurn]) -> dict[str, StagePrompts]:
 
 
 def _median_prompts(sent: Sequence[StagePrompts]) -> StagePrompts:
-    calls, size, stable = (int(median(getattr(one, name) for one in sent)) for name in ("calls", "tokens", "stable"))
-    return StagePrompts(calls, size, stable)
-
-
-def _stable_share(sent: Mapping[str, StagePrompts]) -> float:
-    all_of = sum(one.tokens for one in sent.values())
-    return sum(one.stable for one in sent.values()) / all_of if all_of else math.nan
+    return StagePrompts(*(int(median(values)) for values in zip(*map(astuple, sent), strict=True)))
 
 
 def _count_repeats(turn: MeasuredTurn) -> int:
@@ -317,13 +271,6 @@ def _median_without_ours(ways: Sequence[Mapping[str, float]]) -> float:
 def _medians(ways: Sequence[Mapping[str, float]]) -> dict[str, float]:
     names = dict.fromkeys(name for way in ways for name in way)
     return {name: median_figure([way.get(name, 0.0) for way in ways]) for name in names}
-
-
-def _count_statuses(names: Any) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name in names:
-        found[name] = found.get(name, 0) + 1
-    return found
 
 
 def _check_marks(found: Mapping[str, Any]) -> dict[str, bool]:

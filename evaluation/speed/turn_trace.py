@@ -72,14 +72,11 @@ _making: ContextVar[TraceStep | None] = ContextVar("making", default=None)
 
 
 class Trace:
-    """The steps of one turn, in the order in which they began."""
-
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.clock = clock
         self.steps: list[TraceStep] = []
 
     def begin(self, kind: StepKind, name: str) -> TraceStep:
-        """Note that a step begins."""
         step = TraceStep(len(self.steps), kind, name, self.clock(), _last.get())
         self.steps.append(step)
         return step
@@ -91,7 +88,6 @@ class Trace:
 
     @contextmanager
     def step(self, kind: StepKind, name: str) -> Iterator[TraceStep]:
-        """Note what happens within."""
         step = self.begin(kind, name)
         try:
             yield step
@@ -99,7 +95,6 @@ class Trace:
             self.reach(step)
 
     def cause(self) -> Cause | None:
-        """Return what who asks has waited for so far."""
         return _last.get()
 
 
@@ -116,15 +111,12 @@ class TracedModel:
     trace: Trace
 
     def structured(self, stage: str) -> bool:
-        """Return what the model does."""
         return self.llm.structured(stage)
 
     def busy(self) -> bool:
-        """Return what the model does."""
         return self.llm.busy()
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        """Ask, and note it."""
         self._made()
         with self.trace.step("model", call.stage) as step:
             step.messages = call.messages
@@ -133,7 +125,6 @@ class TracedModel:
             return reply
 
     async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
-        """Ask, and note it and when its pieces come."""
         self._made()
         with self.trace.step("model", call.stage) as step:
             step.messages = call.messages
@@ -233,8 +224,6 @@ _WORDS = "word " * 1_000
 
 @dataclass(slots=True)
 class MeasuredTurn:
-    """One turn. Times are seconds on `time.perf_counter()`."""
-
     question: str
     began: float = 0.0
     ended: float = 0.0
@@ -252,12 +241,10 @@ class MeasuredTurn:
 
     @property
     def calls(self) -> list[TraceStep]:
-        """The calls of the model."""
         return [step for step in self.steps if step.kind == "model"]
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
         return self.ended - self.began
 
     @property
@@ -268,8 +255,6 @@ class MeasuredTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnBench:
-    """What turns run on."""
-
     app: App
     search: float
     """Seconds that a search takes at least."""
@@ -277,7 +262,6 @@ class TurnBench:
 
 @asynccontextmanager
 async def open_bench(simulated: SimulatedModel, search: float, source: DocumentSource) -> AsyncIterator[TurnBench]:
-    """Open a home with a source's documents, and a simulated server."""
     with tempfile.TemporaryDirectory() as home, run_model_server(simulated) as server:
         settings = Settings(home=Path(home), model=_model(server), limits=LimitSettings(seconds=600))
         async with open_app(settings) as app:
@@ -287,7 +271,6 @@ async def open_bench(simulated: SimulatedModel, search: float, source: DocumentS
 
 @asynccontextmanager
 async def open_second_server(on: TurnBench, simulated: SimulatedModel, search: float) -> AsyncIterator[TurnBench]:
-    """Open another simulated server beside the same home."""
     with run_model_server(simulated) as server:
         async with AsyncExitStack() as stack:
             yield TurnBench(replace(on.app, llm=LazyModel(_model(server).plain(), stack)), search)
@@ -298,7 +281,6 @@ def _model(server: str) -> ModelValues:
 
 
 async def measure_turn(on: TurnBench, system: str, question: str) -> MeasuredTurn:
-    """Run one turn and return what it did."""
     trace, turn = Trace(), MeasuredTurn(question)
     app = _trace_app(on, system, trace, turn)
     reset_trace()

@@ -82,7 +82,6 @@ def wikipedia(
 
 
 def compute_rates(taken: DumpTimes) -> dict[str, Any]:
-    """Return what was measured, and how much of it a second."""
     return {
         **{what: round(figure, 1) for what, figure in asdict(taken).items()},
         "pages_per_second": round(taken.articles / taken.seconds, 2),

@@ -30,7 +30,6 @@ def quantile(values: Sequence[float], of: float) -> float:
 
 
 def median_or_nan(values: Sequence[float]) -> float:
-    """Return the median; not a number where there are no values."""
     return statistics.median(values) if values else math.nan
 
 

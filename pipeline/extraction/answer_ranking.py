@@ -1,6 +1,6 @@
 """Score candidates by how well they answer a question, and predict whether the best one answers it at all.
 
-The weights stand in `scoring.json` and `abstention.json` and come from `footnote evaluate calibrate`. What an embedder
+The weights stand in `scoring.json` and `abstention.json` and come from `tools.training.answer_weights`. What an embedder
 says counts only as far as it knows the script; terms count by how rare they are among the passages found.
 """
 

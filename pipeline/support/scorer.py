@@ -1,6 +1,6 @@
 """Score how likely passages support a sentence: features of words and token embeddings, and a small network.
 
-The network is trained by `footnote evaluate train`.
+The network is trained by `make train`.
 """
 
 import json

@@ -43,7 +43,7 @@ def _skip_mark(text: str, span: Span) -> int:
 
 
 Strictness = Literal["loose", "normal", "strict"]
-"""How sure the scorer must be. Each level's price is printed by `footnote evaluate train`."""
+"""How sure the scorer must be. Each level's price is printed by `make train`."""
 
 MIN_CONTENT_WORDS = 2
 """Words with a meaning of their own that a sentence must have: "None of it is true." has one."""

@@ -10,12 +10,11 @@ from bot.access import Asker
 from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import LimitSettings, ModelValues, Settings
 from bot.wiring import App, LazyModel
+from evaluation.simulated_model.chat_protocol import ChatRequest, Ending, Fault, Reply, encode_reply
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.model import ChatMessage, ModelCall
 from pipeline.prompts.prompt_templates import PromptMode, render_prefix
-from tests.fake_model_rules import OPENAI
-from tests.fake_model_server import FakeModelServer, serve
-from tests.fake_model_wire import Ending, Fault, Reply, Request, wire
+from tests.fake_model_server import OPENAI, FakeModelServer, serve
 from tests.fakes import PageSource
 from tests.pipeline.scripted import quoting
 from tests.pipeline.world import reads_alike
@@ -46,7 +45,7 @@ class Stalled:
     reply: Reply
 
 
-def stage_of(request: Request) -> str:
+def stage_of(request: ChatRequest) -> str:
     """Return the template that a request is made of, by its instruction."""
     said = request.body["messages"][0]["content"]
     return next(template for template in _TEMPLATES if any(map(said.startswith, _instructions(template))))
@@ -69,12 +68,12 @@ def following(script: Mapping[str, Any]):
     lines = {"claims": claims, "bullets": lines["summarise"], "answer": lines["draft"], **lines}
     lines.setdefault("verdicts", _of_one_claim(lines["verify"]) if callable(lines["verify"]) else lines["verify"])
 
-    def answer(request: Request) -> Reply | Fault:
+    def answer(request: ChatRequest) -> Reply | Fault:
         line = lines[stage_of(request)]
         if isinstance(line, Cut):
-            return Fault((*wire(request, Reply(line.text))[:-2], Ending.CLOSE))
+            return Fault((*encode_reply(request, Reply(line.text))[:-2], Ending.CLOSE))
         if isinstance(line, Stalled):
-            return Fault((*wire(request, line.reply)[:-4], Ending.HANG))
+            return Fault((*encode_reply(request, line.reply)[:-4], Ending.HANG))
         said = line(_call(request)) if callable(line) else line
         return Reply(said) if isinstance(said, str) else said
 
@@ -89,7 +88,7 @@ def _of_one_claim(line: Callable[[ModelCall], Any]) -> Callable[[ModelCall], Any
     return said
 
 
-def _call(request: Request) -> ModelCall:
+def _call(request: ChatRequest) -> ModelCall:
     return ModelCall("", tuple(ChatMessage(one["role"], one["content"]) for one in request.body["messages"]))
 
 

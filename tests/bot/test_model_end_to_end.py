@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli.entry_point import app
+from evaluation.simulated_model.chat_protocol import answer_error
 from tests.bot.modelled import KEY, following
 from tests.fake_model_server import FakeModelServer, serve
-from tests.fake_model_wire import error
 
 PAGES = {
     "light.md": "# Skarholm lighthouse\n\nSkarholm lighthouse was built in 1887. A keeper lives beside it.\n",
@@ -113,7 +113,7 @@ def test_check_asks_the_model_unless_told_otherwise(monkeypatch: pytest.MonkeyPa
 
 def test_chat_keeps_on_after_a_turn_in_which_the_model_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The failure is one line; quoting goes on."""
-    with served({"query": error(401, f"Incorrect API key provided: {KEY}.")}) as server:
+    with served({"query": answer_error(401, f"Incorrect API key provided: {KEY}.")}) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         result = run("chat", typed="When was Skarholm lighthouse built?\nhello\n")
 

@@ -10,13 +10,13 @@ from bot.answering import answer, check
 from bot.settings.settings_tables import LimitSettings
 from bot.views.answer_text import find_asked_claim
 from bot.views.catalog import translate
+from evaluation.simulated_model.chat_protocol import HANG, Reply, answer_error
 from pipeline.types import ClaimChecked, DraftStarted, SentencePassed, Status
 from storage.audit import verify_turn
 from storage.language.detection import detect_language
 from storage.types import EntryKind, Verdict
 from tests.bot import modelled as house
 from tests.bot.modelled import KEY, Cut, Stalled, modelled, stage_of
-from tests.fake_model_wire import HANG, Reply, error
 
 SUPPORTED = "Reasoning: Sentence 1 says so.\nSentences: 1\nVerdict: SUPPORTS"
 REFUTED = "Reasoning: Sentence 1 says otherwise.\nSentences: 1\nVerdict: REFUTES"
@@ -80,7 +80,7 @@ async def test_what_passages_confirm_is_said_and_all_is_on_record(tmp_path, aski
 
 async def test_no_key_is_anywhere_in_what_is_kept_or_told(tmp_path, asking):
     """Not in the record, the answer, the settings' repr or digest, even where the server echoes it."""
-    async with modelled(tmp_path, {"query": error(401, f"Incorrect API key provided: {KEY}.")}) as (app, _):
+    async with modelled(tmp_path, {"query": answer_error(401, f"Incorrect API key provided: {KEY}.")}) as (app, _):
         done = await answer(app, asking(), lambda _: None)
         entries = await record(app)
 
@@ -94,14 +94,14 @@ async def test_no_key_is_anywhere_in_what_is_kept_or_told(tmp_path, asking):
     ("fault", "asked", "status", "kind", "said"),
     [
         (
-            error(401, "No."),
+            answer_error(401, "No."),
             "When was it built?",
             Status.FAILED,
             "model_unavailable",
             "The language model cannot be reached.",
         ),
         (
-            error(503, "Busy."),
+            answer_error(503, "Busy."),
             "Wann wurde der Leuchtturm gebaut und warum?",
             Status.FAILED,
             "model_unavailable",

@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -12,7 +13,6 @@ from typer.testing import CliRunner
 from evaluation import EvaluationError
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.claims.verifiers import ClaimJudgement, JudgedClaim
-from evaluation.cli import app
 from evaluation.question_sets import TrueSentence, find_true_sentences
 from storage.types import Verdict
 from tests.fakes import PageSource
@@ -20,6 +20,7 @@ from tools.alterations.alteration_check import (
     HARMLESS,
     TRUE,
     alter_sentences,
+    alterations,
     build_changers,
     choose_sentences,
     decide_acceptance,
@@ -47,6 +48,9 @@ SOURCE = PageSource({
     "mill": {"": PASSAGES[1]},
     "broken": None,
 })  # fmt: skip
+
+APP = typer.Typer()
+APP.command()(alterations)
 
 
 def sentences() -> list[TrueSentence]:
@@ -171,9 +175,9 @@ def written(tmp_path: Path) -> Path:
 
 def test_the_command_reads_a_folder_too(tmp_path: Path) -> None:
     """And prints one document, the same for a seed."""
-    asked = ["alterations", "--dump", str(written(tmp_path)), "--seed", "3", "--examples", "1", "--json"]
+    asked = ["--dump", str(written(tmp_path)), "--seed", "3", "--examples", "1", "--json"]
 
-    first, second = (json.loads(CliRunner().invoke(app, asked).stdout) for _ in range(2))
+    first, second = (json.loads(CliRunner().invoke(APP, asked).stdout) for _ in range(2))
 
     assert first["verifier"] == "local"
     assert first["kept"][TRUE]["share"] == 1.0
@@ -182,9 +186,9 @@ def test_the_command_reads_a_folder_too(tmp_path: Path) -> None:
 
 def test_the_command_prints_a_table_and_mistakes(tmp_path: Path) -> None:
     """By kind."""
-    asked = ["alterations", "--dump", str(written(tmp_path)), "--verifier", "overlap", "--examples", "1"]
+    asked = ["--dump", str(written(tmp_path)), "--verifier", "overlap", "--examples", "1"]
 
-    printed = CliRunner().invoke(app, asked).stdout
+    printed = CliRunner().invoke(APP, asked).stdout
 
     assert "**overlap** over 6 true sentences" in printed
     assert "| number of the same passage |" in printed
@@ -193,8 +197,8 @@ def test_the_command_prints_a_table_and_mistakes(tmp_path: Path) -> None:
 
 def test_a_source_without_sentences_is_told(tmp_path: Path) -> None:
     """With what to do; so is a verifier that does not exist."""
-    empty = CliRunner().invoke(app, ["alterations", "--dump", str(tmp_path)])
-    unknown = CliRunner().invoke(app, ["alterations", "--dump", str(tmp_path), "--verifier", "oracle"])
+    empty = CliRunner().invoke(APP, ["--dump", str(tmp_path)])
+    unknown = CliRunner().invoke(APP, ["--dump", str(tmp_path), "--verifier", "oracle"])
 
     assert isinstance(empty.exception, EvaluationError)
     assert "no sentence" in str(empty.exception)

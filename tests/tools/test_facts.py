@@ -10,7 +10,7 @@ from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from tools.benchmarks.dump_reading import has_fact, read_facts
 
 ROOT = Path(__file__).parents[2]
-FACTS = ROOT / "evaluation" / "facts" / "enwiki_2016.json"
+FACTS = ROOT / "tools" / "facts" / "enwiki_2016.json"
 DATA = Path(os.environ.get("FOOTNOTE_DATA", ROOT.parent / "shared" / "data")) / "wikipedia_dumps"
 DUMP = DATA / "enwiki-2016-shortened.xml.bz2"
 

@@ -10,11 +10,11 @@ import pytest
 
 from bot.answering import answer
 from bot.settings.settings_tables import LimitSettings
+from evaluation.simulated_model.chat_protocol import HANG, Reply
 from pipeline.types import Event, SentencePassed
 from storage.audit import AuditLog
 from storage.types import EntryKind, LogEntry
 from tests.bot.modelled import asking, modelled, stage_of
-from tests.fake_model_wire import HANG, Reply
 
 CLAIM = "- The pier of Skarholm is made of oak. | none"
 POOR = "\n".join(f"{name}: No. 10/100" for name in ("Relevant", "Natural", "Non-repetitive", "Temporally correct"))

@@ -164,7 +164,7 @@ def alterations(
     name, date or unit does not stand in the passage. Rows "of the same passage" are the harder half: there the new
     value stands in another sentence of the passage, which says it of something else.
 
-    Example: footnote evaluate alterations --dump enwiki-2016-shortened.xml.bz2 --examples 3
+    Example: python -m tools.alterations.alteration_check --dump enwiki-2016-shortened.xml.bz2 --examples 3
     """
     open_verifier = find_verifier(verifier)
     rng = Random(seed)
@@ -291,3 +291,7 @@ def _lines(found: dict[str, list[dict[str, Any]]]) -> list[str]:
             lines += [f"- {each['sentence']} ({each['old']!r} -> {each['new']!r}, scored {each['score']:.3f})"]
             lines += [f"  because {reason}" for reason in each["reasons"]]
     return lines
+
+
+if __name__ == "__main__":
+    typer.run(alterations)

@@ -224,7 +224,7 @@ def dumps(
 ) -> None:
     """Compare speed and text of reading a dump with wikiextractor's (without templates).
 
-    Example: footnote evaluate speed dumps enwiki.xml.bz2 --wikiextractor ~/wx/bin/wikiextractor
+    Example: python -m tools.benchmarks.dump_reading enwiki.xml.bz2 --wikiextractor ~/wx/bin/wikiextractor
     """
     number = processes or count_cores()
     with tempfile.TemporaryDirectory() as folder:
@@ -349,3 +349,7 @@ def _lines(report: dict[str, Any]) -> str:
     if "large" in report:
         lines.append("large: " + ", ".join(f"{what} {figure}" for what, figure in report["large"].items()))
     return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    typer.run(dumps)

@@ -178,7 +178,7 @@ def embedding(
 ) -> None:
     """Compare the rate of embedding with that of Chroma's default function.
 
-    Example: footnote evaluate speed embedding --texts 32 --rounds 1
+    Example: python -m tools.benchmarks.embedding_rate --texts 32 --rounds 1
     """
     started = time.perf_counter()
     ours = open_embedder("minilm", {})
@@ -278,3 +278,7 @@ def _line(each: dict[str, Any]) -> str:
         f"Chroma's default function {each['chromas']}: {each['ratio']} times (to reach: {each['mark']}); "
         f"cosine at least {each['least_cosine']}, mean {each['mean_cosine']}"
     )
+
+
+if __name__ == "__main__":
+    typer.run(embedding)

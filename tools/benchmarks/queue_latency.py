@@ -51,7 +51,7 @@ def queue(
 ) -> None:
     """Time how long a question takes to be kept, alone and beside other writing.
 
-    Example: footnote evaluate speed queue --questions 300
+    Example: python -m tools.benchmarks.queue_latency --questions 300
     """
     with tempfile.TemporaryDirectory() as scratch:
         report = asyncio.run(_measure(Path(scratch), questions))
@@ -154,3 +154,7 @@ def _lines(report: dict[str, Any]) -> str:
         f"loop lag p99 {times['loop_lag_p99_ms']} ms; {times['turns_per_second']} turns/s"
         for name, times in report.items()
     )
+
+
+if __name__ == "__main__":
+    typer.run(queue)

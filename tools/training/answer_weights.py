@@ -157,7 +157,7 @@ def calibrate(
 ) -> None:
     """Fit the weights of the extractive system to questions with known answers.
 
-    Example: footnote evaluate calibrate data/xquad.*.json evaluation/questions/example_handbook.json
+    Example: python -m tools.training.answer_weights data/xquad.*.json evaluation/questions/example_handbook.json
     """
     examples = asyncio.run(collect_examples(exams, home))
     print(json.dumps({"crossvalidated": cross_validate(examples, abstain)}, indent=2))
@@ -284,3 +284,7 @@ def _named(names: Sequence[str], values: Floats) -> dict[str, float]:
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    typer.run(calibrate)

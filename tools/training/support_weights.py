@@ -222,7 +222,7 @@ def train(
 
     Needs scikit-learn, which nothing else does: `make train`.
 
-    Example: footnote evaluate train data/claims
+    Example: python -m tools.training.support_weights data/claims
     """
     examples = asyncio.run(collect_features(read_all(paths), home))
     held = _score_held_out(examples, seed)
@@ -306,3 +306,7 @@ def _thresholds(examples: ClaimFeatures, held: HeldOutScores) -> dict[str, float
     every = [score_source(examples, source, held.folds) for source in examples.sources]
     levels = {name: find_threshold_losing(passed, share) for name, share in LOST.items()}
     return {**levels, "strict": find_best_threshold(every)}
+
+
+if __name__ == "__main__":
+    typer.run(train)

@@ -11,15 +11,14 @@ from bot.doctor.examiner import MAX_DEAD_CASES
 from bot.doctor.model_exam import ExamRequest, ExamResults, ModelReport, build_report, plan_exam, run_exam
 from bot.doctor.prompt_variants import Figures
 from bot.settings.settings_tables import ModelValues, Settings
+from evaluation.simulated_model.chat_protocol import HANG, ChatRequest, Reply, ServerProfile
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable
 from pipeline.llm.model_client import open_model
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import ModelCall, ModelReply
 from storage.types import Verdict
 from tests.bot.doctoring.gold import BY_KIND, NOW, GoldLLM, asked, cases, opens, perfect, right
-from tests.fake_model_rules import OPENAI, VLLM, Profile
-from tests.fake_model_server import serve
-from tests.fake_model_wire import HANG, Reply, Request
+from tests.fake_model_server import OPENAI, VLLM, serve
 
 S, R, N = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
 
@@ -244,7 +243,7 @@ async def test_every_way_of_asking_can_be_compared() -> None:
     assert told(found).lines == ()
 
 
-def http(request: Request) -> Reply:
+def http(request: ChatRequest) -> Reply:
     """Reply to a call over HTTP as its case expects."""
     texts = [message["content"] for message in request.body["messages"]]
     kind, case = asked(texts)
@@ -252,7 +251,7 @@ def http(request: Request) -> Reply:
 
 
 @pytest.mark.parametrize(("profile", "schema"), [(OPENAI, 2), (replace(VLLM, formats=("text",)), 0)])
-async def test_a_whole_server_is_examined(profile: Profile, schema: int) -> None:
+async def test_a_whole_server_is_examined(profile: ServerProfile, schema: int) -> None:
     """With its own counts of tokens; by a schema where it keeps one."""
     async with serve(http, profile) as server:
         found = await _over_http(server.url, profile, stages=("query", "verify", "draft"), limit=2)
@@ -287,7 +286,7 @@ async def test_a_server_that_is_silent_for_too_long_wants_more_time() -> None:
     """The hint of the adapter's own error is what tells so."""
     calls = 0
 
-    def script(request: Request) -> Any:
+    def script(request: ChatRequest) -> Any:
         nonlocal calls
         calls += 1
         return http(request) if calls <= 2 else HANG
@@ -304,7 +303,7 @@ async def test_a_server_that_is_silent_for_too_long_wants_more_time() -> None:
     assert {"model.timeout_seconds": 1.0, "model.first_token_seconds": 120, "model.idle_seconds": 40} in changes
 
 
-async def _over_http(url: str, profile: Profile, **wanted: Any) -> ExamResults:
+async def _over_http(url: str, profile: ServerProfile, **wanted: Any) -> ExamResults:
     limits = {name: wanted.pop(name) for name in ("stages", "limit") if name in wanted}
     given = {"name": profile.models[0], "base_url": url, "api_key": profile.key, **wanted}
     settings, found = Settings(model=ModelValues(**given)), ExamResults()

@@ -25,10 +25,10 @@ from evaluation.speed.turn_figures import (
 )
 from evaluation.speed.turn_trace import Cause, MeasuredTurn, StepKind, TraceStep
 from evaluation.speed.turn_view import (
+    Timeline,
     TimelineBar,
-    TimelinePanel,
+    build_timeline,
     draw_timelines,
-    lay_out_bars,
     render_figures,
     render_parts,
     render_stages,
@@ -140,9 +140,11 @@ def test_a_way_has_no_gap_and_never_turns_back(drawn_steps: list[tuple[float, fl
 def test_a_prefix_is_stable_as_far_as_any_prompt_before_had_it() -> None:
     """Of this turn or an earlier one; each call may be found in those before it in its own turn."""
     rules = "r" * 400
-    calls = [replace(call(place, name, 0, 1), messages=(ChatMessage("user", text),)) for place, (name, text) in enumerate(
-        (("query", f"{rules}one"), ("verify", f"{rules}two"), ("verify", "other" * 80))
-    )]  # fmt: skip
+    prompts = (("query", f"{rules}one"), ("verify", f"{rules}two"), ("verify", "other" * 80))
+    calls = [
+        replace(call(place, name, 0, 1), messages=(ChatMessage("user", text),))
+        for place, (name, text) in enumerate(prompts)
+    ]
     empty = measure_prefixes([], calls)
     again = measure_prefixes([f"<user>\n{rules}before"], calls)
 
@@ -234,9 +236,9 @@ def test_a_turn_that_said_nothing_has_no_first_sentence() -> None:
 
 def test_a_timeline() -> None:
     """A line a step that lasts or is waited for; what the end waited for in another mark."""
-    steps = streamed_turn()
-    lines = lay_out_bars(steps, critical_path(steps, Cause(6, 4.051), 0.0, 4.06), 0.0)
-    text = render_timeline(lines, [("end", 4.06)], 4.06).splitlines()
+    timeline = build_timeline("a system", replace(turned("one", streamed_turn(), 4.06), said=[]))
+    lines = timeline.bars
+    text = render_timeline(timeline).splitlines()[1:]
 
     assert [line.label for line in lines] == [
         "search 1", "claims 1", "query 1", "search 2", "verify 1", "check 1", "draft 1"
@@ -251,15 +253,14 @@ def test_a_timeline() -> None:
 
 
 def test_a_picture(tmp_path: Path) -> None:
-    """In its colours where its bars are, one panel beneath the other."""
-    line = TimelineBar("draft 1", "model", 0.0, 4.0, (0.0, 2.0), first_piece=1.0)
-    panel = TimelinePanel("a system", [line], [("first sentence", 3.0), ("end", 4.0)])
+    """In its colours where its bars are, one turn beneath the other."""
+    bar = TimelineBar("draft 1", 0.0, 4.0, (0.0, 2.0))
+    timeline = Timeline("a system", [bar], [("first sentence", 3.0), ("end", 4.0)])
 
-    draw_timelines([panel, panel], 2.0, tmp_path / "turn.png")
+    draw_timelines([timeline, timeline], 2.0, tmp_path / "turn.png")
 
     with Image.open(tmp_path / "turn.png") as image:
         drawn_in = {colour for _, colour in image.convert("RGB").getcolors(1 << 20)}
         assert image.format == "PNG"
-        assert {(0x25, 0x63, 0xC9), (0xB9, 0xD0, 0xF5), (0xC2, 0x18, 0x5B)} <= drawn_in
-        assert (0x1E, 0x8A, 0x5A) in drawn_in  # of the key
+        assert {(0x25, 0x63, 0xC9), (0xB9, 0xD0, 0xF5)} <= drawn_in
         assert image.width == 1_500

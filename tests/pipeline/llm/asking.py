@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from evaluation.simulated_model.chat_protocol import ServerProfile
 from pipeline.llm.model_client import OpenAIModel, open_model
 from pipeline.llm.model_settings import ModelSettings, Secret
 from pipeline.model import BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
-from tests.fake_model_rules import OPENAI, Profile
-from tests.fake_model_server import FakeModelServer, Script, serve
+from tests.fake_model_server import OPENAI, FakeModelServer, Script, serve
 
 CALL = ModelCall(
     "draft", (ChatMessage("system", "Answer in one sentence."), ChatMessage("user", "Where is Lake Constance?"))
@@ -53,7 +53,7 @@ def settings_for(server: FakeModelServer, **changes) -> ModelSettings:
 
 
 @asynccontextmanager
-async def asking(script: Script, profile: Profile = OPENAI, **changes) -> AsyncIterator[Asking]:
+async def asking(script: Script, profile: ServerProfile = OPENAI, **changes) -> AsyncIterator[Asking]:
     """Open a model on a server that follows a script, with settings changed as told."""
     waits: list[float] = []
 

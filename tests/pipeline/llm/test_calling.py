@@ -2,12 +2,11 @@
 
 import pytest
 
+from evaluation.simulated_model.chat_protocol import Fault, Reply, encode_chunk, encode_reply
 from pipeline.errors import PromptTooLong
 from pipeline.llm.model_settings import Price, Secret, StageSettings
 from pipeline.model import ChatMessage, ModelCall
-from tests.fake_model_rules import AZURE, LLAMA_CPP, OLLAMA, OPENAI, VLLM
-from tests.fake_model_server import in_turn
-from tests.fake_model_wire import Fault, Reply, chunk, wire
+from tests.fake_model_server import AZURE, LLAMA_CPP, OLLAMA, OPENAI, VLLM, in_turn
 from tests.pipeline.llm.asking import CALL, SCHEMA, SCHEMA_CALL, asking
 
 
@@ -156,7 +155,7 @@ async def test_a_call_longer_than_the_window_is_not_sent() -> None:
 async def test_a_server_that_does_not_stream_is_read_whole() -> None:
     def whole(request) -> Fault:
         plain = type(request)(request.path, request.headers, {**request.body, "stream": False}, request.profile)
-        return Fault(wire(plain, Reply("In the Alps.")))
+        return Fault(encode_reply(plain, Reply("In the Alps.")))
 
     async with asking(whole) as ask:
         pieces, reply = await ask.stream()
@@ -165,8 +164,16 @@ async def test_a_server_that_does_not_stream_is_read_whole() -> None:
 
 async def test_signs_of_life_and_odd_lines_are_read_over() -> None:
     def chatty(request) -> Fault:
-        head, *rest = wire(request, Reply("Yes\u2028no."))
-        return Fault((head, chunk(b": PROCESSING\r\n\r\n"), chunk(b"event: message\n"), chunk(b"id: 1\n\n"), *rest))
+        head, *rest = encode_reply(request, Reply("Yes\u2028no."))
+        return Fault(
+            (
+                head,
+                encode_chunk(b": PROCESSING\r\n\r\n"),
+                encode_chunk(b"event: message\n"),
+                encode_chunk(b"id: 1\n\n"),
+                *rest,
+            )
+        )
 
     async with asking(chatty) as ask:
         assert (await ask.stream())[1].text == "Yes\u2028no."

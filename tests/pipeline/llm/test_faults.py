@@ -6,12 +6,22 @@ from email.utils import format_datetime
 
 import pytest
 
+from evaluation.simulated_model.chat_protocol import (
+    HANG,
+    RESET,
+    Ending,
+    Fault,
+    Reply,
+    ServerProfile,
+    answer_error,
+    answer_with,
+    encode_chunk,
+    encode_reply,
+)
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, ReplyBroken
 from pipeline.llm.model_client import open_model
 from pipeline.model import BudgetMeter, ChatMessage, ModelCall
-from tests.fake_model_rules import LLAMA_CPP, OLLAMA, OPENAI, VLLM, Profile
-from tests.fake_model_server import in_turn, serve
-from tests.fake_model_wire import HANG, RESET, Ending, Fault, Reply, chunk, error, refuse, wire
+from tests.fake_model_server import LLAMA_CPP, OLLAMA, OPENAI, VLLM, in_turn, serve
 from tests.pipeline.llm.asking import CALL, asking, settings_for
 
 GOOD = Reply("In the Alps.")
@@ -26,23 +36,23 @@ def whole(body: bytes) -> Fault:
 
 def after_pieces(count: int, *end: bytes | float | Ending):
     """Return a script whose streams stop after some pieces."""
-    return lambda request: Fault((*wire(request, GOOD)[: 2 + count], *end))
+    return lambda request: Fault((*encode_reply(request, GOOD)[: 2 + count], *end))
 
 
 def cut(request) -> Fault:
     """Send half of what was promised."""
-    data = b"".join(wire(request, GOOD))
+    data = b"".join(encode_reply(request, GOOD))
     return Fault((data[: len(data) // 2], Ending.CLOSE))
 
 
 PASSING = {
-    "429": error(429, "Rate limit reached."),
-    "500": error(500, "The server had an error."),
-    "502 by a proxy": refuse(502, HTML, kind="text/html"),
-    "503": error(503, "Overloaded."),
-    "529": refuse(529, "", kind="text/plain"),
-    "408": refuse(408, ""),
-    "409": refuse(409, {"message": "conflict"}),
+    "429": answer_error(429, "Rate limit reached."),
+    "500": answer_error(500, "The server had an error."),
+    "502 by a proxy": answer_with(502, HTML, kind="text/html"),
+    "503": answer_error(503, "Overloaded."),
+    "529": answer_with(529, "", kind="text/plain"),
+    "408": answer_with(408, ""),
+    "409": answer_with(409, {"message": "conflict"}),
     "a reset": RESET,
     "a close": Fault((Ending.CLOSE,)),
     "no JSON": whole(b'{"choices": [{"message": {"content": "In the'),
@@ -107,20 +117,20 @@ async def test_a_server_that_does_not_run_is_said_to_be_out_of_reach() -> None:
     ],
 )
 async def test_a_server_that_asks_to_wait_is_waited_for(headers: dict[str, str], seconds: float) -> None:
-    async with asking(in_turn(error(429, "Slow down.", **headers), GOOD)) as ask:
+    async with asking(in_turn(answer_error(429, "Slow down.", **headers), GOOD)) as ask:
         await ask.complete()
     assert ask.waits == [seconds]
 
 
 async def test_a_wait_may_be_asked_for_by_date() -> None:
     then = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    async with asking(in_turn(error(503, "Busy.", Retry_After=then), GOOD)) as ask:
+    async with asking(in_turn(answer_error(503, "Busy.", Retry_After=then), GOOD)) as ask:
         await ask.complete()
     assert 25 < ask.waits[0] <= 30
 
 
 async def test_a_wait_beyond_the_turn_fails_at_once() -> None:
-    async with asking(lambda _: error(429, "Slow down.", Retry_After="30")) as ask:
+    async with asking(lambda _: answer_error(429, "Slow down.", Retry_After="30")) as ask:
         ask.spent.deadline = time.monotonic() + 10
         with pytest.raises(ModelUnavailable, match="takes 30 s, longer than there is"):
             await ask.complete()
@@ -128,13 +138,13 @@ async def test_a_wait_beyond_the_turn_fails_at_once() -> None:
 
 
 async def test_a_wait_of_an_hour_is_not_waited_for_even_without_an_end() -> None:
-    async with asking(lambda _: error(429, "Slow down.", Retry_After="3600")) as ask:
+    async with asking(lambda _: answer_error(429, "Slow down.", Retry_After="3600")) as ask:
         with pytest.raises(ModelUnavailable, match="3600 s"):
             await ask.complete()
 
 
 async def test_a_server_that_says_not_to_ask_again_is_not() -> None:
-    async with asking(lambda _: error(500, "Broken.", x_should_retry="false")) as ask:
+    async with asking(lambda _: answer_error(500, "Broken.", x_should_retry="false")) as ask:
         with pytest.raises(ModelUnavailable, match="Broken"):
             await ask.complete()
     assert len(ask.server.requests) == 1
@@ -165,7 +175,7 @@ async def test_a_stream_that_stops_is_given_up_without_another_try() -> None:
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_slow_drip_ends_with_the_time_of_the_call(*, streamed: bool) -> None:
     def drip(request) -> Fault:
-        data = b"".join(wire(request, GOOD))
+        data = b"".join(encode_reply(request, GOOD))
         return Fault(tuple(part for byte in data for part in (bytes([byte]), 0.01)))
 
     async with asking(drip, timeout_seconds=0.2) as ask:
@@ -186,10 +196,13 @@ async def test_the_end_of_the_turn_ends_the_call() -> None:
 BREAKS = {
     "a reset": (Ending.RESET,),
     "a close": (Ending.CLOSE,),
-    "an end too soon": (chunk(b""),),
-    "an error": (chunk(b'data: {"error": {"message": "CUDA error"}}\n\n'), chunk(b"")),
-    "an error of llama.cpp": (chunk(b'error: {"error": {"code": 500, "message": "slot gone"}}\n\n'), chunk(b"")),
-    "half an event": (chunk(b'data: {"choices": [{"de'), chunk(b"")),
+    "an end too soon": (encode_chunk(b""),),
+    "an error": (encode_chunk(b'data: {"error": {"message": "CUDA error"}}\n\n'), encode_chunk(b"")),
+    "an error of llama.cpp": (
+        encode_chunk(b'error: {"error": {"code": 500, "message": "slot gone"}}\n\n'),
+        encode_chunk(b""),
+    ),
+    "half an event": (encode_chunk(b'data: {"choices": [{"de'), encode_chunk(b"")),
 }
 
 
@@ -212,18 +225,18 @@ async def test_a_stream_that_breaks_before_a_piece_is_tried_again(end: tuple[byt
 
 
 async def test_a_stream_without_its_last_line_is_whole_once_the_reply_has_ended() -> None:
-    async with asking(lambda request: Fault((*wire(request, GOOD)[:-2], chunk(b"")))) as ask:
+    async with asking(lambda request: Fault((*encode_reply(request, GOOD)[:-2], encode_chunk(b"")))) as ask:
         assert (await ask.stream())[1].text == "In the Alps."
 
 
 async def test_a_connection_that_breaks_when_all_was_said_breaks_nothing() -> None:
-    async with asking(lambda request: Fault((*wire(request, GOOD)[:-1], Ending.RESET))) as ask:
+    async with asking(lambda request: Fault((*encode_reply(request, GOOD)[:-1], Ending.RESET))) as ask:
         assert (await ask.stream())[1].text == "In the Alps."
 
 
 async def test_a_stream_without_a_type_is_read_as_one() -> None:
     def untyped(request) -> Fault:
-        head, *rest = wire(request, GOOD)
+        head, *rest = encode_reply(request, GOOD)
         return Fault((head.replace(b"Content-Type: text/event-stream\r\n", b""), *rest))
 
     async with asking(untyped) as ask:
@@ -240,7 +253,7 @@ async def test_a_reply_of_ten_megabytes_is_not_read(*, streamed: bool) -> None:
 
 
 async def test_an_error_of_ten_megabytes_is_read_as_far_as_it_matters() -> None:
-    async with asking(lambda _: refuse(500, "x" * 10_000_000), retries=0) as ask:
+    async with asking(lambda _: answer_with(500, "x" * 10_000_000), retries=0) as ask:
         with pytest.raises(ModelUnavailable) as caught:
             await ask.complete()
     assert len(str(caught.value)) < 500
@@ -274,7 +287,7 @@ async def test_an_empty_reply_is_asked_for_once_more(answer: Reply | Fault) -> N
     [
         Reply(None, refusal="I'm sorry, I can't help with that."),
         Reply("", finish="content_filter"),
-        error(400, "The response was filtered by the content management policy.", code="content_filter"),
+        answer_error(400, "The response was filtered by the content management policy.", code="content_filter"),
     ],
 )
 async def test_a_refusal_is_not_asked_again(answer: Reply | Fault, *, streamed: bool) -> None:
@@ -303,20 +316,24 @@ async def test_a_wrong_path_names_the_setting() -> None:
 
 
 async def test_a_web_page_is_no_reply() -> None:
-    async with asking(lambda _: refuse(200, HTML, kind="text/html")) as ask:
+    async with asking(lambda _: answer_with(200, HTML, kind="text/html")) as ask:
         with pytest.raises(ModelUnavailable, match="a web page, not a reply"):
             await ask.complete()
     assert len(ask.server.requests) == 1
 
 
 async def test_a_redirect_is_not_followed() -> None:
-    async with asking(lambda _: refuse(307, "", Location="http://127.0.0.1:9/v1/chat/completions")) as ask:
+    async with asking(lambda _: answer_with(307, "", Location="http://127.0.0.1:9/v1/chat/completions")) as ask:
         with pytest.raises(ModelUnavailable, match="307"):
             await ask.complete()
 
 
 @pytest.mark.parametrize(
-    "answer", [error(429, "You exceeded your quota.", code="insufficient_quota"), error(402, "Insufficient Balance")]
+    "answer",
+    [
+        answer_error(429, "You exceeded your quota.", code="insufficient_quota"),
+        answer_error(402, "Insufficient Balance"),
+    ],
 )
 async def test_an_empty_account_is_not_asked_again(answer: Fault) -> None:
     async with asking(lambda _: answer) as ask:
@@ -326,8 +343,8 @@ async def test_an_empty_account_is_not_asked_again(answer: Fault) -> None:
 
 
 @pytest.mark.parametrize("profile", [OPENAI, VLLM, LLAMA_CPP, OLLAMA], ids=lambda profile: profile.name)
-async def test_a_prompt_too_long_for_the_server_is_said_to_be(profile: Profile) -> None:
-    small = Profile(**{**vars(profile), "context": 2_000})
+async def test_a_prompt_too_long_for_the_server_is_said_to_be(profile: ServerProfile) -> None:
+    small = ServerProfile(**{**vars(profile), "context": 2_000})
     long = ModelCall("draft", (ChatMessage("user", "word " * 2_000),))
     async with asking(lambda _: GOOD, small) as ask:
         for streamed in (False, True):
@@ -360,8 +377,8 @@ ENDS = {
     "a window that is set": (GOOD, {"context_tokens": 100}, "larger window"),
     "a refusal": (Reply(None, refusal="I will not."), {}, "other words"),
     "a filter of replies": (Reply("", finish="content_filter"), {}, "other words"),
-    "a filter of calls": (error(400, "Stopped.", code="content_filter"), {}, "other words"),
-    "an objection": (error(400, "No."), {}, "doctor"),
+    "a filter of calls": (answer_error(400, "Stopped.", code="content_filter"), {}, "other words"),
+    "an objection": (answer_error(400, "No."), {}, "doctor"),
     "a broken stream": (after_pieces(2, *BREAKS["an error"]), {}, "later"),
 }
 

@@ -6,10 +6,10 @@ import tracemalloc
 
 import pytest
 
+from evaluation.simulated_model.chat_protocol import HANG, Ending, Fault, Reply, answer_error, encode_reply
 from pipeline.errors import BudgetExceeded, ModelUnavailable
 from pipeline.model import Budget, BudgetMeter, ChatMessage, ModelCall
 from tests.fake_model_server import in_turn
-from tests.fake_model_wire import HANG, Ending, Fault, Reply, error, wire
 from tests.pipeline.llm.asking import CALL, asking
 
 GOOD = Reply("In the Alps.")
@@ -53,7 +53,7 @@ async def test_a_turn_out_of_time_makes_no_call() -> None:
 
 
 async def test_a_call_that_was_refused_costs_no_tokens_and_one_that_was_cut_does() -> None:
-    async with asking(lambda _: error(500, "Broken."), retries=1) as ask:
+    async with asking(lambda _: answer_error(500, "Broken."), retries=1) as ask:
         with pytest.raises(ModelUnavailable):
             await ask.complete()
         assert ask.spent.tokens == 0
@@ -74,7 +74,7 @@ async def test_no_more_call_at_once_than_set_and_first_come_is_first_served() ->
 
 
 async def test_who_waits_between_tries_leaves_the_place_to_others() -> None:
-    async with asking(in_turn(error(429, "Slow down."), GOOD), max_concurrency=1) as ask:
+    async with asking(in_turn(answer_error(429, "Slow down."), GOOD), max_concurrency=1) as ask:
         first, second = await asyncio.gather(ask.complete(), ask.complete())
     assert (first.attempts, second.attempts) == (2, 1)
 
@@ -106,7 +106,7 @@ async def test_cancelling_a_call_closes_its_connection_at_once(*, streamed: bool
 
 async def test_closing_a_stream_closes_its_connection_at_once() -> None:
     def endless(request) -> Fault:
-        return Fault((*wire(request, GOOD)[:4], Ending.HANG))
+        return Fault((*encode_reply(request, GOOD)[:4], Ending.HANG))
 
     async with asking(endless, max_concurrency=1) as ask:
         parts = ask.model.stream(CALL, ask.spent)
@@ -119,7 +119,7 @@ async def test_closing_a_stream_closes_its_connection_at_once() -> None:
 
 
 async def test_cancelling_between_tries_ends_the_call() -> None:
-    async with asking(lambda _: error(500, "Broken.")) as ask:
+    async with asking(lambda _: answer_error(500, "Broken.")) as ask:
         asleep = asyncio.Event()
 
         async def sleep(_: float) -> None:

@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from evaluation.simulated_model.chat_protocol import KNOWN_ARGUMENTS, Reply, answer_error
 from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, SchemaNotOffered
 from pipeline.llm.chat_request import ServerQuirks, compose_request
 from pipeline.llm.model_settings import ModelSettings, StageSettings
 from pipeline.llm.server_errors import ServerRefusal, TransientError, interpret_refusal
 from pipeline.model import ChatMessage, ModelCall
-from tests.fake_model_rules import KNOWN, LLAMA_CPP, OPENAI, VLLM
-from tests.fake_model_server import in_turn
-from tests.fake_model_wire import Reply, error
+from tests.fake_model_server import LLAMA_CPP, OPENAI, VLLM, in_turn
 from tests.pipeline.llm.asking import CALL, SCHEMA_CALL, asking
 
 SETTINGS = ModelSettings("small-model", reasoning_effort="low")
@@ -49,7 +48,7 @@ async def test_an_instruction_becomes_the_users_where_there_is_no_system_role() 
 
 
 async def test_stream_options_are_left_out_where_they_are_not_known() -> None:
-    profile = type(OPENAI)(**{**vars(OPENAI), "takes": KNOWN - {"stream_options"}})
+    profile = type(OPENAI)(**{**vars(OPENAI), "takes": KNOWN_ARGUMENTS - {"stream_options"}})
     async with asking(lambda _: Reply(), profile) as ask:
         _, reply = await ask.stream()
         await ask.stream()
@@ -91,17 +90,19 @@ async def test_in_text_mode_no_schema_is_sent() -> None:
 
 
 async def test_a_server_that_objects_to_everything_is_given_up() -> None:
-    async with asking(lambda _: error(400, "Unsupported parameter: 'temperature'"), temperature=None) as ask:
+    async with asking(lambda _: answer_error(400, "Unsupported parameter: 'temperature'"), temperature=None) as ask:
         with pytest.raises(ModelUnavailable, match="does not take the call"):
             await ask.complete()
-    async with asking(lambda _: error(400, "Unsupported: temperature, max_tokens, System role not supported")) as ask:
+    async with asking(
+        lambda _: answer_error(400, "Unsupported: temperature, max_tokens, System role not supported")
+    ) as ask:
         with pytest.raises(ModelUnavailable, match="does not take the call"):
             await ask.complete()
     assert len(ask.server.requests) == 4
 
 
 async def test_a_schema_offered_again_by_another_model_is_sent() -> None:
-    refusing = error(400, "response_format json_schema is not supported")
+    refusing = answer_error(400, "response_format json_schema is not supported")
     async with asking(in_turn(refusing, Reply("{}")), stages={"verify": StageSettings("other-model")}) as ask:
         with pytest.raises(SchemaNotOffered):
             await ask.complete(SCHEMA_CALL)

@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from evaluation.simulated_model.chat_protocol import RESET, Reply, answer_error
 from pipeline.errors import ModelUnavailable
 from pipeline.llm.model_client import open_model, validate_settings
 from pipeline.llm.model_settings import OPENAI_MODEL, ModelSettings, Secret, fill_from_environment
 from pipeline.llm.server_errors import describe_error, redact_text
 from pipeline.model import BudgetMeter
-from tests.fake_model_rules import AZURE, OPENAI
-from tests.fake_model_server import serve
-from tests.fake_model_wire import RESET, Reply, error
+from tests.fake_model_server import AZURE, OPENAI, serve
 from tests.pipeline.llm.asking import CALL, asking, settings_for
 
 WRONG = "sk-wrong-9876543210abcdef"
@@ -96,7 +95,7 @@ async def test_a_missing_key_is_said_to_be_missing() -> None:
 
 async def test_no_log_carries_a_key_or_headers(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    answers = [Reply(), Reply(), error(500, f"Bearer {OPENAI.key}", Set_Cookie="session=1"), RESET, Reply()]
+    answers = [Reply(), Reply(), answer_error(500, f"Bearer {OPENAI.key}", Set_Cookie="session=1"), RESET, Reply()]
     async with asking(lambda _: answers.pop(0)) as ask:
         await ask.complete()
         await ask.stream()
@@ -179,7 +178,7 @@ def test_a_servers_message_is_found_in_its_many_forms() -> None:
 
 async def test_a_key_of_another_address_is_not_sent_there_after_a_redirect() -> None:
     async with serve(lambda _: Reply()) as other:
-        moved = error(302, "Moved.", Location=f"{other.url}/chat/completions")
+        moved = answer_error(302, "Moved.", Location=f"{other.url}/chat/completions")
         async with asking(lambda _: moved) as ask:
             with pytest.raises(ModelUnavailable):
                 await ask.complete()
