@@ -11,29 +11,27 @@ import secrets
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
+import typer  # noqa: TC002 - typer reads the annotations of commands
 from rich.text import Text
 
+from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, open_command
 from bot.cli.question_commands import CorpusOption, SystemOption, detect_question_language, identify_terminal_user
-from bot.cli.rendering import answer_view, json_documents
-from bot.cli.rendering.answer_view import StreamedAnswer
-from bot.cli.rendering.turn_progress import watch_turn
-from bot.cli.terminal_output import Output
-from bot.desk.types import MAX_EARLIER_TURNS
 from bot.views.error_messages import ReportableError, explain_error, explain_failure
 from bot.views.sanitize import replace_unencodable, sanitize_line
-from pipeline.types import Turn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
+
+    from bot.cli.terminal_output import Output
     from bot.desk.types import TurnResult
     from bot.server.service import BotService
+    from pipeline.types import Turn
 
 
 GOODBYES = {"/quit", "quit", "exit", ":q"}
@@ -42,64 +40,67 @@ CHAT_HELP = "/sources shows the last answer's sources in full, /new forgets what
 
 @dataclass(frozen=True, slots=True)
 class ChatPorts:
-    """How a conversation hears and speaks."""
+    """The input, the answers and the output of a conversation."""
 
     read: Callable[[], str | None]
     """The next line; None when there are no more."""
     ask: Callable[[str, tuple[Turn, ...]], TurnResult]
-    """Answers a question after what was said before it. Ctrl-C raises `KeyboardInterrupt` out of it."""
+    """Answers a question in the context of earlier turns. Ctrl-C raises `KeyboardInterrupt` out of it."""
     show: Callable[[str, TurnResult], None]
     show_sources: Callable[[TurnResult], None]
     note: Callable[[str], None]
 
 
-def run_chat(ways: ChatPorts) -> tuple[TurnResult, ...]:
-    """Hold a conversation to its end, and return its answers."""
+def run_chat(ports: ChatPorts) -> tuple[TurnResult, ...]:
+    """Hold a conversation until there are no more lines, and return its answers."""
     said: tuple[Turn, ...] = ()
     answers: list[TurnResult] = []
-    while (line := ways.read()) is not None and (text := line.strip()).lower() not in GOODBYES:
+    while (line := ports.read()) is not None and (text := line.strip()).lower() not in GOODBYES:
         if text == "/new":
             said = ()
-            ways.note("Forgotten.")
+            ports.note("Forgotten.")
         elif text == "/sources":
-            _show_sources(ways, answers)
+            _show_sources(ports, answers)
         elif text.startswith("/"):
-            ways.note(CHAT_HELP)
-        elif text and (done := _answer_line(ways, text, said)):
+            ports.note(CHAT_HELP)
+        elif text and (done := _answer_line(ports, text, said)):
             answers.append(done)
             said = extend_history(said, text, done)
-            ways.show(text, done)
+            ports.show(text, done)
     return tuple(answers)
 
 
 def extend_history(said: tuple[Turn, ...], question: str, done: TurnResult) -> tuple[Turn, ...]:
-    """Return the conversation with a question and its answer added, at most the last `MAX_EARLIER_TURNS` turns."""
+    """Append a question and its answer, and keep the last `MAX_EARLIER_TURNS` turns."""
+    from bot.desk.types import MAX_EARLIER_TURNS
+    from pipeline.types import Turn
+
     return (*said, Turn("user", question), Turn("bot", done.text, titles=done.cited_titles))[-MAX_EARLIER_TURNS:]
 
 
-def _answer_line(ways: ChatPorts, text: str, said: tuple[Turn, ...]) -> TurnResult | None:
-    """Answer a question; None when it was stopped or failed, which is told and ends nothing but the turn."""
+def _answer_line(ports: ChatPorts, text: str, said: tuple[Turn, ...]) -> TurnResult | None:
+    """Answer a question; None when it was stopped or failed, which is printed and ends only this turn."""
     try:
-        done = ways.ask(text, said)
+        done = ports.ask(text, said)
     except KeyboardInterrupt:
-        ways.note("Stopped.")
+        ports.note("Stopped.")
         return None
     except Exception as error:
         if not isinstance(error, ReportableError):
             raise
-        ways.note(explain_error(error).line())
+        ports.note(explain_error(error).line())
         return None
     if done.failure:
-        ways.note(explain_failure(done.failure).line())
+        ports.note(explain_failure(done.failure).line())
         return None
     return done
 
 
-def _show_sources(ways: ChatPorts, answers: list[TurnResult]) -> None:
+def _show_sources(ports: ChatPorts, answers: list[TurnResult]) -> None:
     if answers and answers[-1].answer.citations:
-        ways.show_sources(answers[-1])
+        ports.show_sources(answers[-1])
     else:
-        ways.note("The last answer has no sources.")
+        ports.note("The last answer has no sources.")
 
 
 PROMPT = "› "
@@ -110,21 +111,21 @@ def chat(
     context: typer.Context, corpora: CorpusOption = None, system: SystemOption = "", *, as_json: JsonOption = False
 ) -> None:
     """Hold a conversation: follow-up questions understand what was said before."""
-    with open_command(context, as_json=as_json) as frame, _open_service(frame) as (runner, home):
-        answers = run_chat(_build_ports(frame, runner, home, tuple(corpora or ()), system))
+    with open_command(context, as_json=as_json) as ctx, _open_service(ctx) as (runner, service):
+        answers = run_chat(_build_ports(ctx, runner, service, tuple(corpora or ()), system))
         if as_json:
-            frame.output.give(json_documents.build_chat_document(answers))
+            ctx.output.give(rendering.json_documents.build_chat_document(answers))
 
 
 @contextmanager
-def _open_service(frame: CommandContext) -> Iterator[tuple[asyncio.Runner, BotService]]:
-    """Open the home on a loop that runs only while a question is answered, so that the prompt may block."""
+def _open_service(ctx: CommandContext) -> Iterator[tuple[asyncio.Runner, BotService]]:
+    """Open the service on a loop that runs only while a question is answered, so that the prompt may block."""
     # Nothing is left to stop once the conversation has ended: Ctrl-C is not heard from then on.
     with ExitStack() as ended, asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        home = runner.run(stack.enter_async_context(frame.doors.open_home(frame.settings)))
+        service = runner.run(stack.enter_async_context(ctx.services.open_home(ctx.settings)))
         try:
-            yield runner, home
+            yield runner, service
         finally:
             ended.enter_context(_on_interrupt(lambda: None))
             atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
@@ -132,7 +133,7 @@ def _open_service(frame: CommandContext) -> Iterator[tuple[asyncio.Runner, BotSe
 
 
 def run_interruptible(runner: asyncio.Runner, work: Coroutine[Any, Any, T]) -> T:
-    """Run work to its end. Ctrl-C cancels it; pressed again, it does not cut short what the work does before it ends.
+    """Run a coroutine to its end. Ctrl-C cancels it; a second Ctrl-C does not interrupt its cleanup.
 
     Raises:
         KeyboardInterrupt: It was stopped, and has ended.
@@ -161,7 +162,7 @@ def run_interruptible(runner: asyncio.Runner, work: Coroutine[Any, Any, T]) -> T
 
 @contextmanager
 def _on_interrupt(press: Callable[[], None]) -> Iterator[None]:
-    """Call `press` for each Ctrl-C within, which the loop would else raise in the midst of anything at the second."""
+    """Call `press` on each Ctrl-C, which the event loop would raise anywhere at the second one."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -173,40 +174,40 @@ def _on_interrupt(press: Callable[[], None]) -> Iterator[None]:
 
 
 def _build_ports(
-    frame: CommandContext, runner: asyncio.Runner, home: BotService, corpora: tuple[str, ...], system: str
+    ctx: CommandContext, runner: asyncio.Runner, service: BotService, corpora: tuple[str, ...], system: str
 ) -> ChatPorts:
     from bot.desk.types import TurnRequest
 
-    output, zone, thread = frame.output, frame.settings.zone, secrets.token_hex(6)
-    last = StreamedAnswer(output.out)
+    output, zone, thread = ctx.output, ctx.settings.zone, secrets.token_hex(6)
+    last = rendering.answer_view.StreamedAnswer(output.out)
 
     def ask(question: str, said: tuple[Turn, ...]) -> TurnResult:
         nonlocal last
-        last = StreamedAnswer(output.out)
+        last = rendering.answer_view.StreamedAnswer(output.out)
         asked = TurnRequest(
             question, identify_terminal_user(), thread=thread, earlier=said, corpora=corpora, system=system
         )
         try:
-            with watch_turn(output, last.say if _is_streaming(output) else None) as tell:
-                return run_interruptible(runner, home.answer(asked, tell))
+            with rendering.turn_progress.watch_turn(output, last.say if _is_streaming(output) else None) as tell:
+                return run_interruptible(runner, service.answer(asked, tell))
         finally:
             last.close()
 
     def show(question: str, done: TurnResult) -> None:
         if output.as_json:
             return
-        view = answer_view.render_answer_footer if last.begun else answer_view.render_answer
+        view = rendering.answer_view.render_answer_footer if last.begun else rendering.answer_view.render_answer
         output.view(view(done, language=detect_question_language(question), zone=zone), Text())
 
     def show_sources(done: TurnResult) -> None:
         if not output.as_json:
-            output.view(answer_view.render_sources(done.answer.citations, zone=zone), Text())
+            output.view(rendering.answer_view.render_sources(done.answer.citations, zone=zone), Text())
 
     return ChatPorts(_choose_reader(output), ask, show, show_sources, output.note)
 
 
 def _is_streaming(output: Output) -> bool:
-    """Return whether sentences are shown as they come: where somebody looks on, not into a pipe."""
+    """Return whether sentences are shown as they arrive: in a terminal, not into a pipe."""
     return output.out.is_terminal and not output.as_json
 
 

@@ -9,14 +9,14 @@ import asyncio
 import time
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, TypeVar
 
 import typer
 
 from bot.cli.terminal_output import Output, open_output, report_errors
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -27,20 +27,18 @@ if TYPE_CHECKING:
     from pipeline.llm.model_settings import ModelSettings
     from pipeline.model import LLM
 
+T = TypeVar("T")
+Opened = TypeVar("Opened")
 
 SERVER_SECONDS = 10.0
-"""How long a server that owns the home may take until it answers: it takes the lock some moments before."""
+"""How long a server that owns the home may take to answer: it takes the lock moments before it listens."""
 _AGAIN_SECONDS = 0.1
 _SERVING = frozenset({"footnote serve", "bot serve", ""})
-"""Who owns the home then; nothing is known of who has only just taken it."""
+"""Names of a server that owns the home; the empty one is of an owner that has just taken it."""
 
 
 class OpenApp(Protocol):
-    """Opens the home as its owner."""
-
-    def __call__(self, settings: Settings, *, rebuilding: bool = False) -> AbstractAsyncContextManager[App]:
-        """Open it."""
-        ...
+    def __call__(self, settings: Settings, *, rebuilding: bool = False) -> AbstractAsyncContextManager[App]: ...
 
 
 def _open_app(settings: Settings, *, rebuilding: bool = False) -> AbstractAsyncContextManager[App]:
@@ -51,7 +49,7 @@ def _open_app(settings: Settings, *, rebuilding: bool = False) -> AbstractAsyncC
 
 @asynccontextmanager
 async def _open_home(settings: Settings) -> AsyncIterator[BotService]:
-    """Reach the home through the server that has it open, or else open it.
+    """Connect to the server that has the home open, or else open it here.
 
     A server that is just starting or stopping is waited for, but not for long.
 
@@ -67,7 +65,7 @@ async def _open_home(settings: Settings) -> AsyncIterator[BotService]:
 
 
 async def _there(settings: Settings, stack: AsyncExitStack, *, last: bool) -> BotService | None:
-    """Return the home; None where a server owns it that does not answer yet, unless this is the last try."""
+    """Return the service; None where a server owns the home and does not answer yet, unless this is the last try."""
     from bot.server.control.control_socket import connect_service
 
     # A server is asked first: it answers within milliseconds, and only where there is none is anything heavy loaded.
@@ -113,10 +111,10 @@ async def _serve(settings: Settings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What commands do the work with."""
+    """What commands work with; tests replace single functions."""
 
     open_home: Callable[[Settings], AbstractAsyncContextManager[BotService]] = _open_home
-    """For all that can be done beside a server as well."""
+    """For all that works beside a running server as well."""
     open_app: OpenApp = _open_app
     open_records: Callable[[Settings], AbstractAsyncContextManager[Records]] = _open_records
     open_history: Callable[[Settings], AbstractAsyncContextManager[RefreshHistory]] = _open_history
@@ -129,46 +127,60 @@ JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one J
 
 @dataclass(frozen=True, slots=True)
 class CliState:
-    """What was said before the command's name, and what commands do their work with."""
+    """The global options, and the services."""
 
-    doors: Services = field(default_factory=Services)
+    services: Services = field(default_factory=Services)
     config: Path | None = None
     debug: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """What a command gets."""
-
     output: Output
     settings: Settings
-    doors: Services
+    services: Services
+
+    def call(self, opening: AbstractAsyncContextManager[Opened], work: Callable[[Opened], Awaitable[T]]) -> T:
+        """Open something, work with it, and close it."""
+
+        async def run() -> T:
+            async with opening as opened:
+                return await work(opened)
+
+        return asyncio.run(run())
+
+    def call_service(self, work: Callable[[BotService], Awaitable[T]]) -> T:
+        """Work with the service of the home."""
+        return self.call(self.services.open_home(self.settings), work)
+
+    def call_records(self, work: Callable[[Records], Awaitable[T]]) -> T:
+        """Work with the records of the home, which a running server does not keep from others."""
+        return self.call(self.services.open_records(self.settings), work)
 
 
 @contextmanager
 def open_command(context: typer.Context, *, as_json: bool) -> Iterator[CommandContext]:
-    """Read the settings and run a command within, its failures told plainly."""
+    """Read the settings and run a command, its errors reported."""
     from bot.settings.settings_reader import load_settings
 
-    invocation = find_cli_state(context)
+    state = find_cli_state(context)
     with open_bare_command(context, as_json=as_json) as output:
-        yield CommandContext(output, load_settings(invocation.config), invocation.doors)
+        yield CommandContext(output, load_settings(state.config), state.services)
 
 
 @contextmanager
 def open_bare_command(context: typer.Context, *, as_json: bool) -> Iterator[Output]:
-    """Run a command that needs no settings within: what goes wrong is told in one plain line and an exit status."""
+    """Run a command that needs no settings, its errors reported."""
     output = open_output(as_json=as_json, debug=find_cli_state(context).debug)
     with report_errors(output):
         yield output
 
 
 def find_cli_state(context: typer.Context) -> CliState:
-    """Return what was said before the command's name."""
     return context.find_object(CliState) or CliState()
 
 
 def format_examples(*lines: str) -> str:
-    """Return the end of a command's help: what to type."""
+    """Format the epilog of a command's help."""
     heading = "Example:" if len(lines) == 1 else "Examples:"
     return "\n\n".join((heading, *lines))

@@ -1,6 +1,5 @@
 """Run `footnote ingest`, `forget`, `corpora` and `reindex`: what is indexed, and where it comes from."""
 
-import asyncio
 import re
 import shlex
 import time
@@ -8,165 +7,68 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
-from pydantic import ValidationError
 from rich.text import Text
+from typer.core import TyperCommand
 
-from bot.cli import terminal_output
+from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, format_examples, open_command
-from bot.cli.rendering import corpus_view, json_documents
-from bot.cli.rendering.corpus_view import render_corpora, render_forgotten
 from bot.cli.terminal_output import format_count, show_progress
-from bot.settings.field_types import validate_web_address
-from bot.settings.settings_errors import SettingsError
-from bot.settings.settings_tables import CORPUS_NAME, CORPUS_NAME_RULE
-from bot.settings.source_settings import SOURCE_ENTRIES, FolderSettings, SourceSettings, WikipediaSettings
 from bot.views.error_messages import Fault, ReportableError, explain_error
 from bot.views.sanitize import sanitize_line
 
 if TYPE_CHECKING:
     from bot.server.refresh.document_lookup import ForgottenDocument
-    from bot.server.refresh.run_history import RefreshSummary
     from bot.server.service import BotService
+    from bot.settings.settings_errors import SettingsError
+    from bot.settings.source_settings import SourceSettings
+    from bot.wiring import App, Records
     from ingest.types import RefreshProgress, RefreshReport
-    from storage.types import CorpusInfo, DocumentRef
+    from storage.types import CorpusInfo
 
 
+Sources = Mapping[str, "SourceSettings"]
+RefreshResults = tuple[list["RefreshReport"], dict[str, Fault]]
+
+
+def _validate_corpus_name(name: str) -> str:
+    from bot.settings.settings_tables import CORPUS_NAME, CORPUS_NAME_RULE
+
+    if not re.fullmatch(CORPUS_NAME, name):
+        raise typer.BadParameter(f"A corpus is named by {CORPUS_NAME_RULE}.")
+    return name
+
+
+def _validate_address(url: str) -> str:
+    from bot.settings.field_types import validate_web_address
+
+    try:
+        return validate_web_address(url)
+    except ValueError as error:
+        raise typer.BadParameter(f"It {error}.") from error
+
+
+CorpusName: TypeAlias = Annotated[
+    str, typer.Option("--corpus", callback=_validate_corpus_name, help="The corpus to ingest into; made if it is new.")
+]
 ConfirmRemovalOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--confirm-removal",
         metavar="NAME",
-        help="Remove from this corpus what its source lists no more, however much that is; may be given several times.",
+        help="Remove from this corpus what its source no longer lists, however much; may be given several times.",
     ),
 ]
-RefreshResults = tuple[list["RefreshReport"], dict[str, Fault]]
-
-
-def refresh_corpora(
-    frame: CommandContext, wanted: Mapping[str, SourceSettings], confirmed: Sequence[str] | None
-) -> RefreshResults:
-    """Bring corpora up to date, and return what came of each, or why nothing did.
-
-    Raises:
-        SettingsError: A removal is confirmed for a corpus that is not to be read in.
-    """
-    for name in confirmed or ():
-        if name not in wanted:
-            message = f"A removal is confirmed for “{name}”, which has no source in the settings."
-            raise SettingsError(message, hint=f"There are: {', '.join(wanted)}.")
-    return asyncio.run(_refresh_all(frame, wanted, confirmed or ()))
-
-
-def refresh_and_print(
-    frame: CommandContext, corpus: str, source: SourceSettings, confirmed: Sequence[str] | None
-) -> None:
-    """Bring a corpus up to date, and tell what that did."""
-    report = asyncio.run(_refresh_one(frame, corpus, source, confirmed=corpus in (confirmed or ())))
-    frame.output.give(json_documents.build_ingest_document(report), corpus_view.render_reports([report]))
-
-
-async def _refresh_one(
-    frame: CommandContext, corpus: str, source: SourceSettings, *, confirmed: bool
-) -> "RefreshReport":
-    async with frame.doors.open_home(frame.settings) as home:
-        return await _refresh(frame, home, corpus, source, confirmed=confirmed)
-
-
-async def _refresh_all(
-    frame: CommandContext, wanted: Mapping[str, SourceSettings], confirmed: Sequence[str]
-) -> RefreshResults:
-    reports, faults = list["RefreshReport"](), dict[str, Fault]()
-    async with frame.doors.open_home(frame.settings) as home:
-        for corpus, source in wanted.items():
-            try:
-                reports.append(await _refresh(frame, home, corpus, source, confirmed=corpus in confirmed))
-            except Exception as error:
-                if not isinstance(error, ReportableError):
-                    raise
-                faults[corpus] = explain_error(error)
-                frame.output.note(f"footnote: {corpus}: {faults[corpus].line()}")
-    return reports, faults
-
-
-async def _refresh(
-    frame: CommandContext, home: "BotService", corpus: str, source: SourceSettings, *, confirmed: bool
-) -> "RefreshReport":
-    with show_progress(frame.output.err, label=corpus, unit="documents") as tell:
-
-        def progress(step: "RefreshProgress") -> None:
-            tell(step.done, step.total, step.doing or format_count(step.passages, "passage"))
-
-        return await home.refresh(corpus, source, progress, confirm_removal=confirmed)
-
-
-def ingest_one(
-    context: typer.Context,
-    address: Annotated[
-        str, typer.Option("--only", metavar="ADDRESS", help="Read in this one document, also if it was forgotten.")
-    ] = "",
-    corpus: Annotated[str, typer.Option(help="With --only: the corpus whose source has it.")] = "",
-    *,
-    as_json: JsonOption = False,
-) -> None:
-    """Read documents in. Run again, it reads what changed and forgets what is gone."""
-    if context.invoked_subcommand:
-        if address or corpus or as_json:
-            raise typer.BadParameter(f"Write options behind `{context.invoked_subcommand}`; --only stands alone.")
-        return
-    if not address:
-        raise typer.BadParameter("Name the document with --only, or say what to read: `footnote ingest --help`.")
-    with open_command(context, as_json=as_json) as frame:
-        reports = asyncio.run(_read_document(frame, address, _select_sources(frame, corpus)))
-        frame.output.give(json_documents.build_ingest_all_document(reports, {}), corpus_view.render_reports(reports))
-
-
-def _select_sources(frame: CommandContext, corpus: str) -> "dict[str, SourceSettings]":
-    there = frame.settings.sources
-    wanted = {name: source for name, source in there.items() if corpus in {"", name}}
-    if wanted:
-        return wanted
-    if corpus and there:
-        message = f"The settings know no corpus “{corpus}” with a source."
-        raise SettingsError(message, hint=f"There are: {', '.join(there)}.")
-    hint = "Add a [[corpus]] with a source, or use `footnote ingest folder PATH --corpus NAME`."
-    raise SettingsError("No corpus in the settings has a source.", hint=hint)
-
-
-async def _read_document(
-    frame: CommandContext, address: str, wanted: "dict[str, SourceSettings]"
-) -> "tuple[RefreshReport, ...]":
-    async with frame.doors.open_home(frame.settings) as home:
-        return await home.read_one(address, wanted)
-
-
-def status(
-    context: typer.Context,
-    count: Annotated[
-        int, typer.Option("-n", "--count", min=1, max=1_000, help="How many runs and nights at most.")
-    ] = 20,
-    *,
-    as_json: JsonOption = False,
-) -> None:
-    """Show what is being read in now, by whichever process, what the last runs and nights came to, and what comes."""
-    from bot.cli.rendering import corpus_view, json_documents
-
-    with open_command(context, as_json=as_json) as frame:
-        found = asyncio.run(_load_refreshes(frame, count))
-        frame.output.give(
-            json_documents.build_refreshes_document(found), corpus_view.render_refreshes(found, frame.settings.zone)
-        )
-
-
-async def _load_refreshes(frame: CommandContext, count: int) -> "RefreshSummary":
-    async with frame.doors.open_history(frame.settings) as history:
-        return await history.told(frame.settings, datetime.now(UTC), count=count)
-
+ForgottenOption: TypeAlias = Annotated[
+    bool, typer.Option("--forgotten", help="List what was forgotten on purpose instead.")
+]
 
 ingest_app = typer.Typer()
-ingest_app.callback(
+
+
+@ingest_app.callback(
     no_args_is_help=True,
     invoke_without_command=True,
     epilog=format_examples(
@@ -175,20 +77,28 @@ ingest_app.callback(
         "footnote ingest all",
         "footnote ingest --only https://docs.example.com/rules.html",
     ),
-)(ingest_one)
-
-
-def _validate_corpus_name(name: str) -> str:
-    if not re.fullmatch(CORPUS_NAME, name):
-        raise typer.BadParameter(f"A corpus is named by {CORPUS_NAME_RULE}.")
-    return name
-
-
-def _validate_address(url: str) -> str:
-    try:
-        return validate_web_address(url)
-    except ValueError as error:
-        raise typer.BadParameter(f"It {error}.") from error
+)
+def ingest_one(
+    context: typer.Context,
+    address: Annotated[
+        str, typer.Option("--only", metavar="ADDRESS", help="Ingest this one document, even if it was forgotten.")
+    ] = "",
+    corpus: Annotated[str, typer.Option(help="With --only: the corpus whose source has it.")] = "",
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Ingest documents. Run again, it reads what changed and removes what is gone."""
+    if context.invoked_subcommand:
+        if address or corpus or as_json:
+            raise typer.BadParameter(f"Write options behind `{context.invoked_subcommand}`; --only stands alone.")
+        return
+    if not address:
+        raise typer.BadParameter("Name the document with --only, or say what to ingest: `footnote ingest --help`.")
+    with open_command(context, as_json=as_json) as ctx:
+        wanted = _select_sources(ctx, corpus)
+        reports = ctx.call_service(lambda service: service.read_one(address, wanted))
+        document = rendering.json_documents.build_ingest_all_document(reports, {})
+        ctx.output.give(document, rendering.corpus_view.render_reports(reports))
 
 
 @ingest_app.command(
@@ -199,25 +109,24 @@ def _validate_address(url: str) -> str:
 )
 def folder(
     context: typer.Context,
-    path: Annotated[Path, typer.Argument(help="The folder; all beneath it is read.")],
-    corpus: Annotated[
-        str, typer.Option(callback=_validate_corpus_name, help="The corpus to read it into; made if it is new.")
-    ],
+    path: Annotated[Path, typer.Argument(help="The folder; everything beneath it is read.")],
+    corpus: CorpusName,
     url_base: Annotated[
-        str,
-        typer.Option(callback=_validate_address, help="Footnotes link to this address followed by the file's path."),
+        str, typer.Option(callback=_validate_address, help="Footnotes link to this address plus the file's path.")
     ] = "",
-    include: Annotated[list[str] | None, typer.Option(help="Only files like this, such as '**/*.md'.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option(help="No files like this, such as 'drafts/**'.")] = None,
+    include: Annotated[list[str] | None, typer.Option(help="Only files that match, such as '**/*.md'.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option(help="No files that match, such as 'drafts/**'.")] = None,
     *,
     confirm_removal: ConfirmRemovalOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Read a folder of documents into a corpus: md, rst, txt, html, pdf, docx, pptx, xlsx, epub, e-mail and more."""
-    with open_command(context, as_json=as_json) as frame:
+    """Ingest a folder of documents: md, rst, txt, html, pdf, docx, pptx, xlsx, epub, e-mail and more."""
+    with open_command(context, as_json=as_json) as ctx:
+        from bot.settings.source_settings import FolderSettings
+
         globs = {"include": tuple(include or ("**/*",)), "exclude": tuple(exclude or ())}
         source = FolderSettings(type="folder", path=path, url_base=url_base, newest_days=None, **globs)
-        refresh_and_print(frame, corpus, source, confirm_removal)
+        _ingest(ctx, corpus, source, confirm_removal)
 
 
 @ingest_app.command(
@@ -228,13 +137,11 @@ def folder(
 )
 def wikipedia(
     context: typer.Context,
-    corpus: Annotated[
-        str, typer.Option(callback=_validate_corpus_name, help="The corpus to read it into; made if it is new.")
-    ],
+    corpus: CorpusName,
     dump: Annotated[
         Path | None, typer.Option(help="A file: pages-articles, as .xml, .xml.bz2 or .xml.gz, or CirrusSearch's.")
     ] = None,
-    wiki: Annotated[str, typer.Option(help="Download the latest dump of this one: simple, en, dewiki ...")] = "",
+    wiki: Annotated[str, typer.Option(help="Download the latest dump of this wiki: simple, en, dewiki ...")] = "",
     contact: Annotated[str, typer.Option(help="With --wiki: an address at which its mirror can reach you.")] = "",
     mirror: Annotated[
         str, typer.Option(callback=_validate_address, help="With --wiki: another mirror than Wikimedia's.")
@@ -246,18 +153,184 @@ def wikipedia(
     confirm_removal: ConfirmRemovalOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Read a dump of Wikipedia, or of another wiki, into a corpus: its articles, redirects as their other titles."""
+    """Ingest a dump of Wikipedia or of another wiki: its articles, with redirects as their other titles."""
     if bool(wiki) == (dump is not None):
         raise typer.BadParameter("Name either a file with --dump, or a wiki with --wiki.")
     if wiki and not contact:
         raise typer.BadParameter("Mirrors want to know who downloads: give --contact, such as an e-mail address.")
     given = {"dump": dump, "wiki": wiki, "contact": contact, "cirrus": cirrus} | ({"mirror": mirror} if mirror else {})
-    source = _build_wikipedia_source(**given)
-    with open_command(context, as_json=as_json) as frame:
-        refresh_and_print(frame, corpus, source, confirm_removal)
+    source = _build_wikipedia_source(given)
+    with open_command(context, as_json=as_json) as ctx:
+        _ingest(ctx, corpus, source, confirm_removal)
 
 
-def _build_wikipedia_source(**given: object) -> WikipediaSettings:
+class SourcesCommand(TyperCommand):
+    """A command whose help lists the types of source, which only it waits for."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Add the types to the help."""
+        from bot.settings.source_settings import SOURCE_ENTRIES
+
+        types = "; ".join(f"{name}: {entry.summary}" for name, entry in SOURCE_ENTRIES.items())
+        self.help = f"{self.help}\n\nTypes of source: {types}."
+        super().format_help(ctx, formatter)
+
+
+@ingest_app.command(
+    "all",
+    cls=SourcesCommand,
+    epilog=format_examples("footnote ingest all", "footnote ingest all --confirm-removal handbook"),
+)
+def ingest_all(
+    context: typer.Context, *, confirm_removal: ConfirmRemovalOption = None, as_json: JsonOption = False
+) -> None:
+    """Bring every corpus of footnote.toml that has a source up to date."""
+    with open_command(context, as_json=as_json) as ctx:
+        wanted, confirmed = _select_sources(ctx, ""), confirm_removal or ()
+        for name in confirmed:
+            if name not in wanted:
+                message = f"A removal is confirmed for “{name}”, which has no source in the settings."
+                raise _settings_error(message, f"There are: {', '.join(wanted)}.")
+        reports, faults = ctx.call_service(lambda service: _refresh_all(ctx, service, wanted, confirmed))
+        document = rendering.json_documents.build_ingest_all_document(reports, faults)
+        ctx.output.give(document, rendering.corpus_view.render_reports(reports))
+        if faults:
+            raise typer.Exit(1)
+
+
+@ingest_app.command("status", epilog=format_examples("footnote ingest status", "footnote ingest status --json"))
+def status(
+    context: typer.Context,
+    count: Annotated[
+        int, typer.Option("-n", "--count", min=1, max=1_000, help="How many runs and nights at most.")
+    ] = 20,
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what is being ingested now, by any process, what the last runs and nights did, and what is next."""
+    with open_command(context, as_json=as_json) as ctx:
+        settings, now = ctx.settings, datetime.now(UTC)
+        opening = ctx.services.open_history(settings)
+        found = ctx.call(opening, lambda history: history.told(settings, now, count=count))
+        document = rendering.json_documents.build_refreshes_document(found)
+        ctx.output.give(document, rendering.corpus_view.render_refreshes(found, settings.zone))
+
+
+def forget(
+    context: typer.Context,
+    address: Annotated[
+        str, typer.Argument(metavar="ADDRESS", help="Its address, its key, or its exact title.", show_default=False)
+    ],
+    corpus: Annotated[str, typer.Option(help="The corpus to forget it from, where several have it.")] = "",
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Forget one document at once: it is no longer found or cited, and refreshes leave it out.
+
+    `footnote ingest --only ADDRESS` brings it back. The record of past answers keeps what it quoted.
+    """
+    with open_command(context, as_json=as_json) as ctx:
+        done = ctx.call_service(lambda service: service.forget(address, corpus))
+        ctx.output.give(rendering.json_documents.build_forget_document(done), Text(format_forgotten(done)))
+
+
+def format_forgotten(done: "ForgottenDocument") -> str:
+    one = done.document
+    where = one.url or one.key
+    return sanitize_line(
+        f"Forgotten: {one.title}, of {one.corpus} ({format_count(done.passages, 'passage')}). "
+        f"It is no longer found or cited; `footnote ingest --only {shlex.quote(where)}` brings it back."
+    )
+
+
+def corpora(context: typer.Context, *, forgotten: ForgottenOption = False, as_json: JsonOption = False) -> None:
+    """List what is indexed: documents, passages, age, what the last refresh did, and who may read it."""
+    with open_command(context, as_json=as_json) as ctx:
+        documents, views = rendering.json_documents, rendering.corpus_view
+        if forgotten:
+            away = ctx.call_records(lambda records: records.manifest.all_forgotten())
+            ctx.output.give(documents.build_forgotten_document(away), views.render_forgotten(away))
+            return
+        there, settings, now = ctx.call_records(_load_corpora), ctx.settings, datetime.now(UTC)
+        missing = sorted(settings.sources.keys() - {corpus.name for corpus in there})
+        view = views.render_corpora(there, settings.readers, settings.zone, now, missing)
+        ctx.output.give(documents.build_corpora_document(there, settings.readers, missing), view)
+
+
+def reindex(context: typer.Context, *, as_json: JsonOption = False) -> None:
+    """Rebuild the indexes from the database, as after a change of embedding function."""
+    with open_command(context, as_json=as_json) as ctx:
+
+        async def work(app: "App") -> int:
+            with show_progress(ctx.output.err, label="reindex", unit="passages") as tell:
+                return await app.passages.reindex(tell)
+
+        started = time.monotonic()
+        passages = ctx.call(ctx.services.open_app(ctx.settings, rebuilding=True), work)
+        seconds = time.monotonic() - started
+        said = Text(f"Indexed again: {format_count(passages, 'passage')}, in {seconds:,.1f} s.")
+        ctx.output.give(rendering.json_documents.build_reindex_document(passages, seconds), said)
+
+
+def _ingest(ctx: CommandContext, corpus: str, source: "SourceSettings", confirmed: Sequence[str] | None) -> None:
+    """Refresh one corpus, and print the report."""
+    confirm = corpus in (confirmed or ())
+    report = ctx.call_service(lambda service: _refresh(ctx, service, corpus, source, confirmed=confirm))
+    document = rendering.json_documents.build_ingest_document(report)
+    ctx.output.give(document, rendering.corpus_view.render_reports([report]))
+
+
+async def _refresh_all(
+    ctx: CommandContext, service: "BotService", wanted: Sources, confirmed: Sequence[str]
+) -> RefreshResults:
+    """Refresh corpora, and return the reports and the faults."""
+    reports, faults = list["RefreshReport"](), dict[str, Fault]()
+    for corpus, source in wanted.items():
+        try:
+            reports.append(await _refresh(ctx, service, corpus, source, confirmed=corpus in confirmed))
+        except Exception as error:
+            if not isinstance(error, ReportableError):
+                raise
+            faults[corpus] = explain_error(error)
+            ctx.output.note(f"footnote: {corpus}: {faults[corpus].line()}")
+    return reports, faults
+
+
+async def _refresh(
+    ctx: CommandContext, service: "BotService", corpus: str, source: "SourceSettings", *, confirmed: bool
+) -> "RefreshReport":
+    with show_progress(ctx.output.err, label=corpus, unit="documents") as tell:
+
+        def progress(step: "RefreshProgress") -> None:
+            tell(step.done, step.total, step.doing or format_count(step.passages, "passage"))
+
+        return await service.refresh(corpus, source, progress, confirm_removal=confirmed)
+
+
+def _select_sources(ctx: CommandContext, corpus: str) -> "Sources":
+    """Return the configured sources: of one corpus, or all where that is empty."""
+    there = ctx.settings.sources
+    wanted = {name: source for name, source in there.items() if corpus in {"", name}}
+    if wanted:
+        return wanted
+    if corpus and there:
+        message = f"The settings name no corpus “{corpus}” with a source."
+        raise _settings_error(message, f"There are: {', '.join(there)}.")
+    hint = "Add a [[corpus]] with a source, or use `footnote ingest folder PATH --corpus NAME`."
+    raise _settings_error("No corpus in the settings has a source.", hint)
+
+
+def _settings_error(message: str, hint: str) -> "SettingsError":
+    from bot.settings.settings_errors import SettingsError
+
+    return SettingsError(message, hint=hint)
+
+
+def _build_wikipedia_source(given: Mapping[str, object]) -> "SourceSettings":
+    from pydantic import ValidationError
+
+    from bot.settings.source_settings import WikipediaSettings
+
     try:
         return WikipediaSettings.model_validate({"type": "wikipedia", **given})
     except ValidationError as error:
@@ -266,114 +339,14 @@ def _build_wikipedia_source(**given: object) -> WikipediaSettings:
         raise typer.BadParameter(f"--{'.'.join(map(str, fault['loc']))} {reason}.") from error
 
 
-def _describe_sources() -> str:
-    types = "; ".join(f"{name}: {entry.summary}" for name, entry in SOURCE_ENTRIES.items())
-    return f"Bring every corpus of footnote.toml that has a source up to date.\n\nTypes of source: {types}."
-
-
-@ingest_app.command(
-    "all",
-    help=_describe_sources(),
-    epilog=format_examples("footnote ingest all", "footnote ingest all --confirm-removal handbook"),
-)
-def ingest_all(
-    context: typer.Context, *, confirm_removal: ConfirmRemovalOption = None, as_json: JsonOption = False
-) -> None:
-    """Bring every corpus of footnote.toml that has a source up to date."""
-    with open_command(context, as_json=as_json) as frame:
-        wanted = frame.settings.sources
-        if not wanted:
-            hint = "Add a [[corpus]] with a source, or use `footnote ingest folder PATH --corpus NAME`."
-            raise SettingsError("No corpus in the settings has a source.", hint=hint)
-        reports, faults = refresh_corpora(frame, wanted, confirm_removal)
-        frame.output.give(
-            json_documents.build_ingest_all_document(reports, faults), corpus_view.render_reports(reports)
-        )
-        if faults:
-            raise typer.Exit(1)
-
-
-ingest_app.command("status", epilog=format_examples("footnote ingest status", "footnote ingest status --json"))(status)
-
-
-def forget(
-    context: typer.Context,
-    address: Annotated[
-        str, typer.Argument(metavar="ADDRESS", help="Its address, its key, or its exact title.", show_default=False)
-    ],
-    corpus: Annotated[str, typer.Option(help="The corpus it is to be forgotten from, where several have it.")] = "",
-    *,
-    as_json: JsonOption = False,
-) -> None:
-    """Forget one document at once: it is found and cited no more, and refreshes leave it out.
-
-    `footnote ingest --only ADDRESS` brings it back. The record of what was answered keeps what it quoted.
-    """
-    with open_command(context, as_json=as_json) as frame:
-        done = asyncio.run(_forget(frame, address, corpus))
-        frame.output.give(json_documents.build_forget_document(done), Text(format_forgotten(done)))
-
-
-def format_forgotten(done: "ForgottenDocument") -> str:
-    """Return the line that tells of it. Pure."""
-    one = done.document
-    where = one.url or one.key
-    return sanitize_line(
-        f"Forgotten: {one.title}, of {one.corpus} ({format_count(done.passages, 'passage')}). "
-        f"It is found and cited no more; `footnote ingest --only {shlex.quote(where)}` brings it back."
-    )
-
-
-async def _forget(frame: CommandContext, address: str, corpus: str) -> "ForgottenDocument":
-    async with frame.doors.open_home(frame.settings) as home:
-        return await home.forget(address, corpus)
-
-
-ForgottenOption = Annotated[bool, typer.Option("--forgotten", help="List what was forgotten on purpose instead.")]
-
-
-def corpora(context: typer.Context, *, forgotten: ForgottenOption = False, as_json: JsonOption = False) -> None:
-    """List what is indexed: documents, passages, how old it is, what the last refresh came to, and who may read it."""
-    with open_command(context, as_json=as_json) as frame:
-        if forgotten:
-            away = asyncio.run(_load_forgotten(frame))
-            frame.output.give(json_documents.build_forgotten_document(away), render_forgotten(away))
-            return
-        there, settings = asyncio.run(_load_corpora(frame)), frame.settings
-        missing = sorted(settings.sources.keys() - {corpus.name for corpus in there})
-        view = render_corpora(there, settings.readers, settings.zone, datetime.now(UTC), missing)
-        frame.output.give(json_documents.build_corpora_document(there, settings.readers, missing), view)
-
-
-def reindex(context: typer.Context, *, as_json: JsonOption = False) -> None:
-    """Make the indexes again from the database, as after a change of embedding function."""
-    with open_command(context, as_json=as_json) as frame:
-        started = time.monotonic()
-        passages = asyncio.run(_reindex(frame))
-        seconds = time.monotonic() - started
-        said = Text(f"Indexed again: {terminal_output.format_count(passages, 'passage')}, in {seconds:,.1f} s.")
-        frame.output.give(json_documents.build_reindex_document(passages, seconds), said)
-
-
-async def _load_corpora(frame: CommandContext) -> "tuple[CorpusInfo, ...]":
+async def _load_corpora(records: "Records") -> "tuple[CorpusInfo, ...]":
+    """List the corpora; of a run that has not ended, find out whether its process is gone."""
     from bot.server.refresh.run_history import build_history, resolve_run
 
-    now, told = datetime.now(UTC), list["CorpusInfo"]()
-    async with frame.doors.open_records(frame.settings) as records:
-        for info in await records.manifest.corpora():
-            run = info.last_run
-            if run and not run.ended:
-                run = await resolve_run(run, build_history(records.manifest.database).leases, now)
-            told.append(replace(info, last_run=run))
-    return tuple(told)
-
-
-async def _load_forgotten(frame: CommandContext) -> "tuple[DocumentRef, ...]":
-    async with frame.doors.open_records(frame.settings) as records:
-        return await records.manifest.all_forgotten()
-
-
-async def _reindex(frame: CommandContext) -> int:
-    async with frame.doors.open_app(frame.settings, rebuilding=True) as app:
-        with show_progress(frame.output.err, label="reindex", unit="passages") as tell:
-            return await app.passages.reindex(tell)
+    now, found = datetime.now(UTC), list["CorpusInfo"]()
+    for info in await records.manifest.corpora():
+        run = info.last_run
+        if run and not run.ended:
+            run = await resolve_run(run, build_history(records.manifest.database).leases, now)
+        found.append(replace(info, last_run=run))
+    return tuple(found)

@@ -17,20 +17,20 @@ from bot.cli.command_context import find_cli_state, format_examples
 from bot.cli.terminal_output import open_output, report_errors
 
 PLUGIN_GROUP = "footnote.commands"
-"""The entry-point group in which packages above `bot` offer commands of their own."""
+"""The entry-point group in which other packages offer commands."""
 
 ORDER = ("init", "doctor", "ingest", "forget", "corpora", "reindex", "search", "ask", "check", "chat", "serve", "audit")
 
 
 class CommandGroup(TyperGroup):
-    """Our commands, and those of packages above, which are imported only when they are named or listed."""
+    """Our commands, and those of plugins, which are imported only when they are named."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return all names: ours in the order in which one comes to need them, then those of others."""
+        """Return all names: ours in the order of first use, then those of plugins."""
         return [*sorted(super().list_commands(ctx), key=ORDER.index), *sorted(_plugins().names)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command by its name; None if there is none. Another package's is only its name, to be listed."""
+        """Return a command by its name; of a plugin only its name, to be listed."""
         if own := super().get_command(ctx, cmd_name):
             return own
         if cmd_name not in _plugins().names:
@@ -38,7 +38,7 @@ class CommandGroup(TyperGroup):
         return TyperCommand(cmd_name, help=f"See `footnote {cmd_name} --help`.")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that was named, and load it if it is another package's."""
+        """Find the command that was named, and load it if it is a plugin's."""
         found = next(iter(_plugins().select(name=args[0])), None)
         if not found:
             return super().resolve_command(ctx, args)
@@ -47,7 +47,7 @@ class CommandGroup(TyperGroup):
         return args[0], command, args[1:]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options, which may stand behind the command's name as well."""
+        """Parse the options, which may stand behind the command's name as well."""
         return super().parse_args(ctx, move_options_first(args))
 
 
@@ -58,7 +58,7 @@ def _plugins() -> EntryPoints:
 
 
 def move_options_first(arguments: Sequence[str]) -> list[str]:
-    """Return arguments with the options of `footnote` itself moved to the front, wherever before `--` they stood."""
+    """Move the options of `footnote` itself to the front, wherever before `--` they stand."""
     front: list[str] = []
     rest: list[str] = []
     left = iter(arguments)
@@ -138,7 +138,6 @@ def footnote(
 
 
 def main() -> None:
-    """Run the command line of this process."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a character shows another

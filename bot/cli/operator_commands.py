@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from bot.cli import rendering
 from bot.cli.command_context import (
     CommandContext,
     JsonOption,
@@ -19,17 +20,14 @@ from bot.cli.command_context import (
     open_bare_command,
     open_command,
 )
-from bot.cli.rendering import audit_summary, audit_view, json_documents
 from bot.cli.terminal_output import CommandError, show_progress
-from bot.settings.settings_errors import SettingsError
-from bot.settings.settings_tables import FILE_NAME
 from bot.views.error_messages import Fault, ReportableError, explain_error
-from pipeline.stages import STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.cli.command_context import Services
+    from bot.cli.rendering.audit_summary import RecordCheck
     from bot.doctor.diagnosis import CheckResult
     from bot.doctor.model_exam import ExamRequest, ExamResults
     from storage.audit import AuditLog
@@ -39,13 +37,15 @@ if TYPE_CHECKING:
 def init(context: typer.Context, *, as_json: JsonOption = False) -> None:
     """Write a footnote.toml with every setting, explained and at its default."""
     with open_bare_command(context, as_json=as_json) as output:
+        from bot.settings.settings_tables import FILE_NAME
+
         path = write_starter(find_cli_state(context).config or FILE_NAME)
         said = f"{path} is written: every setting, explained.\nNext: footnote ingest folder PATH --corpus NAME"
-        output.give(json_documents.build_init_document(str(path)), Text(said))
+        output.give(rendering.json_documents.build_init_document(str(path)), Text(said))
 
 
 def write_starter(path: Path) -> Path:
-    """Write the settings file to begin with, and return where.
+    """Write the starter file, and return its path.
 
     Raises:
         SettingsError: there is a file already; it is left as it is.
@@ -54,6 +54,8 @@ def write_starter(path: Path) -> Path:
         with path.open("x", encoding="utf-8") as file:
             file.write(resources.files("bot.settings").joinpath("starter.toml").read_text(encoding="utf-8"))
     except FileExistsError as error:
+        from bot.settings.settings_errors import SettingsError
+
         hint = "Edit it, or move it away to get a new one."
         raise SettingsError(f"{path} is already there, and was left as it is.", hint=hint) from error
     return path
@@ -71,6 +73,8 @@ NOTHING_TO_TRY = Fault(
 
 
 def _validate_stages(stages: list[str] | None) -> list[str] | None:
+    from pipeline.stages import STAGES
+
     for stage in stages or ():
         if stage not in STAGES:
             raise typer.BadParameter(f"There is no stage {stage!r}; there are: {', '.join(STAGES)}.")
@@ -81,34 +85,36 @@ def doctor(
     context: typer.Context,
     stages: Annotated[
         list[str] | None,
-        typer.Option("--stage", callback=_validate_stages, help="This stage alone; may be given several times."),
+        typer.Option("--stage", callback=_validate_stages, help="Only this stage; may be given several times."),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="So many cases of each kind at most.")] = 1_000,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many cases of each kind at most.")] = 1_000,
     tokens: Annotated[int, typer.Option("--tokens", min=1, help="Stop before more tokens are used.")] = DOCTOR_TOKENS,
     *,
-    model: Annotated[bool, typer.Option("--model", help="Try the model on cases whose answers are known.")] = False,
-    compare: Annotated[bool, typer.Option("--compare", help="Try every way of asking, at thrice the calls.")] = False,
+    model: Annotated[bool, typer.Option("--model", help="Try the model on cases with known answers.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Try every way of asking, with three times the calls.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check everything and say what to do; with --model, how well the model does each stage, and what suits it."""
     if (stages or compare) and not model:
-        raise typer.BadParameter("To try stages or ways of asking, say --model.")
+        raise typer.BadParameter("To try stages or ways of asking, add --model.")
     if not model:
         _check_all(context, as_json=as_json)
         return
-    with open_command(context, as_json=as_json) as frame:
+    with open_command(context, as_json=as_json) as ctx:
         from bot.doctor import model_exam
 
-        _examine_model(frame, model_exam.ExamRequest(tuple(stages or ()), limit, tokens, compare=compare))
+        _examine_model(ctx, model_exam.ExamRequest(tuple(stages or ()), limit, tokens, compare=compare))
 
 
 def _check_all(context: typer.Context, *, as_json: bool) -> None:
-    """Look at everything, whatever is broken; exit with 1 if something is."""
+    """Run all checks, whatever is broken; exit with 1 if one fails."""
     with open_bare_command(context, as_json=as_json) as output:
         from bot.doctor import diagnosis
 
-        invocation = find_cli_state(context)
-        found = asyncio.run(_run_all_checks(invocation.config, invocation.doors))
+        state = find_cli_state(context)
+        found = asyncio.run(_run_all_checks(state.config, state.services))
         document = diagnosis.build_health_document(found)
         if as_json:
             output.give(document)
@@ -118,10 +124,11 @@ def _check_all(context: typer.Context, *, as_json: bool) -> None:
             raise typer.Exit(1)
 
 
-async def _run_all_checks(config: "Path | None", doors: "Services") -> "Sequence[CheckResult]":
+async def _run_all_checks(config: "Path | None", services: "Services") -> "Sequence[CheckResult]":
     from bot.doctor.checks import CHECKS
     from bot.doctor.diagnosis import CheckResult, inspect_home, report_error, run_checks
     from bot.settings.settings_reader import load_settings
+    from bot.settings.settings_tables import FILE_NAME
 
     try:
         settings = load_settings(config)
@@ -129,72 +136,68 @@ async def _run_all_checks(config: "Path | None", doors: "Services") -> "Sequence
         return (report_error(error),)
     path = config or FILE_NAME
     told = f"{path} can be read" if path.exists() else "there is no footnote.toml, so all is at its default"
-    looked = await inspect_home(settings, doors.open_model)
+    looked = await inspect_home(settings, services.open_model)
     return (CheckResult("ok", f"Settings: {told}."), *await run_checks(CHECKS, looked))
 
 
-def _examine_model(frame: CommandContext, wanted: "ExamRequest") -> None:
-    """Examine the model that is set, and report; on Ctrl-C, what was measured until then."""
+def _examine_model(ctx: CommandContext, wanted: "ExamRequest") -> None:
+    """Examine the configured model, and report; on Ctrl-C, what was measured until then."""
     from bot.doctor.model_exam import ExamResults
 
-    if not frame.settings.model.configured:
+    if not ctx.settings.model.configured:
         raise CommandError(NO_MODEL)
     findings = ExamResults()
     try:
-        asyncio.run(_run_model_exam(frame, wanted, findings))
+        asyncio.run(_run_model_exam(ctx, wanted, findings))
     except KeyboardInterrupt:
         if findings.anything:
-            _print_model_report(frame, findings)
+            _print_model_report(ctx, findings)
         raise
     if findings.fault:
         raise findings.fault
-    _print_model_report(frame, findings)
+    _print_model_report(ctx, findings)
 
 
-async def _run_model_exam(frame: CommandContext, wanted: "ExamRequest", findings: "ExamResults") -> None:
+async def _run_model_exam(ctx: CommandContext, wanted: "ExamRequest", findings: "ExamResults") -> None:
     from bot.doctor.model_exam import plan_exam, run_exam
 
-    now = datetime.now(frame.settings.zone)
-    asked = plan_exam(wanted, frame.settings, now)
+    now = datetime.now(ctx.settings.zone)
+    asked = plan_exam(wanted, ctx.settings, now)
     if not asked.ways:
         raise CommandError(NOTHING_TO_TRY)
-    with show_progress(frame.output.err, label="doctor", unit="cases") as tell:
-        await run_exam(asked, frame.doors.open_model, tokens=wanted.tokens, now=now, tell=tell, findings=findings)
+    with show_progress(ctx.output.err, label="doctor", unit="cases") as tell:
+        await run_exam(asked, ctx.services.open_model, tokens=wanted.tokens, now=now, tell=tell, findings=findings)
 
 
-def _print_model_report(frame: CommandContext, findings: "ExamResults") -> None:
+def _print_model_report(ctx: CommandContext, findings: "ExamResults") -> None:
     from bot.doctor.model_exam import build_exam_document, build_report, render_report
 
-    found = build_report(findings, frame.settings)
-    frame.output.give(build_exam_document(found), render_report(found))
+    found = build_report(findings, ctx.settings)
+    ctx.output.give(build_exam_document(found), render_report(found))
 
 
 def serve(context: typer.Context) -> None:
-    """Serve the platforms that are configured, until a signal asks to stop; other commands work beside it."""
-    with open_command(context, as_json=False) as frame:
-        _serve(frame)
+    """Serve the configured platforms until a signal asks to stop; other commands work meanwhile."""
+    with open_command(context, as_json=False) as ctx:
+        from bot.server.server_log import build_redactor, collect_secrets, configure_logging
 
-
-def _serve(frame: "CommandContext") -> None:
-    from bot.server.server_log import build_redactor, collect_secrets, configure_logging
-
-    redact = build_redactor(collect_secrets(frame.settings))
-    with configure_logging(sys.stderr, level=frame.settings.log.level, redact=redact, debug=frame.output.debug):
-        try:
-            asyncio.run(frame.doors.serve(frame.settings))
-        except Exception as error:
-            fault = Fault(*map(redact, explain_error(error)))
-            if not isinstance(error, ReportableError | OSError):
-                logging.getLogger(__name__).exception("the server failed")
-            # Not chained: what is shown of it with --debug stands in the log, without secrets.
-            raise CommandError(fault) from None
+        redact = build_redactor(collect_secrets(ctx.settings))
+        with configure_logging(sys.stderr, level=ctx.settings.log.level, redact=redact, debug=ctx.output.debug):
+            try:
+                asyncio.run(ctx.services.serve(ctx.settings))
+            except Exception as error:
+                fault = Fault(*map(redact, explain_error(error)))
+                if not isinstance(error, ReportableError | OSError):
+                    logging.getLogger(__name__).exception("the server failed")
+                # Not chained: what is shown of it with --debug stands in the log, without secrets.
+                raise CommandError(fault) from None
 
 
 PAGE_SIZE = 500
 
 audit_app = typer.Typer(
     no_args_is_help=True,
-    help="Read the record of all that was asked and answered.",
+    help="Read the record of all questions and answers.",
     epilog=format_examples("footnote audit list", "footnote audit show 3f9a", "footnote audit verify"),
 )
 
@@ -207,9 +210,10 @@ def list_turns(
     as_json: JsonOption = False,
 ) -> None:
     """List the last questions, newest first."""
-    with open_command(context, as_json=as_json) as frame:
-        last = asyncio.run(_load_turns(frame, count))
-        frame.output.give(json_documents.build_turns_document(last), audit_view.render_turns(last, frame.settings.zone))
+    with open_command(context, as_json=as_json) as ctx:
+        last = ctx.call_records(lambda records: records.audit.turns(count))
+        view = rendering.audit_view.render_turns(last, ctx.settings.zone)
+        ctx.output.give(rendering.json_documents.build_turns_document(last), view)
 
 
 @audit_app.command(
@@ -223,63 +227,52 @@ def show(
         str, typer.Argument(metavar="ID", help="An answer's id, or its first characters; or a channel's.")
     ],
     *,
-    full: Annotated[
-        bool, typer.Option("--full", help="Show whole replies of a model, and all that it was given.")
-    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show a model's whole replies and all its inputs.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the story of one answer: the question, each search and call, each claim, each sentence, each source.
+    """Show the history of one answer: the question, each search and call, each claim, each sentence, each source.
 
-    It goes on to where it was posted and what people did with it. Of a channel: what admins set there, and when.
+    Also where it was posted, and what people did with it. Of a channel: what admins set there, and when.
     """
-    with open_command(context, as_json=as_json) as frame:
-        entries = asyncio.run(_load_turn(frame, answer_id))
-        frame.output.give(
-            json_documents.build_turn_document(entries), audit_view.render_turn(entries, frame.settings.zone, full=full)
-        )
+    with open_command(context, as_json=as_json) as ctx:
+        entries = ctx.call_records(lambda records: _load_turn(records.audit, answer_id))
+        view = rendering.audit_view.render_turn(entries, ctx.settings.zone, full=full)
+        ctx.output.give(rendering.json_documents.build_turn_document(entries), view)
 
 
 @audit_app.command(epilog=format_examples("footnote audit verify"))
 def verify(context: typer.Context, *, as_json: JsonOption = False) -> None:
-    """Check that every sentence ever said cites a source, and that every quote stands word for word in its passage."""
-    with open_command(context, as_json=as_json) as frame:
-        checked = asyncio.run(_verify_record(frame))
-        frame.output.give(json_documents.build_verification_document(checked), audit_view.render_verification(checked))
+    """Check that every recorded sentence cites a source, and that every quote stands word for word in its passage."""
+    with open_command(context, as_json=as_json) as ctx:
+        documents = rendering.json_documents
+        checked = ctx.call_records(lambda records: _verify_record(records.audit))
+        ctx.output.give(
+            documents.build_verification_document(checked), rendering.audit_view.render_verification(checked)
+        )
         if checked.findings:
-            frame.output.note(f"footnote: {json_documents.build_record_error(checked)['message']}")
+            ctx.output.note(f"footnote: {documents.build_record_error(checked)['message']}")
             raise typer.Exit(1)
 
 
-async def _load_turns(frame: CommandContext, count: int) -> "tuple[tuple[LogEntry, LogEntry | None], ...]":
-    async with frame.doors.open_records(frame.settings) as records:
-        return await records.audit.turns(count)
-
-
-async def _load_turn(frame: CommandContext, answer_id: str) -> "tuple[LogEntry, ...]":
-    async with frame.doors.open_records(frame.settings) as records:
-        return await records.audit.turn(await _complete_id(records.audit, answer_id))
-
-
-async def _complete_id(audit: "AuditLog", beginning: str) -> str:
+async def _load_turn(audit: "AuditLog", beginning: str) -> "tuple[LogEntry, ...]":
     match await audit.find(beginning, limit=2) if beginning else ():
         case (only,):
-            return only
+            return await audit.turn(only)
         case ():
             hint = "`footnote audit list` shows the last ones."
             raise CommandError(Fault("unknown_answer", f"There is no answer “{beginning}” in the record.", hint))
         case found if beginning in found:
-            return beginning
+            return await audit.turn(beginning)
         case _:
-            raise CommandError(
-                Fault("unknown_answer", f"Several answers begin with “{beginning}”.", "Give more of the id.")
-            )
+            message = f"Several answers begin with “{beginning}”."
+            raise CommandError(Fault("unknown_answer", message, "Give more of the id."))
 
 
-async def _verify_record(frame: CommandContext) -> audit_summary.RecordCheck:
-    """Check the whole record, a page at a time."""
-    checked, before = audit_summary.RecordCheck(), None
-    async with frame.doors.open_records(frame.settings) as records:
-        while page := await records.audit.turns(PAGE_SIZE, before=before):
-            checked = audit_summary.add_checks(checked, audit_summary.check_turns(page))
-            before = page[-1][0].seq
+async def _verify_record(audit: "AuditLog") -> "RecordCheck":
+    from bot.cli.rendering.audit_summary import RecordCheck, add_checks, check_turns
+
+    checked, before = RecordCheck(), None
+    while page := await audit.turns(PAGE_SIZE, before=before):
+        checked = add_checks(checked, check_turns(page))
+        before = page[-1][0].seq
     return checked

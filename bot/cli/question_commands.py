@@ -1,51 +1,57 @@
 """Run `footnote search`, `ask` and `check`: one lookup, one answer, one verdict."""
 
-import asyncio
 import getpass
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.access import Asker
+from bot.cli import rendering
 from bot.cli.command_context import CommandContext, JsonOption, open_command
-from bot.cli.rendering import answer_view, json_documents
-from bot.cli.rendering.turn_progress import watch_turn
 from bot.cli.terminal_output import CommandError
 from bot.views.error_messages import Fault, explain_failure
 from bot.views.sanitize import replace_unencodable
 from pipeline.systems import SYSTEMS
-from pipeline.types import Status
 
 if TYPE_CHECKING:
     from bot.desk.types import TurnRequest, TurnResult
     from bot.server.service import BotService
+    from pipeline.types import Event
     from storage.types import Hit
 
 
 CorpusOption = Annotated[
-    list[str] | None, typer.Option("--corpus", help="Look in this corpus alone; may be given several times.")
+    list[str] | None, typer.Option("--corpus", help="Search only this corpus; may be given several times.")
 ]
-SystemOption = Annotated[str, typer.Option("--system", help=f"Who answers: {', '.join(SYSTEMS)}; else as set.")]
+SystemOption = Annotated[
+    str, typer.Option("--system", help=f"The system that answers: {', '.join(SYSTEMS)}; else as set.")
+]
+JudgeOption = Annotated[
+    str,
+    typer.Option("--system", help="The system that checks: extractive by rules alone, others by a model and rules."),
+]
 
 NOTHING_INGESTED = Fault(
-    "unknown_corpus", "Nothing is ingested yet.", "`footnote ingest folder PATH --corpus NAME` reads a folder in."
+    "unknown_corpus", "Nothing is ingested yet.", "`footnote ingest folder PATH --corpus NAME` ingests a folder."
 )
 
 
 def search(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help="What to look for; - reads it from stdin.")],
+    query: Annotated[str, typer.Argument(help="What to search for; - reads it from stdin.")],
     count: Annotated[int, typer.Option("-k", "--count", min=1, max=1000, help="How many passages at most.")] = 10,
     corpora: CorpusOption = None,
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the passages that fit a query best."""
-    with open_command(context, as_json=as_json) as frame:
-        hits = asyncio.run(_search(frame, _validate_query(read_argument(query)), corpora or [], count))
-        frame.output.give(json_documents.build_search_document(hits), answer_view.render_hits(hits))
+    """Show the passages that match a query best."""
+    with open_command(context, as_json=as_json) as ctx:
+        text = _validate_query(read_argument(query))
+        hits = ctx.call_service(lambda service: _search(service, text, corpora or [], count))
+        document = rendering.json_documents.build_search_document(hits)
+        ctx.output.give(document, rendering.answer_view.render_hits(hits))
 
 
 def ask(
@@ -57,21 +63,50 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Answer one question, with a footnote to every sentence."""
-    with open_command(context, as_json=as_json) as frame:
-        from bot.desk.types import TurnRequest
+    with open_command(context, as_json=as_json) as ctx:
+        from pipeline.types import Status
 
-        asked = TurnRequest(
-            read_argument(question), identify_terminal_user(), corpora=tuple(corpora or ()), system=system
+        asked = build_request(question, corpora, system)
+        done = _run_turn(
+            ctx,
+            lambda service, tell: service.answer(asked, tell),
+            lambda done: done.answer.status is Status.ABSTAINED,
         )
-        done = asyncio.run(_ask(frame, asked))
-        if done.failure:
-            raise CommandError(explain_failure(done.failure))
-        view = answer_view.render_answer(done, language=detect_question_language(asked.text), zone=frame.settings.zone)
-        frame.output.give(json_documents.build_answer_document(done), view)
+        view = rendering.answer_view.render_answer(
+            done, language=detect_question_language(asked.text), zone=ctx.settings.zone
+        )
+        ctx.output.give(rendering.json_documents.build_answer_document(done), view)
+
+
+def check(
+    context: typer.Context,
+    claim: Annotated[str, typer.Argument(help="One statement, in one sentence; - reads it from stdin.")],
+    corpora: CorpusOption = None,
+    system: JudgeOption = "",
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Check one statement: do the documents support it, refute it, or say too little?"""
+    with open_command(context, as_json=as_json) as ctx:
+        asked = build_request(claim, corpora, system)
+        done = _run_turn(
+            ctx,
+            lambda service, tell: service.check(asked, tell),
+            lambda done: not (done.failure or done.answer.citations),
+        )
+        view = rendering.answer_view.render_verdict(done, ctx.settings.zone)
+        ctx.output.give(rendering.json_documents.build_verdict_document(done, asked.text), view)
+
+
+def build_request(text: str, corpora: Sequence[str] | None, system: str) -> "TurnRequest":
+    """Build the request of a question or a claim that was typed here."""
+    from bot.desk.types import TurnRequest
+
+    return TurnRequest(read_argument(text), identify_terminal_user(), corpora=tuple(corpora or ()), system=system)
 
 
 def identify_terminal_user() -> Asker:
-    """Return who asks here: the machine's owner, who reads all."""
+    """Return who asks here: the machine's owner, who may read everything."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
@@ -80,14 +115,18 @@ def identify_terminal_user() -> Asker:
 
 
 def detect_question_language(text: str) -> str:
-    """Return the language of a question, so that our own words can be in it."""
     from storage.language.detection import detect_language
 
     return detect_language(text[:2_000])
 
 
+def read_argument(text: str) -> str:
+    """Return an argument, or stdin where that is `-`."""
+    return replace_unencodable(sys.stdin.read() if text == "-" else text).strip()
+
+
 def _validate_query(text: str) -> str:
-    """Return what to look for. Raises `PipelineError`, as asking does, where there is nothing to."""
+    """Return the query. Raises `PipelineError`, as asking does, where it is empty or too long."""
     from pipeline.errors import QuestionTooLong, QuestionWithoutWords
     from pipeline.kit import Limits
     from storage.language.words import words
@@ -100,66 +139,34 @@ def _validate_query(text: str) -> str:
     return text
 
 
-def read_argument(text: str) -> str:
-    """Return what was typed, or what stdin holds where that is `-`."""
-    return replace_unencodable(sys.stdin.read() if text == "-" else text).strip()
+def _run_turn(
+    ctx: CommandContext,
+    take: "Callable[[BotService, Callable[[Event], None]], Awaitable[TurnResult]]",
+    is_empty: "Callable[[TurnResult], bool]",
+) -> "TurnResult":
+    """Take a turn; where it `is_empty` as nothing is ingested, say so on stderr."""
 
-
-async def _ask(frame: CommandContext, asked: "TurnRequest") -> "TurnResult":
-    async with frame.doors.open_home(frame.settings) as home:
-        with watch_turn(frame.output) as tell:
-            done = await home.answer(asked, tell)
-        if done.answer.status is Status.ABSTAINED and not await home.corpora():
-            frame.output.note(NOTHING_INGESTED.line())
+    async def work(service: "BotService") -> "TurnResult":
+        with rendering.turn_progress.watch_turn(ctx.output) as tell:
+            done = await take(service, tell)
+        if is_empty(done) and not await service.corpora():
+            ctx.output.note(NOTHING_INGESTED.line())
         return done
 
+    done = ctx.call_service(work)
+    if done.failure:
+        raise CommandError(explain_failure(done.failure))
+    return done
 
-async def _search(frame: CommandContext, query: str, corpora: Sequence[str], count: int) -> "tuple[Hit, ...]":
-    async with frame.doors.open_home(frame.settings) as home:
-        return await home.search(query, await _choose_corpora(home, corpora), count)
 
-
-async def _choose_corpora(home: "BotService", wanted: Sequence[str]) -> tuple[str, ...]:
-    """Return the corpora to look in. Raises `UnknownCorpus` where there is none of that name, or none at all."""
+async def _search(service: "BotService", query: str, wanted: Sequence[str], count: int) -> "tuple[Hit, ...]":
+    """Search these corpora, or all. Raises `UnknownCorpus` where there is none of that name, or none at all."""
     from storage.errors import UnknownCorpus
 
-    there = [corpus.name for corpus in await home.corpora()]
+    there = [corpus.name for corpus in await service.corpora()]
     if not there:
         raise UnknownCorpus(NOTHING_INGESTED.message, hint=NOTHING_INGESTED.hint)
     for name in wanted:
         if name not in there:
             raise UnknownCorpus(f"There is no corpus “{name}”.", hint=f"There are: {', '.join(there)}.")
-    return tuple(wanted or there)
-
-
-def check(
-    context: typer.Context,
-    claim: Annotated[str, typer.Argument(help="One statement, in one sentence; - reads it from stdin.")],
-    corpora: CorpusOption = None,
-    system: Annotated[
-        str, typer.Option("--system", help="Whose check: extractive goes by rules alone, others by a model and rules.")
-    ] = "",
-    *,
-    as_json: JsonOption = False,
-) -> None:
-    """Check one statement: do the documents support it, refute it, or say too little?"""
-    with open_command(context, as_json=as_json) as frame:
-        from bot.desk.types import TurnRequest
-
-        asked = TurnRequest(read_argument(claim), identify_terminal_user(), corpora=tuple(corpora or ()), system=system)
-        done = asyncio.run(_check(frame, asked))
-        if done.failure:
-            raise CommandError(explain_failure(done.failure))
-        frame.output.give(
-            json_documents.build_verdict_document(done, asked.text),
-            answer_view.render_verdict(done, frame.settings.zone),
-        )
-
-
-async def _check(frame: CommandContext, asked: "TurnRequest") -> "TurnResult":
-    async with frame.doors.open_home(frame.settings) as home:
-        with watch_turn(frame.output) as tell:
-            done = await home.check(asked, tell)
-        if not done.failure and not done.answer.citations and not await home.corpora():
-            frame.output.note(NOTHING_INGESTED.line())
-        return done
+    return await service.search(query, tuple(wanted or there), count)

@@ -10,7 +10,6 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO
@@ -25,7 +24,7 @@ from bot.views.error_messages import Fault, explain_error
 from bot.views.sanitize import sanitize_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime, tzinfo
 
     from rich.console import JustifyMethod
@@ -36,7 +35,7 @@ _UNSEEN = {char: f"\\u{char:04x}" for char in range(0x7F, 0xA0)}
 
 
 class CommandError(Exception):
-    """A failure that a value told of, such as an answer that could not be given, and that ends the command."""
+    """A failure that a value reports, such as an answer that could not be given, and that ends the command."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -46,7 +45,7 @@ class CommandError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where a command speaks."""
+    """The streams of a command, and how to write to them."""
 
     out: Console
     err: Console
@@ -54,14 +53,14 @@ class Output:
     debug: bool = False
 
     def give(self, document: Mapping[str, Any], *views: RenderableType) -> None:
-        """Print a result: the document with `--json`, the views for people otherwise."""
+        """Print a result: the document with `--json`, else the views."""
         if self.as_json:
             self.out.file.write(encode_json(document, self.out.encoding) + "\n")
         else:
             self.view(*views)
 
     def view(self, *views: RenderableType) -> None:
-        """Print what people read, one below the other."""
+        """Print views, one below the other."""
         if self.out.color_system:
             self.out.print(*views, sep="\n")
             return
@@ -71,24 +70,24 @@ class Output:
         self.out.file.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
 
     def note(self, text: str) -> None:
-        """Say something beside the result, on one line of stderr."""
+        """Print a line on stderr."""
         self.err.out(sanitize_line(text), highlight=False)
 
     def fail(self, fault: Fault) -> None:
-        """Say a failure: a line on stderr and, with `--json`, a document."""
+        """Print a fault: a line on stderr and, with `--json`, a document."""
         self.note(f"footnote: {fault.line()}")
         if self.as_json:
             self.give(build_error_document(fault.kind, sanitize_line(fault.message), sanitize_line(fault.hint)))
 
 
 def open_output(*, as_json: bool, debug: bool) -> Output:
-    """Return the output of this process as it is now; plain text where nobody sees colours or nobody wants them."""
+    """Return the output of this process; plain text where NO_COLOR is set or nobody looks on."""
     return Output(_console(sys.stdout), _console(sys.stderr), as_json, debug)
 
 
 @contextmanager
 def report_errors(output: Output) -> Iterator[None]:
-    """Turn whatever goes wrong within into one plain line and an exit status."""
+    """Turn every exception into one plain line and an exit status."""
     try:
         yield
     except (typer.Exit, BrokenPipeError):
@@ -104,7 +103,7 @@ def report_errors(output: Output) -> Iterator[None]:
 
 
 def encode_json(document: Mapping[str, Any], encoding: str) -> str:
-    """Return a document as JSON that a stream of this encoding can carry and that no terminal obeys."""
+    """Encode a document as JSON that a stream of this encoding can carry and no terminal obeys."""
     plain = json.dumps(document, indent=2, ensure_ascii=not encoding.lower().startswith("utf"))
     return plain.translate(_UNSEEN)
 
@@ -120,10 +119,8 @@ _MINUTE = 60
 
 
 class ProgressCallback(Protocol):
-    """Hears how far it has come."""
-
     def __call__(self, done: int, total: int | None, beside: str = "") -> None:
-        """Hear how many are done, of how many (None: nobody knows), and what else there is to say."""
+        """Take how many are done, of how many (None: unknown), and what else to show."""
         ...
 
 
@@ -131,7 +128,7 @@ class ProgressCallback(Protocol):
 def show_progress(
     err: Console, *, label: str, unit: str, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[ProgressCallback]:
-    """Show how far the work within has come, its rate and the time left; `unit` is what is counted, in the plural."""
+    """Show how far the work within has come, its rate and the time left; `unit` is the plural of what is counted."""
     if not err.is_terminal:
         yield _print_progress_lines(err, label, unit, clock)
         return
@@ -149,7 +146,7 @@ def show_progress(
 
 
 def format_progress(done: int, total: int | None, unit: str, seconds: float, beside: str = "") -> str:
-    """Say how far it has come: `256 of 883 documents, 1,204 passages, 51 documents/s, 12 s left`."""
+    """Format progress: `256 of 883 documents, 1,204 passages, 51 documents/s, 12 s left`."""
     rate = done / seconds if seconds > 0 else 0.0
     parts = [f"{done:,} of {total:,} {unit}" if total is not None else f"{done:,} {unit}", beside]
     if rate:
@@ -160,7 +157,7 @@ def format_progress(done: int, total: int | None, unit: str, seconds: float, bes
 
 
 def format_duration(seconds: float) -> str:
-    """Write a duration as people say it: `40 s`, `3 min`, `1 h 20 min`."""
+    """Format a duration: `40 s`, `3 min`, `1 h 20 min`."""
     if seconds < _MINUTE:
         return f"{seconds:.0f} s"
     hours, minutes = divmod(round(seconds / _MINUTE), _MINUTE)
@@ -185,37 +182,35 @@ Document = dict[str, Any]
 
 
 def build_error_document(kind: str, message: str, hint: str) -> Document:
-    """Say that a command failed, and why."""
     return build_document(error=build_error(kind, message, hint))
 
 
 def build_error(kind: str, message: str, hint: str) -> Document:
-    """Return what a document says of a failure."""
     return {"kind": kind, "message": message, "hint": hint}
 
 
 def build_document(**content: Any) -> Document:
-    """Return a document of these keys, with the version of their meaning."""
+    """Wrap content in the versioned envelope."""
     return {"schema": SCHEMA, **content}
 
 
 def format_timestamp(at: datetime | None) -> str | None:
-    """Return a moment as ISO 8601."""
+    """Format a time as ISO 8601."""
     return at.isoformat() if at else None
 
 
 def format_count(number: int, noun: str, plural: str = "") -> str:
-    """Write a number with its noun: `1 fault`, `2 faults`."""
+    """Format a number with its noun: `1 fault`, `2 faults`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"
 
 
 def format_moment(at: datetime | None, zone: tzinfo) -> str:
-    """Return a moment to the minute in a time zone; empty for none."""
+    """Format a time to the minute in a time zone; empty for none."""
     return at.astimezone(zone).strftime("%Y-%m-%d %H:%M") if at else ""
 
 
 def build_table(*headings: str, numbers: Iterable[int] = ()) -> Table:
-    """Return an empty table; `numbers` are the places of the columns that hold some."""
+    """Build an empty table; `numbers` are the indexes of right-aligned columns."""
     rows = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     right, last = set(numbers), len(headings) - 1
     for place, heading in enumerate(headings):

@@ -31,7 +31,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class ExamFacts:
-    """All that advice follows from. Advice is for the way of asking that did best."""
+    """What advice follows from. Advice is for the variant that did best."""
 
     measured: Sequence[VariantFigures]
     """At least one; the first was asked all kinds."""
@@ -39,51 +39,50 @@ class ExamFacts:
     student: bool
     """Whether the model is set to be asked as a student."""
     turn_limit: float
-    """How many seconds a turn may take."""
+    """Seconds."""
     at_once: int
     """How many calls ran at once."""
 
     @property
     def best(self) -> VariantFigures:
-        """The way that did best: replies that can be read count most, then right ones, then the stricter way."""
+        """The best variant: readable replies count most, then right ones, then the stricter variant."""
         offered = [one for one in self.measured if one.way != STUDENT and one.offered] or self.measured[:1]
         strictness = (AS_SET, "text", "json", "schema")
         return max(offered, key=lambda one: (round(one.readable, 2), round(one.right, 2), strictness.index(one.way)))
 
     @property
     def figures(self) -> Mapping[str, Figures]:
-        """The figures of the best way, and of what is asked alike in all."""
+        """The figures of the best variant, and of what is the same in all."""
         return {**self.measured[0].figures, **self.best.figures}
 
     @property
     def calls(self) -> int:
-        """How many calls these figures are of."""
         return sum(one.calls for one in self.figures.values())
 
 
 def find_stage(kind: str) -> str:
-    """Return the stage whose settings rule a kind of call."""
+    """Return the stage whose settings apply to a kind of call."""
     return next(one.stage for one in CALL_KINDS if one.name == kind)
 
 
 GOOD_FORMAT = 0.95
-"""A model whose replies can be read less often is worth asking another way."""
+"""Below it another format is worth trying."""
 POOR_FORMAT = 0.9
-"""One that can be read less often than this is perhaps asked too much: a student is asked less."""
+"""Below it the model may be asked for too much at once."""
 CLEAR_MARGIN = 0.05
-"""By how much one share must be above another to matter, with some 150 cases."""
+"""The least difference of two shares that matters, with some 150 cases."""
 CUT_SHARE = 0.02
 _BY_SCHEMA = {"claims", "verdicts"}
 """What `wikichat-fast` streams, and `wikichat` asks for in other calls that can have a schema."""
 THINKING_SHARE = 0.2
 CONTEXT_MARGIN = 1.5
-"""How much longer than the longest gold case a call in earnest may be: passages there are longer."""
+"""How much longer than the longest gold case a real call may be: passages there are longer."""
 _MIN_CONTEXT = 4_096
 _CONTEXT_STEP = 1_024
 
 
 def advise_student(facts: ExamFacts) -> Advice | None:
-    """Ask less at once of a model that keeps the format only then, and more of one that keeps it anyway."""
+    """Advise the student's prompts for a model that keeps the format only then, and against them otherwise."""
     student, best = next((one for one in facts.measured if one.way == STUDENT), None), facts.best
     if student is None or not student.structured or not best.structured:
         return None
@@ -95,7 +94,7 @@ def advise_student(facts: ExamFacts) -> Advice | None:
 
 
 def advise_reply_format(facts: ExamFacts) -> Advice | None:
-    """Ask for replies in the format that is kept best, if formats were compared and another one is set."""
+    """Advise the format that is kept best, if formats were compared and another one is set."""
     best, offered = facts.best, [one for one in facts.measured if one.offered]
     if best.way == AS_SET or not best.offered or _suits_student(facts):
         return None
@@ -110,7 +109,7 @@ def advise_reply_format(facts: ExamFacts) -> Advice | None:
 
 
 def advise_comparison(facts: ExamFacts) -> Advice | None:
-    """Send those to the comparison whose model does not keep the format as it is asked."""
+    """Advise a comparison where the model does not keep its format."""
     found = facts.measured[0]
     if found.way != AS_SET or not any(one.cases for one in found.structured) or found.readable >= GOOD_FORMAT:
         return None
@@ -119,7 +118,7 @@ def advise_comparison(facts: ExamFacts) -> Advice | None:
 
 
 def advise_streamed_text(facts: ExamFacts) -> Advice | None:
-    """Say what is streamed, and so asked for as text whatever is set, that cannot be read often enough."""
+    """Point out streamed replies, which are text whatever is set, that cannot be parsed often enough."""
     free = {kind.name for kind in CALL_KINDS if not kind.structured}
     poor = {name: one for name, one in facts.figures.items() if name in free and one.readable < POOR_FORMAT * one.cases}
     if not poor:
@@ -131,7 +130,7 @@ def advise_streamed_text(facts: ExamFacts) -> Advice | None:
 
 
 def advise_context(facts: ExamFacts) -> Advice | None:
-    """Ask for a context window that holds a whole call."""
+    """Advise a context window that holds a whole call."""
     found = facts.figures.values()
     trimmed, shortened = sum(one.trimmed for one in found), sum(one.shortened for one in found)
     if not trimmed and not shortened:
@@ -145,7 +144,7 @@ def advise_context(facts: ExamFacts) -> Advice | None:
 
 
 def advise_thinking(facts: ExamFacts) -> Advice | None:
-    """Say that a model thinks, so that no first call has to find it out."""
+    """Advise to declare that a model thinks, so that no first call has to detect it."""
     thought = sum(one.thought for one in facts.figures.values())
     if facts.settings.thinks is not None or thought <= THINKING_SHARE * facts.calls:
         return None
@@ -155,7 +154,7 @@ def advise_thinking(facts: ExamFacts) -> Advice | None:
 
 
 def advise_cut_replies(facts: ExamFacts) -> Advice | None:
-    """Let replies be longer that were cut off, or were nothing but thoughts."""
+    """Advise longer replies where they were cut off, or were nothing but thoughts."""
     figures, settings = facts.figures, facts.settings
     if any("thinking_tokens" in fault.hint for one in figures.values() for fault in one.faults):
         why = "It thought for so long that no room was left for a reply."
@@ -186,16 +185,16 @@ def _percent(found: VariantFigures) -> str:
 
 ACCURATE_SHARE = 0.8
 MISLED_SHARE = 0.1
-"""Share of claims that are called supported though they are not: such claims are what the bot would say."""
+"""Share of claims that are called supported though they are not: the bot would say such claims."""
 WEAK_SHARE = 0.5
 MANY_STAGES = 3
-"""Where so many stages go wrong it is not the stage."""
+"""Where so many stages go wrong it is the model."""
 _OTHER_ADVICE = ("timeout_seconds", "thinking_tokens")
 """Hints that name these are advice of their own."""
 
 
 def advise_failures(facts: ExamFacts) -> Advice | None:
-    """Say why cases got no reply, where no other advice does."""
+    """Explain why cases got no reply, where no other advice does."""
     every = (fault for one in facts.figures.values() for fault in one.faults)
     faults = [fault for fault in every if not any(name in fault.hint for name in _OTHER_ADVICE)]
     if not faults:
@@ -207,7 +206,7 @@ def advise_failures(facts: ExamFacts) -> Advice | None:
 
 
 def advise_verdicts(facts: ExamFacts) -> Advice | None:
-    """Want a better judge where verdicts are wrong too often, or claims are let through that nothing supports."""
+    """Advise a better judge where verdicts are wrong too often, or unsupported claims pass."""
     found = given_verdicts(facts.figures)
     if not found:
         return None
@@ -222,7 +221,7 @@ def advise_verdicts(facts: ExamFacts) -> Advice | None:
 
 
 def advise_weak_stages(facts: ExamFacts) -> Advice | None:
-    """Want a better model for what goes wrong more often than right."""
+    """Advise a better model for stages that are wrong more often than right."""
     others = ((name, one) for name, one in facts.figures.items() if find_stage(name) != "verify")
     wrong = {name: one for name, one in others if one.right < WEAK_SHARE * one.cases}
     if not wrong:
@@ -235,13 +234,13 @@ def advise_weak_stages(facts: ExamFacts) -> Advice | None:
 
 
 BUSY_SHARE = 0.05
-"""A server that turns away more of the calls than this is asked too many at once."""
+"""A server that rejects a larger share of the calls is asked too many at once."""
 SLOW_SHARE = 0.5
-"""Calls and turns that take more than this share of their time are one slow day from being cut off."""
+"""Calls and turns that take a larger share of their time are close to being cut off."""
 
 
 def advise_silence(facts: ExamFacts) -> Advice | None:
-    """Give more time to a server that fell silent."""
+    """Advise longer timeouts where the server fell silent."""
     silent = sum("timeout_seconds" in fault.hint for one in facts.figures.values() for fault in one.faults)
     if not silent:
         return None
@@ -251,7 +250,7 @@ def advise_silence(facts: ExamFacts) -> Advice | None:
 
 
 def advise_concurrency(facts: ExamFacts) -> Advice | None:
-    """Ask fewer at once where the server turned calls away."""
+    """Advise fewer calls at once where the server rejected calls."""
     retried = sum(one.retried for one in facts.figures.values())
     if facts.at_once == 1 or retried <= BUSY_SHARE * facts.calls or advise_silence(facts):
         return None
@@ -260,7 +259,7 @@ def advise_concurrency(facts: ExamFacts) -> Advice | None:
 
 
 def advise_slow_calls(facts: ExamFacts) -> Advice | None:
-    """Give more time to calls that nearly used it up."""
+    """Advise more time for calls that nearly used it up."""
     slowest, settings = max((one.slow_seconds for one in facts.figures.values()), default=0.0), facts.settings
     if slowest <= SLOW_SHARE * settings.timeout_seconds or advise_silence(facts):
         return None
@@ -272,7 +271,7 @@ def advise_slow_calls(facts: ExamFacts) -> Advice | None:
 
 
 def advise_slow_turns(facts: ExamFacts) -> Advice | None:
-    """Give more time to whole turns that nearly used it up."""
+    """Advise more time for turns that nearly used it up."""
     seconds = estimate_turn_seconds(facts.figures)
     if seconds is None or seconds <= SLOW_SHARE * facts.turn_limit:
         return None
@@ -283,7 +282,7 @@ def advise_slow_turns(facts: ExamFacts) -> Advice | None:
 
 
 def _triple(seconds: float) -> int:
-    """Return three times so many seconds, in full tens."""
+    """Return three times so many seconds, rounded up to tens."""
     return 10 * math.ceil(3 * seconds / 10)
 
 
@@ -307,5 +306,4 @@ RULES: tuple[Callable[[ExamFacts], Advice | None], ...] = (
 
 
 def collect_advice(facts: ExamFacts) -> tuple[Advice, ...]:
-    """Return what follows; nothing where all is well."""
     return tuple(advice for rule in RULES for advice in [rule(facts)] if advice)

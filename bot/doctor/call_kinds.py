@@ -28,18 +28,18 @@ class CallKind:
 
     name: str
     facts: tuple[str, ...]
-    """What of a case its template is given."""
+    """The facts of a case that its template takes."""
     reader: ReplyReader
-    """What reads a reply to a case that was asked in a manner."""
+    """Builds the parser of a reply."""
     judge: Callable[[GoldCase, Any], Grade]
     stage: str
     file: str
-    """Where its cases stand."""
+    """The file of its cases."""
     structured: bool
     """Whether a server can hold its replies to a schema."""
 
     async def asked(self, case: GoldCase, prompter: Prompter, *, student: bool) -> Any:
-        """Return what a model replies to a case. Raises as `pipeline.kit.Ask` does."""
+        """Return a model's reply to a case. Raises as `pipeline.kit.Ask` does."""
         template = "answer" if student and self.name == "draft" else self.name
         facts = {name: case.facts[name] for name in self.facts}
         reader = self.reader(case, PromptMode(student=student))
@@ -49,7 +49,7 @@ class CallKind:
 
 
 def list_call_kinds(*, student: bool, system: str, stages: Sequence[str] = ()) -> tuple[CallKind, ...]:
-    """Return a system's kinds of calls of some stages, of all where none is named; a student refines nothing."""
+    """List a system's kinds of calls of some stages, of all where none is named; a student refines nothing."""
     calls = find_system(system).calls
     own = (kind for kind in CALL_KINDS if kind.name in calls)
     wanted = (kind for kind in own if not stages or kind.stage in stages)
@@ -157,4 +157,3 @@ CALL_KINDS = (
         structured=False,
     ),
 )
-"""All of them, in the order of a turn."""

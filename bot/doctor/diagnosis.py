@@ -22,7 +22,6 @@ from storage.manifest import Manifest
 from storage.types import CorpusInfo
 
 CHECK_TIMEOUT = 60.0
-"""After so many a check is given up."""
 
 Level = Literal["ok", "warn", "fail"]
 OpenModel = Callable[[ModelSettings], AbstractAsyncContextManager[LLM]]
@@ -30,24 +29,22 @@ OpenModel = Callable[[ModelSettings], AbstractAsyncContextManager[LLM]]
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One thing that was looked at."""
-
     level: Level
     what: str
     """One plain line."""
     hint: str = ""
-    """What to do; something wherever not all is well."""
+    """What to do, wherever not all is well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What checks look at. What could not be found out is None, and is told of by the check whose it is."""
+    """What checks look at. What could not be found out is None, and its own check reports why."""
 
     settings: Settings
     now: datetime
     open_model: OpenModel
     owner: str | None = None
-    """Who owns the home; None where nobody does."""
+    """Who owns the home; None for nobody."""
     serving: bool = False
     """Whether that is a server which answers."""
     file: DatabaseFileState | None = None
@@ -59,19 +56,18 @@ class Inspection:
 
 
 HealthCheck = Callable[[Inspection], Awaitable[Sequence[CheckResult]]]
-"""Looks at something; finds nothing where it is not configured. What it raises is told as a failure."""
+"""Checks one subject; returns nothing where that is not configured. What it raises is reported as a failure."""
 
 
 async def run_checks(
     checks: Sequence[HealthCheck], scene: Inspection, *, seconds: float = CHECK_TIMEOUT
 ) -> tuple[CheckResult, ...]:
-    """Run all checks, several at once, and return what they found, in their order."""
+    """Run all checks concurrently, and return their results in order."""
     found = await asyncio.gather(*(_run_guarded(check, scene, seconds) for check in checks))
     return tuple(finding for each in found for finding in each)
 
 
 def report_error(error: Exception) -> CheckResult:
-    """Return the finding that an error is."""
     fault = explain_error(error)
     return CheckResult("fail", fault.message, fault.hint)
 
@@ -90,11 +86,11 @@ async def _run_guarded(check: HealthCheck, scene: Inspection, seconds: float) ->
 
 
 QUICK_CHECK_SECONDS = 20.0
-"""How long SQLite may look through its file."""
+"""How long SQLite may check its file."""
 
 
 async def inspect_home(settings: Settings, open_model: OpenModel, *, now: datetime | None = None) -> Inspection:
-    """Return what there is to look at."""
+    """Look at the home and its database once, for all checks. Nothing is made or changed."""
     plain = Inspection(settings, now or datetime.now(UTC), open_model)
     owner, serving = await _find_owner(settings)
     return replace(await _inspect_database(plain), owner=owner, serving=serving)
@@ -139,13 +135,11 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def build_health_document(found: Sequence[CheckResult]) -> dict[str, Any]:
-    """Return the findings, and whether all is well enough to work."""
     told = [{"level": one.level, "what": one.what, "hint": one.hint} for one in found]
     return {"schema": 1, "healthy": not any(one.level == "fail" for one in found), "findings": told}
 
 
 def render_health(found: Sequence[CheckResult]) -> RenderableType:
-    """Show each in a line, with what to do."""
     return Group(*map(_render_result, found))
 
 

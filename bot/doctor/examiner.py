@@ -26,17 +26,15 @@ After so many of several kinds in a row, or at the beginning, nothing more is as
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One call of the model as it was noted."""
-
     seconds: float
     error: str = ""
-    """The kind of error it ended in; empty for a reply that could be read."""
+    """The kind of error it ended in; empty for a reply that could be parsed."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     sent_tokens: int = 0
-    """About how many tokens were sent, by our own count."""
+    """By our own count."""
     written_tokens: int = 0
-    """About how many tokens the visible reply has, by our own count."""
+    """Of the visible reply, by our own count."""
     estimated: bool = False
     cost: float | None = None
     cut: bool = False
@@ -49,24 +47,22 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """What came of a case."""
-
     case: str
     calls: tuple[RecordedCall, ...]
     judgement: Grade | None = None
-    """None where no reply could be read."""
+    """None where no reply could be parsed."""
     fault: PipelineError | None = None
-    """Why no reply came at all; None where one came, readable or not."""
+    """Why there was no reply; None where there was one, readable or not."""
 
 
 @dataclass(slots=True)
 class Examination:
-    """What was measured of one way to ask a model, so far."""
+    """What was measured of one variant so far."""
 
     outcomes: dict[str, list[CaseOutcome]] = field(default_factory=dict)
     """By kind."""
     cut_short: dict[str, PipelineError] = field(default_factory=dict)
-    """Why some kinds were not examined to their end."""
+    """Why some kinds were not finished."""
 
     @property
     def fault(self) -> PipelineError | None:
@@ -76,10 +72,10 @@ class Examination:
 
 
 class Examiner:
-    """Examines one model that is asked in one way."""
+    """Examines one model in one variant."""
 
     def __init__(self, llm: LLM, spent: BudgetMeter, *, now: datetime, student: bool, at_once: int) -> None:
-        """Take the model, what may be spent in all, the day of the cases, and how many calls run at once."""
+        """Take the model, its budget, the day of the cases, and how many calls run at once."""
         self.found = Examination()
         self._llm = llm
         self._spent = spent
@@ -89,7 +85,7 @@ class Examiner:
         self._dead: list[str] = []
 
     async def examine(self, kind: CallKind, cases: tuple[GoldCase, ...], tell: Callable[[], None]) -> None:
-        """Ask all cases of a kind; fewer where the model gives no reply any more, or the budget is used up."""
+        """Ask all cases of a kind; fewer where the model stops replying, or the budget is used up."""
         if self._is_over():
             return
         self.found.outcomes[kind.name] = []
@@ -145,27 +141,23 @@ def _budget_used_up(spent: BudgetMeter) -> BudgetExceeded:
 
 
 class _CountingModel:
-    """A model whose calls are counted by our own estimate, to be held against what the server counts."""
+    """A model whose calls are counted by our own estimate, to be compared with the server's count."""
 
     def __init__(self, llm: LLM) -> None:
         self._llm = llm
         self.sent = 0
 
     def structured(self, stage: str) -> bool:
-        """See `pipeline.model.LLM`."""
         return self._llm.structured(stage)
 
     def busy(self) -> bool:
-        """See `pipeline.model.LLM`."""
         return self._llm.busy()
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        """See `pipeline.model.LLM`."""
         self.sent = estimate_prompt_tokens(call)
         return await self._llm.complete(call, spent)
 
     def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
-        """See `pipeline.model.LLM`."""
         self.sent = estimate_prompt_tokens(call)
         return self._llm.stream(call, spent)
 

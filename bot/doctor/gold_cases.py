@@ -27,19 +27,17 @@ GOLD_FOLDER = Path(__file__).parent / "gold"
 
 @dataclass(frozen=True, slots=True)
 class GoldCase:
-    """One case of a stage."""
-
     name: str
     facts: Mapping[str, Any]
     """What the stage's template is given."""
     expected: Any
-    """What a right reply has, as the stage's judge reads it; None where the case has no right reply."""
+    """What a right reply has; None where the case has no right reply."""
     reply: str = ""
     """A right reply, for stages whose replies are free text."""
 
 
 def read_cases(file: str, day: date) -> tuple[GoldCase, ...]:
-    """Return the cases of a file, as of a day."""
+    """Read the cases of a file, as of a day."""
     return tuple(_build_case(example) for example in load_examples(GOLD_FOLDER / f"{file}.json", day, "expected"))
 
 
@@ -51,7 +49,7 @@ def _build_case(example: WorkedExample) -> GoldCase:
 
 
 PASSING_SCORE = 90
-"""A criterion with at least this score is one that a critic finds no fault with."""
+"""The least score of a criterion that a critic accepts."""
 _NUMBER = lazy_compile(r"\d+(?:[.,]\d+)*")
 _PRONOUN = lazy_compile(
     r"(?:he|she|it|they|his|her|its|their|this|er|sie|ihre?|seine?|elle|ils|elles|il(?! y a\b)|ella|él|ellos|ellas)\b",
@@ -61,20 +59,17 @@ _PRONOUN = lazy_compile(
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What is to be said of a reply."""
-
     wrong: str = ""
-    """What is wrong with it; empty where it is right."""
+    """What is wrong with the reply; empty where it is right."""
     cited: int = 0
-    """How many citations it has."""
     valid: int = 0
-    """How many of them bear on the matter."""
+    """How many citations bear on the matter."""
     verdicts: tuple[Verdict, Verdict] | None = None
-    """The verdict that was expected, and the one that was given."""
+    """The expected verdict, and the given one."""
 
 
 def grade_query(case: GoldCase, found: SearchQuery | None) -> Grade:
-    """Judge whether something is looked up where it should, in words of substance, and of the right time."""
+    """Grade whether the right thing is searched for, in words of substance, and of the right time."""
     expected = case.expected
     if found is None:
         return Grade("nothing is looked up" if expected["search"] else "")
@@ -87,7 +82,7 @@ def grade_query(case: GoldCase, found: SearchQuery | None) -> Grade:
 
 
 def grade_summary(case: GoldCase, found: Sequence[Bullet]) -> Grade:
-    """Judge whether bullets rest on the sentences that are to the point, and on no others."""
+    """Grade whether bullets rest on the relevant sentences, and on no others."""
     sentences: Sequence[Evidence] = case.facts["sentences"]
     cited = [number for bullet in found for number in bullet.sentences]
     wrong = _find_citation_fault(case, cited)
@@ -99,13 +94,13 @@ def grade_summary(case: GoldCase, found: Sequence[Bullet]) -> Grade:
 
 
 def grade_reply(case: GoldCase, found: str) -> Grade:
-    """Judge whether free text is one paragraph; what it says is nobody's to judge before it is verified."""
+    """Grade whether free text is one paragraph; its content cannot be graded before it is verified."""
     del case
     return Grade("" if len([line for line in found.splitlines() if line.strip()]) == 1 else "it is not a paragraph")
 
 
 def grade_claims(case: GoldCase, found: Sequence[TimedClaim]) -> Grade:
-    """Judge whether every fact became a claim that is understood by itself, and nothing else did."""
+    """Grade whether every fact became a self-contained claim, and nothing else did."""
     facts, avoid = case.expected["claims"], case.expected["avoid"]
     if not facts:
         return Grade(f"“{found[0].text}” is no fact" if found else "")
@@ -119,7 +114,7 @@ def grade_claims(case: GoldCase, found: Sequence[TimedClaim]) -> Grade:
 
 
 def grade_verification(case: GoldCase, found: Verification) -> Grade:
-    """Judge a verdict, and the sentences it names where they should settle it."""
+    """Grade a verdict, and the sentences it names where they should settle it."""
     expected = Verdict(case.expected["verdict"])
     wrong = "" if found.verdict is expected else f"{found.verdict} and not {expected}"
     if wrong or expected is Verdict.NOT_ENOUGH_INFO:
@@ -129,12 +124,12 @@ def grade_verification(case: GoldCase, found: Verification) -> Grade:
 
 
 def grade_rulings(case: GoldCase, found: Sequence[ClaimRuling]) -> Grade:
-    """Judge the verdict on the one claim that was asked about."""
+    """Grade the verdict on the single claim."""
     return grade_verification(case, found[0].found)
 
 
 def grade_draft(case: GoldCase, found: Sequence[MarkedSentence]) -> Grade:
-    """Judge whether a draft says what its notes say, all that is asked for, in the user's language."""
+    """Grade whether a draft says what its notes say, all that is asked for, in the user's language."""
     findings: Sequence[SourcedFinding] = case.facts["findings"]
     sources = {number: _format_finding(finding) for number, finding in enumerate(findings, start=1)}
     judged = _grade_sentences(case, found, sources)
@@ -145,7 +140,7 @@ def grade_draft(case: GoldCase, found: Sequence[MarkedSentence]) -> Grade:
 
 
 def grade_feedback(case: GoldCase, found: Feedback) -> Grade:
-    """Judge whether the faults of a draft are found; one without any is to be left in peace."""
+    """Grade whether the faults of a draft are found, and none in a good one."""
     given = {point.criterion: point.score for point in found.points}
     faults = [point.criterion for point in case.facts["feedback"].points if point.score < PASSING_SCORE]
     if unseen := [name for name in faults if given[name] >= PASSING_SCORE]:
@@ -155,7 +150,7 @@ def grade_feedback(case: GoldCase, found: Feedback) -> Grade:
 
 
 def grade_refinement(case: GoldCase, found: Sequence[MarkedSentence]) -> Grade:
-    """Judge whether a reply was mended, and nothing added."""
+    """Grade whether a reply was mended, and nothing added."""
     draft = case.facts["draft"]
     return _grade_sentences(case, found, dict.fromkeys(range(1, count_sources(draft) + 1), draft))
 
@@ -166,13 +161,12 @@ def count_sources(draft: str) -> int:
 
 
 def find_missing_terms(text: str, terms: Iterable[str]) -> list[str]:
-    """Return the terms that a text does not have."""
     folded = text.casefold()
     return [term for term in terms if not any(one.casefold() in folded for one in term.split("|"))]
 
 
 def find_foreign_numbers(text: str, source: str) -> list[str]:
-    """Return the numbers of a text that its source does not have, however both group their digits."""
+    """Return the numbers of a text that its source lacks, however both group their digits."""
     known = {_strip_separators(number) for number in _NUMBER.findall(source)}
     return [number for number in _NUMBER.findall(text) if _strip_separators(number) not in known]
 

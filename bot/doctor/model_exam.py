@@ -38,7 +38,7 @@ from storage.types import Verdict
 
 
 def format_settings(advice: Iterable[Advice], stages: Mapping[str, StageSettings]) -> tuple[str, ...]:
-    """Return the lines that follow all advice, table by table.
+    """Format all advice as lines of `footnote.toml`. Stages are inline tables, so what is set is repeated.
 
     Args:
         advice: With changes of `TABLE.key`, or of `model.stages.STAGE.key`.
@@ -79,25 +79,21 @@ NO_FIGURE = "–"
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """What was found about a model."""
-
     model: str
     server: str
     facts: ExamFacts
 
     @property
     def advice(self) -> tuple[Advice, ...]:
-        """What follows from it."""
         return collect_advice(self.facts)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The same as lines of `footnote.toml`."""
+        """The advice as lines of `footnote.toml`."""
         return format_settings(self.advice, self.facts.settings.stages)
 
 
 def render_report(report: ModelReport) -> RenderableType:
-    """Show what was measured, and then what follows."""
     heading = Text(f"{report.model} at {report.server}, {report.facts.at_once} calls at once", style="bold")
     parts: list[RenderableType] = [heading, Text()]
     for found in report.facts.measured:
@@ -155,7 +151,7 @@ def _render_advice(report: ModelReport) -> Sequence[RenderableType]:
 
 
 def format_percent(count: int, among: int) -> str:
-    """Write a share in whole percent; a dash where there is nothing to have a share of."""
+    """Format a share in whole percent; a dash where there are no cases."""
     return f"{count / among:.0%}" if among else NO_FIGURE
 
 
@@ -181,7 +177,6 @@ _FIGURE_NAMES = (
 
 
 def build_exam_document(report: ModelReport) -> dict[str, Any]:
-    """Return the findings: `ways`, each with its figures by kind, `advice`, and `settings`, the lines to write."""
     return {
         "schema": 1,
         "model": report.model,
@@ -216,50 +211,45 @@ _ENDLESS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ExamRequest:
-    """How much is to be examined."""
-
     stages: Sequence[str] = ()
-    """None is all."""
+    """Empty for all."""
     limit: int = _ENDLESS
     """Cases of each kind."""
     tokens: int = _ENDLESS
     compare: bool = False
-    """Whether to try every way of asking."""
+    """Whether to try every variant."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExamPlan:
-    """What is asked: the ways, and the cases by kind."""
-
     ways: Sequence[PromptVariant]
     cases: Mapping[str, tuple[GoldCase, ...]]
 
     @property
     def total(self) -> int:
-        """How many cases that is, each once a way."""
+        """How many cases that is, each once a variant."""
         return sum(len(self.cases[kind.name]) for way in self.ways for kind in way.kinds)
 
 
 @dataclass(slots=True)
 class ExamResults:
-    """What was found so far, way by way; it grows, so that whoever stops has it."""
+    """What was found so far; it grows, so that an interrupted run keeps it."""
 
     ways: list[tuple[PromptVariant, Examination]] = field(default_factory=list)
 
     @property
     def fault(self) -> PipelineError | None:
-        """Why nothing was measured, by what was tried last; None if anything was."""
+        """Why nothing was measured, by the last attempt; None if anything was."""
         faults = [found.fault for _, found in self.ways if found.outcomes]
         return faults[-1] if all(faults) and faults else None
 
     @property
     def anything(self) -> bool:
-        """Whether any case got a reply."""
         return any(not found.fault for _, found in self.ways if any(found.outcomes.values()))
 
 
 def plan_exam(wanted: ExamRequest, settings: Settings, now: datetime) -> ExamPlan:
-    """Return what is to be asked; no ways where the stages have nothing to ask."""
+    """Plan what is asked; no variants where the stages have nothing to ask."""
     model = settings.model
     entry = SYSTEMS.get(settings.system)
     system = settings.system if entry and entry.calls else DEFAULT_SYSTEM
@@ -281,7 +271,7 @@ async def run_exam(
     tell: ProgressCallback,
     findings: ExamResults,
 ) -> None:
-    """Ask all of it, way after way, until so many tokens are used; what comes of it goes into `findings`.
+    """Ask all of it, variant after variant, until so many tokens are used; results go into `findings`.
 
     Raises:
         ModelUnavailable: the model's settings lack something.
@@ -304,7 +294,7 @@ async def run_exam(
 
 
 def build_report(findings: ExamResults, settings: Settings) -> ModelReport:
-    """Return the report of what was found, of those ways that got a reply."""
+    """Report on those variants that got a reply."""
     model = settings.model.plain()
     replied = tuple(measure_variant(way, found) for way, found in findings.ways if not found.fault)
     facts = ExamFacts(replied, model, settings.model.student, settings.limits.seconds, model.max_concurrency)

@@ -18,11 +18,11 @@ from storage.types import Verdict
 
 UNREADABLE = "UnreadableReply"
 HIDDEN_THOUGHT_FACTOR = 2
-"""A reply that cost this many times the tokens that it shows was thought over, though no thoughts are shown."""
+"""A reply that cost this many times its visible tokens had hidden thoughts."""
 TOKEN_TOLERANCE = 60
-"""Tokens. Our own count of a short reply may be off by as much."""
+"""Our own count of a short reply may be off by as much."""
 SHORTENED_SHARE = 0.55
-"""A server that counts less than this share of what was sent has not read all of it; our count is not so far off."""
+"""A server that counts a smaller share of what was sent has not read all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +30,25 @@ class Figures:
     """What was measured of one kind of call."""
 
     cases: int = 0
-    """How many a reply came to."""
+    """How many got a reply."""
     first: int = 0
-    """How many replies could be read at once."""
+    """How many replies could be parsed at once."""
     readable: int = 0
-    """How many could be read, some of them after asking once more."""
+    """How many could be parsed, some after a second try."""
     right: int = 0
     cited: int = 0
     valid: int = 0
     verdicts: Mapping[tuple[Verdict, Verdict], int] = field(default_factory=dict)
-    """By the verdict that was expected and the one that was given."""
+    """By the expected and the given verdict."""
     wrong: Mapping[str, str] = field(default_factory=dict)
-    """By case what is wrong with its reply."""
+    """By case."""
     faults: tuple[PipelineError, ...] = ()
-    """Why no reply came, for each case that none came to."""
+    """Of the cases that got no reply."""
     calls: int = 0
     seconds: float = 0.0
     """The median."""
     slow_seconds: float = 0.0
-    """What 95 of 100 calls stay within."""
+    """The 95th percentile."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     estimated: bool = False
@@ -61,7 +61,7 @@ class Figures:
     cut: int = 0
     """How many replies ended at their limit of tokens."""
     retried: int = 0
-    """How many calls the server took only after more than one try, or not at all."""
+    """How many calls took more than one try."""
     thought: int = 0
     trimmed: int = 0
     """How often a prompt did not fit and was made smaller."""
@@ -71,12 +71,10 @@ class Figures:
     """How many replies were asked for as JSON."""
 
     def share(self, count: int) -> float:
-        """Return what share of the cases a count is, 0 where there are none."""
         return count / self.cases if self.cases else 0.0
 
 
 def compute_figures(outcomes: Sequence[CaseOutcome]) -> Figures:
-    """Return the figures of the outcomes of one kind."""
     replied = [outcome for outcome in outcomes if not outcome.fault]
     judged = [(one.case, one.judgement) for one in replied if one.judgement]
     calls = [call for outcome in outcomes for call in outcome.calls]
@@ -113,7 +111,6 @@ def compute_figures(outcomes: Sequence[CaseOutcome]) -> Figures:
 
 
 def compute_percentile(seconds: Sequence[float], share: float) -> float:
-    """Return the least of the values that a share of them do not exceed; 0 where there are none."""
     return sorted(seconds)[math.ceil(share * len(seconds)) - 1] if seconds else 0.0
 
 
@@ -121,11 +118,11 @@ _TURN_CALLS = (
     (("query", "summarise"), ("generate", "split", "verify"), ("draft", "feedback", "refine")),
     (("query", "bullets"), ("claims", "verdicts"), ("answer",)),
 )
-"""Of each system its calls: those of two ways that run at once, and those after them, of which the first is needed."""
+"""Each system's calls: two branches that run at once, and those after them, of which the first is needed."""
 
 
 def estimate_turn_seconds(found: Mapping[str, Figures]) -> float | None:
-    """Return about how long the model takes for a turn, by medians: what runs at once is counted once.
+    """Estimate how long the model takes for a turn, by medians: what runs at once counts once.
 
     None unless every kind was examined that a turn needs.
     """
@@ -137,7 +134,7 @@ def estimate_turn_seconds(found: Mapping[str, Figures]) -> float | None:
 
 
 def count_verdicts(found: Mapping[str, Figures]) -> Mapping[tuple[Verdict, Verdict], int]:
-    """Return how often which verdict was given where which was expected, in all kinds that give any."""
+    """Count which verdict was given where which was expected, in all kinds that give any."""
     return sum((Counter(one.verdicts) for one in found.values()), Counter())
 
 
@@ -159,8 +156,6 @@ _COMPARED: tuple[Structured, ...] = ("text", "json", "schema")
 
 @dataclass(frozen=True, slots=True)
 class PromptVariant:
-    """A way to ask."""
-
     name: str
     settings: ModelSettings
     kinds: tuple[CallKind, ...]
@@ -169,41 +164,41 @@ class PromptVariant:
 
 @dataclass(frozen=True, slots=True)
 class VariantFigures:
-    """What was measured of a way: the figures of each kind."""
+    """The figures of a variant by kind of call."""
 
     way: str
     figures: Mapping[str, Figures]
     cut_short: Mapping[str, str]
-    """Why some kinds were not examined to their end."""
+    """Why some kinds were not finished."""
 
     @property
     def offered(self) -> bool:
-        """Whether the server could be asked this way at all."""
+        """Whether the server supports this variant at all."""
         return any(one.readable for one in self.structured) and (
             self.way not in {"json", "schema"} or any(one.schema for one in self.structured)
         )
 
     @property
     def structured(self) -> tuple[Figures, ...]:
-        """The figures of those kinds that can be asked in several ways."""
+        """The figures of those kinds that have several variants."""
         names = {kind.name for kind in CALL_KINDS if kind.structured}
         return tuple(one for name, one in self.figures.items() if name in names)
 
     @property
     def readable(self) -> float:
-        """What share of the structured replies could be read."""
+        """The share of structured replies that could be parsed."""
         return _compute_share(sum(one.readable for one in self.structured), self.structured)
 
     @property
     def right(self) -> float:
-        """What share of the structured replies was right."""
+        """The share of structured replies that was right."""
         return _compute_share(sum(one.right for one in self.structured), self.structured)
 
 
 def list_prompt_variants(
     settings: ModelSettings, *, student: bool, compare: bool, stages: Sequence[str], system: str
 ) -> tuple[PromptVariant, ...]:
-    """Return the ways to examine, as set or each that there is; none where the stages have nothing to ask."""
+    """List the variants to examine; none where the stages have nothing to ask."""
     if not compare:
         as_set = PromptVariant(
             AS_SET, settings, list_call_kinds(student=student, system=system, stages=stages), student=student
@@ -224,7 +219,6 @@ def list_prompt_variants(
 
 
 def measure_variant(way: PromptVariant, found: Examination) -> VariantFigures:
-    """Return what was measured of a way."""
     cut_short = {kind: str(fault) for kind, fault in found.cut_short.items()}
     return VariantFigures(
         way.name, {kind: compute_figures(outcomes) for kind, outcomes in found.outcomes.items()}, cut_short
@@ -232,7 +226,7 @@ def measure_variant(way: PromptVariant, found: Examination) -> VariantFigures:
 
 
 def force_format(settings: ModelSettings, structured: Structured) -> ModelSettings:
-    """Return settings by which every stage is asked in one way."""
+    """Return settings by which every stage is asked for one format."""
     stages = {name: replace(own, structured=None) for name, own in settings.stages.items()}
     return replace(settings, structured=structured, stages=stages)
 

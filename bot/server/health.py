@@ -15,24 +15,22 @@ from bot.wiring import App
 from storage.home_folder import free_bytes
 
 MIN_FREE_BYTES = 10_000_000
-"""With less free space a turn's record may not find room."""
+"""With less free space a turn's record might not fit."""
 
 
 class Connectable(Protocol):
-    """What says whether it is connected."""
-
     @property
     def ready(self) -> str:
-        """Why it is not; empty where it is."""
+        """Why it is not connected; empty where it is."""
         ...
 
 
 ReadinessCheck = Callable[[], Awaitable[str]]
-"""Says in a line why something is not ready; nothing when it is."""
+"""Returns in a line why something is not ready; empty when it is."""
 
 
 def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Mapping[str, ReadinessCheck]:
-    """Return what must hold for questions to be answered, by the names under which `/readyz` tells what does not."""
+    """Build the checks of what answering needs, by the names that `/readyz` shows."""
     file = None if app.settings.database else app.settings.home / "footnote.db"
     begun = _file_identity(file)
 
@@ -65,7 +63,7 @@ def build_readiness_checks(app: App, platforms: Mapping[str, Connectable]) -> Ma
 
 
 def _file_identity(file: Path | None) -> tuple[int, int] | None:
-    """Return what tells a file from another one of its name; None where there is none."""
+    """Return what distinguishes a file from another one of its name; None where there is none."""
     try:
         found = file.stat() if file else None
     except OSError:
@@ -86,18 +84,14 @@ READINESS_SECONDS = 30.0
 
 
 class ReadinessSource(Protocol):
-    """What says why things are not ready."""
-
-    async def reasons(self) -> Mapping[str, str]:
-        """Return why, by their names."""
-        ...
+    async def reasons(self) -> Mapping[str, str]: ...
 
 
 @asynccontextmanager
 async def watch_readiness(
     readiness: ReadinessSource, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 ) -> AsyncIterator[None]:
-    """Log within the block what is not ready: at once, and whenever that changes."""
+    """Log what is not ready: at once, and whenever that changes."""
     task = asyncio.create_task(_log_readiness_changes(readiness, sleep), name="readiness")
     try:
         yield
@@ -129,7 +123,7 @@ async def watch_event_loop(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> AsyncIterator[None]:
-    """Log each time within the block when the loop stands still for longer than is tolerated."""
+    """Log each time that the event loop is blocked for longer than `tolerated`."""
     task = asyncio.create_task(_log_lag(tolerated, clock, sleep), name="lag watch")
     try:
         yield
@@ -149,12 +143,12 @@ async def _log_lag(tolerated: float, clock: Callable[[], float], sleep: Callable
 
 CHECK_SECONDS = 3.0
 FRESH_SECONDS = 1.0
-"""So long a result counts: anybody may ask, and each answer costs a look at the disk."""
+"""How long a result is cached: anybody may ask, and each check reads the disk."""
 
 
 @dataclass
 class Readiness:
-    """What is not ready, looked up at most once in a while."""
+    """What is not ready, checked at most once in a while."""
 
     checks: Mapping[str, ReadinessCheck]
     redact: Redact
@@ -164,7 +158,7 @@ class Readiness:
     _until: float = float("-inf")
 
     async def reasons(self) -> Mapping[str, str]:
-        """Return why things are not ready, by their names; nothing where all is well."""
+        """Return why things are not ready, by their names."""
         async with self._looking:
             if self.clock() >= self._until:
                 said = await asyncio.gather(*(_run_check(check) for check in self.checks.values()))

@@ -29,7 +29,7 @@ from bot.settings.settings_tables import HttpSettings
 async def serve_socket(
     app: ASGIApp, bound: socket.socket, *, grace: int, hurried: asyncio.Event | None = None
 ) -> AsyncIterator[None]:
-    """Serve within the block. At its end requests under way get `grace` seconds, then they are cancelled.
+    """Serve within the block; at its end requests get `grace` seconds, then they are cancelled.
 
     What they still do when they are cancelled, such as closing a record, is waited for. Who is `hurried` gives no
     grace.
@@ -63,7 +63,7 @@ async def serve_socket(
 
 
 class _Server(uvicorn.Server):
-    """Says when it listens, and leaves signals to us."""
+    """Reports when it listens, and installs no signal handlers."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -97,13 +97,11 @@ log = logging.getLogger(__name__)
 
 PROBES = ("/healthz", "/readyz")
 MAX_BODY_BYTES = 1024 * 1024
-"""Bytes of a request's body; platforms send some tens of thousands at most."""
+"""Platforms send some tens of thousands at most."""
 GRACE_SECONDS = 3
 
 
 class CannotListen(Exception):
-    """The address cannot be listened at. `str()` is one plain line; `hint` says what to do."""
-
     kind = "cannot_listen"
 
     def __init__(self, message: str, *, hint: str) -> None:
@@ -113,7 +111,7 @@ class CannotListen(Exception):
 
 @asynccontextmanager
 async def serve_http(at: HttpSettings, app: ASGIApp, hurried: asyncio.Event | None = None) -> AsyncIterator[str]:
-    """Serve an application within the block, and give its address; at the end nobody waits who is `hurried`.
+    """Serve an application within the block, and give its address; `hurried` ends the grace period.
 
     Raises:
         CannotListen: Another program listens there, or the address is not this machine's.
@@ -125,7 +123,6 @@ async def serve_http(at: HttpSettings, app: ASGIApp, hurried: asyncio.Event | No
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """Return a socket that listens there. Raises `CannotListen`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     hint = "Set [http] host and port to an address of this machine that is free; port 0 takes any."
     try:
@@ -140,7 +137,6 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 
 def _explain_bind_error(error: OSError) -> str:
-    """Say why an address cannot be listened at."""
     if (error.errno or 0) < 0:  # the resolver's own numbers
         return "this machine knows no such name"
     if error.errno == errno.EADDRNOTAVAIL:
@@ -151,7 +147,7 @@ def _explain_bind_error(error: OSError) -> str:
 
 
 def build_http_app(checks: Mapping[str, ReadinessCheck], redact: Redact, routes: Sequence[BaseRoute] = ()) -> Starlette:
-    """Return the server's application: `/healthz`, `/readyz` by these checks, and these routes; more may be added."""
+    """Build the application: `/healthz`, `/readyz` by these checks, and routes, to which more may be added."""
     readiness = Readiness(checks, redact)
 
     async def healthz(_: Request) -> Response:
@@ -168,12 +164,11 @@ def build_http_app(checks: Mapping[str, ReadinessCheck], redact: Redact, routes:
 
 @dataclass(frozen=True, slots=True)
 class RequestLog:
-    """Logs each request: how, where without its query, with what outcome, and how long it took."""
+    """Logs each request: method, path without query, status, time."""
 
     app: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

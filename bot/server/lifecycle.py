@@ -32,7 +32,7 @@ from storage.database.refresh_log import make_owner_id
 
 @asynccontextmanager
 async def exit_in_parallel(*blocks: AbstractAsyncContextManager[Any]) -> AsyncIterator[tuple[Any, ...]]:
-    """Enter blocks in order, and leave them at the same time. Gives what each gives.
+    """Enter blocks in order, and exit them concurrently; give what each gives.
 
     Raises what entering one raises; what was entered before is left then. Of what leaving raises, the first.
     """
@@ -51,15 +51,14 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @dataclass(frozen=True, slots=True)
 class StopRequest:
-    """What was asked of a server so far."""
+    """What signals have asked for."""
 
     asked: asyncio.Event = field(default_factory=asyncio.Event)
-    """To stop: take nothing more, and let what is under way finish for a while."""
+    """To stop: accept nothing more, and let work in progress finish for a while."""
     hurried: asyncio.Event = field(default_factory=asyncio.Event)
-    """To finish nothing any more: what is under way is put back."""
+    """To finish nothing any more: work in progress is put back."""
 
     def hear(self) -> None:
-        """Note a further signal."""
         if self.asked.is_set():
             self.hurried.set()
         self.asked.set()
@@ -67,7 +66,7 @@ class StopRequest:
 
 @contextmanager
 def handle_stop_signals() -> Iterator[StopRequest]:
-    """Give what signals ask within the block; they do nothing else."""
+    """Collect stop signals within the block; they do nothing else."""
     loop, stopping = asyncio.get_running_loop(), StopRequest()
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, stopping.hear)
@@ -111,7 +110,7 @@ async def serve(settings: Settings, platforms: Mapping[str, OpenPlatform]) -> No
 async def _run_server(
     settings: Settings, platforms: Mapping[str, OpenPlatform], stopping: StopRequest
 ) -> AsyncIterator[Arrivals]:
-    """Serve within the block, and give what is on its way. Commands are served first, and wait for no network."""
+    """Serve within the block, and give the connections. Commands are served first, and wait for no network."""
     async with AsyncExitStack() as stack:
         app = _with_polite_refresh(await stack.enter_async_context(open_app(settings)))
         await stack.enter_async_context(watch_event_loop())
@@ -146,7 +145,6 @@ async def _run_server(
 
 
 async def _wait_for_first(*events: asyncio.Event) -> None:
-    """Wait for the first of some events."""
     waiting = {asyncio.ensure_future(event.wait()) for event in events}
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -157,7 +155,7 @@ async def _wait_for_first(*events: asyncio.Event) -> None:
 
 @asynccontextmanager
 async def _forward_hurry(desk: Desk, hurried: asyncio.Event) -> AsyncIterator[None]:
-    """Hurry the desk within the block as soon as we are."""
+    """Hurry the desk as soon as the server is hurried."""
 
     async def hurry() -> None:
         await hurried.wait()
@@ -187,6 +185,5 @@ def _ready_message(settings: Settings, address: str, arrivals: Arrivals) -> str:
 
 
 def build_night_watch(app: App) -> NightLease:
-    """Return the nights as this process keeps them."""
     history = build_history(app.manifest.database)
     return NightLease(history.nights, history.leases, make_owner_id(), system_clock)

@@ -23,7 +23,7 @@ Redact = Callable[[str], str]
 
 HIDDEN = "***"
 MIN_SECRET_LENGTH = 4
-"""Characters of a value that can be a secret: to hide shorter ones would hide words."""
+"""To hide shorter values would hide words."""
 SECRET_SHAPES = (
     r"xox[a-z](?:\.xox[a-z])?-[\w-]{6,}",  # Slack's tokens
     r"xapp-[\w-]{6,}",
@@ -42,7 +42,7 @@ _SECRET_NAME = lazy_compile(r"key|token|secret|password", re.IGNORECASE)
 
 
 def build_redactor(secrets: Iterable[str]) -> Redact:
-    """Return a function that hides these secrets, and all that is shaped like one, in a text."""
+    """Build a function that hides these secrets, and all that is shaped like one."""
     forms = {form for secret in secrets if len(secret) >= MIN_SECRET_LENGTH for form in _secret_forms(secret)}
     # The longest first, so that of a secret that begins another no rest stays.
     known = [re.escape(form) for form in sorted(forms, key=len, reverse=True)]
@@ -55,7 +55,7 @@ def build_redactor(secrets: Iterable[str]) -> Redact:
 
 
 def redact_value(value: Any, redact: Redact) -> Any:
-    """Return a value as JSON can hold it with all its texts redacted, the names of its fields as well."""
+    """Return a value as JSON can hold it with all its texts redacted, keys included."""
     match value:
         case str():
             return redact(value)
@@ -70,7 +70,7 @@ def redact_value(value: Any, redact: Redact) -> Any:
 
 
 def collect_secrets(settings: BaseModel) -> frozenset[str]:
-    """Return every secret that settings hold: secret values, options named like one, passwords in addresses."""
+    """Return every secret of the settings: secret values, options named like one, passwords in addresses."""
     return frozenset(filter(None, _find_secrets(settings, named=False)))
 
 
@@ -113,14 +113,14 @@ def _find_passwords(text: str) -> Iterator[str]:
 
 OWN_LOGGERS = ("bot", "pipeline", "ingest", "storage")
 VERBOSE_LOGGERS = ("aiohttp", "apscheduler", "discord", "slack_bolt", "slack_sdk", "uvicorn")
-"""Libraries whose doings tell an operator something, where he asked for more."""
+"""Libraries that are worth reading with --debug."""
 SILENT_LOGGERS = ("chromadb", "httpcore", "httpx", "openai")
 """Libraries that log addresses, headers or bodies of what they send."""
 
 
 @contextmanager
 def configure_logging(stream: TextIO, *, level: str, redact: Redact, debug: bool = False) -> Iterator[None]:
-    """Write what is logged within to a stream; `level` is ours, libraries are heard from warnings on.
+    """Log to a stream within the block; `level` is ours, libraries log from warnings on.
 
     Args:
         stream: Where to.

@@ -8,46 +8,47 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bot import answering
-from bot.desk.types import TurnRequest, TurnResult
 from bot.server.refresh import document_lookup, source_factory
-from bot.server.refresh.document_lookup import ForgottenDocument
-from bot.settings.source_settings import SourceSettings
-from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.refresh.refresh_run import hold_lease, record_run, utc_now
 from ingest.types import LiveSource, RefreshProgress, RefreshRefused, RefreshReport
-from pipeline.types import Event
-from storage.types import CorpusInfo, Hit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from bot.desk.types import TurnRequest, TurnResult
+    from bot.server.refresh.document_lookup import ForgottenDocument
+    from bot.settings.source_settings import SourceSettings
+    from bot.wiring import App
+    from pipeline.types import Event
+    from storage.types import CorpusInfo, Hit
 
 
 class BotService(Protocol):
-    """What can be asked of a home. Every method raises errors that a person can mend, as `console.Mendable` has them.
+    """What commands can ask for. Every method raises `ReportableError`s.
 
     A method that is cancelled stops its work, wherever that is done; a turn's record says so.
     """
 
     async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        """Answer a question; `tell` hears what happens meanwhile."""
+        """Answer a question; `tell` receives events meanwhile."""
         ...
 
     async def check(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        """Check a claim; `tell` hears what happens meanwhile."""
+        """Check a claim; `tell` receives events meanwhile."""
         ...
 
     async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
-        """Return the passages of these corpora that fit best, at most so many, best first."""
+        """Return the best passages of these corpora, best first."""
         ...
 
-    async def corpora(self) -> tuple[CorpusInfo, ...]:
-        """Return what is indexed."""
-        ...
+    async def corpora(self) -> tuple[CorpusInfo, ...]: ...
 
     async def refresh(
         self,
@@ -57,42 +58,38 @@ class BotService(Protocol):
         *,
         confirm_removal: bool = False,
     ) -> RefreshReport:
-        """Bring a corpus up to date with its source; `tell` hears how far it has come.
+        """Bring a corpus up to date with its source; `tell` receives the progress.
 
         Documents that are gone in suspicious number are removed only with `confirm_removal`.
         """
         ...
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
-        """Read in the document of an address, from these sources by corpus; return a report for each corpus of it."""
+        """Ingest the document of an address, from these sources by corpus; return a report for each corpus."""
         ...
 
     async def forget(self, address: str, corpus: str) -> ForgottenDocument:
-        """Forget the document of an address, a key or a title; with an empty `corpus`, in whichever it is."""
+        """Forget the document of an address, a key or a title; an empty `corpus` means any."""
         ...
 
 
 @dataclass(frozen=True)
 class LocalService:
-    """The home itself."""
+    """The service that runs in this process."""
 
     app: App
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        """Answer a question, as `answering.answer` does."""
         return await answering.answer(self.app, asked, tell)
 
     async def check(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        """Check a claim, as `answering.check` does."""
         return await answering.check(self.app, asked, tell)
 
     async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
-        """Return the passages that fit best."""
         return await self.app.passages.search(query, corpora, count)
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
-        """Return what is indexed."""
         return await self.app.manifest.corpora()
 
     async def refresh(
@@ -104,7 +101,7 @@ class LocalService:
         confirm_removal: bool = False,
         night: datetime | None = None,
     ) -> RefreshReport:
-        """Bring a corpus up to date, one at a time: several would be slower than one after another.
+        """Refresh a corpus, one at a time: several at once would be slower.
 
         `night` is the night that it is done for, if it is.
         """
@@ -121,15 +118,13 @@ class LocalService:
             )
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
-        """Read one document in, whatever else is under way."""
         return await document_lookup.reread_document(self.app, address, sources, self._around)
 
     async def forget(self, address: str, corpus: str) -> ForgottenDocument:
-        """Forget one document, whatever else is under way."""
         return await document_lookup.forget_document(self.app, address, corpus)
 
     async def _opened(self, corpus: str, source: SourceSettings, night: datetime | None) -> LiveSource:
-        """Open a source; where that fails, the history tells of it as of any other refresh."""
+        """Open a source; where that fails, the history records it as of any other refresh."""
         try:
             return await asyncio.to_thread(source_factory.open_source, source, self._around)
         except Exception:
@@ -149,5 +144,5 @@ class LocalService:
 
 
 def hash_source(source: SourceSettings) -> str:
-    """Return a short hash of a source's settings: what was read under others says nothing of what is there now."""
+    """Hash a source's settings: what was read under others says nothing of what is there now."""
     return hashlib.sha256(source.model_dump_json().encode()).hexdigest()[:16]

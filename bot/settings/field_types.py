@@ -17,7 +17,7 @@ class SettingsTable(BaseModel):
 
 
 def validate_web_address(url: str) -> str:
-    """Return an address as it is. Raises `ValueError` unless it is empty or one of the web's."""
+    """Return an address as it is. Raises `ValueError` unless it is empty or on the web."""
     if url and not url.startswith(("http://", "https://")):
         raise ValueError('must be empty or begin with "http://" or "https://"')
     return url
@@ -30,7 +30,7 @@ def _validate_contact(said: str) -> str:
 
 
 Contact = Annotated[str, AfterValidator(_validate_contact)]
-"""How the operator can be reached, as servers are told that are read from; empty for not at all."""
+"""How servers that are read from can reach the operator; empty for not at all."""
 
 
 def _none_if_empty(value: object) -> object:
@@ -38,11 +38,11 @@ def _none_if_empty(value: object) -> object:
 
 
 EMPTY_IS_NONE = BeforeValidator(_none_if_empty)
-"""TOML has no word for nothing: `""` says it."""
+"""TOML has no null: `""` means None."""
 
 
 def expand_home(path: Path) -> Path:
-    """Return a path with `~` expanded, where there is a user of that name."""
+    """Expand `~`, where there is a user of that name."""
     try:
         return path.expanduser()
     except RuntimeError:

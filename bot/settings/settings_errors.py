@@ -16,7 +16,7 @@ from storage.language.lazy_pattern import lazy_compile
 
 
 class SettingsError(Exception):
-    """The settings cannot be used. `str()` is one plain line that says where; `hint` says what to do."""
+    """The settings cannot be used. `str()` is one plain line that names the place; `hint` says what to do."""
 
     kind = "settings"
 
@@ -27,7 +27,7 @@ class SettingsError(Exception):
 
 ENV_PREFIX = "FOOTNOTE_"
 Key = tuple[str | int, ...]
-"""The way to a value, such as `("corpus", 0, "name")`."""
+"""The path of a value, such as `("corpus", 0, "name")`."""
 
 _KINDS = {
     "int": "a whole number",
@@ -50,7 +50,7 @@ _SECRET_KEYS = frozenset(
         *("model", "slack", "discord"),
     }
 )
-"""Keys whose values are never shown; a table's, as somebody may write a secret in its place."""
+"""Keys whose values are never shown; also tables, as somebody may write a secret in place of one."""
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
 _HEADER = lazy_compile(r"\s*(\[{1,2})\s*([\w.-]+)\s*\]")
 _SETTING = lazy_compile(r"\s*([\w.-]+)\s*=")
@@ -58,21 +58,21 @@ _SETTING = lazy_compile(r"\s*([\w.-]+)\s*=")
 
 @dataclass(frozen=True, slots=True)
 class SettingsOrigin:
-    """What settings were read from."""
+    """What settings are read from."""
 
     path: Path
     text: str
     environment: Mapping[str, str]
 
     def where(self, key: Key) -> str:
-        """Say where a value stands: the variable that sets it, else the file and the line."""
+        """Return where a value is set: the variable, else the file and the line."""
         variable = next((name for name in self.environment if _sets(name, key)), "")
         line = find_line(self.text, key)
         return variable or (f"{self.path}, line {line}" if line else str(self.path))
 
 
 def explain_validation_error(faults: Sequence[ErrorDetails], surroundings: SettingsOrigin) -> SettingsError:
-    """Put the first of pydantic's findings into plain words; a misspelt key comes before what is missing for it."""
+    """Explain the first of pydantic's errors; a misspelt key comes before what is missing for it."""
     fault = min(faults, key=lambda fault: fault["type"] != "extra_forbidden")
     key, siblings = _locate(fault)
     if fault["type"] == "extra_forbidden":
@@ -83,7 +83,7 @@ def explain_validation_error(faults: Sequence[ErrorDetails], surroundings: Setti
 
 
 def find_missing_secrets(settings: Settings) -> SettingsError | None:
-    """Say what a platform that is configured lacks; None where nothing does. Serving needs it, commands do not."""
+    """Explain what a configured platform lacks; None where nothing does. Only serving needs it."""
     missing = settings.slack.missing
     if not missing:
         return None
@@ -94,7 +94,7 @@ def find_missing_secrets(settings: Settings) -> SettingsError | None:
 
 
 def explain_unknown_key(key: Key, *, where: str, siblings: Sequence[str] = ()) -> SettingsError:
-    """Say that there is no such key, and name the nearest that there is; among `siblings` alone if they are given."""
+    """Say that there is no such key, and suggest the nearest; among `siblings` alone if they are given."""
     names = [part for part in key if isinstance(part, str)]
     known = siblings or list(list_keys())
     siblings = siblings or [name for name in known if name.split(".")[:-1] == names[:-1]]
@@ -104,7 +104,7 @@ def explain_unknown_key(key: Key, *, where: str, siblings: Sequence[str] = ()) -
 
 
 def list_keys(model: type[BaseModel] = Settings, above: str = "") -> Iterator[str]:
-    """All keys that can be set, as dotted names."""
+    """List all keys that can be set, as dotted names."""
     for name, field in model.model_fields.items():
         yield above + name
         for inner in _find_models(field.annotation):
@@ -112,19 +112,19 @@ def list_keys(model: type[BaseModel] = Settings, above: str = "") -> Iterator[st
 
 
 def find_line(text: str, key: Key) -> int | None:
-    """Return the line of the file that sets a key, else of the nearest table or list around it; None if none does."""
+    """Return the line of the file that sets a key, else of the nearest table around it."""
     lines = dict(_index_lines(text))
     return next((lines[key[:length]] for length in range(len(key), 0, -1) if key[:length] in lines), None)
 
 
 def format_key(key: Key) -> str:
-    """Write a key as people do: `corpus[2].name`, counted from 1."""
+    """Format a key: `corpus[2].name`, counted from 1."""
     parts = [f"[{part + 1}]" if isinstance(part, int) else f".{part}" for part in key]
     return "".join(parts).removeprefix(".")
 
 
 def _locate(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
-    """Return the key that a fault is in as it is written, and the keys beside it where they depend on what is set."""
+    """Return the key of an error as it is written, and its sibling keys where they depend on what is set."""
     table = next((table for table in _NAMED_TABLES if fault["loc"][:2] == table and len(fault["loc"]) > _DEPTH), ())
     if table:
         above = ".".join(map(str, fault["loc"][:-1]))
@@ -133,7 +133,7 @@ def _locate(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
 
 
 def _locate_in_source(fault: ErrorDetails) -> tuple[Key, Sequence[str]]:
-    """Return the key that a fault is in as it is written, and the keys beside it if it is in a source of a known type.
+    """Return the key of an error as it is written, and its sibling keys if it is in a source of a known type.
 
     Pydantic puts the type of a source into the key, and the key of a wrong type above it.
     """
@@ -164,7 +164,7 @@ def _sets(variable: str, key: Key) -> bool:
 
 
 def _index_lines(text: str) -> Iterator[tuple[Key, int]]:
-    """Yield each key that a file sets and its line; the last line of a key that is set twice wins, as no file does."""
+    """Yield each key that a file sets and its line."""
     table: Key = ()
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -193,7 +193,6 @@ def _describe_fault(fault: ErrorDetails) -> str:
 
 
 def _describe_expected(fault: ErrorDetails, bounds: Mapping[str, Any]) -> str:
-    """Say what would be right; nothing where we have no words for it."""
     kind = fault["type"]
     if kind == "string_pattern_mismatch":
         return READER_RULE if fault["loc"][-2:-1] == ("readers",) else CORPUS_NAME_RULE

@@ -28,7 +28,7 @@ from storage.language.lazy_pattern import lazy_compile
 OTHER_VARIABLES = frozenset({"config", "debug", "data"})
 """Variables that the command line and the tests read, not the settings."""
 FILE_SUFFIX = "_file"
-"""How variables end that name a file which holds the value."""
+"""The end of variables that name a file which holds the value."""
 OWNERS_SECRETS = (
     *("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"),
     *slack_settings.SLACK_SECRETS.values(),
@@ -40,7 +40,7 @@ ORCHESTRATOR_VARIABLE = lazy_compile(r"service_|port($|_)")
 
 
 class _EnvironmentSettings(Settings, BaseSettings):
-    """Settings that look at the environment while they are made; what they are made with comes from the file."""
+    """Settings that read the environment while they are made; their arguments come from the file."""
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, env_nested_delimiter="__", env_ignore_empty=True)
 
@@ -53,7 +53,7 @@ class _EnvironmentSettings(Settings, BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let the environment win over the file; variables that name files are read by us."""
+        """Prefer the environment to the file; variables that name files are read by us."""
         if isinstance(env_settings, EnvSettingsSource):
             variables = env_settings.env_vars.items()
             env_settings.env_vars = {name: value for name, value in variables if not name.lower().endswith(FILE_SUFFIX)}
@@ -61,7 +61,7 @@ class _EnvironmentSettings(Settings, BaseSettings):
 
 
 def load_settings(config: Path | None = None) -> Settings:
-    """Read `config`, else `footnote.toml` of the working directory if it is there, and the environment.
+    """Read `config`, else `footnote.toml` of the working directory if it exists, and the environment.
 
     Raises:
         SettingsError: the file is missing though named, is no TOML, or a key is unknown or has a wrong value.
@@ -110,7 +110,7 @@ def _parse_toml(path: Path, text: str) -> dict[str, Any]:
 
 
 def _anchor_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Take relative paths in the file as relative to the file."""
+    """Resolve relative paths in the file against the file's folder."""
     corpora = values.get("corpus")
     if isinstance(corpora, list):
         values = values | {"corpus": [_anchor_source(corpus, folder) for corpus in corpora]}

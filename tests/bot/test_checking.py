@@ -28,7 +28,7 @@ def found(verdict: Verdict = Verdict.REFUTES, reasoning: str = "says “eight”
 
 def run(*arguments: str, house: House | None = None, typed: str = "") -> Result:
     """Run a command, in a house if there is one."""
-    invocation = CliState(doors=house.doors()) if house else None
+    invocation = CliState(services=house.doors()) if house else None
     return CliRunner().invoke(app, arguments, obj=invocation, input=typed, prog_name="footnote")
 
 

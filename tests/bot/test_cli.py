@@ -51,7 +51,7 @@ source = { type = "wikipedia", dump = "wiki.xml.bz2" }
 
 def run(*arguments: str, house: House | None = None, typed: str = "") -> Result:
     """Run a command in a house."""
-    invocation = CliState(doors=(house or House()).doors())
+    invocation = CliState(services=(house or House()).doors())
     return CliRunner().invoke(app, arguments, obj=invocation, input=typed, prog_name="footnote")
 
 
@@ -411,7 +411,7 @@ def test_forget_says_what_is_gone_and_how_it_comes_back() -> None:
 
     assert result.exit_code == 0
     assert " ".join(result.stdout.split()) == (
-        "Forgotten: Old rules, of handbook (4 passages). It is found and cited no more; "
+        "Forgotten: Old rules, of handbook (4 passages). It is no longer found or cited; "
         "`footnote ingest --only https://example.com/old.md` brings it back."
     )
     assert document(run("forget", "old.md", "--corpus", "handbook", "--json", house=house)) == {

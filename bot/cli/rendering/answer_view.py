@@ -26,23 +26,22 @@ if TYPE_CHECKING:
 
 
 WIDTH = 100
-"""Wider lines are hard to read."""
 MARK_STYLE = "cyan"
 
 
 def render_answer(done: TurnResult, *, language: str, zone: tzinfo) -> RenderableType:
-    """Show an answer with its sources, or what there is instead; `language` is the question's."""
+    """Render an answer with its sources; `language` is the question's."""
     beneath = _footer_parts(done, language, zone)
     return Constrain(Group(style_sentences(done.text, done.answer.sentences), *beneath), WIDTH)
 
 
 def render_answer_footer(done: TurnResult, *, language: str, zone: tzinfo) -> RenderableType:
-    """Show what stands beneath an answer whose sentences were shown as they came."""
+    """Render what follows an answer whose sentences were streamed."""
     return Constrain(Group(*_footer_parts(done, language, zone)), WIDTH)
 
 
 def style_sentences(text: str, sentences: Sequence[AnsweredSentence]) -> Text:
-    """Return the text of sentences with their notes and footnote marks told apart from what they say."""
+    """Style the text of sentences: notes dim, footnote marks coloured."""
     body = Text(sanitize_text(text))
     body.highlight_words([f"({sanitize_line(said.note)})" for said in sentences if said.note], style="dim")
     marks = {f"[{number}]" for said in sentences for number in said.citations}
@@ -51,7 +50,7 @@ def style_sentences(text: str, sentences: Sequence[AnsweredSentence]) -> Text:
 
 
 def render_source(citation: Citation, *, zone: tzinfo, whole: bool = False) -> RenderableType:
-    """Show one source: what page it is, where it can be read, and the quoted lines, or the `whole` passage."""
+    """Render one source: page, address, and the quote or the `whole` passage."""
     text = sanitize_text(citation.passage_text) if whole else f"“{sanitize_text(citation.quote)}”"
     address = citation.url or f"{citation.corpus}: {citation.document}"
     lines = [
@@ -63,21 +62,18 @@ def render_source(citation: Citation, *, zone: tzinfo, whole: bool = False) -> R
 
 
 def render_sources(citations: Sequence[Citation], *, zone: tzinfo) -> RenderableType:
-    """Show sources with their whole passages."""
     return Constrain(
         Group(*separate_blocks(render_source(citation, zone=zone, whole=True) for citation in citations)), WIDTH
     )
 
 
 def render_hits(hits: Sequence[Hit]) -> RenderableType:
-    """Show what a search found, best first."""
     if not hits:
         return Text("Nothing was found.")
     return Constrain(Group(*separate_blocks(_render_hit(place, hit) for place, hit in enumerate(hits, start=1))), WIDTH)
 
 
 def separate_blocks(views: Iterable[RenderableType]) -> Iterator[RenderableType]:
-    """Put an empty line between blocks."""
     for place, view in enumerate(views):
         if place:
             yield Text()
@@ -85,7 +81,7 @@ def separate_blocks(views: Iterable[RenderableType]) -> Iterator[RenderableType]
 
 
 def format_date(moment: datetime | None, zone: tzinfo) -> str:
-    """Return the date of a moment in a time zone, as ISO 8601; empty when nobody knows it."""
+    """Format the date of a time in a time zone, as ISO 8601; empty for none."""
     return moment.astimezone(zone).date().isoformat() if moment else ""
 
 
@@ -145,7 +141,6 @@ VERDICT_COLOURS: Mapping[Verdict, str] = MappingProxyType({
 
 
 def render_verdict(done: TurnResult, zone: tzinfo) -> RenderableType:
-    """Show what a check found out, with its evidence."""
     found = find_asked_claim(done.answer)
     if not found:
         return Text(sanitize_line(done.text))
@@ -159,7 +154,7 @@ def render_verdict(done: TurnResult, zone: tzinfo) -> RenderableType:
 
 
 class StreamedAnswer:
-    """One answer; say each sentence with `flow.say`, and close it to end its last line."""
+    """One answer as it streams, wrapped as the whole would be: printed text never moves."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -168,11 +163,10 @@ class StreamedAnswer:
 
     @property
     def begun(self) -> bool:
-        """Whether anything was said."""
         return bool(self._shown)
 
     def say(self, sentence: AnsweredSentence) -> None:
-        """Print what comes after the sentences before."""
+        """Print the next sentence."""
         piece = render_sentence(sentence)
         self._text.append_text(style_sentences(piece if self.begun else piece.lstrip(), [sentence]))
         width = min(WIDTH, self._console.width)
@@ -182,6 +176,5 @@ class StreamedAnswer:
         self._shown = len(whole)
 
     def close(self) -> None:
-        """End the last line."""
         if self.begun:
             self._console.print()

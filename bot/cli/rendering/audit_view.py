@@ -33,27 +33,24 @@ EMPTY_VALUES: tuple[Any, ...] = (None, "", [], {})
 
 
 def render_facts(body: Mapping[str, Any]) -> list[Padding]:
-    """Show each fact that says something."""
     return [render_line(f"{name}: {format_value(value)}") for name, value in body.items() if value not in EMPTY_VALUES]
 
 
 def render_line(text: str, *, depth: int = 1, style: str = "") -> Padding:
-    """Show a text as one paragraph, whose every line stands so many steps from the edge."""
+    """Render a text as one paragraph, indented by so many steps."""
     return indent(Text(sanitize_line(text), style=style), depth=depth)
 
 
 def render_block(text: str, *, depth: int = 2) -> Padding:
-    """Show a text as it stands, line by line."""
+    """Render a text line by line."""
     return indent(Text(sanitize_text(text)), depth=depth)
 
 
 def indent(text: Text, *, depth: int = 1) -> Padding:
-    """Move a text away from the edge."""
     return Padding(text, (0, 0, 0, 2 * depth), expand=False)
 
 
 def format_value(value: Any) -> str:
-    """Write a value of the record as people do."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {format_value(inner)}" for name, inner in value.items() if inner not in EMPTY_VALUES)
     if isinstance(value, list):
@@ -62,22 +59,21 @@ def format_value(value: Any) -> str:
 
 
 SHORT_TEXT = 200
-"""Characters of a reply, or of what was asked, that are shown unless all is."""
+"""Characters that are shown of a reply or a prompt unless all is."""
 _TELLING_FACTS = ("claim", "query", "draft")
-"""Facts of a call that tell it from others of its stage."""
+"""Facts that tell one call from others of its stage."""
 _SHOWN_APART = frozenset(
     {"stage", "template", "model", "milliseconds", "prompt_tokens", "completion_tokens", "facts", "reply", "error"}
 )
 
 
 def render_step(body: Mapping[str, Any], *, full: bool) -> list[RenderableType]:
-    """Show one step."""
     lines = _call_lines(body, full=full) if "template" in body else _search_lines(body, full=full)
     return [_step_heading(body), *lines]
 
 
 def _step_heading(body: Mapping[str, Any]) -> Text:
-    """Name the step, with what it took: `verify · small-model · 438 ms · 812 + 31 tokens`."""
+    """Name the step, with its cost: `verify · small-model · 438 ms · 812 + 31 tokens`."""
     stage, template = str(body.get("stage", "")), str(body.get("template", ""))
     named = f"{stage} ({template})" if template and template != stage else stage
     tokens = (
@@ -111,19 +107,17 @@ def _call_lines(body: Mapping[str, Any], *, full: bool) -> Iterator[Padding]:
 
 
 def _telling_facts(facts: Mapping[str, Any], *, full: bool) -> Mapping[str, Any]:
-    """Return what tells a call from others of its stage, where not all facts are shown anyway."""
     return {} if full else {name: facts.get(name) for name in _TELLING_FACTS}
 
 
 def _text_lines(name: str, text: str, *, full: bool) -> tuple[Padding, ...]:
-    """Show a text: its beginning in one paragraph, or all of it as it stands."""
     if full:
         return render_line(f"{name}:"), render_block(text)
     return (render_line(f"{name}: {shorten(sanitize_line(text), SHORT_TEXT, placeholder=' …')}"),)
 
 
 def format_usage(usage: Mapping[str, Any]) -> str:
-    """Say what was asked of a model: `7 calls in 4 rounds, 3,940 + 67 tokens, cost 0.0041`; nothing if nothing was."""
+    """Format the usage of a model: `7 calls in 4 rounds, 3,940 + 67 tokens, cost 0.0041`; empty for none."""
     if not usage.get("llm_calls"):
         return ""
     calls = f"{format_count(usage['llm_calls'], 'call')} in {format_count(usage.get('llm_rounds', 0), 'round')}"
@@ -133,7 +127,7 @@ def format_usage(usage: Mapping[str, Any]) -> str:
 
 
 def render_claims(body: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Show each claim with its verdict, whose it was, why, and the passages, with their pages where recorded."""
+    """Render each claim with its verdict, origin, reasoning, and the passages with their pages."""
     pages = {
         page.get("passage_id"): page.get("title") for page in (*body.get("nearest", ()), *body.get("citations", ()))
     }
@@ -149,7 +143,7 @@ def render_claims(body: Mapping[str, Any]) -> Iterator[RenderableType]:
 
 
 def render_withheld(body: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Show each sentence that the gate did not let through, and its reason; and what had left a turn that broke off."""
+    """Render each sentence that the gate withheld, with its reason; and what was said before a turn broke off."""
     for name, heading in (("withheld", "withheld"), ("spoken", "said before it broke off")):
         if body.get(name):
             yield from (Text(), Text(heading, style="bold"))
@@ -163,7 +157,6 @@ _FEEDBACK_WORDS = {"up": "helpful", "down": "not helpful", "ask": "a person was 
 
 
 def render_followup(entry: LogEntry) -> list[RenderableType]:
-    """Show what an entry says, below its heading."""
     return _FOLLOWUP_VIEWS[entry.kind](entry.body)
 
 
@@ -227,11 +220,9 @@ _FOLLOWUP_VIEWS: Mapping[EntryKind, Callable[[Mapping[str, Any]], list[Renderabl
     EntryKind.SETTING: _setting_lines,
 }
 FOLLOWUP_KINDS = frozenset(_FOLLOWUP_VIEWS)
-"""The kinds of entries that `aftermath_lines` shows."""
 
 
 def render_turns(turns: Sequence[TurnEnds], zone: tzinfo) -> RenderableType:
-    """Show turns, a line each."""
     if not turns:
         return Text("Nothing has been asked yet. `footnote ask QUESTION` asks.")
     rows = build_table("When", "Answer", "Status", "Question")
@@ -242,7 +233,7 @@ def render_turns(turns: Sequence[TurnEnds], zone: tzinfo) -> RenderableType:
 
 
 def render_turn(entries: Sequence[LogEntry], zone: tzinfo, *, full: bool = False) -> RenderableType:
-    """Show all that is recorded of one turn, or of a channel, in order.
+    """Render all that is recorded of one turn, or of a channel, in order.
 
     Replies of a model stand there in `full`, or their beginning.
     """
@@ -251,7 +242,6 @@ def render_turn(entries: Sequence[LogEntry], zone: tzinfo, *, full: bool = False
 
 
 def render_verification(checked: RecordCheck) -> RenderableType:
-    """Show what was checked, and each finding."""
     if not checked.answers:
         return Text("Nothing has been answered yet.")
     kinds = ((checked.answers, "answer"), (checked.sentences, "sentence"), (checked.citations, "source"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def render_reports(reports: Sequence[RefreshReport]) -> RenderableType:
-    """Show what was ingested, what could not be read and why, and how much was left out; nothing if nothing was."""
+    """Render what was ingested, what could not be read and why, and how much was left out."""
     if not reports:
         return Group()
     rows = build_table(
@@ -42,7 +42,7 @@ def render_reports(reports: Sequence[RefreshReport]) -> RenderableType:
 
 
 def render_forgotten_counts(forgotten: Mapping[str, int]) -> list[Text]:
-    """Return the line that says of which corpora how many documents were forgotten; none where none was."""
+    """Render how many documents of which corpora are forgotten."""
     some = ", ".join(f"{count:,} of {corpus}" for corpus, count in forgotten.items() if count)
     return (
         [Text(f"Forgotten on purpose, and left out: {some}. `footnote corpora --forgotten` lists them.")]
@@ -63,7 +63,7 @@ DAY = 86_400
 
 
 def format_age(at: datetime | None, now: datetime) -> str:
-    """Say how long ago a moment was: `3 h 20 min`; empty for none."""
+    """Format the time since then: `3 h 20 min`; empty for none."""
     if at is None:
         return ""
     seconds = max((now - at).total_seconds(), 0.0)
@@ -74,25 +74,25 @@ def format_age(at: datetime | None, now: datetime) -> str:
 
 
 def format_corpus(corpus: str, edition: str) -> str:
-    """Return a corpus with the edition of its source, if that has a name, on a line of its own."""
+    """Return a corpus with the edition of its source, if any, on a line of its own."""
     return f"{corpus}\n{sanitize_line(edition)}" if edition else corpus
 
 
 def format_run_outcome(run: RefreshRun) -> str:
-    """Say in a word or two what became of a run, on two lines where tables would become too wide."""
+    """Format the state of a run, on two lines where tables would become too wide."""
     held = f",\n{run.held_back:,} held back" if run.held_back else ""
     return f"{run.state.value}{held}"
 
 
 def format_owner(owner: str) -> str:
-    """Say which process an owner is: `process 7 on host`."""
+    """Format the process of an owner: `process 7 on host`."""
     host, _, rest = owner.partition(":")
     number = rest.partition(":")[0]
     return f"process {number} on {host}" if number else owner
 
 
 def render_refreshes(found: RefreshSummary, zone: tzinfo) -> RenderableType:
-    """Show what runs, what ran, and when the next night comes."""
+    """Render what runs, what ran, and when the next night is."""
     parts: list[RenderableType] = [Text(line) for line in _running_lines(found, zone)]
     parts.append(Text(_next_night_line(found, zone)))
     if found.nights:
@@ -163,7 +163,7 @@ def render_corpora(
     now: datetime,
     missing: Sequence[str] = (),
 ) -> RenderableType:
-    """Show what is indexed, and who may read it; `missing` are corpora of the settings that were never read in."""
+    """Render what is indexed, and who may read it; `missing` are configured corpora that were never ingested."""
     if not corpora:
         return Text("Nothing is ingested yet. `footnote ingest folder PATH --corpus NAME` reads a folder in.")
     rows = build_table(
@@ -189,7 +189,6 @@ def render_corpora(
 
 
 def render_forgotten(forgotten: Sequence[DocumentRef]) -> RenderableType:
-    """Show what was forgotten on purpose, and how it comes back."""
     if not forgotten:
         return Text("Nothing is forgotten.")
     rows = build_table("Corpus", "Title", "Address")

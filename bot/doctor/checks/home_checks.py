@@ -18,7 +18,7 @@ from storage.indexes.embedding import open_embedder
 from storage.passages import find_stale_indexes
 
 SKEW = timedelta(seconds=5)
-"""How far clocks may be apart before it is told."""
+"""The least difference of clocks that is reported."""
 _FLOOR = 500_000_000
 _SHARE = 10
 _HOUR = 3_600
@@ -26,13 +26,13 @@ _GROWTH = {".xml": 3, ".bz2": 12, ".gz": 12}
 """How many bytes of home a dump's byte becomes, about: half of its XML is text, and text with vectors and terms takes
 six times its size; compressed, XML is a quarter of itself."""
 _MIRRORED: Mapping[str, int] = MappingProxyType({"enwiki": 25_000_000_000, "simplewiki": 400_000_000})
-"""Bytes of a wiki's compressed dump, about, before its mirror is asked."""
+"""Approximate bytes of a wiki's compressed dump, before its mirror is asked."""
 _OTHER_MIRRORED = 3_000_000_000
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 async def check_home(scene: Inspection) -> Sequence[CheckResult]:
-    """Whether the folder is there and can be written, and by whom it can be read."""
+    """Check that the folder exists and can be written, and by whom it can be read."""
     folder = scene.settings.home
     if not folder.exists():
         return (await _to_be_made(folder),)
@@ -44,7 +44,7 @@ async def check_home(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_lock(scene: Inspection) -> Sequence[CheckResult]:
-    """Who owns the home."""
+    """Check who owns the home."""
     if scene.owner is None:
         return (CheckResult("ok", "Lock: nobody owns the home just now."),)
     if scene.serving:
@@ -56,13 +56,13 @@ async def check_lock(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_disk(scene: Inspection) -> Sequence[CheckResult]:
-    """Whether there is room for what is to come."""
+    """Check that there is room for what is to come."""
     need = await asyncio.to_thread(estimate_bytes, scene)
     return (room(free_bytes(scene.settings.home), need),)
 
 
 async def check_clock(scene: Inspection) -> Sequence[CheckResult]:
-    """Whether this machine's clock agrees with the others that there are, and with the record."""
+    """Check that this machine's clock agrees with other clocks, and with the record."""
     ahead = {}
     if scene.settings.home.exists():
         with suppress(StorageError):  # the check of the home tells of it
@@ -81,7 +81,7 @@ async def check_clock(scene: Inspection) -> Sequence[CheckResult]:
 
 
 def estimate_bytes(scene: Inspection) -> int:
-    """Return about how many bytes are going to be written: a night's changes, a migration's copy, dumps. Blocks."""
+    """Estimate how many bytes will be written: a night's changes, a migration's copy, dumps. Blocks."""
     folder = scene.settings.home
     held = used_bytes(folder) if folder.exists() else 0
     copy = scene.file.bytes if scene.file and scene.file.revision == "older" else 0
@@ -92,7 +92,6 @@ def estimate_bytes(scene: Inspection) -> int:
 
 
 def room(free: int, need: int) -> CheckResult:
-    """Judge whether there is room. Pure."""
     said = f"Disk: {format_bytes(free)} free, and about {format_bytes(need)} may be needed."
     if free >= need:
         return CheckResult("ok", said)
@@ -101,7 +100,6 @@ def room(free: int, need: int) -> CheckResult:
 
 
 def format_bytes(count: int) -> str:
-    """Write a number of bytes as people do."""
     for unit, factor in (("TB", 10**12), ("GB", 10**9)):
         if count >= factor:
             return f"{count / factor:.1f} {unit}"
@@ -115,7 +113,7 @@ async def _to_be_made(folder: Path) -> CheckResult:
 
 
 def _grown(source: WikipediaSettings) -> int:
-    """Return what a dump becomes; one of a mirror is kept beside that."""
+    """Estimate the size of a dump's passages; a mirrored dump is kept beside them."""
     most = max(_GROWTH.values())
     if source.dump is None:
         return _MIRRORED.get(source.wiki, _OTHER_MIRRORED) * (1 + most)
@@ -133,7 +131,7 @@ _BEGIN = "`footnote ingest folder PATH --corpus NAME` reads a folder in."
 
 
 async def check_database(scene: Inspection) -> Sequence[CheckResult]:
-    """Whether it can be read and written, is of this version, and is whole."""
+    """Check that it can be read and written, is of this version, and is whole."""
     if scene.fault:
         return (report_error(scene.fault),)
     if scene.file is None:
@@ -147,14 +145,14 @@ async def check_database(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_embedder(scene: Inspection) -> Sequence[CheckResult]:
-    """Whether what turns text into vectors is there, and is what it should be."""
+    """Check that the embedding model is there and intact."""
     chosen = scene.settings.embedding
     found = await asyncio.to_thread(open_embedder, chosen.function, chosen.options)
     return (CheckResult("ok", f"Embedder: {found.name} is there."),)
 
 
 async def check_indexes(scene: Inspection) -> Sequence[CheckResult]:
-    """Whether both indexes hold what the database lists, made by this embedder and version."""
+    """Check that both indexes hold what the database lists, made by this embedder and version."""
     if scene.corpora is None:
         return ()
     passages = sum(info.passages for info in scene.corpora)

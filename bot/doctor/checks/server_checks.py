@@ -26,14 +26,14 @@ _MOUNT_HINT = "Mend the path in footnote.toml, or mount what belongs there; what
 
 
 async def check_sources(scene: Inspection) -> Sequence[CheckResult]:
-    """Whether each source can be opened here: its folder or file is there, its secrets are set."""
+    """Check that each source can be opened here: its folder or file is there, its secrets are set."""
     return await asyncio.to_thread(
         examine_sources, scene.settings.sources, SourceContext(scene.settings.home, os.environ)
     )
 
 
 def examine_sources(given: Mapping[str, SourceSettings], around: SourceContext) -> tuple[CheckResult, ...]:
-    """Look at the sources of corpora, by name; return what each lacks, or that all are well. Blocks."""
+    """Return what each source lacks, or that all are well. Blocks."""
     found = tuple(fault for corpus, source in given.items() if (fault := _find_source_fault(corpus, source, around)))
     if found or not given:
         return found
@@ -60,7 +60,7 @@ _GIT_SECONDS = 10.0
 
 
 async def check_git(scene: Inspection) -> Sequence[CheckResult]:
-    """Whether there is a git program, and one that is new enough, where a corpus is read from a repository."""
+    """Check that git is there and new enough, where a corpus is read from a repository."""
     named = [name for name, source in scene.settings.sources.items() if isinstance(source, GitSettings)]
     if not named:
         return ()
@@ -81,13 +81,12 @@ def _check_git_version(path: str | None, named: str) -> CheckResult:
 
 
 MODEL_SECONDS = 15.0
-"""Seconds that a model's server has to answer a word."""
 _PROBE_TOKENS = 16
 _PROBE = ModelCall("query", (ChatMessage("user", "Say yes."),), max_tokens=_PROBE_TOKENS)
 
 
 async def check_model(scene: Inspection) -> Sequence[CheckResult]:
-    """Whether a model is configured, and answers a word. None is needed."""
+    """Check that the configured model answers a word. None is needed."""
     values = scene.settings.model
     if not values.configured:
         return (CheckResult("ok", "Model: none; answers are quoted from the documents."),)
@@ -101,7 +100,7 @@ async def check_model(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_port(scene: Inspection) -> Sequence[CheckResult]:
-    """Whether our server can listen where it is to."""
+    """Check that our server can listen at its address."""
     host, number = scene.settings.http.host, scene.settings.http.port
     place = f"{host}:{number}"
     if scene.serving:

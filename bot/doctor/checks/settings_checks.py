@@ -12,7 +12,7 @@ _READERS_HINT = "Name channels or people in its readers, as under [[corpus]] in 
 
 
 async def check_corpora(scene: Inspection) -> Sequence[CheckResult]:
-    """Whether each corpus has somebody to read it, and has been read in."""
+    """Check that each corpus has a reader, and was ingested."""
     found = tuple(_check_each_corpus(scene))
     if found or scene.fault:
         return found
@@ -20,12 +20,12 @@ async def check_corpora(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_channels(scene: Inspection) -> Sequence[CheckResult]:
-    """Whether what each channel is to be answered from is there, and may be read there."""
+    """Check that the corpora of each channel exist, and may be read there."""
     return tuple(_check_each_channel(scene))
 
 
 async def check_schedule(scene: Inspection) -> Sequence[CheckResult]:
-    """When the next night comes, and whether there is anything to do in it."""
+    """Check when the next night is, and whether it has anything to do."""
     settings, at = scene.settings, scene.settings.schedule.at
     if at is None:
         return (CheckResult("ok", "Schedule: no night is set; `footnote ingest all` reads every source in."),)
@@ -40,7 +40,7 @@ async def check_schedule(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_prices(scene: Inspection) -> Sequence[CheckResult]:
-    """Whether what limits the cost can be reckoned: a model without a price costs nothing, as far as is known."""
+    """Check that a limit of cost can be applied: a model without a price costs nothing, as far as is known."""
     limit, model = scene.settings.limits.cost_per_month, scene.settings.model
     if not limit or not model.configured:
         return ()
@@ -55,7 +55,7 @@ async def check_prices(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_platforms(scene: Inspection) -> Sequence[CheckResult]:
-    """Whether what is configured of a platform is all that it needs."""
+    """Check that configured platforms have all that they need."""
     if fault := find_missing_secrets(scene.settings):
         return (CheckResult("fail", str(fault), fault.hint),)
     if not list_configured_platforms(scene.settings):
@@ -64,7 +64,6 @@ async def check_platforms(scene: Inspection) -> Sequence[CheckResult]:
 
 
 def list_configured_platforms(settings: Settings) -> frozenset[str]:
-    """Return the platforms that are configured."""
     there = {"slack": settings.slack.configured, "discord": settings.discord.configured}
     return frozenset(name for name, given in there.items() if given)
 

@@ -32,12 +32,12 @@ from storage.types import CorpusInfo, Hit
 
 
 class MalformedMessage(Exception):
-    """What arrived is none of our values."""
+    """A line that is no message of ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerHello:
-    """Who serves: a process, the version of its code, and the digest of what it can say."""
+    """The server's process, the version of its code, and the digest of its protocol."""
 
     pid: int
     version: str
@@ -46,8 +46,6 @@ class ServerHello:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A search that is wanted."""
-
     query: str
     corpora: tuple[str, ...]
     count: int
@@ -55,8 +53,6 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class RefreshRequest:
-    """A refresh that is wanted."""
-
     corpus: str
     source: AnySource
     confirm_removal: bool = False
@@ -64,38 +60,28 @@ class RefreshRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReadOneRequest:
-    """One document that is to be read in, from one of these sources."""
-
     address: str
     sources: dict[str, AnySource]
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetRequest:
-    """One document that is to be forgotten."""
-
     address: str
     corpus: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReportList:
-    """What reading one document in did, corpus by corpus."""
-
     reports: tuple[RefreshReport, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class HitList:
-    """What a search found."""
-
     hits: tuple[Hit, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusList:
-    """What is indexed."""
-
     corpora: tuple[CorpusInfo, ...]
 
 
@@ -103,11 +89,11 @@ REQUESTS = (TurnRequest, SearchRequest, RefreshRequest, ReadOneRequest, ForgetRe
 EVENTS = (SearchStarted, PassagesFound, PageQuoted, ClaimChecked, ClaimExplained, DraftStarted, SentencePassed)
 RESULTS = (TurnResult, HitList, CorpusList, RefreshReport, ReportList, ForgottenDocument, Failure, ServerHello)
 TYPES = MappingProxyType({kind.__name__: kind for kind in (*REQUESTS, *EVENTS, RefreshProgress, *RESULTS)})
-"""All that may be sent, by the name it is sent under."""
+"""All messages, by the name they are sent under."""
 
 
 class NotText(Exception):
-    """What is to be sent holds what is no Unicode text, such as a file's name in another encoding."""
+    """A message holds what is no Unicode text, such as a file's name in another encoding."""
 
     kind = "not_text"
     hint = "Rename it, or stop the server and run the command again."
@@ -117,7 +103,7 @@ class NotText(Exception):
 
 
 def encode_message(value: object) -> bytes:
-    """Return one of our values as a line.
+    """Encode a value as a line.
 
     Raises:
         NotText: It cannot be written as one.
@@ -131,7 +117,7 @@ def encode_message(value: object) -> bytes:
 
 
 def decode_message(line: bytes | str) -> Any:
-    """Return the value of a line.
+    """Decode the value of a line.
 
     Raises:
         Garbled: It holds none.
@@ -146,7 +132,7 @@ def decode_message(line: bytes | str) -> Any:
 
 @cache
 def hash_protocol() -> str:
-    """Return a short hash of all that can be sent."""
+    """Hash the schemas of all messages."""
     schemas = {name: adapter.json_schema() for name, adapter in _adapters().items()}
     return hashlib.sha256(json.dumps(schemas, sort_keys=True).encode()).hexdigest()[:16]
 

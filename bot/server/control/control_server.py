@@ -33,9 +33,8 @@ from pipeline.types import Status
 log = logging.getLogger(__name__)
 
 MAX_REQUEST_BYTES = 16 * 1024 * 1024
-"""Bytes of a request."""
 CLOSE_SECONDS = 1.0
-"""How long it may take to hang up when a command in a shell is broken off."""
+"""How long closing a broken stream may take."""
 Tell = Callable[[object], None]
 Work = Callable[[Any, Tell], Awaitable[object]]
 
@@ -44,7 +43,7 @@ Work = Callable[[Any, Tell], Awaitable[object]]
 async def serve_control(
     home: BotService, folder: Path, *, grace: float, hurried: asyncio.Event | None = None
 ) -> AsyncIterator[None]:
-    """Offer a home at the socket of its folder within the block.
+    """Serve the control socket of a folder within the block.
 
     At its end commands in shells get `grace` seconds to finish; nobody waits who is `hurried`.
 
@@ -57,7 +56,6 @@ async def serve_control(
 
 
 def build_control_app(home: BotService) -> Starlette:
-    """Return all that can be asked of a home."""
 
     async def answer(asked: Any, tell: Tell) -> object:
         return _log_failure(await home.answer(asked, tell))
@@ -94,7 +92,7 @@ def build_control_app(home: BotService) -> Starlette:
 
 
 def _log_failure(done: TurnResult) -> TurnResult:
-    """Log why a turn of a command failed, as far as it is not for whoever asked to mend."""
+    """Log why a turn of a command failed, unless the asker can mend it."""
     if done.failure and done.answer.status is Status.FAILED:
         cause = explain_failure(done.failure).line()
         log.warning("a turn of a command in a shell failed", extra={"turn": done.answer_id, "cause": cause})
@@ -123,7 +121,7 @@ def _build_endpoint(work: Work) -> Callable[[Request], Awaitable[Response]]:
 
 @dataclass
 class _LineStream(Response):
-    """Sends what some work tells and what it ends with, a line each; it is stopped when nobody listens any more."""
+    """Streams what some work emits and its result, a line each; a closed connection stops the work."""
 
     work: Callable[[Tell], Awaitable[object]]
     background: None = field(default=None, init=False)
@@ -149,7 +147,7 @@ class _LineStream(Response):
 
 
 async def _run_work(work: Callable[[Tell], Awaitable[object]], lines: "asyncio.Queue[bytes]") -> None:
-    """Do the work, and put a line for all it tells and for what came of it; at the end an empty one."""
+    """Run the work, and put a line for all it emits and for its result; at the end an empty one."""
     try:
         lines.put_nowait(
             control_protocol.encode_message(
@@ -174,7 +172,7 @@ async def _close_stream(send: Send) -> None:
 
 
 async def _cancel_on_disconnect(receive: Receive, task: "asyncio.Task[None]") -> None:
-    """Cancel a task as soon as whoever waits for it has gone."""
+    """Cancel a task as soon as the client has gone."""
     while (await receive())["type"] != "http.disconnect":
         pass
     task.cancel()

@@ -11,13 +11,12 @@ import shutil
 import socket
 import stat
 import tempfile
-from collections.abc import Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from bot.server.service import BotService
 
@@ -48,7 +47,7 @@ def open_socket(home: Path) -> Iterator[socket.socket]:
 
 
 def find_socket(home: Path) -> Path | None:
-    """Return where the socket of a home stands; None where there is none that this user may trust."""
+    """Return the path of a home's socket; None where there is none that this user may trust."""
     folder = home / SOCKET_FOLDER
     named = _elsewhere(folder)
     path = named or folder / SOCKET_NAME
@@ -110,7 +109,7 @@ def _clear(folder: Path) -> None:
 
 @asynccontextmanager
 async def connect_service(home: Path) -> AsyncIterator[BotService | None]:
-    """Give the home as its server offers it; None where none answers, such as one that was killed.
+    """Give the service of the server that has the home open; None where none answers, such as one that was killed.
 
     Raises:
         OtherVersion: The server that answers runs another version of the code.

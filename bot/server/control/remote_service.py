@@ -20,12 +20,12 @@ from storage.types import CorpusInfo, Hit
 T = TypeVar("T")
 
 HANDSHAKE_SECONDS = 5.0
-"""A server that does not say who it is within this time does not answer."""
+"""A server that takes longer to say hello does not answer."""
 _CONNECT = httpx.Timeout(None, connect=HANDSHAKE_SECONDS)
 
 
 class RemoteError(Exception):
-    """Something went wrong at the server, or with it. `str()` is one plain line; `hint` says what to do."""
+    """An error of the server, or of the connection to it."""
 
     def __init__(self, message: str, *, kind: str, hint: str = "") -> None:
         super().__init__(message)
@@ -34,8 +34,6 @@ class RemoteError(Exception):
 
 
 class VersionMismatch(RemoteError):
-    """The server runs another version of the code."""
-
     def __init__(self, server: control_protocol.ServerHello) -> None:
         theirs = server.version if server.version != read_version() else "another one of the same number"
         super().__init__(
@@ -46,8 +44,6 @@ class VersionMismatch(RemoteError):
 
 
 class ServerGone(RemoteError):
-    """The server ended in the middle of it."""
-
     def __init__(self) -> None:
         super().__init__(
             "The server ended before it was done.",
@@ -58,20 +54,17 @@ class ServerGone(RemoteError):
 
 @dataclass(frozen=True, slots=True)
 class RemoteService:
-    """The home as its server offers it. Cancelled, each method hangs up, and the server stops the work."""
+    """The service of a running server. Cancelled, each method closes the connection, and the server stops the work."""
 
     client: httpx.AsyncClient
 
     async def answer(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        """Have a question answered."""
         return await self._asked("/answer", asked, TurnResult, tell)
 
     async def check(self, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
-        """Have a claim checked."""
         return await self._asked("/check", asked, TurnResult, tell)
 
     async def search(self, query: str, corpora: Sequence[str], count: int) -> tuple[Hit, ...]:
-        """Have passages searched."""
         return (
             await self._asked(
                 "/search", control_protocol.SearchRequest(query, tuple(corpora), count), control_protocol.HitList
@@ -79,7 +72,6 @@ class RemoteService:
         ).hits
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
-        """Ask what is indexed."""
         return (await self._asked("/corpora", None, control_protocol.CorpusList)).corpora
 
     async def refresh(
@@ -90,12 +82,11 @@ class RemoteService:
         *,
         confirm_removal: bool = False,
     ) -> RefreshReport:
-        """Have a corpus brought up to date; its source's paths and secrets are looked up by the server."""
+        """Refresh a corpus; the server reads its source's paths and secrets."""
         wanted = control_protocol.RefreshRequest(corpus, source, confirm_removal=confirm_removal)
         return await self._asked("/refresh", wanted, RefreshReport, tell)
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
-        """Have one document read in."""
         return (
             await self._asked(
                 "/read_one", control_protocol.ReadOneRequest(address, dict(sources)), control_protocol.ReportList
@@ -103,11 +94,10 @@ class RemoteService:
         ).reports
 
     async def forget(self, address: str, corpus: str) -> ForgottenDocument:
-        """Have one document forgotten."""
         return await self._asked("/forget", control_protocol.ForgetRequest(address, corpus), ForgottenDocument)
 
     async def _asked(self, path: str, wanted: object, kind: type[T], tell: Callable[[Any], None] = lambda _: None) -> T:
-        """Return what the server answers, of this kind; `tell` hears what it says before.
+        """Return the server's result, of this kind; `tell` receives the events before.
 
         Raises:
             RemoteError: What went wrong there, or that it ended before it had answered.
@@ -131,7 +121,7 @@ class RemoteService:
 
 @asynccontextmanager
 async def open_remote_service(socket: Path) -> AsyncIterator[RemoteService | None]:
-    """Speak with the server at a socket; give None where none answers.
+    """Connect to the server at a socket; give None where none answers.
 
     Raises:
         OtherVersion: It runs another version of the code.

@@ -22,7 +22,7 @@ def run(*arguments: str, llm: GoldLLM | None = None, settings: str = MODEL) -> R
     """Run the command on a model."""
     Path("footnote.toml").write_text(settings, encoding="utf-8")
     doors = replace(House().doors(), open_model=opens(llm or GoldLLM()))
-    return CliRunner().invoke(app, ("doctor", *arguments), obj=CliState(doors=doors), prog_name="footnote")
+    return CliRunner().invoke(app, ("doctor", *arguments), obj=CliState(services=doors), prog_name="footnote")
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_advice_ends_in_the_lines_to_write() -> None:
         (f"{MODEL}student = true", ["--model", "--stage", "refine"], 1, "does nothing at this stage"),
         (MODEL, ["--model", "--stage", "revise"], 2, "There is no stage 'revise'; there are: query"),
         (MODEL, ["--model", "--limit", "0"], 2, "--limit"),
-        (MODEL, ["--compare"], 2, "say --model"),
-        (MODEL, ["--stage", "verify"], 2, "say --model"),
+        (MODEL, ["--compare"], 2, "add --model"),
+        (MODEL, ["--stage", "verify"], 2, "add --model"),
     ],
 )
 def test_what_cannot_be_examined_is_said(settings: str, arguments: list[str], status: int, said: str) -> None:

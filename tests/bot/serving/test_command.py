@@ -27,7 +27,7 @@ def run(error: Exception | None, *options: str) -> Result:
             raise error
 
     doors = replace(House().doors(), serve=serve)
-    return CliRunner().invoke(app, [*options, "serve"], obj=CliState(doors=doors), prog_name="footnote")
+    return CliRunner().invoke(app, [*options, "serve"], obj=CliState(services=doors), prog_name="footnote")
 
 
 @pytest.fixture(autouse=True)
