@@ -78,7 +78,6 @@ _WAIT = "Try again in a moment; if this lasts, see which program has it open, su
 _RESTORE = "Nothing was changed. Restore it from a backup, or move the whole folder away and ingest again."
 
 REINDEX_HINT = "Run `footnote reindex`: it makes the indexes again from the database."
-"""The way out wherever an index does not serve: all that it holds is in the database."""
 
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _SCARCE_BYTES = 100_000
@@ -103,7 +102,7 @@ _SQLITE: dict[int, tuple[type[StorageError], str, str]] = {
 
 
 def explain_folder_error(error: OSError, folder: Path) -> HomeUnusable:
-    """Say what an error of the operating system about something in `folder` means."""
+    """Explain an error of the operating system about something in `folder`."""
     if error.errno in _DISK_FULL:
         return HomeUnusable(f"The disk that holds {folder} is full.", hint=_FREE_SPACE)
     if error.errno in _FORBIDDEN:
@@ -115,7 +114,7 @@ def explain_folder_error(error: OSError, folder: Path) -> HomeUnusable:
 
 
 def explain_sqlite_error(error: sqlite3.Error, file: Path) -> StorageError | None:
-    """Say what SQLite's error about the database `file` means; None when it is a fault of the code."""
+    """Explain SQLite's error about the database `file`; None when it is a programming error."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
     known = _SQLITE.get(code) or _SQLITE.get(code & 0xFF)
     if known is None:
@@ -125,14 +124,9 @@ def explain_sqlite_error(error: sqlite3.Error, file: Path) -> StorageError | Non
 
 
 def explain_index_error(cause: str, index: str, folder: Path, *, free: int, writable: bool) -> StorageError:
-    """Say what the failure of an index means; neither Chroma nor tantivy tells a full disk from a damaged file.
+    """Explain the failure of an index; neither Chroma nor tantivy tells a full disk from a damaged file.
 
-    Args:
-        cause: What the library said.
-        index: How the index is called, as in "the dense index".
-        folder: Where it lies.
-        free: Bytes left on its disk.
-        writable: Whether the folder can be written.
+    `cause` is what the library said, `index` the index's name, `free` the bytes left on its disk.
     """
     if free < _SCARCE_BYTES or "is full" in cause or "No space left" in cause:
         return HomeUnusable(f"The disk that holds {folder} is full.", hint=_FREE_SPACE)

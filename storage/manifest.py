@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 
 from storage.database import manifest_tx
-from storage.database.engine import Database
+from storage.database.engine import Database, split_chunks
 from storage.database.refresh_log import fetch_last_runs, require_lease
 from storage.database.schema import corpora, documents, failures, forgotten, passages
 from storage.database.worker_threads import WritePriority
@@ -50,7 +50,7 @@ _DOCUMENT = [column for column in documents.c if column.name != "corpus"]
 
 
 class Manifest:
-    """The record of what is indexed. Every method is one transaction, and raises `StorageError`."""
+    """What is indexed. Every method is one transaction, and raises `StorageError`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -62,71 +62,64 @@ class Manifest:
         return {row.key: row.fingerprint for row in rows}
 
     async def document(self, corpus: str, key: str) -> Document | None:
-        """Return the document's row; None when there is none."""
         rows = await self._all(select(documents).where(documents.c.corpus == corpus, documents.c.key == key))
         return _document(rows[0]) if rows else None
 
     async def passages_of(self, corpus: str, key: str) -> tuple[Passage, ...]:
         """Return the document's listed passages in order; an empty hash if a change was begun and never committed."""
-        query = select(*manifest_tx.PASSAGE_COLUMNS).where(
-            passages.c.corpus == corpus, passages.c.document == key, passages.c.listed
-        )
-        return tuple(_passage(row, row.hash) for row in await self._all(query.order_by("position", "id")))
+        of_document = passages.c.corpus == corpus, passages.c.document == key, passages.c.listed
+        query = select(*manifest_tx.PASSAGE_COLUMNS).where(*of_document).order_by("position", "id")
+        return tuple(_passage(row, row.hash) for row in await self._all(query))
 
     async def stored(self, corpus: str, keys: Collection[str]) -> dict[str, tuple[Document, tuple[Passage, ...]]]:
-        """Return, by key, those of these documents that there are, each with its passages as `passages_of` has them."""
+        """Return these documents by key, as far as they exist, each with its passages as `passages_of` has them."""
         return await self._database.read(lambda connection: _fetch_stored(connection, corpus, keys))
 
     async def begin(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> None:
-        """Note what is about to be written to the indexes, so that nothing gets there that nobody knows of.
+        """Record what is about to be written to the indexes, so that they hold nothing unknown.
 
         Raises:
-            LeaseLost: The lease under which it is done is another's.
+            LeaseLost: Another process has taken the lease.
         """
 
-        def beginning(connection: Connection) -> None:
+        def begin(connection: Connection) -> None:
             require_lease(connection, lease)
             manifest_tx.begin_changes(connection, changes)
 
-        await self._database.write(beginning, WritePriority.BATCH)
+        await self._database.write(begin, WritePriority.BATCH)
 
     async def commit(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> tuple[DocumentChange, ...]:
-        """Switch all these documents to their new state at once: until then the old is found, from then on the new.
+        """Switch all these documents at once: until then the old version is found, from then on the new.
 
-        Returns those that were overtaken, and are as they were: changed by another since they were planned, or
-        forgotten on purpose.
+        Returns the conflicts, which stay unchanged: changed since they were planned, or forgotten on purpose.
 
         Raises:
-            LeaseLost: The lease under which it is done is another's.
+            LeaseLost: Another process has taken the lease.
         """
 
-        def committing(connection: Connection) -> tuple[DocumentChange, ...]:
+        def commit(connection: Connection) -> tuple[DocumentChange, ...]:
             require_lease(connection, lease)
             return manifest_tx.commit_changes(connection, changes)
 
-        return await self._database.write(committing, WritePriority.BATCH)
+        return await self._database.write(commit, WritePriority.BATCH)
 
     async def unlisted(self, corpus: str | None = None) -> tuple[tuple[str, str], ...]:
-        """Return (corpus, id) of what the indexes may hold and must not show: of one corpus, or of all."""
+        """Return (corpus, id) of what the indexes may hold and must not show, of one corpus or of all."""
         # All corpora are named one by one because the index begins with the corpus.
         within = select(corpora.c.name) if corpus is None else [corpus]
         query = select(passages.c.corpus, passages.c.id).where(passages.c.corpus.in_(within), not_(passages.c.listed))
         return tuple((row.corpus, row.id) for row in await self._all(query))
 
     async def purge(self, ids: Iterable[str]) -> None:
-        """Forget these passages, which the indexes hold no more. One that is listed stays."""
+        """Delete the rows of passages that the indexes no longer hold. A listed one stays."""
         gone = tuple(ids)
         await self._write(lambda connection: manifest_tx.purge_passages(connection, gone))
 
     async def join(self, ids: Collection[str], within: Collection[str]) -> dict[str, ListedPassage]:
-        """Return, by id, those passages that are listed in one of the corpora `within`, with their documents."""
-        queries = [
-            _listed_query().where(passages.c.id.in_(chunk), passages.c.corpus.in_(within))
-            for chunk in manifest_tx.split_ids(ids)
-        ]
-        rows = await self._database.read(
-            lambda connection: [row for query in queries for row in connection.execute(query)]
-        )
+        """Return by id the passages that are listed in one of the corpora `within`, with their documents."""
+        query = _listed_query().where(passages.c.corpus.in_(within))
+        chunks = [query.where(passages.c.id.in_(chunk)) for chunk in split_chunks(ids)]
+        rows = await self._database.read(lambda it: [row for chunk in chunks for row in it.execute(chunk)])
         return {row.id: _with_document(row) for row in rows}
 
     async def listed(self, corpus: str, *, after: str = "", limit: int = 1000) -> tuple[ListedPassage, ...]:
@@ -135,59 +128,51 @@ class Manifest:
         return tuple(_with_document(row) for row in await self._all(query.limit(limit)))
 
     async def count(self, corpus: str) -> int:
-        """Return how many passages are listed."""
         query = select(func.count()).select_from(passages).where(passages.c.corpus == corpus, passages.c.listed)
         return int((await self._all(query))[0][0])
 
     async def catalogue(self) -> tuple[Corpus, ...]:
-        """Return which corpora there are, by name; quick, whatever their size."""
+        """Return the corpora by name; quick, whatever their size."""
         known = corpora.c.name, corpora.c.refreshed_at, corpora.c.reference, corpora.c.generation
         return tuple(Corpus(*row) for row in await self._all(select(*known).order_by(corpora.c.name)))
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
-        """Return what is indexed, by name. Counts it, which takes seconds for a whole Wikipedia."""
+        """Return the corpora by name, and count their content, which takes seconds for a whole Wikipedia."""
         return await self._database.read(_fetch_corpora)
 
     async def describe(self, corpus: str, *, reference: bool) -> None:
-        """Note what a corpus is, before anything of it is indexed."""
+        """Record what a corpus is, before anything of it is indexed."""
         await self._write(lambda connection: _describe(connection, corpus, reference=reference))
 
     async def finish(
         self, corpus: str, at: datetime, unread: Iterable[tuple[str, str]] = (), mark: Checkpoint | None = None
     ) -> None:
-        """Note that a refresh ran to its end, and how far that was.
-
-        Args:
-            corpus: Which.
-            at: When.
-            unread: The key and the reason of each document that could not be read; those of before are forgotten.
-            mark: How far the source was worked through; None: the mark stays as it is.
-        """
+        """Record the end of a refresh: when, which documents were unreadable and why, and the checkpoint, if any."""
         rows = [{"corpus": corpus, "key": key, "reason": reason} for key, reason in dict(unread).items()]
         await self._write(lambda connection: _finish(connection, corpus, at, rows, mark))
 
     async def mark(self, corpus: str) -> Checkpoint:
-        """Return how far the source of a corpus was worked through; an empty mark where nobody knows."""
+        """Return the checkpoint of a corpus's source; an empty one where none is known."""
         query = select(corpora.c.mark, corpora.c.mark_of, corpora.c.edition).where(corpora.c.name == corpus)
         rows = await self._all(query)
         return Checkpoint(*rows[0]) if rows else Checkpoint()
 
     async def forgotten(self, corpus: str) -> frozenset[str]:
-        """Return the keys of documents that were removed on purpose, and that no refresh brings back."""
+        """Return the keys of documents that were removed on purpose; no refresh brings them back."""
         rows = await self._all(select(forgotten.c.key).where(forgotten.c.corpus == corpus))
         return frozenset(row.key for row in rows)
 
     async def all_forgotten(self) -> tuple[DocumentRef, ...]:
-        """Return what was removed on purpose, by what it was called then, by corpus and key."""
+        """Return what was removed on purpose, under its names of then, by corpus and key."""
         query = select(forgotten.c.corpus, forgotten.c.key, forgotten.c.title, forgotten.c.url)
         return tuple(DocumentRef(*row) for row in await self._all(query.order_by("corpus", "key")))
 
     async def find_forgotten(self, address: str) -> tuple[DocumentRef, ...]:
-        """Return what was removed on purpose and is named so, as `find` does of what is there."""
+        """Find what was removed on purpose, as `find` does what is there."""
         return await self._database.read(lambda connection: manifest_tx.find_documents(connection, address, forgotten))
 
     async def forget(self, corpus: str, keys: Collection[str]) -> None:
-        """Note that no refresh is to bring these back. What is listed of them stays until it is removed."""
+        """Keep refreshes from bringing these back. What is listed of them stays until it is removed."""
         await self._write(lambda connection: _forget(connection, corpus, keys))
 
     async def remember(self, corpus: str, keys: Collection[str]) -> None:
@@ -195,10 +180,7 @@ class Manifest:
         await self._write(lambda connection: _remember(connection, corpus, keys))
 
     async def find(self, address: str) -> tuple[DocumentRef, ...]:
-        """Return the documents that an address, a key or an exact title names, by corpus and key.
-
-        Two addresses are the same if they differ in a slash at their end, a fragment or a revision.
-        """
+        """Find documents by address (a final slash, fragment or revision does not matter), key or exact title."""
         return await self._database.read(lambda connection: manifest_tx.find_documents(connection, address))
 
     async def failures(self, corpus: str) -> tuple[tuple[str, str], ...]:
@@ -208,7 +190,6 @@ class Manifest:
 
     @property
     def database(self) -> Database:
-        """Where it stands, for what is kept beside it."""
         return self._database
 
     async def _write(self, function: Callable[[Connection], None]) -> None:
@@ -223,7 +204,7 @@ def _fetch_stored(
 ) -> dict[str, tuple[Document, tuple[Passage, ...]]]:
     found: dict[str, Document] = {}
     texts: dict[str, list[Passage]] = {}
-    for chunk in manifest_tx.split_ids(keys):
+    for chunk in split_chunks(keys):
         query = select(documents).where(documents.c.corpus == corpus, documents.c.key.in_(chunk))
         found |= {row.key: _document(row) for row in connection.execute(query)}
         of_these = passages.c.corpus == corpus, passages.c.document.in_(chunk), passages.c.listed
@@ -250,8 +231,8 @@ def _describe(connection: Connection, corpus: str, *, reference: bool) -> None:
 
 def _forget(connection: Connection, corpus: str, keys: Collection[str]) -> None:
     named = {key: {"corpus": corpus, "key": key, "title": "", "url": ""} for key in keys}
-    for table in (forgotten, documents):  # what is there may be called otherwise than when it was forgotten before
-        for chunk in manifest_tx.split_ids(keys):
+    for table in (forgotten, documents):  # a document may have other names than when it was forgotten before
+        for chunk in split_chunks(keys):
             query = select(table.c.corpus, table.c.key, table.c.title, table.c.url)
             rows = connection.execute(query.where(table.c.corpus == corpus, table.c.key.in_(chunk))).mappings()
             named |= {row["key"]: dict(row) for row in rows}
@@ -260,7 +241,7 @@ def _forget(connection: Connection, corpus: str, keys: Collection[str]) -> None:
 
 
 def _remember(connection: Connection, corpus: str, keys: Collection[str]) -> None:
-    for chunk in manifest_tx.split_ids(keys):
+    for chunk in split_chunks(keys):
         connection.execute(delete(forgotten).where(forgotten.c.corpus == corpus, forgotten.c.key.in_(chunk)))
 
 
@@ -283,9 +264,8 @@ def _fetch_corpora(connection: Connection) -> tuple[CorpusInfo, ...]:
 
 def _listed_query() -> Select[Any]:
     same = and_(documents.c.corpus == passages.c.corpus, documents.c.key == passages.c.document)
-    return (
-        select(*manifest_tx.PASSAGE_COLUMNS, *_DOCUMENT).join_from(passages, documents, same).where(passages.c.listed)
-    )
+    columns = select(*manifest_tx.PASSAGE_COLUMNS, *_DOCUMENT)
+    return columns.join_from(passages, documents, same).where(passages.c.listed)
 
 
 def _overview_query() -> Select[Any]:
@@ -316,5 +296,5 @@ def _document(row: _Row) -> Document:
 
 
 def _with_document(row: _Row) -> ListedPassage:
-    # What was begun and not committed is still shown as it was, and so is its hash.
+    # A change that was begun and not committed still shows the old version, and so the old hash.
     return _passage(row, row.hash or hash_passage(row.title, row.section, row.text)), _document(row)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, exists, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from storage.database.engine import Database, decode_json, encode_json
+from storage.database.engine import Database, decode_json, encode_json, split_chunks
 from storage.database.schema import posts, questions, rewordings
 from storage.database.worker_threads import WritePriority
 from storage.types import NewQuestion, QueuedQuestion
@@ -28,14 +28,14 @@ T = TypeVar("T")
 
 
 class Queue:
-    """Keeps questions. Every method is one transaction, on the disk when it returns, and raises `StorageError`."""
+    """The questions. Every method is one transaction, on the disk when it returns, and raises `StorageError`."""
 
     def __init__(self, database: Database, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._database = database
         self._clock = clock
 
     async def put(self, question: NewQuestion) -> tuple[QueuedQuestion, bool]:
-        """Keep a question. Returns its row and whether it is new; one of a known key is left as it is.
+        """Store a question. Returns its row and whether it is new; one of a known key stays unchanged.
 
         Raises:
             TypeError, ValueError: The body holds what JSON cannot, such as a number that is not finite.
@@ -51,40 +51,37 @@ class Queue:
             "handle": question.handle,
             "taken_at": self._clock(),
         }
-        # Before all else that is written, also before what other questions write of themselves.
+        # Before all other writes, also those about other questions.
         return await self._database.write(lambda connection: _insert_question(connection, row), WritePriority.QUESTION)
 
     async def open(self, owner: str, now: datetime, *, sole: bool = False) -> tuple[QueuedQuestion, ...]:
-        """Return, oldest first, all that this owner may claim: what waits, and what another's lapsed lease left.
+        """Return, oldest first, all that `owner` may claim: waiting questions, and those of lapsed leases.
 
-        Args:
-            owner: Who asks: a name that no other process has or had, not even the one before a restart.
-            now: When a lease counts as lapsed.
-            sole: That there is no other process: whatever others ran is free, lapsed or not.
+        No other process has or had this owner's name. `sole` says that there is no other process: whatever others ran
+        is free, lapsed or not.
         """
-        return await self._all(
-            select(questions).where(_is_claimable(owner, now, sole=sole)).order_by(questions.c.ticket)
-        )
+        claimable = select(questions).where(_is_claimable(owner, now, sole=sole))
+        return await self._all(claimable.order_by(questions.c.ticket))
 
     async def claim(self, ticket: int, owner: str, until: datetime, *, now: datetime, sole: bool = False) -> bool:
-        """Make a question this owner's until then. Returns False if it is not free, as `open` says what is."""
+        """Lease a question to `owner`. Returns False unless `open` would list it."""
         change = update(questions).where(questions.c.ticket == ticket, _is_claimable(owner, now, sole=sole))
         claimed = change.values(state=RUNNING, owner=owner, lease_until=until)
         return await self._write(lambda connection: connection.execute(claimed).rowcount == 1)
 
     async def renew(self, owner: str, until: datetime) -> frozenset[int]:
-        """Prolong the leases of all that this owner runs. Returns their tickets: what is not there, another took."""
+        """Renew the leases of all that `owner` runs, and return their tickets; a missing one was taken over."""
         own = update(questions).where(questions.c.state == RUNNING, questions.c.owner == owner)
         renewed = own.values(lease_until=until).returning(questions.c.ticket)
         return await self._write(lambda connection: frozenset(connection.execute(renewed).scalars()))
 
     async def try_writing(self) -> None:
-        """Find out whether anything can be kept: something is written that changes nothing."""
         await self._database.try_writing()
 
     async def release(self, ticket: int) -> None:
-        """Let a question that runs wait again, with all that was noted of it."""
-        await self._change(ticket, questions.c.state == RUNNING, {"state": WAITING, **_NO_OWNER})
+        """Return a running question to the queue, with its progress."""
+        running = update(questions).where(questions.c.ticket == ticket, questions.c.state == RUNNING)
+        await self._write(lambda connection: connection.execute(running.values(state=WAITING, **_NO_OWNER)))
 
     async def note(
         self,
@@ -95,64 +92,60 @@ class Queue:
         posted: Sequence[str] | None = None,
         text: str | None = None,
     ) -> None:
-        """Note how far a question has come, whatever its state; what is None stays as it is.
+        """Record the progress of a question, whatever its state; what is None stays unchanged.
 
         Args:
-            ticket: Which.
+            ticket: Its number.
             turn_id: The turn that answers it; empty for none any more.
-            sending: Whether its first post is begun and not known to have ended.
+            sending: Whether its first post was begun and is not known to have ended.
             posted: All messages that show its answer, in order.
-            text: Its words, instead of those that it was asked in; of one that runs, that is one more that was asked.
+            text: Its new words; where it is running, that counts as one more question.
         """
         values = {"turn_id": turn_id, "sending": sending}
         known, now = {name: value for name, value in values.items() if value is not None}, self._clock()
 
-        def noted(connection: Connection) -> None:
+        def note(connection: Connection) -> None:
             _update_progress(connection, ticket, known, posted, text)
-            if text is not None and connection.execute(_running_query(ticket)).scalar_one():
-                _insert_rewording(connection, ticket, now)
+            running = exists().where(questions.c.ticket == ticket, questions.c.state == RUNNING)
+            if text is not None and connection.execute(select(running)).scalar_one():
+                connection.execute(insert(rewordings).values(ticket=ticket, at=now))
 
-        await self._write(noted)
+        await self._write(note)
 
     async def finish(self, ticket: int, outcome: str, *, text: str | None = None, gone: bool = False) -> bool:
-        """Be done with a question, and forget its handle.
+        """Finish a question, and forget its handle.
 
-        Returns False where its answer is to be taken back, or was given to another `text` than it has by now, unless
-        it is `gone`: it waits again then, to be removed or asked anew.
+        Returns False, and lets it wait again, where its answer is to be retracted or answers another `text` than it has
+        by now, unless it is `gone`.
         """
         return await self._write(lambda connection: _finish_question(connection, ticket, outcome, text, gone=gone))
 
     async def take_back(self, ticket: int, *, by: str, why: str) -> QueuedQuestion | None:
-        """Keep that the answer to a question is to be removed; one that is done waits again for that, in its turn.
+        """Request that the answer to a question be removed; one that is done waits again for that, in its turn.
 
-        Returns the question, and None where there is none or it is gone already. Who wanted it first is kept.
+        Returns the question; None where there is none or it is gone already. The first request stays.
         """
         await self._write(lambda connection: _mark_retracted(connection, ticket, {"by": by, "why": why}))
         row = await self.get(ticket)
         return row if row is not None and row.state != DONE else None
 
     async def reopen(self, ticket: int, text: str) -> bool:
-        """Let a question that is done wait again, in other words, for a turn of its own. What was posted stays noted.
-
-        It is one question more that was asked. Returns False, and changes nothing, when it is not done.
-        """
+        """Ask a finished question again, in other words; its posts stay known. Returns False if it is not done."""
         again = update(questions).where(questions.c.ticket == ticket, questions.c.state == DONE).values(_NEW_STATE)
         now = self._clock()
 
-        def reopened(connection: Connection) -> bool:
+        def reopen(connection: Connection) -> bool:
             if done := connection.execute(again).rowcount == 1:
                 _update_progress(connection, ticket, {}, None, text)
-                _insert_rewording(connection, ticket, now)
+                connection.execute(insert(rewordings).values(ticket=ticket, at=now))
             return done
 
-        return await self._write(reopened)
+        return await self._write(reopen)
 
     async def get(self, ticket: int) -> QueuedQuestion | None:
-        """Return a question by its ticket; None when there is none."""
         return await self._one(select(questions).where(questions.c.ticket == ticket))
 
     async def by_key(self, key: str) -> QueuedQuestion | None:
-        """Return a question by its key; None when it was never taken."""
         return await self._one(select(questions).where(questions.c.key == key))
 
     async def conversation(
@@ -172,27 +165,22 @@ class Queue:
         upto: int | None = None,
         besides: Collection[str] = (),
     ) -> int:
-        """Return how often something was asked since then: by a user, in a channel, or of all.
+        """Count the questions since then, of a user, in a channel, or all; each rewording counts as one more.
 
-        A question that was taken counts, and so does each time that it was asked in other words.
-
-        Args:
-            since: From when on.
-            user: Whose; empty for everybody's.
-            channel: Where; empty for everywhere.
-            upto: The ticket of the last that counts; None for all. One that was reworded came after all others.
-            besides: Outcomes of questions that do not count.
+        `upto` is the ticket of the last that counts (a reworded one came after all others); `besides` are outcomes that
+        do not count.
         """
-        counted = (questions.c.outcome.not_in(list(besides)),) if besides else ()
-        whose = (*counted, *((questions.c.asker == user,) if user else ()))
-        where = (*whose, *((questions.c.channel == channel,) if channel else ()))
+        where: list[ColumnElement[bool]] = [questions.c.outcome.not_in(list(besides))] if besides else []
+        where += [questions.c.asker == user] if user else []
+        where += [questions.c.channel == channel] if channel else []
         taken = select(func.count()).select_from(questions).where(questions.c.taken_at >= since, *where)
         again = select(func.count()).select_from(rewordings.join(questions)).where(rewordings.c.at >= since, *where)
 
         def count(connection: Connection) -> int:
-            upto_this = () if upto is None or _was_reworded(connection, upto) else (questions.c.ticket <= upto,)
-            first: int = connection.execute(taken.where(*upto_this)).scalar_one()
-            return first + int(connection.execute(again.where(*upto_this)).scalar_one())
+            reworded = select(exists().where(rewordings.c.ticket == upto))
+            is_last = upto is None or connection.execute(reworded).scalar_one()
+            counted = () if is_last else (questions.c.ticket <= upto,)
+            return sum(int(connection.execute(each.where(*counted)).scalar_one()) for each in (taken, again))
 
         return await self._database.read(count)
 
@@ -214,11 +202,6 @@ class Queue:
         newest = select(questions).order_by(questions.c.ticket.desc()).limit(1)
         return await self._one(newest.where(questions.c.ticket.in_(answers))) or await self._one(newest.where(*asks))
 
-    async def _change(self, ticket: int, condition: ColumnElement[bool] | None, values: Mapping[str, Any]) -> None:
-        change = update(questions).where(questions.c.ticket == ticket).values(values)
-        change = change if condition is None else change.where(condition)
-        await self._write(lambda connection: connection.execute(change))
-
     async def _write(self, function: Callable[[Connection], T]) -> T:
         return await self._database.write(function)
 
@@ -233,20 +216,6 @@ class Queue:
 def _is_claimable(owner: str, now: datetime, *, sole: bool) -> ColumnElement[bool]:
     left = and_(questions.c.state == RUNNING, questions.c.owner != owner)
     return or_(questions.c.state == WAITING, left if sole else and_(left, questions.c.lease_until < now))
-
-
-def _running_query(ticket: int) -> Select[Any]:
-    mine = (questions.c.ticket == ticket, questions.c.state == RUNNING)
-    return select(func.count()).select_from(questions).where(*mine)
-
-
-def _insert_rewording(connection: Connection, ticket: int, now: datetime) -> None:
-    connection.execute(insert(rewordings).values(ticket=ticket, at=now))
-
-
-def _was_reworded(connection: Connection, ticket: int) -> bool:
-    query = select(func.count()).select_from(rewordings).where(rewordings.c.ticket == ticket)
-    return bool(connection.execute(query).scalar_one())
 
 
 def _finish_question(connection: Connection, ticket: int, outcome: str, text: str | None, *, gone: bool) -> bool:
@@ -265,9 +234,8 @@ def _mark_retracted(connection: Connection, ticket: int, wish: Mapping[str, str]
     if row is None or RETRACTION_KEY in (body := decode_json(row.body)):
         return
     again = {"state": WAITING, "outcome": ""} if row.state == DONE else {}
-    connection.execute(
-        update(questions).where(the_question).values({"body": encode_json({**body, RETRACTION_KEY: wish}), **again})
-    )
+    body[RETRACTION_KEY] = wish
+    connection.execute(update(questions).where(the_question).values({"body": encode_json(body), **again}))
 
 
 def _insert_question(connection: Connection, row: Mapping[str, Any]) -> tuple[QueuedQuestion, bool]:
@@ -287,9 +255,9 @@ def _update_progress(
     kept = connection.execute(select(questions.c.channel, questions.c.body).where(the_question)).one_or_none()
     if kept is None:
         return
-    changed = (
-        dict(values) if text is None else {**values, "body": encode_json({**decode_json(kept.body), "text": text})}
-    )
+    changed = dict(values)
+    if text is not None:
+        changed["body"] = encode_json({**decode_json(kept.body), "text": text})
     if changed:
         connection.execute(update(questions).where(the_question).values(changed))
     if posted is not None:
@@ -299,15 +267,11 @@ def _update_progress(
             connection.execute(insert(posts), row)
 
 
-_CHUNK = 500
-
-
 def fetch_questions(connection: Connection, query: Select[Any]) -> tuple[QueuedQuestion, ...]:
     """Return the questions that a query over their table finds, in its order."""
     rows = connection.execute(query).all()
     posted = defaultdict[int, list[str]](list)
-    for start in range(0, len(rows), _CHUNK):
-        tickets = [row.ticket for row in rows[start : start + _CHUNK]]
+    for tickets in split_chunks([row.ticket for row in rows]):
         by_place = select(posts).where(posts.c.ticket.in_(tickets)).order_by(posts.c.ticket, posts.c.position)
         for post in connection.execute(by_place):
             posted[post.ticket].append(post.message)
@@ -316,21 +280,6 @@ def fetch_questions(connection: Connection, query: Select[Any]) -> tuple[QueuedQ
 
 def parse_question(row: Row[*tuple[Any, ...]], posted: tuple[str, ...]) -> QueuedQuestion:
     """Return a row of the table, and the messages of its answer, as a question."""
-    return QueuedQuestion(
-        ticket=row.ticket,
-        key=row.key,
-        channel=row.channel,
-        conversation=row.conversation,
-        user=row.asker,
-        message=row.message,
-        body=decode_json(row.body),
-        handle=row.handle,
-        state=row.state,
-        outcome=row.outcome,
-        taken_at=row.taken_at,
-        turn_id=row.turn_id,
-        sending=row.sending,
-        posted=posted,
-        owner=row.owner,
-        lease_until=row.lease_until,
-    )
+    fields = {column.name: getattr(row, column.name) for column in questions.c}
+    user, body = fields.pop("asker"), decode_json(fields.pop("body"))
+    return QueuedQuestion(user=user, body=body, posted=posted, **fields)

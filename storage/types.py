@@ -66,12 +66,12 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """What is looked for, and of what time. Storage ignores the time; re-ranking reads it."""
+    """A search, and of what time. Storage ignores the time; re-ranking reads it."""
 
     text: str
     time: Literal["recent"] | int | None = None
     unchecked: bool = False
-    """Whether its text is a claim that nobody has checked yet: nobody is shown what is looked for."""
+    """Whether its text is a claim that nobody has checked yet, so that it is shown to nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A sentence kept, and the passage and span it stands in."""
+    """A sentence, and the passage and span it was taken from."""
 
     text: str
     passage: Passage
@@ -116,25 +116,25 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class VerdictReason:
-    """A part of why a rule came to a verdict, which can be said in any language."""
+    """A reason for a rule's verdict, which can be put into any language."""
 
     kind: str
-    """What it is, such as `verbatim` or `contradicted`."""
+    """Such as `verbatim` or `contradicted`."""
     facts: tuple[str, ...] = ()
-    """What was quoted, in the order in which the kind names it."""
+    """The quotations that the kind names, in its order."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedClaim:
-    """A claim with its verdict, what that stands on, and why."""
+    """A claim with its verdict, evidence and reasons."""
 
     claim: Claim
     verdict: Verdict
     evidence: tuple[str, ...] = ()
-    """The ids of the passages that the verdict stands on: none where too little is known."""
+    """Ids of the passages that the verdict rests on; none where too little is known."""
     reasoning: str = ""
     looked_at: tuple[str, ...] = ()
-    """The ids of the other passages that it was held against, nearest first."""
+    """Ids of the other passages that it was compared with, nearest first."""
     because: tuple[VerdictReason, ...] = ()
     """The same as `reasoning`, where rules decided; empty where a model did."""
 
@@ -160,7 +160,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One search or model call of a turn, as it happened."""
+    """One search or model call of a turn."""
 
     stage: str
     facts: Mapping[str, Any]
@@ -168,24 +168,24 @@ class Step:
 
 
 class EntryKind(StrEnum):
-    """The facts that the record holds. Entries are only ever inserted."""
+    """The kinds of entries of the audit log."""
 
     TURN_OPENED = "turn_opened"
     STEP = "step"
     TURN_CLOSED = "turn_closed"
     DELIVERED = "delivered"
-    """What was posted where, word for word, or why not."""
+    """What was posted where, word for word, or why nothing was."""
     EDITED = "edited"
-    """What was posted was changed or taken back afterwards, by whom and why."""
+    """A post was changed or retracted, by whom and why."""
     FEEDBACK = "feedback"
-    """What somebody thought of an answer, or that a person was asked, or that it was shared."""
+    """Somebody rated an answer, asked a person, or shared it."""
     SETTING = "setting"
-    """A channel's settings were changed by command; the turn's id is the channel's."""
+    """A command changed a channel's settings; the turn's id is the channel's."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One fact of the record. `seq` and `at` are given by the log when it is appended."""
+    """One entry of the audit log, which sets `seq` and `at` when it is appended."""
 
     turn_id: str
     kind: EntryKind
@@ -196,7 +196,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A corpus as every turn needs it, without counting anything."""
+    """A corpus without counts, as every turn needs it."""
 
     name: str
     refreshed: datetime | None
@@ -204,32 +204,32 @@ class Corpus:
     reference: bool
     """Whether it is a work of reference, such as an encyclopedia, and not the team's own."""
     generation: int = 0
-    """Raised with every change of what is listed of it."""
+    """Raised with every change of what is listed."""
 
 
 class RunState(StrEnum):
-    """How far a run has come, or what became of it."""
+    """The state of a run."""
 
     RUNNING = "running"
     DONE = "done"
-    """It came to its end; single documents may have failed, or been held back."""
+    """It ran to its end; single documents may have failed or been held back."""
     FAILED = "failed"
     CANCELLED = "cancelled"
     LOST = "lost"
-    """Its process ended without a word; the next run goes on from what it had applied."""
+    """Its process died; the next run goes on from what it had applied."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshRun:
-    """One refresh of one corpus, as it is told afterwards, or while it goes on."""
+    """One refresh of one corpus, running or ended."""
 
     id: int
     corpus: str
     begun: datetime
     seen: datetime
-    """When it last gave a sign of life."""
+    """Its last sign of life."""
     ended: datetime | None
-    """None while it runs; of one that was lost, its last sign of life."""
+    """None while it runs; the last sign of life of a lost one."""
     state: RunState
     added: int
     changed: int
@@ -242,17 +242,17 @@ class RefreshRun:
     done: int
     """Documents looked at so far."""
     total: int | None
-    """Documents that there will be; None where nobody knows."""
+    """Documents in all; None where nobody knows."""
     passages: int
     """Passages added so far."""
     doing: str
-    """What its source does that takes a while, such as to download; empty where it only reads."""
+    """What keeps its source busy, such as a download; empty while it only reads."""
     fault: str
     edition: str
     owner: str
-    """The process that runs it, or did."""
+    """The process that runs it."""
     night: datetime | None
-    """The night that it belongs to; None where somebody asked for it."""
+    """The night that it belongs to; None where somebody started it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,53 +265,53 @@ class CorpusInfo:
     refreshed: datetime | None
     """When a refresh last ran to its end; None when none has."""
     failures: int = 0
-    """How many documents the last refresh could not read."""
+    """Documents that the last refresh could not read."""
     edition: str = ""
-    """What people call the state of its source that was read last, such as the date of a dump."""
+    """People's name for the state of its source that was read last, such as the date of a dump."""
     last_run: RefreshRun | None = None
-    """The newest refresh, whatever became of it; None where none is on record."""
+    """The newest refresh, ended or not."""
     forgotten: int = 0
-    """How many documents were removed on purpose, and are left out by refreshes."""
+    """Documents that were removed on purpose, and that refreshes leave out."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """What becomes of one document: its new row and passages, or, with `document` None, its removal."""
+    """A change of one document: its new row and passages, or, with `document` None, its removal."""
 
     corpus: str
     key: str
     document: Document | None
     add: tuple[Passage, ...] = ()
-    """Passages to be written and indexed: new ones, and those whose title or section changed under the same id."""
+    """Passages to write and index: new ones, and those whose title or section changed under the same id."""
     keep: tuple[Passage, ...] = ()
-    """Passages that stand already and need no indexing; their positions are brought up to date."""
+    """Passages that need no indexing; their positions are updated."""
     drop: tuple[str, ...] = field(default=())
-    """Ids of passages that are no longer part of it."""
+    """Ids of passages to remove."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewQuestion:
-    """A question as a platform hands it in. Places and people are named with their platform: `slack:T1/C1`."""
+    """A question as a platform submits it. Ids of places and people contain their platform: `slack:T1/C1`."""
 
     key: str
-    """Unique over all that is ever taken, and made of the platform's own ids."""
+    """The idempotency key, made of the platform's own ids."""
     channel: str
     conversation: str
     user: str
     message: str
     """The id of the message that asks; empty for commands."""
     body: Mapping[str, Any]
-    """All else that is needed to answer it, as JSON has it; its words stand under `text`."""
+    """All else that is needed to answer it, as JSON; its words stand under `text`."""
     handle: str = field(default="", repr=False)
-    """A secret of the platform's, such as an interaction's token; forgotten when the question is done."""
+    """A secret of the platform, such as an interaction's token; forgotten when the question is done."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedQuestion:
-    """A question as the queue has it; its first fields are `NewQuestion`'s."""
+    """A question in the queue; its first fields are those of `NewQuestion`."""
 
     ticket: int
-    """Its number, higher than that of any question taken before."""
+    """Its number, higher than any before."""
     key: str
     channel: str
     conversation: str
@@ -322,34 +322,34 @@ class QueuedQuestion:
     state: str
     """`waiting`, `running` or `done`."""
     outcome: str
-    """How it was done with; empty until then."""
+    """How it ended; empty until then."""
     taken_at: datetime
     turn_id: str
-    """The turn of the log that answers it, or did; empty before there is one."""
+    """The turn of the log that answers it; empty before there is one."""
     sending: bool
-    """Whether a first post was begun, so that it may stand there although `posted` is empty."""
+    """Whether a first post was begun, and so may exist although `posted` is empty."""
     posted: tuple[str, ...]
     """The ids of the messages that show its answer, in order."""
     owner: str
-    """The process that runs it; empty when none does."""
+    """The process that runs it; empty for none."""
     lease_until: datetime | None
-    """Until when it is that process's own; a lapsed one may be taken over."""
+    """When its lease lapses, after which another process may take it over."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpendingTotal:
-    """What turns took of the model."""
+    """What turns cost."""
 
     turns: int = 0
     tokens: int = 0
     """Of prompts and replies together."""
     cost: float = 0.0
-    """In the currency of the settings' prices; turns whose cost is not known count nothing."""
+    """In the currency of the settings' prices; unknown costs count as nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What a run came to: documents, then passages."""
+    """The outcome of a run, in documents and passages."""
 
     state: RunState
     added: int = 0
@@ -359,18 +359,18 @@ class RunOutcome:
     failed: int = 0
     """Documents that could not be read."""
     held_back: int = 0
-    """Documents that the source lists no more, and that were too many to be removed unasked."""
+    """Documents that the source no longer lists, too many to be removed without confirmation."""
     passages_added: int = 0
     passages_removed: int = 0
     fault: str = ""
-    """One plain line, with what to do; empty where nothing went wrong."""
+    """One plain line that says what to do; empty where nothing went wrong."""
     edition: str = ""
-    """What people call the state of the source that was read."""
+    """People's name for the state of the source that was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What only one process may do at a time, and the one that does it."""
+    """The right to do what only one process may do at a time, and its owner."""
 
     name: str
     owner: str
@@ -378,19 +378,19 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """How far a source was worked through, and which source that was."""
+    """How far a source was read, and which source."""
 
     mark: str = ""
-    """What the source wants to hear as `since`; empty: nothing."""
+    """What the source is given as `since`; empty lists all."""
     of: str = ""
-    """A digest of the source's settings: the mark of another source means nothing."""
+    """A digest of the source's settings: the mark of another source is void."""
     edition: str = ""
-    """What people call the state that was read last, such as the date of a dump."""
+    """People's name for the state that was read last, such as the date of a dump."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentRef:
-    """A document as somebody may look for it."""
+    """The names of a document."""
 
     corpus: str
     key: str
@@ -400,17 +400,17 @@ class DocumentRef:
 
 @dataclass(frozen=True, slots=True)
 class NightRecord:
-    """A night, and what it came to."""
+    """One night's refreshes."""
 
     due: datetime
     begun: datetime
     ended: datetime | None
-    """None while it is under way, or where its process ended without a word."""
+    """None while it is running, or where its process died."""
     owner: str
     outcome: str
-    """A word: what became of it; empty until it has ended."""
+    """One word; empty until it has ended."""
     lines: tuple[str, ...]
-    """What is told of it, a line a corpus."""
+    """Its report, a line a corpus."""
 
 
 ID_LENGTH = 32
@@ -418,12 +418,12 @@ ID_LENGTH = 32
 
 
 def make_passage_id(corpus: str, key: str, section: str, text: str, ordinal: int) -> str:
-    """Name a passage: 32 hexadecimal digits. `ordinal` counts from 0 the equal (section, text) of one document."""
+    """Make a passage's id; `ordinal` counts from 0 the equal (section, text) of one document."""
     return _digest_parts(corpus, key, section, text, str(ordinal))
 
 
 def hash_passage(title: str, section: str, text: str) -> str:
-    """Hash what the indexes and a reader see of a passage: 32 hexadecimal digits."""
+    """Hash what the indexes and a reader see of a passage."""
     return _digest_parts(title, section, text)
 
 

@@ -6,7 +6,7 @@ It knows nothing of what is stored: `schema` names the tables.
 import json
 import math
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 _READERS = 4
 _BUSY_SECONDS = 10.0
+_CHUNK = 500
 
 
 class Database:
@@ -296,3 +297,9 @@ def encode_json(body: Any) -> str:
 
 def decode_json(text: str) -> Any:
     return json.loads(text)
+
+
+def split_chunks(values: Collection[T]) -> Iterator[tuple[T, ...]]:
+    """Split values into chunks that one statement takes; databases take some thousands at least."""
+    ordered = tuple(values)
+    return (ordered[start : start + _CHUNK] for start in range(0, len(ordered), _CHUNK))

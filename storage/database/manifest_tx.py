@@ -9,7 +9,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Executable,
-    Row,
     Table,
     and_,
     bindparam,
@@ -21,13 +20,9 @@ from sqlalchemy import (
     update,
 )
 
+from storage.database.engine import split_chunks
 from storage.database.schema import corpora, documents, forgotten, passages
 from storage.types import Document, DocumentChange, DocumentRef, Passage
-
-_Row = Row[*tuple[Any, ...]]
-
-_IDS_PER_STATEMENT = 500
-"""How many ids stand in one statement; databases take some thousands at least."""
 
 PASSAGE_COLUMNS = [column for column in passages.c if column.name != "listed"]
 
@@ -37,61 +32,56 @@ _THE_PASSAGE = passages.c.id == bindparam("_id")
 _BLANK_FINGERPRINT = update(documents).where(_THE_DOCUMENT).values(fingerprint="")
 _BLANK_HASH = update(passages).where(_THE_PASSAGE).values(hash="")
 _UNLIST = update(passages).where(_THE_PASSAGE).values(listed=False)
-_UNLIST_DOCUMENT = (
-    update(passages)
-    .where(passages.c.corpus == bindparam("_corpus"), passages.c.document == bindparam("_key"))
-    .values(listed=False)
-)
+_OF_DOCUMENT = and_(passages.c.corpus == bindparam("_corpus"), passages.c.document == bindparam("_key"))
+_UNLIST_DOCUMENT = update(passages).where(_OF_DOCUMENT).values(listed=False)
 _MOVE = update(passages).where(_THE_PASSAGE).values(position=bindparam("_position"))
 _REMOVE_DOCUMENT = delete(documents).where(_THE_DOCUMENT)
 _REMOVE_PASSAGE = delete(passages).where(_THE_PASSAGE)
-_RAISE_GENERATION = (
-    update(corpora).where(corpora.c.name == bindparam("_corpus")).values(generation=corpora.c.generation + 1)
-)
+_THE_CORPUS = corpora.c.name == bindparam("_corpus")
+_RAISE_GENERATION = update(corpora).where(_THE_CORPUS).values(generation=corpora.c.generation + 1)
 
 
 def begin_changes(connection: Connection, changes: Sequence[DocumentChange]) -> None:
-    """Note what is about to be written to the indexes."""
+    """Record what is about to be written to the indexes."""
     add_missing_corpora(connection, {change.corpus for change in changes})
     execute_each(connection, _BLANK_FINGERPRINT, _document_keys(changes))
     adding = {passage.id: passage for change in changes for passage in change.add}
-    standing = {row.id: row for row in _fetch_existing(connection, adding)}
-    execute_each(
-        connection,
-        insert(passages),
-        (_passage_row(adding[new], listed=False) for new in adding.keys() - standing.keys()),
-    )
+    existing: dict[str, Any] = {}
+    for chunk in split_chunks(adding):
+        query = select(passages.c.id, passages.c.hash, passages.c.listed).where(passages.c.id.in_(chunk))
+        existing |= {row.id: row for row in connection.execute(query)}
+    added = (_passage_row(adding[key], listed=False) for key in adding.keys() - existing.keys())
+    execute_each(connection, insert(passages), added)
     # The indexes are about to hold these under another title: without a hash no plan takes them for up to date.
-    outdated = (row for row in standing.values() if row.listed and row.hash != adding[row.id].hash)
+    outdated = (row for row in existing.values() if row.listed and row.hash != adding[row.id].hash)
     execute_each(connection, _BLANK_HASH, ({"_id": row.id} for row in outdated))
 
 
 def commit_changes(connection: Connection, planned: Sequence[DocumentChange]) -> tuple[DocumentChange, ...]:
-    """List what is new and unlist what is old, of all these documents at once.
+    """List new passages and unlist old ones, of all these documents at once.
 
-    Returns those that were overtaken and are left as they are: what was to become of them was planned over passages
-    that are no longer the same, or they were forgotten meanwhile. The next refresh reads them again.
+    Returns the conflicts, which stay unchanged: planned over passages that are no longer the same, or forgotten
+    meanwhile. The next refresh reads them again.
     """
-    overtaken = _find_conflicts(connection, planned)
-    left = {(change.corpus, change.key) for change in overtaken}
-    changes = [change for change in planned if (change.corpus, change.key) not in left]
-    concerned = {change.corpus for change in changes}
-    add_missing_corpora(connection, concerned)
-    execute_each(connection, _RAISE_GENERATION, ({"_corpus": corpus} for corpus in sorted(concerned)))
-    execute_each(connection, _BLANK_FINGERPRINT, _document_keys(overtaken))
+    conflicts = _find_conflicts(connection, planned)
+    skipped = {(change.corpus, change.key) for change in conflicts}
+    changes = [change for change in planned if (change.corpus, change.key) not in skipped]
+    changed = {change.corpus for change in changes}
+    add_missing_corpora(connection, changed)
+    execute_each(connection, _RAISE_GENERATION, ({"_corpus": corpus} for corpus in sorted(changed)))
+    execute_each(connection, _BLANK_FINGERPRINT, _document_keys(conflicts))
     execute_each(connection, _UNLIST_DOCUMENT, _document_keys(change for change in changes if change.document is None))
     execute_each(connection, _UNLIST, ({"_id": dropped} for change in changes for dropped in change.drop))
     execute_each(connection, _REMOVE_DOCUMENT, _document_keys(changes))
-    execute_each(
-        connection, insert(documents), (_document_row(change.document) for change in changes if change.document)
-    )
-    # Written over rather than changed, so that no promise hangs on `begin` having come before.
+    rows = (_document_row(change.document) for change in changes if change.document)
+    execute_each(connection, insert(documents), rows)
+    # Replaced rather than updated, so that nothing depends on `begin_changes` having come before.
     adding = {passage.id: passage for change in changes for passage in change.add}
     execute_each(connection, _REMOVE_PASSAGE, ({"_id": added} for added in adding))
     execute_each(connection, insert(passages), (_passage_row(passage, listed=True) for passage in adding.values()))
     kept = (passage for change in changes for passage in change.keep)
     execute_each(connection, _MOVE, ({"_id": passage.id, "_position": passage.position} for passage in kept))
-    return overtaken
+    return conflicts
 
 
 def _find_conflicts(connection: Connection, changes: Sequence[DocumentChange]) -> tuple[DocumentChange, ...]:
@@ -100,7 +90,7 @@ def _find_conflicts(connection: Connection, changes: Sequence[DocumentChange]) -
     listed: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     unwanted: set[tuple[str, str]] = set()
     for corpus in sorted({corpus for corpus, _ in names}):
-        for chunk in split_ids([key for of, key in names if of == corpus]):
+        for chunk in split_chunks([key for of, key in names if of == corpus]):
             there = passages.c.corpus == corpus, passages.c.document.in_(chunk), passages.c.listed
             for row in connection.execute(select(passages.c.id, passages.c.document).where(*there)):
                 listed[corpus, row.document].add(row.id)
@@ -114,27 +104,20 @@ def _find_conflicts(connection: Connection, changes: Sequence[DocumentChange]) -
 
 
 def _is_applicable(change: DocumentChange, listed: set[str]) -> bool:
-    """Return whether, with these passages listed now, the change leaves exactly those that it was to leave. Pure."""
+    """Return whether the change, over the passages listed now, leaves exactly those that were planned. Pure."""
     kept = {passage.id for passage in change.keep}
     return kept <= listed <= kept.union(change.drop, (passage.id for passage in change.add))
 
 
 def purge_passages(connection: Connection, ids: Collection[str]) -> None:
     """Forget those of these passages that are not listed."""
-    for chunk in split_ids(ids):
+    for chunk in split_chunks(ids):
         connection.execute(delete(passages).where(passages.c.id.in_(chunk), not_(passages.c.listed)))
 
 
 def add_missing_corpora(connection: Connection, names: Collection[str]) -> None:
-    """Make a row for each corpus that has none."""
     known = connection.execute(select(corpora.c.name).where(corpora.c.name.in_(names))).scalars()
     execute_each(connection, insert(corpora), ({"name": name} for name in set(names) - set(known)))
-
-
-def _fetch_existing(connection: Connection, ids: Collection[str]) -> Iterator[_Row]:
-    for chunk in split_ids(ids):
-        query = select(passages.c.id, passages.c.hash, passages.c.listed).where(passages.c.id.in_(chunk))
-        yield from connection.execute(query)
 
 
 def execute_each(connection: Connection, statement: Executable, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -156,12 +139,6 @@ def _passage_row(passage: Passage, *, listed: bool) -> dict[str, Any]:
     return {column.name: getattr(passage, column.name) for column in PASSAGE_COLUMNS} | {"listed": listed}
 
 
-def split_ids(ids: Collection[str]) -> Iterator[tuple[str, ...]]:
-    """Cut ids into parts that one statement takes."""
-    ordered = tuple(ids)
-    return (ordered[start : start + _IDS_PER_STATEMENT] for start in range(0, len(ordered), _IDS_PER_STATEMENT))
-
-
 _REVISION_PARAMETERS = frozenset({"oldid", "diff", "rev", "revision", "version", "pageversion", "curid_revision"})
 """Parameters that name a revision of a page and not another page, as wikis use them."""
 _LAST_CHARACTER = chr(0x10FFFF)
@@ -169,10 +146,7 @@ _SAFE_CHARACTERS = "/:@!$&'()*+,;=~-._"
 
 
 def normalize_url(address: str) -> str:
-    """Return an address without what leads to the same page: a fragment, a revision, a slash at its end. Pure.
-
-    What is no address comes back as it is.
-    """
+    """Strip from an address what leads to the same page: a fragment, a revision, a slash at the end. Pure."""
     parts = _split_url(address)
     if parts is None:
         return address
@@ -187,16 +161,13 @@ def _split_url(address: str) -> tuple[str, str, str, str] | None:
         return None
     if not parts.scheme or not parts.netloc:
         return None
-    named = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True)]
-    kept = sorted(pair for pair in named if pair[0].lower() not in _REVISION_PARAMETERS)
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    kept = sorted(pair for pair in pairs if pair[0].lower() not in _REVISION_PARAMETERS)
     return parts.scheme.lower(), parts.netloc.lower(), parts.path.rstrip("/"), urlencode(kept)
 
 
 def find_documents(connection: Connection, address: str, among: Table = documents) -> tuple[DocumentRef, ...]:
-    """Return the documents that an address, a key or a title names, by corpus and key.
-
-    They are sought among what is listed, or among what was `forgotten`.
-    """
+    """Return the documents that an address, a key or a title names, by corpus and key; `among` may be `forgotten`."""
     wanted = address.strip()
     if not wanted:
         return ()

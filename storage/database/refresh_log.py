@@ -17,47 +17,42 @@ from sqlalchemy.exc import IntegrityError
 
 from storage.database.engine import Database
 from storage.database.schema import leases, nights, runs
-from storage.database.worker_threads import WritePriority
 from storage.errors import LeaseLost
 from storage.types import Lease, NightRecord, RefreshRun, RunOutcome, RunState
 
 
 def make_owner_id() -> str:
-    """Return a name that nobody else has or had, which tells a person the machine and the process."""
+    """Make a unique owner's name that tells machine and process."""
     return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
 
 class Leases:
-    """Takes, renews and gives back leases by name. Every method raises `StorageError`."""
+    """Leases by name. Every method raises `StorageError`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def take(self, name: str, owner: str, at: datetime, seconds: float) -> bool:
-        """Have the lease from `at` for so many seconds. Returns False while another has it."""
-        return await self._database.write(lambda it: take_lease(it, name, owner, at, seconds), WritePriority.RECORD)
+        """Take the lease from `at` for so many seconds. Returns False while another has it."""
+        return await self._database.write(lambda it: take_lease(it, name, owner, at, seconds))
 
     async def renew(self, name: str, owner: str, at: datetime, seconds: float) -> bool:
-        """Have it for so many seconds from `at`. Returns False if it is no longer this owner's.
-
-        One that has lapsed and that nobody took is still its owner's.
-        """
+        """Renew the lease for so many seconds from `at`. Returns False if another has taken it."""
         own = update(leases).where(leases.c.name == name, leases.c.owner == owner)
         prolonged = own.values(until=at + timedelta(seconds=seconds))
-        return await self._database.write(lambda it: it.execute(prolonged).rowcount == 1, WritePriority.RECORD)
+        return await self._database.write(lambda it: it.execute(prolonged).rowcount == 1)
 
     async def release(self, name: str, owner: str) -> None:
-        """Give it back; another's stays as it is."""
-        await self._database.write(lambda it: release_lease(it, name, owner), WritePriority.RECORD)
+        """Release the lease; another owner's stays."""
+        await self._database.write(lambda it: release_lease(it, name, owner))
 
     async def holder(self, name: str, at: datetime) -> str | None:
-        """Return who has it; None where nobody does."""
         query = select(leases.c.owner).where(leases.c.name == name, leases.c.until > at)
         return await self._database.read(lambda it: it.execute(query).scalar())
 
     async def clear(self) -> None:
-        """Take all leases from whoever has them: only for whom nobody can share the database with."""
-        await self._database.write(lambda it: it.execute(delete(leases)), WritePriority.RECORD)
+        """Release all leases of everybody: only where no other process can share the database."""
+        await self._database.write(lambda it: it.execute(delete(leases)))
 
 
 def take_lease(connection: Connection, name: str, owner: str, at: datetime, seconds: float) -> bool:
@@ -75,16 +70,11 @@ def take_lease(connection: Connection, name: str, owner: str, at: datetime, seco
 
 
 def release_lease(connection: Connection, name: str, owner: str) -> None:
-    """Give a lease back within a transaction, as `Leases.release` does."""
     connection.execute(delete(leases).where(leases.c.name == name, leases.c.owner == owner))
 
 
 def require_lease(connection: Connection, lease: Lease | None) -> None:
-    """Make sure, to the end of a transaction, that a lease is its owner's; None demands nothing.
-
-    Raises:
-        LeaseLost: It is another's.
-    """
+    """Raise `LeaseLost` if the lease is no longer its owner's, and keep it so to the end of the transaction."""
     if lease is None:
         return
     query = select(leases.c.owner).where(leases.c.name == lease.name).with_for_update()
@@ -94,32 +84,31 @@ def require_lease(connection: Connection, lease: Lease | None) -> None:
 
 
 LOST_RUN_FAULT = "Its process ended before it had; what it had applied stays, and the next run goes on from there."
-"""The fault of a run that was lost."""
 
 
 class RefreshLog:
-    """Keeps the rows. Every method raises `StorageError`."""
+    """The history of runs, a row each. Every method raises `StorageError`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def begin(self, corpus: str, at: datetime, owner: str, night: datetime | None = None) -> int:
-        """Note that a run begins, and return its number. Only whoever holds the corpus's lease may.
+        """Record that a run begins, and return its number. The caller holds the corpus's lease.
 
-        A run of the same corpus that has not ended is one whose process is gone: it is noted as lost.
+        An earlier run of the corpus that has not ended lost its process: it is recorded as lost.
         """
         row = {"corpus": corpus, "begun": at, "seen": at, "state": RunState.RUNNING, "owner": owner, "night": night}
-        return await self._database.write(lambda connection: _begin_run(connection, row), WritePriority.RECORD)
+        return await self._database.write(lambda connection: _begin_run(connection, row))
 
     async def progress(
         self, run: int, at: datetime, done: int, total: int | None, passages: int, doing: str = ""
     ) -> None:
-        """Note how far a run has come: documents looked at, of how many, passages added, what its source is doing."""
+        """Record the progress of a run: documents looked at, of how many, passages added, what its source is doing."""
         values = {"seen": at, "done": done, "total": total, "passages": passages, "doing": doing}
         await self._change(run, values)
 
     async def end(self, run: int, at: datetime, outcome: RunOutcome) -> None:
-        """Note what a run came to. One that was noted as lost meanwhile stays lost."""
+        """Record the outcome of a run. One that was recorded as lost meanwhile stays lost."""
         await self._change(run, {"seen": at, "ended": at, "doing": "", **asdict(outcome)})
 
     async def recent(self, limit: int = 20, corpus: str = "") -> tuple[RefreshRun, ...]:
@@ -128,12 +117,11 @@ class RefreshLog:
         return await self._all(query.where(runs.c.corpus == corpus) if corpus else query)
 
     async def last(self) -> Mapping[str, RefreshRun]:
-        """Return the newest run of each corpus, by its name."""
         return await self._database.read(fetch_last_runs)
 
     async def _change(self, run: int, values: Mapping[str, Any]) -> None:
         change = update(runs).where(runs.c.id == run, runs.c.state == RunState.RUNNING).values(values)
-        await self._database.write(lambda connection: connection.execute(change), WritePriority.RECORD)
+        await self._database.write(lambda connection: connection.execute(change))
 
     async def _all(self, query: Select[Any]) -> tuple[RefreshRun, ...]:
         rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
@@ -148,7 +136,6 @@ def fetch_last_runs(connection: Connection) -> dict[str, RefreshRun]:
 
 
 def parse_run(row: RowMapping) -> RefreshRun:
-    """Make a run of its row."""
     values: dict[str, Any] = {column.name: row[column] for column in runs.c}
     return RefreshRun(**(values | {"state": RunState(values["state"])}))
 
@@ -161,48 +148,43 @@ def _begin_run(connection: Connection, row: Mapping[str, Any]) -> int:
 
 
 NIGHT_LEASE = "night"
-"""The lease of whoever works through a night; renewed with `Leases.renew` meanwhile."""
+"""The name of the lease for working through a night, renewed with `Leases.renew` meanwhile."""
 NIGHT_LEASE_SECONDS = 120.0
-"""How long it lasts."""
 
 
 class NightLog:
-    """Keeps a row for each night. Every method raises `StorageError`."""
+    """The history of nights, a row each. Every method raises `StorageError`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def begin(self, due: datetime, at: datetime, owner: str, seconds: float = NIGHT_LEASE_SECONDS) -> bool:
-        """Take a night, and with it the lease `LEASE` for so many seconds.
+        """Begin a night, and take `NIGHT_LEASE` for so many seconds.
 
-        Returns False if that night is done, or if another process holds the lease: it is at work on some night. A
-        night whose process is gone, so that its lease has lapsed, is begun anew.
+        Returns False if that night is done, or another process holds the lease. A night whose lease has lapsed is begun
+        again.
         """
-        return await self._database.write(lambda it: _begin_night(it, due, at, owner, seconds), WritePriority.RECORD)
+        return await self._database.write(lambda it: _begin_night(it, due, at, owner, seconds))
 
     async def end(self, due: datetime, at: datetime, outcome: str, lines: Iterable[str], owner: str = "") -> None:
-        """Note what a night came to, and give its lease back.
+        """Record the outcome of a night, and release its lease.
 
-        A night that has ended stays as it was told; with `owner`, so does one that is another's by now.
+        A night that has ended stays as it is; with `owner`, so does one that another has taken over.
         """
-        told = "\n".join(" ".join(line.split()) for line in lines)
-        await self._database.write(lambda it: _end_night(it, due, at, outcome, told, owner), WritePriority.RECORD)
+        text = "\n".join(" ".join(line.split()) for line in lines)
+        await self._database.write(lambda it: _end_night(it, due, at, outcome, text, owner))
 
     async def undo(self, after: datetime) -> int:
-        """Forget the nights that were due after a moment and ended, and return how many they were.
-
-        Only a clock that was wrong can have brought them; when they come, they are to be worked through.
-        """
+        """Forget the ended nights that were due after a moment, and return how many: the clock had been wrong."""
         early = delete(nights).where(nights.c.due > after, nights.c.ended.is_not(None))
-        return await self._database.write(lambda it: it.execute(early).rowcount, WritePriority.RECORD)
+        return await self._database.write(lambda it: it.execute(early).rowcount)
 
     async def last(self) -> datetime | None:
-        """Return when the newest night was due that came to its end; None where none has."""
+        """Return when the newest ended night was due."""
         query = select(func.max(nights.c.due)).where(nights.c.ended.is_not(None))
         return await self._database.read(lambda it: it.execute(query).scalar())
 
     async def recent(self, limit: int = 20) -> tuple[NightRecord, ...]:
-        """Return the newest nights, newest first."""
         query = select(nights).order_by(nights.c.due.desc()).limit(limit)
         rows = await self._database.read(lambda it: it.execute(query).all())
         return tuple(
