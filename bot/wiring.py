@@ -16,15 +16,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from random import Random
 
 from bot import read_version
+from bot.access import Asker, select_readable
 from bot.settings.settings_tables import Settings
-from pipeline import kit
 from pipeline.errors import SearchUnavailable
 from pipeline.gate import Gate, Recorder, SecondOpinion
-from pipeline.kit import Ask, Kit, Limits, Search, Stream, Supports, SystemEntry
+from pipeline.kit import Ask, Kit, Search, Stream, Supports, SystemEntry, ask_unconfigured, stream_unconfigured
 from pipeline.llm.model_client import OpenAIModel, open_model
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import LLM, BudgetMeter, ModelCall, ModelReply, ReplyPiece
@@ -114,8 +113,8 @@ class App:
         return {
             "version": read_version(),
             "settings": digest_settings(self.settings),
-            "prompts": digest_prompts(),
-            "support": digest_support(),
+            "prompts": _digest_files("pipeline.prompts", ".j2", ".json"),
+            "support": _digest_files("pipeline.support", "weights.json"),
             "embedder": self.passages.embedder.name,
         }
 
@@ -128,6 +127,12 @@ class App:
     def system(self) -> str:
         """The system that answers where nothing else is asked for."""
         return self.settings.system or (DEFAULT_SYSTEM if self.settings.model.configured else DEFAULT_WITHOUT_MODEL)
+
+
+async def find_readable(app: App, asker: Asker) -> tuple[str, ...]:
+    """Return the corpora that there are and whose readers admit somebody where they stand. Raises `StorageError`."""
+    readers = app.settings.readers
+    return select_readable({info.name: readers.get(info.name, ()) for info in await app.manifest.catalogue()}, asker)
 
 
 @asynccontextmanager
@@ -159,7 +164,8 @@ async def open_app(settings: Settings, *, rebuilding: bool = False) -> AsyncIter
             await Leases(database).clear()
         manifest = Manifest(database)
         if rebuilding:
-            await asyncio.to_thread(_remove_indexes, settings.home)
+            for name in ("chroma", "lexical"):
+                await asyncio.to_thread(shutil.rmtree, settings.home / name, ignore_errors=True)
         indexes = stack.enter_context(ExitStack())
         store = await asyncio.to_thread(_open_store, settings, manifest, indexes)
         if not rebuilding:
@@ -200,11 +206,6 @@ def _open_store(settings: Settings, manifest: Manifest, stack: ExitStack) -> Pas
     return PassageStore(manifest, dense, lexical, embedder, threads, own_first=settings.ranking.own_first)
 
 
-def _remove_indexes(home: Path) -> None:
-    for name in ("chroma", "lexical"):
-        shutil.rmtree(home / name, ignore_errors=True)
-
-
 def digest_settings(settings: Settings) -> str:
     """Return a short hash of the settings a turn ran under; where two turns differ, so did their settings.
 
@@ -214,41 +215,48 @@ def digest_settings(settings: Settings) -> str:
     return hashlib.sha256(plain.encode()).hexdigest()[:16]
 
 
-_DOCUMENT_REMOVED = "a document that it cites was removed meanwhile"
-
-FindDocument = Callable[[str, str], Awaitable[Document | None]]
-"""Returns the document of a corpus and a key as it is now, as `Manifest.document` does; None where there is none."""
+@cache
+def _digest_files(package: str, *endings: str) -> str:
+    """Return a short hash of the names and contents of a package's files."""
+    whole = hashlib.sha256()
+    files = [file for file in resources.files(package).iterdir() if file.name.endswith(endings)]
+    for file in sorted(files, key=lambda file: file.name):
+        for part in (file.name.encode(), file.read_bytes()):
+            whole.update(len(part).to_bytes(8))
+            whole.update(part)
+    return whole.hexdigest()[:16]
 
 
 def snapshot_search(search: Search) -> Search:
     """Return a search of one turn that leaves out what is of another version of a document than it found before."""
     versions: dict[tuple[str, str], Document] = {}
 
-    async def searched(query: SearchQuery, k: int) -> tuple[Hit, ...]:
+    async def search_snapshot(query: SearchQuery, k: int) -> tuple[Hit, ...]:
         hits = await search(query, k)
         for hit in hits:
             versions.setdefault((hit.document.corpus, hit.document.key), hit.document)
         return tuple(hit for hit in hits if versions[hit.document.corpus, hit.document.key] == hit.document)
 
-    return searched
+    return search_snapshot
 
 
-def require_existing(supports: Supports, there: FindDocument) -> Supports:
-    """Return a check that also wants every document to be there still, at this moment.
+def require_existing(supports: Supports, find: Callable[[str, str], Awaitable[Document | None]]) -> Supports:
+    """Return a check that also wants every document to be there still: `find` returns it by corpus and key.
 
     One that has a new version by now may be cited in the old one: that is what this turn has seen of it.
     """
 
-    async def supported(sentence: str, evidence: Sequence[Evidence]) -> Support:
+    async def check(sentence: str, evidence: Sequence[Evidence]) -> Support:
         support = await supports(sentence, evidence)
         if not support.holds and not support.appealable:
             return support
         for corpus, key in dict.fromkeys((one.document.corpus, one.document.key) for one in evidence):
-            if await there(corpus, key) is None:
-                return Support(support.score, holds=False, reasons=(_DOCUMENT_REMOVED,))
+            if await find(corpus, key) is None:
+                reason = "a document that it cites was removed meanwhile"
+                return Support(support.score, holds=False, reasons=(reason,))
         return support
 
-    return supported
+    return check
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,16 +270,6 @@ class TurnTools:
     """On `time.monotonic()`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ModelPorts:
-    """One turn's ways to the model; all say that there is none where none is configured."""
-
-    ask: Ask = kit.ask_unconfigured
-    stream: Stream = kit.stream_unconfigured
-    verify: SecondOpinion | None = None
-    busy: Callable[[], bool] = lambda: False
-
-
 def build_kit(
     app: App,
     talk: Conversation,
@@ -283,26 +281,28 @@ def build_kit(
 ) -> TurnTools:
     """Return what a system works with to answer the last turn of a conversation; its time begins now.
 
-    Args:
-        app: What is opened.
-        talk: The conversation.
-        scope: The corpora that may be read.
-        seed: Makes fences and samples the same again.
-        tell: Hears what happens.
-        supports: The local check.
+    `scope` are the corpora that may be read; `seed` makes fences and samples the same again.
     """
     limits = app.settings.limits.kit(student=app.settings.model.student)
     deadline = time.monotonic() + limits.seconds
     recorder = Recorder(snapshot_search(_build_search(app, scope)), tell=tell)
     random = Random(seed)  # noqa: S311 - sampling, not secrets
     now = talk.question.at or datetime.now(app.settings.zone)
-    spent = BudgetMeter(app.settings.limits.budget, deadline=deadline)
-    model = _build_model_ports(app, talk, recorder, spent, limits, now, random)
-    still = require_existing(supports, _build_find_document(app))
-    gate = Gate(found=recorder.found, supports=still, tell=tell, verify=model.verify)
+    ask: Ask = ask_unconfigured
+    stream: Stream = stream_unconfigured
+    verify: SecondOpinion | None = None
+    if app.llm:
+        from pipeline.prompts.prompter import Prompter  # imports jinja2
+
+        spent, student = BudgetMeter(app.settings.limits.budget, deadline=deadline), limits.student
+        prompter = Prompter(app.llm, spent, note=recorder.note, now=now, random=random, student=student)
+        ask, stream = prompter.ask, prompter.stream
+        verify = build_second_opinion(ask, talk, turns=limits.turns, student=student)
+    still_there = require_existing(supports, _build_find_document(app))
+    gate = Gate(found=recorder.found, supports=still_there, tell=tell, verify=verify)
     kit = Kit(
-        ask=model.ask,
-        stream=model.stream,
+        ask=ask,
+        stream=stream,
         search=recorder.search,
         compare=app.passages.compare,
         supports=supports,
@@ -312,23 +312,10 @@ def build_kit(
         now=now,
         random=random,
         beside=app.passages.threads.think.run,
-        busy=model.busy,
+        busy=app.llm.busy if app.llm else lambda: False,
         quote=gate.quote,
     )
     return TurnTools(kit, gate, recorder, deadline)
-
-
-def _build_model_ports(
-    app: App, talk: Conversation, recorder: Recorder, spent: BudgetMeter, limits: Limits, now: datetime, random: Random
-) -> _ModelPorts:
-    if not app.llm:
-        return _ModelPorts()
-    from pipeline.prompts.prompter import Prompter  # imports jinja2
-
-    student = limits.student
-    prompter = Prompter(app.llm, spent, note=recorder.note, now=now, random=random, student=student)
-    verify = build_second_opinion(prompter.ask, talk, turns=limits.turns, student=student)
-    return _ModelPorts(prompter.ask, prompter.stream, verify, app.llm.busy)
 
 
 def _build_search(app: App, scope: tuple[str, ...]) -> Search:
@@ -339,12 +326,12 @@ def _build_search(app: App, scope: tuple[str, ...]) -> Search:
     return search
 
 
-def _build_find_document(app: App) -> FindDocument:
-    async def there(corpus: str, key: str) -> Document | None:
+def _build_find_document(app: App) -> Callable[[str, str], Awaitable[Document | None]]:
+    async def find(corpus: str, key: str) -> Document | None:
         with _report_search_outage():
             return await app.manifest.document(corpus, key)
 
-    return there
+    return find
 
 
 @contextmanager
@@ -354,34 +341,3 @@ def _report_search_outage() -> Iterator[None]:
         yield
     except StorageError as error:
         raise SearchUnavailable(f"The documents cannot be searched: {error}", hint=error.hint) from error
-
-
-_DIGEST_LENGTH = 16
-"""Characters of a digest that are kept."""
-
-
-@cache
-def digest_prompts() -> str:
-    """Return a short hash of all that is said to a model besides the facts of a turn: templates and examples."""
-    return _digest(_read_contents("pipeline.prompts", (".j2", ".json")))
-
-
-@cache
-def digest_support() -> str:
-    """Return a short hash of the trained part of the local support check."""
-    return _digest(_read_contents("pipeline.support", ("weights.json",)))
-
-
-def _read_contents(package: str, endings: tuple[str, ...]) -> Iterator[bytes]:
-    files = (file for file in resources.files(package).iterdir() if file.name.endswith(endings))
-    for file in sorted(files, key=lambda file: file.name):
-        yield file.name.encode()
-        yield file.read_bytes()
-
-
-def _digest(parts: Iterator[bytes]) -> str:
-    whole = hashlib.sha256()
-    for part in parts:
-        whole.update(len(part).to_bytes(8))
-        whole.update(part)
-    return whole.hexdigest()[:_DIGEST_LENGTH]

@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.access import Asker, select_readable
+from bot.access import Asker
 from bot.desk.channel_settings import ChannelSettings, read_channel_table, resolve_channel_settings
 from bot.desk.jobs.job import decode_question
 from bot.desk.turn_record import TurnRecord, read_turn_record
 from bot.desk.types import DeliveryOutcome, Question, TurnResult
 from bot.views.catalog import translate
-from bot.wiring import App
+from bot.wiring import App, find_readable
 from storage.errors import StorageError
 from storage.types import Citation, EntryKind, LogEntry, QueuedQuestion
 
@@ -106,10 +106,8 @@ def may_see_evidence(turn: TurnRecord, here: Collection[str]) -> bool:
 
 async def find_readable_corpora(app: App, by: Asker) -> frozenset[str]:
     """Return the corpora that there are and that somebody may read where they stand. Raises `StorageError`."""
-    readers = app.settings.readers
-    known = {corpus.name: readers.get(corpus.name, ()) for corpus in await app.manifest.catalogue()}
     channel = await load_channel_settings(app, by.channel_id)
-    allowed = frozenset(select_readable(known, by))
+    allowed = frozenset(await find_readable(app, by))
     return allowed if channel.corpora is None else allowed & set(channel.corpora)
 
 

@@ -12,45 +12,12 @@ from textwrap import shorten
 from types import MappingProxyType
 from typing import Any, Literal
 
-from bot.access import Asker, select_readable
+from bot.access import Asker
 from bot.settings.settings_tables import Settings
 from bot.views.catalog import has_message, translate
-from bot.wiring import App
+from bot.wiring import App, find_readable
 from storage.errors import StorageError
 from storage.language.lazy_pattern import lazy_compile
-
-SHOW_WORDS = ("", "settings", "help")
-"""What asks to see it; "set" before a key may be left out."""
-
-
-class ChannelSettingsCommand:
-    """Shows and changes the settings of one workspace's channels."""
-
-    def __init__(self, app: App, is_admin: Callable[[Asker], bool]) -> None:
-        """Take what is opened, and what says who may."""
-        self._app, self._is_admin = app, is_admin
-
-    async def answer(self, written: str, by: Asker, language: str) -> str:
-        """Do what an admin writes after `/footnote`, and return what they are told; why not, where it is not done."""
-        channel = f"{by.platform}:{by.workspace}/{by.channel}"
-        key, value = parse_setting(written)
-        try:
-            if key in SHOW_WORDS:
-                return await describe_channel(self._app, channel, by, is_admin=self._is_admin, language=language)
-            return await change_channel(self._app, channel, key, value, by, is_admin=self._is_admin, language=language)
-        except ChangeRefused as refused:
-            return str(refused)
-        except StorageError:
-            return translate("channel_unchangeable", language)
-
-
-def parse_setting(written: str) -> tuple[str, str]:
-    """Return the key and the value that somebody wrote, with or without "set" before them; pure."""
-    head, _, rest = " ".join(written.split()).partition(" ")
-    if head.lower() == "set":
-        head, _, rest = rest.partition(" ")
-    return head.lower(), rest
-
 
 QUOTING_SYSTEM = "extractive"
 """The system that asks no model; to have it answer is the only change of system that narrows."""
@@ -136,10 +103,8 @@ CHANNEL_KEYS: Mapping[str, Callable[[Any, object], object]] = MappingProxyType(
 
 RESET = "reset"
 """Written as a value it gives a key back to the settings file."""
-_SWITCH: Mapping[str, bool] = MappingProxyType({"on": True, "off": False})
-_CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"answer": ("mention", "every"), "ephemeral": tuple(_SWITCH), "paused": tuple(_SWITCH)}
-)
+_SWITCH = {"on": True, "off": False}
+_CHOICES = {"answer": ("mention", "every"), "ephemeral": tuple(_SWITCH), "paused": tuple(_SWITCH)}
 _NOBODY = "nobody"
 _MENTION = lazy_compile(r"<@!?([^>|\s]+)(?:\|[^>]*)?>")
 
@@ -159,41 +124,55 @@ class ChannelChange:
     """What the admin is told."""
 
 
+SHOW_WORDS = ("", "settings", "help")
+"""What asks to see the settings; "set" before a key may be left out."""
+
+
+class ChannelSettingsCommand:
+    """Shows and changes the settings of one workspace's channels."""
+
+    def __init__(self, app: App, is_admin: Callable[[Asker], bool]) -> None:
+        """Take what is opened, and what says who may."""
+        self._app, self._is_admin = app, is_admin
+
+    async def answer(self, written: str, by: Asker, language: str) -> str:
+        """Do what an admin writes after `/footnote`, and return what they are told; why not, where it is not done."""
+        key, value = parse_setting(written)
+        try:
+            if key in SHOW_WORDS:
+                return await describe_channel(self._app, by.channel_id, by, is_admin=self._is_admin, language=language)
+            return await change_channel(
+                self._app, by.channel_id, key, value, by, is_admin=self._is_admin, language=language
+            )
+        except ChangeRefused as refused:
+            return str(refused)
+        except StorageError:
+            return translate("channel_unchangeable", language)
+
+
+def parse_setting(written: str) -> tuple[str, str]:
+    """Return the key and the value that somebody wrote, with or without "set" before them; pure."""
+    head, _, rest = " ".join(written.split()).partition(" ")
+    if head.lower() == "set":
+        head, _, rest = rest.partition(" ")
+    return head.lower(), rest
+
+
 async def change_channel(
     app: App, channel: str, key: str, value: str, by: Asker, *, is_admin: Callable[[Asker], bool], language: str
 ) -> str:
-    """Change what holds in a channel, and return what its admin is told.
-
-    Args:
-        app: What is opened.
-        channel: Which, such as `slack:T1/C1`; the admin must stand there.
-        key: What is to change; one of `KEYS`.
-        value: To what, as it was written; `reset` for what the settings file says.
-        by: Who changes it, and where.
-        is_admin: Says whether somebody may.
-        language: The admin's.
+    """Change what holds in the channel where an admin stands, and return what they are told.
 
     Raises:
-        Refused: it is not changed.
+        ChangeRefused: it is not changed.
         StorageError: it could not be kept.
     """
-    here = f"{by.platform}:{by.workspace}"
-    if not is_admin(by):
-        raise ChangeRefused(translate("channel_admins", language))
-    if channel != f"{here}/{by.channel}":
-        raise ChangeRefused(translate("channel_elsewhere", language))
-    readers = app.settings.readers
-    known = {corpus.name: readers.get(corpus.name, ()) for corpus in await app.manifest.catalogue()}
-    ceiling, now = (
-        read_channel_table(app.settings, channel),
-        resolve_channel_settings(app.settings, await app.overrides.of(channel), channel),
-    )
-    made = plan_channel_change(
-        ceiling, select_readable(known, by), key.strip().lower(), value.strip(), language=language
-    )
-    was = getattr(now, made.key)
-    await app.overrides.set(channel, made.key, made.value, by=f"{here}/{by.user}", was=was)
-    return made.words
+    _require_admin(channel, by, is_admin, language)
+    there, ceiling = await find_readable(app, by), read_channel_table(app.settings, channel)
+    now = narrow_channel_settings(ceiling, await app.overrides.of(channel))
+    change = plan_channel_change(ceiling, there, key.strip().lower(), value.strip(), language=language)
+    await app.overrides.set(channel, change.key, change.value, by=by.user_id, was=getattr(now, change.key))
+    return change.words
 
 
 async def describe_channel(
@@ -202,36 +181,33 @@ async def describe_channel(
     """Return what holds in the channel where an admin stands, a line a key, and how it is changed.
 
     Raises:
-        Refused: they are no admin, or stand elsewhere.
+        ChangeRefused: they are no admin, or stand elsewhere.
         StorageError: it cannot be looked up.
     """
-    if not is_admin(by):
-        raise ChangeRefused(translate("channel_admins", language))
-    if channel != f"{by.platform}:{by.workspace}/{by.channel}":
-        raise ChangeRefused(translate("channel_elsewhere", language))
+    _require_admin(channel, by, is_admin, language)
     now = resolve_channel_settings(app.settings, await app.overrides.of(channel), channel)
-    readers = app.settings.readers
-    known = {corpus.name: readers.get(corpus.name, ()) for corpus in await app.manifest.catalogue()}
-    there = tuple(name for name in select_readable(known, by) if now.corpora is None or name in now.corpora)
+    there = tuple(name for name in await find_readable(app, by) if now.corpora is None or name in now.corpora)
     values = {key: getattr(now, key) for key in CHANNEL_KEYS} | {"corpora": there, "system": now.system or app.system}
     lines = [f"{key}: {_explain_value(key, _format_value(value), language)}" for key, value in values.items()]
     return "\n".join((translate("channel_now", language), *lines, translate("channel_how", language)))
 
 
+def _require_admin(channel: str, by: Asker, is_admin: Callable[[Asker], bool], language: str) -> None:
+    if not is_admin(by):
+        raise ChangeRefused(translate("channel_admins", language))
+    if channel != by.channel_id:
+        raise ChangeRefused(translate("channel_elsewhere", language))
+
+
 def plan_channel_change(
     ceiling: ChannelSettings, there: Collection[str], key: str, written: str, *, language: str
 ) -> ChannelChange:
-    """Return what a change comes to. Pure.
+    """Return what a change comes to; pure.
 
-    Args:
-        ceiling: What the settings file says of the channel.
-        there: The corpora that its readers let be read there.
-        key: What is to change.
-        written: To what.
-        language: Whose words it is told in.
+    `ceiling` is what the settings file says of the channel, `there` are the corpora that its readers let be read there.
 
     Raises:
-        Refused: there is no such key or value, or it would widen what the file allows.
+        ChangeRefused: there is no such key or value, or it would widen what the file allows.
     """
     if key not in CHANNEL_KEYS:
         raise ChangeRefused(translate("channel_no_key", language, key=_shorten(key), known=", ".join(CHANNEL_KEYS)))
@@ -241,15 +217,14 @@ def plan_channel_change(
     if written.lower() == RESET:
         return ChannelChange(key, None, translate("channel_reset", language, key=key, value=shown))
     value = _read_value(ceiling, corpora, key, written, language)
-    asked = ChannelSettings(ceiling.id, **{key: value})
-    if getattr(narrow_channel_settings(ceiling, {key: value}), key) != getattr(asked, key):
+    if getattr(narrow_channel_settings(ceiling, {key: value}), key) != value:
         raise ChangeRefused(translate("channel_wider", language, key=key, value=_shorten(written), allowed=shown))
     kept = None if value == allowed else value
     return ChannelChange(key, kept, translate("channel_set", language, key=key, value=_format_value(value)))
 
 
 def _read_value(ceiling: ChannelSettings, corpora: tuple[str, ...], key: str, written: str, language: str) -> Any:
-    """Return the value that was written. Raises `Refused` where it is none."""
+    """Return the value that was written. Raises `ChangeRefused` where it is none."""
     if key == "corpora":
         return _read_corpora(corpora, written, language)
     if key == "ask":
@@ -257,9 +232,8 @@ def _read_value(ceiling: ChannelSettings, corpora: tuple[str, ...], key: str, wr
         return tuple(person for person in ceiling.ask if person in people) if people <= set(ceiling.ask) else people
     fits = _CHOICES.get(key, tuple(dict.fromkeys(filter(None, (QUOTING_SYSTEM, ceiling.system)))))
     if written.lower() not in fits:
-        raise ChangeRefused(
-            translate("channel_unfit", language, key=key, value=_shorten(written), fits=", ".join(fits))
-        )
+        unfit = {"key": key, "value": _shorten(written), "fits": ", ".join(fits)}
+        raise ChangeRefused(translate("channel_unfit", language, **unfit))
     return _SWITCH.get(written.lower(), written.lower())
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.wiring import _DOCUMENT_REMOVED, require_existing, snapshot_search
+from bot.wiring import require_existing, snapshot_search
 from pipeline.types import Support
 from storage.types import Document, Evidence, Hit, Passage, SearchQuery
 
@@ -50,7 +50,9 @@ async def test_what_cites_a_removed_document_does_not_pass():
     check = require_existing(supports, there)
 
     assert await check("Text.", evidence(OLD)) == HOLDS
-    assert await check("Text.", evidence(OLD, OTHER)) == Support(0.9, holds=False, reasons=(_DOCUMENT_REMOVED,))
+    assert await check("Text.", evidence(OLD, OTHER)) == Support(
+        0.9, holds=False, reasons=("a document that it cites was removed meanwhile",)
+    )
 
 
 async def test_what_is_not_supported_anyway_costs_no_look():
@@ -69,5 +71,5 @@ async def test_what_is_not_supported_anyway_costs_no_look():
     assert await check("no", evidence(OLD)) == said["no"]
     assert looked == []
     assert await check("perhaps", evidence(OLD)) == replace(
-        said["perhaps"], appealable=False, reasons=(_DOCUMENT_REMOVED,)
+        said["perhaps"], appealable=False, reasons=("a document that it cites was removed meanwhile",)
     )
