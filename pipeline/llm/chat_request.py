@@ -47,7 +47,6 @@ class ServerQuirks:
     """Whether its thoughts end in the text without having begun there; None: not seen yet."""
 
     def without(self, argument: str) -> "ServerQuirks":
-        """Return the manners of a server that does not take an argument."""
         return replace(self, left_out=self.left_out | {argument})
 
     def joined(self, other: "ServerQuirks") -> "ServerQuirks":
@@ -69,20 +68,20 @@ class QuirkMemory:
     """What was found out about each model of a server."""
 
     def __init__(self) -> None:
-        self._manners: dict[str, ServerQuirks] = {}
+        self._quirks: dict[str, ServerQuirks] = {}
 
     def of(self, model: str) -> ServerQuirks:
         """Return what is known of calls to a model."""
-        return self._manners.get(model, ServerQuirks())
+        return self._quirks.get(model, ServerQuirks())
 
     def learn(self, model: str, found: ServerQuirks) -> None:
         """Add what was found out by a call to a model."""
-        self._manners[model] = self.of(model).joined(found)
+        self._quirks[model] = self.of(model).joined(found)
 
 
-def is_reasoning_model(settings: ModelSettings, model: str, manners: ServerQuirks) -> bool:
+def is_reasoning_model(settings: ModelSettings, model: str, quirks: ServerQuirks) -> bool:
     """Return whether a model thinks before it replies: as set, else as seen, else by its name."""
-    known = settings.thinks if settings.thinks is not None else manners.thinks
+    known = settings.thinks if settings.thinks is not None else quirks.thinks
     if known is not None:
         return known
     return bool(_HIDDEN_REASONERS.search(model) or _VISIBLE_REASONERS.search(model)) and not _NON_REASONERS.search(
@@ -90,11 +89,11 @@ def is_reasoning_model(settings: ModelSettings, model: str, manners: ServerQuirk
     )
 
 
-def may_begin_inside_reasoning(settings: ModelSettings, model: str, manners: ServerQuirks) -> bool:
+def may_begin_inside_reasoning(settings: ModelSettings, model: str, quirks: ServerQuirks) -> bool:
     """Return whether a stream may begin in the middle of a thought, so that its beginning must be held back."""
-    if manners.unopened is not None:
-        return manners.unopened
-    return is_reasoning_model(settings, model, manners) and not _HIDDEN_REASONERS.search(model)
+    if quirks.unopened is not None:
+        return quirks.unopened
+    return is_reasoning_model(settings, model, quirks) and not _HIDDEN_REASONERS.search(model)
 
 
 _SCHEMA_INSTRUCTION = "Reply with one JSON object and nothing else. It must fit this JSON schema:\n"
@@ -108,7 +107,7 @@ class ChatRequest:
     """A call ready to be sent."""
 
     plan: StagePlan
-    manners: ServerQuirks
+    quirks: ServerQuirks
     arguments: Mapping[str, Any]
     prompt_tokens: int
     """Estimated."""
@@ -123,7 +122,7 @@ class ChatRequest:
         return bool(self.arguments.get("stream"))
 
 
-def compose_request(call: ModelCall, settings: ModelSettings, manners: ServerQuirks, *, streamed: bool) -> ChatRequest:
+def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuirks, *, streamed: bool) -> ChatRequest:
     """Return what is sent for a call.
 
     Raises:
@@ -131,19 +130,19 @@ def compose_request(call: ModelCall, settings: ModelSettings, manners: ServerQui
     """
     plan = settings.plan(call.stage)
     prompt, visible = estimate_prompt_tokens(call), plan.max_tokens or call.max_tokens
-    reply = visible + (settings.thinking_tokens if is_reasoning_model(settings, plan.model, manners) else 0)
+    reply = visible + (settings.thinking_tokens if is_reasoning_model(settings, plan.model, quirks) else 0)
     if settings.context_tokens:
         reply = _fit_reply(prompt, visible, reply, settings.context_tokens)
     arguments = {
         "model": plan.model,
-        "messages": _format_messages(call, plan, manners),
-        "max_completion_tokens" if "max_tokens" in manners.left_out else "max_tokens": reply,
-        **_optional_arguments(plan, manners, streamed=streamed),
+        "messages": _format_messages(call, plan, quirks),
+        "max_completion_tokens" if "max_tokens" in quirks.left_out else "max_tokens": reply,
+        **_optional_arguments(plan, quirks, streamed=streamed),
     }
     if call.schema is not None:
         arguments[SCHEMA_ARGUMENT] = _response_format(call, plan)
-    hold = not streamed or may_begin_inside_reasoning(settings, plan.model, manners)
-    return ChatRequest(plan, manners, arguments, prompt, reply, hold)
+    hold = not streamed or may_begin_inside_reasoning(settings, plan.model, quirks)
+    return ChatRequest(plan, quirks, arguments, prompt, reply, hold)
 
 
 def _fit_reply(prompt: int, visible: int, reply: int, context: int) -> int:
@@ -154,14 +153,14 @@ def _fit_reply(prompt: int, visible: int, reply: int, context: int) -> int:
     return min(reply, context - prompt)
 
 
-def _optional_arguments(plan: StagePlan, manners: ServerQuirks, *, streamed: bool) -> dict[str, Any]:
+def _optional_arguments(plan: StagePlan, quirks: ServerQuirks, *, streamed: bool) -> dict[str, Any]:
     wanted = {
         "temperature": plan.temperature,
         "reasoning_effort": plan.reasoning_effort or None,
         "stream": True if streamed else None,
         "stream_options": {"include_usage": True} if streamed else None,
     }
-    return {name: value for name, value in wanted.items() if value is not None and name not in manners.left_out}
+    return {name: value for name, value in wanted.items() if value is not None and name not in quirks.left_out}
 
 
 def _response_format(call: ModelCall, plan: StagePlan) -> dict[str, Any]:
@@ -171,11 +170,11 @@ def _response_format(call: ModelCall, plan: StagePlan) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": call.schema}}
 
 
-def _format_messages(call: ModelCall, plan: StagePlan, manners: ServerQuirks) -> list[dict[str, str]]:
+def _format_messages(call: ModelCall, plan: StagePlan, quirks: ServerQuirks) -> list[dict[str, str]]:
     messages: Sequence[ChatMessage] = call.messages
     if call.schema is not None and plan.structured == "json":
         messages = _append_instruction(messages, _SCHEMA_INSTRUCTION + json.dumps(call.schema))
-    if manners.plain_roles:
+    if quirks.plain_roles:
         messages = tuple(_alternate_roles(messages))
     return [{"role": message.role, "content": repair_surrogates(message.text)} for message in messages]
 

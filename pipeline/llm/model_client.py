@@ -36,7 +36,7 @@ from pipeline.llm.usage import deadline_error, remaining_seconds, reserve_budget
 from pipeline.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
 
 PostRequest = Callable[[Mapping[str, Any]], AbstractAsyncContextManager[ServerResponse]]
-"""Sends arguments to a server; raises `Refusal` and `Passing`."""
+"""Sends arguments to a server; raises `ServerRefusal` and `TransientError`."""
 ReplyParts = AsyncGenerator[ReplyPiece | ModelReply]
 _FIRST_CHECK_SECONDS = 0.001
 
@@ -55,98 +55,9 @@ class CallTally:
 class QuirkDiscovered(Exception):
     """A reply that shows another way to ask for it."""
 
-    def __init__(self, manners: ServerQuirks) -> None:
+    def __init__(self, quirks: ServerQuirks) -> None:
         super().__init__()
-        self.manners = manners
-
-
-class ModelAttempt:
-    """Tries calls on one server."""
-
-    def __init__(
-        self, settings: ModelSettings, post: PostRequest, memory: QuirkMemory, clock: Callable[[], float]
-    ) -> None:
-        self._settings = settings
-        self._post = post
-        self._memory = memory
-        self._clock = clock
-
-    async def once(self, asked: ChatRequest, spent: BudgetMeter, tally: CallTally) -> ReplyParts:
-        """Send a call and yield what is said; last the whole reply.
-
-        Raises:
-            Refusal: The server answered with an error.
-            Passing: A fault that may pass.
-            Learned: What came shows how to ask instead.
-            PipelineError: As `LLM` says.
-        """
-        got = ReplyAccumulator(hold=asked.hold, streamed=asked.streamed)
-        try:
-            async with aclosing(self._payloads(asked, spent)) as said:
-                async for payload in said:
-                    ready = got.add(payload)
-                    self._guard(got, asked)
-                    if ready and asked.streamed:
-                        yield ReplyPiece(ready)
-            rest = got.end()
-            self._judge(got, asked)
-        except BaseException as error:
-            if got.text or _may_have_cost(error):
-                tally.tokens += estimate_partial_usage(got, asked)
-            raise
-        whole = build_reply(got, asked, self._settings)
-        tally.tokens += whole.prompt_tokens + whole.completion_tokens
-        if rest and asked.streamed:
-            yield ReplyPiece(rest)
-        yield whole
-
-    async def _payloads(self, asked: ChatRequest, spent: BudgetMeter) -> AsyncGenerator[Any]:
-        """Yield what the server sends; its silence is a fault that may pass, unless it is the turn's end."""
-        settings, now = self._settings, self._clock()
-        end = now + min(settings.timeout_seconds, remaining_seconds(spent, now))
-        first = settings.first_token_seconds if asked.streamed else math.inf
-        pace = SilenceLimits(self._clock, end, first, settings.idle_seconds)
-        try:
-            async with AsyncExitStack() as stack:
-                async with asyncio.timeout(pace.allowed(first)):
-                    response = await stack.enter_async_context(self._post(asked.arguments))
-                values = read_payloads(
-                    response,
-                    streamed=asked.streamed,
-                    tokens=asked.reply_tokens,
-                    pace=pace,
-                    server=settings.server,
-                )
-                async for value in await stack.enter_async_context(aclosing(values)):
-                    yield value
-        except TimeoutError:
-            if spent.deadline is not None and self._clock() >= spent.deadline - _FIRST_CHECK_SECONDS:
-                raise deadline_error(spent) from None
-            hint = "raise timeout_seconds of the model, or set a faster one"
-            raise TransientError(f"the model server at {settings.server} fell silent", hint=hint, tries=1) from None
-
-    def _guard(self, got: ReplyAccumulator, asked: ChatRequest) -> None:
-        """Stop a stream whose pieces so far were thoughts, as only their end could tell."""
-        if got.filter.late:
-            self._memory.learn(asked.plan.model, update_quirks(got, asked.manners))
-            raise TransientError(f"the thoughts of {asked.plan.model} came as its reply", hint="ask again")
-
-    def _judge(self, got: ReplyAccumulator, asked: ChatRequest) -> None:
-        self._memory.learn(asked.plan.model, update_quirks(got, asked.manners))
-        if not got.complete:
-            raise TransientError(
-                f"the model server at {self._settings.server} broke off its reply", hint="try again later"
-            )
-        verdict = find_objection(got, asked, self._settings)
-        if isinstance(verdict, ServerQuirks):
-            raise QuirkDiscovered(verdict)
-        if verdict is not None:
-            raise verdict
-
-
-def _may_have_cost(error: BaseException) -> bool:
-    """Return whether a server may have worked on a call that ended so: a refused one cost nothing."""
-    return not isinstance(error, ServerRefusal) and (not isinstance(error, TransientError) or error.taken)
+        self.quirks = quirks
 
 
 class OpenAIModel:
@@ -161,42 +72,27 @@ class OpenAIModel:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Take what it asks with.
-
-        Args:
-            settings: The model, and how patiently it is asked.
-            post: Sends arguments to the server.
-            random: Spreads the waits between tries.
-            clock: Tells seconds, as `Spent.deadline` does.
-            sleep: Waits for seconds.
-        """
         self._settings = settings
+        self._post = post
         self._random = random
         self._clock = clock
         self._sleep = sleep
         self._slots = asyncio.Semaphore(settings.max_concurrency)
         self._memory = QuirkMemory()
-        self._tries = ModelAttempt(settings, post, self._memory, clock)
 
     def structured(self, stage: str) -> bool:
-        """Return whether calls of a stage may carry a schema, as far as is known now."""
         plan = self._settings.plan(stage)
         return plan.structured != "text" and self._memory.of(plan.model).schema
 
     def busy(self) -> bool:
-        """Return whether all places are taken by calls under way."""
         return self._slots.locked()
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        """Ask once and wait for the whole reply. Raises as `LLM` says."""
         async with aclosing(self._counted(call, spent, streamed=False)) as parts:
             return [part async for part in parts if isinstance(part, ModelReply)][-1]
 
     async def stream(self, call: ModelCall, spent: BudgetMeter) -> ReplyParts:
-        """Ask once: pieces as they arrive, and last the whole reply. Raises as `LLM` says.
-
-        Closing the iterator closes the connection. A stream that breaks off after a piece is not tried again.
-        """
+        """Close the iterator to close the connection. A stream that breaks off after a piece is not tried again."""
         async with aclosing(self._counted(call, spent, streamed=True)) as parts:
             async for part in parts:
                 yield part
@@ -205,13 +101,17 @@ class OpenAIModel:
         started, tally = self._clock(), CallTally()
         if call.schema is not None and not self.structured(call.stage):
             raise SchemaNotOffered(f"no schema is sent for stage {call.stage!r}")
-        asked = self._composed(call, streamed=streamed)
-        reserved = asked.prompt_tokens + (asked.plan.max_tokens or call.max_tokens)
+        request = self._composed(call, streamed=streamed)
+        reserved = request.prompt_tokens + (request.plan.max_tokens or call.max_tokens)
         reserve_budget(spent, reserved, started)
         try:
             async with aclosing(self._tried(call, spent, tally, streamed=streamed)) as parts:
                 async for part in parts:
-                    yield self._timed(part, tally, started) if isinstance(part, ModelReply) else part
+                    if isinstance(part, ModelReply):
+                        taken = (self._clock() - started) * 1000
+                        yield replace(part, milliseconds=taken, attempts=tally.tries)
+                    else:
+                        yield part
         except SchemaNotOffered:
             waive_call(spent)
             raise
@@ -220,17 +120,17 @@ class OpenAIModel:
 
     async def _tried(self, call: ModelCall, spent: BudgetMeter, tally: CallTally, *, streamed: bool) -> ReplyParts:
         while True:
-            asked = self._composed(call, streamed=streamed)
+            request = self._composed(call, streamed=streamed)
             tally.tries += 1
             try:
-                async with self._slot(spent), aclosing(self._tries.once(asked, spent, tally)) as parts:
+                async with self._slot(spent), aclosing(self._attempt(request, spent, tally)) as parts:
                     async for part in parts:
                         tally.given = True
                         yield part
             except SchemaNotOffered as error:
-                raise self._unschooled(error, asked) from None
+                raise self._unschooled(error, request) from None
             except (ServerRefusal, TransientError, QuirkDiscovered) as fault:
-                seconds = self._wait(fault, asked, spent, tally)
+                seconds = self._wait(fault, request, spent, tally)
             else:
                 return
             if seconds:
@@ -239,17 +139,17 @@ class OpenAIModel:
     def _wait(
         self,
         fault: ServerRefusal | TransientError | QuirkDiscovered,
-        asked: ChatRequest,
+        request: ChatRequest,
         spent: BudgetMeter,
         tally: CallTally,
     ) -> float:
         """Return how many seconds to wait before the next try. Raises what the caller gets, if there is none."""
-        found = self._found(fault, asked, tally)
+        found = self._found(fault, request, tally)
         if isinstance(found, ServerQuirks):
-            self._memory.learn(asked.plan.model, found)
+            self._memory.learn(request.plan.model, found)
             return 0.0
         if isinstance(found, SchemaNotOffered):
-            raise self._unschooled(found, asked) from None
+            raise self._unschooled(found, request) from None
         if not isinstance(found, TransientError):
             raise found from None
         tally.faults += 1
@@ -263,28 +163,28 @@ class OpenAIModel:
         return seconds
 
     def _found(
-        self, fault: ServerRefusal | TransientError | QuirkDiscovered, asked: ChatRequest, tally: CallTally
+        self, fault: ServerRefusal | TransientError | QuirkDiscovered, request: ChatRequest, tally: CallTally
     ) -> ServerQuirks | TransientError | PipelineError:
         if isinstance(fault, QuirkDiscovered):
-            return fault.manners
+            return fault.quirks
         if isinstance(fault, TransientError):
             return fault
         if tally.given:
             said = describe_error(fault.body, self._settings.unspoken)
             message = f"the model server at {self._settings.server} broke off its reply: {said}"
             return TransientError(message, hint="try again later")
-        return interpret_refusal(fault, asked, self._settings)
+        return interpret_refusal(fault, request, self._settings)
 
-    def _unschooled(self, error: SchemaNotOffered, asked: ChatRequest) -> PipelineError:
+    def _unschooled(self, error: SchemaNotOffered, request: ChatRequest) -> PipelineError:
         """Return the error for a server without schemas, and remember it; where they are a must, it is for good."""
-        if asked.plan.structured == "schema":
+        if request.plan.structured == "schema":
             return ModelUnavailable(str(error), hint='set structured = "auto" for the model')
-        self._memory.learn(asked.plan.model, asked.manners.without(SCHEMA_ARGUMENT))
+        self._memory.learn(request.plan.model, request.quirks.without(SCHEMA_ARGUMENT))
         return error
 
     def _composed(self, call: ModelCall, *, streamed: bool) -> ChatRequest:
-        manners = self._memory.of(self._settings.plan(call.stage).model)
-        return compose_request(call, self._settings, manners, streamed=streamed)
+        quirks = self._memory.of(self._settings.plan(call.stage).model)
+        return compose_request(call, self._settings, quirks, streamed=streamed)
 
     @asynccontextmanager
     async def _slot(self, spent: BudgetMeter) -> AsyncGenerator[None]:
@@ -300,8 +200,82 @@ class OpenAIModel:
         finally:
             self._slots.release()
 
-    def _timed(self, whole: ModelReply, tally: CallTally, started: float) -> ModelReply:
-        return replace(whole, milliseconds=(self._clock() - started) * 1000, attempts=tally.tries)
+    async def _attempt(self, request: ChatRequest, spent: BudgetMeter, tally: CallTally) -> ReplyParts:
+        """Send a call and yield what is said; last the whole reply.
+
+        Raises:
+            ServerRefusal: The server answered with an error.
+            TransientError: A fault that may pass.
+            QuirkDiscovered: What came shows how to ask instead.
+            PipelineError: As `LLM` says.
+        """
+        got = ReplyAccumulator(hold=request.hold, streamed=request.streamed)
+        try:
+            async with aclosing(self._payloads(request, spent)) as said:
+                async for payload in said:
+                    ready = got.add(payload)
+                    self._guard(got, request)
+                    if ready and request.streamed:
+                        yield ReplyPiece(ready)
+            rest = got.end()
+            self._judge(got, request)
+        except BaseException as error:
+            if got.text or _may_have_cost(error):
+                tally.tokens += estimate_partial_usage(got, request)
+            raise
+        whole = build_reply(got, request, self._settings)
+        tally.tokens += whole.prompt_tokens + whole.completion_tokens
+        if rest and request.streamed:
+            yield ReplyPiece(rest)
+        yield whole
+
+    async def _payloads(self, request: ChatRequest, spent: BudgetMeter) -> AsyncGenerator[Any]:
+        """Yield what the server sends; its silence is a fault that may pass, unless it is the turn's end."""
+        settings, now = self._settings, self._clock()
+        end = now + min(settings.timeout_seconds, remaining_seconds(spent, now))
+        first = settings.first_token_seconds if request.streamed else math.inf
+        pace = SilenceLimits(self._clock, end, first, settings.idle_seconds)
+        try:
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(pace.allowed(first)):
+                    response = await stack.enter_async_context(self._post(request.arguments))
+                values = read_payloads(
+                    response,
+                    streamed=request.streamed,
+                    tokens=request.reply_tokens,
+                    pace=pace,
+                    server=settings.server,
+                )
+                async for value in await stack.enter_async_context(aclosing(values)):
+                    yield value
+        except TimeoutError:
+            if spent.deadline is not None and self._clock() >= spent.deadline - _FIRST_CHECK_SECONDS:
+                raise deadline_error(spent) from None
+            hint = "raise timeout_seconds of the model, or set a faster one"
+            raise TransientError(f"the model server at {settings.server} fell silent", hint=hint, tries=1) from None
+
+    def _guard(self, got: ReplyAccumulator, request: ChatRequest) -> None:
+        """Stop a stream whose pieces so far were thoughts, as only their end could tell."""
+        if got.filter.late:
+            self._memory.learn(request.plan.model, update_quirks(got, request.quirks))
+            raise TransientError(f"the thoughts of {request.plan.model} came as its reply", hint="ask again")
+
+    def _judge(self, got: ReplyAccumulator, request: ChatRequest) -> None:
+        self._memory.learn(request.plan.model, update_quirks(got, request.quirks))
+        if not got.complete:
+            raise TransientError(
+                f"the model server at {self._settings.server} broke off its reply", hint="try again later"
+            )
+        verdict = find_objection(got, request, self._settings)
+        if isinstance(verdict, ServerQuirks):
+            raise QuirkDiscovered(verdict)
+        if verdict is not None:
+            raise verdict
+
+
+def _may_have_cost(error: BaseException) -> bool:
+    """Return whether a server may have worked on a call that ended so: a refused one cost nothing."""
+    return not isinstance(error, ServerRefusal) and (not isinstance(error, TransientError) or error.taken)
 
 
 def _final_model_error(fault: TransientError, tally: CallTally, why: str = "") -> ModelUnavailable:
@@ -318,13 +292,9 @@ async def open_model(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncGenerator[OpenAIModel]:
-    """Open the model that is set, and close its connections afterwards. Nothing is sent yet.
+    """Open a model by complete settings, and close its connections afterwards. Nothing is sent yet.
 
-    Args:
-        settings: Complete: see `with_environment`.
-        random: Spreads the waits between tries; None: by chance.
-        clock: Tells seconds, as `Spent.deadline` does.
-        sleep: Waits for seconds.
+    `random` spreads the waits between tries; `clock` is that of `BudgetMeter.deadline`.
 
     Raises:
         ModelUnavailable: Something is missing in the settings.
@@ -344,11 +314,12 @@ async def open_model(
 def validate_settings(settings: ModelSettings) -> None:
     """Raise `ModelUnavailable` unless the settings name a model, its server and a key where one is needed."""
     azure = settings.api == "azure"
+    needs_key = azure or (settings.base_url or OPENAI_URL).rstrip("/") == OPENAI_URL
     missing = (
         ("name", not settings.name, "OPENAI_MODEL"),
         ("base_url", azure and not settings.base_url, "AZURE_OPENAI_ENDPOINT"),
         ("api_version", azure and not settings.api_version, "OPENAI_API_VERSION"),
-        ("api_key", _needs_key(settings), "AZURE_OPENAI_API_KEY" if azure else "OPENAI_API_KEY"),
+        ("api_key", needs_key and not settings.secrets, "AZURE_OPENAI_API_KEY" if azure else "OPENAI_API_KEY"),
     )
     for setting, is_missing, variable in missing:
         if is_missing:
@@ -361,11 +332,6 @@ def validate_settings(settings: ModelSettings) -> None:
         raise ModelUnavailable(
             "the key of the model cannot be a key", hint="it must be one line of ASCII, without blanks"
         )
-
-
-def _needs_key(settings: ModelSettings) -> bool:
-    known = settings.api == "azure" or (settings.base_url or OPENAI_URL).rstrip("/") == OPENAI_URL
-    return known and not settings.secrets
 
 
 def _silence_http_loggers() -> None:

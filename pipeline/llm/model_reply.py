@@ -218,10 +218,10 @@ def _parse_count(value: Any) -> int | None:
 
 
 def find_objection(
-    got: ReplyAccumulator, asked: ChatRequest, settings: ModelSettings
+    got: ReplyAccumulator, request: ChatRequest, settings: ModelSettings
 ) -> ServerQuirks | TransientError | PipelineError | None:
-    """Return why what came is no reply: manners to ask again with, a fault that may pass, an error; None if it is."""
-    model = asked.plan.model
+    """Return why what came is no reply: quirks to ask again with, a transient fault, an error; None if it is one."""
+    model = request.plan.model
     if got.text.strip():
         return None
     if got.ending in {"refusal", "filtered"}:
@@ -229,28 +229,28 @@ def find_objection(
         declined = f"the model {model} declined to reply"
         return ModelRefused(filtered if got.ending == "filtered" else declined, hint=REFUSED_HINT)
     if got.reasoning and got.ending == "length":
-        return _reasoning_overflow(asked, settings)
-    if got.reasoning and SCHEMA_ARGUMENT in asked.arguments:
+        return _reasoning_overflow(request, settings)
+    if got.reasoning and SCHEMA_ARGUMENT in request.arguments:
         return SchemaNotOffered(f"the schema held the thoughts of {model} and not its reply")
     what = "called a tool instead of replying" if got.called_tools else "sent an empty reply"
     hint = "set another model, or context_tokens if calls may be longer than its context window"
     return TransientError(f"the model {model} {what}", hint=hint, tries=1)
 
 
-def update_quirks(got: ReplyAccumulator, manners: ServerQuirks) -> ServerQuirks:
-    """Return manners with what a reply shows of how its model thinks."""
+def update_quirks(got: ReplyAccumulator, quirks: ServerQuirks) -> ServerQuirks:
+    """Return quirks with what a reply shows of how its model reasons."""
     if not (got.reasoning or got.filter.unopened):
-        return manners if manners.unopened else replace(manners, unopened=False)
-    return replace(manners, thinks=True, unopened=got.filter.unopened)
+        return quirks if quirks.unopened else replace(quirks, unopened=False)
+    return replace(quirks, thinks=True, unopened=got.filter.unopened)
 
 
-def build_reply(got: ReplyAccumulator, asked: ChatRequest, settings: ModelSettings) -> ModelReply:
+def build_reply(got: ReplyAccumulator, request: ChatRequest, settings: ModelSettings) -> ModelReply:
     """Return what was gathered, with its cost, and with estimates where the server does not count."""
-    used = got.usage or TokenCounts(asked.prompt_tokens, got.estimate(), 0)
-    names = (asked.plan.model, got.model)
+    used = got.usage or TokenCounts(request.prompt_tokens, got.estimate(), 0)
+    names = (request.plan.model, got.model)
     return ModelReply(
         got.text,
-        got.model or asked.plan.model,
+        got.model or request.plan.model,
         reasoning=got.reasoning,
         finish=got.ending,
         prompt_tokens=used.prompt,
@@ -261,14 +261,14 @@ def build_reply(got: ReplyAccumulator, asked: ChatRequest, settings: ModelSettin
     )
 
 
-def estimate_partial_usage(got: ReplyAccumulator, asked: ChatRequest) -> int:
+def estimate_partial_usage(got: ReplyAccumulator, request: ChatRequest) -> int:
     """Return about how many tokens a call has used that did not come to its end."""
-    return asked.prompt_tokens + estimate_tokens(got.text) + estimate_tokens(got.reasoning)
+    return request.prompt_tokens + estimate_tokens(got.text) + estimate_tokens(got.reasoning)
 
 
-def _reasoning_overflow(asked: ChatRequest, settings: ModelSettings) -> ServerQuirks | ModelUnavailable:
-    """Return manners that leave room for thoughts, or the error that there is not enough of it."""
-    if settings.thinks is None and not is_reasoning_model(settings, asked.plan.model, asked.manners):
-        return replace(asked.manners, thinks=True)
-    message = f"the model {asked.plan.model} thought for all of its {asked.reply_tokens} tokens and said nothing"
+def _reasoning_overflow(request: ChatRequest, settings: ModelSettings) -> ServerQuirks | ModelUnavailable:
+    """Return quirks that leave room for reasoning, or the error that there is not enough of it."""
+    if settings.thinks is None and not is_reasoning_model(settings, request.plan.model, request.quirks):
+        return replace(request.quirks, thinks=True)
+    message = f"the model {request.plan.model} thought for all of its {request.reply_tokens} tokens and said nothing"
     return ModelUnavailable(message, hint="raise thinking_tokens of the model, or lower its reasoning_effort")

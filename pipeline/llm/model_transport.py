@@ -33,8 +33,8 @@ class Transport:
         """Send a call; leaving the context closes its connection, or keeps it where all was read.
 
         Raises:
-            Refusal: The server answered with an error.
-            Passing: It cannot be reached, or broke the connection, before or while it was read.
+            ServerRefusal: The server answered with an error.
+            TransientError: It cannot be reached, or broke the connection, before or while it was read.
         """
         chat = self._client.chat.completions.with_streaming_response
         async with AsyncExitStack() as stack:
@@ -50,7 +50,7 @@ class Transport:
 
     @contextmanager
     def _plainly(self) -> Generator[None]:
-        """Raise the faults of a connection as `Passing`, unless it was cancelled, which shows as one of them."""
+        """Raise the faults of a connection as `TransientError`, unless it was cancelled, which shows as one of them."""
         try:
             yield
         except (openai.APIConnectionError, httpx2.RequestError, ssl.SSLError, anyio.EndOfStream) as error:
@@ -98,7 +98,7 @@ def _build_client(settings: ModelSettings) -> openai.AsyncOpenAI:
 
 
 async def _raise_refusal(response: httpx2.Response) -> None:
-    """Raise an answer that is none as a `Refusal`, with no more of its body than it takes to understand it."""
+    """Raise an answer that is none as a `ServerRefusal`, with no more of its body than it takes to understand it."""
     if response.is_success:
         return
     body = bytearray()

@@ -4,7 +4,7 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -15,36 +15,6 @@ from pipeline.llm.server_errors import ServerRefusal, TransientError
 
 DONE = b"[DONE]"
 _EVENT_FIELDS = (b"data", b"error")
-
-
-class EventReader:
-    """Fed with bytes in any pieces; gives back the data of each whole line."""
-
-    def __init__(self) -> None:
-        self._begun: list[bytes] = []
-
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Take a piece; yield the data of the lines that it ends. Lines end in CR, LF or CRLF."""
-        # CRLF so ends a line twice, of which the second is empty and says nothing.
-        *whole, rest = chunk.replace(b"\r", b"\n").split(b"\n")
-        for end in whole:
-            line = b"".join((*self._begun, end))
-            self._begun = []
-            yield from _parse_event_line(line)
-        self._begun.append(rest)
-
-    def end(self) -> Iterator[bytes]:
-        """Say that no more will come; yield the data of a last line without an end."""
-        line, self._begun = b"".join(self._begun), []
-        yield from _parse_event_line(line)
-
-
-def _parse_event_line(line: bytes) -> Iterator[bytes]:
-    name, _, value = line.partition(b":")
-    if name in _EVENT_FIELDS and (data := value.strip()):
-        yield data
-
-
 _ENVELOPE_BYTES = 65_536
 _JSON_BYTES_A_TOKEN = 64
 _EVENT_BYTES_A_TOKEN = 2_048
@@ -93,11 +63,11 @@ async def read_payloads(
 
     Raises:
         TimeoutError: The server was silent for longer than its pace allows.
-        Passing: What came is cut off, empty, or no JSON.
-        Refusal: It is an error after all.
+        TransientError: What came is cut off, empty, or no JSON.
+        ServerRefusal: It is an error after all.
         ModelUnavailable: It is too long, or a web page.
     """
-    streamed = _is_event_stream(response.content_type, asked=streamed)
+    streamed = _is_event_stream(response.content_type, wanted=streamed)
     most = _ENVELOPE_BYTES + tokens * (_EVENT_BYTES_A_TOKEN if streamed else _JSON_BYTES_A_TOKEN)
     limited = _limit_bytes(_limit_silence(response.chunks, pace), most, server)
     async with aclosing(limited), aclosing(_read_events(limited) if streamed else _read_whole(limited)) as values:
@@ -109,9 +79,9 @@ async def read_payloads(
             return
 
 
-def _is_event_stream(content_type: str, *, asked: bool) -> bool:
+def _is_event_stream(content_type: str, *, wanted: bool) -> bool:
     known = content_type.startswith("text/event-stream")
-    return known or (asked and not re.search("json|html", content_type))
+    return known or (wanted and not re.search("json|html", content_type))
 
 
 async def _limit_silence(chunks: AsyncIterator[bytes], pace: SilenceLimits) -> AsyncGenerator[bytes]:
@@ -143,14 +113,30 @@ async def _read_whole(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
 
 
 async def _read_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    reader = EventReader()
-    async for chunk in chunks:
-        for data in reader.feed(chunk):
-            if data == DONE:
-                await _drain_rest(chunks)
-            yield data
-    for data in reader.end():
+    async for data in split_events(chunks):
+        if data == DONE:
+            await _drain_rest(chunks)
         yield data
+
+
+async def split_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """Yield the data of each line of server-sent events as it arrives. Lines end in CR, LF or CRLF."""
+    begun: list[bytes] = []
+    async for chunk in chunks:
+        # CRLF so ends a line twice, of which the second is empty and says nothing.
+        *ends, rest = chunk.replace(b"\r", b"\n").split(b"\n")
+        for end in ends:
+            line, begun = b"".join((*begun, end)), []
+            if data := _parse_event_line(line):
+                yield data
+        begun.append(rest)
+    if data := _parse_event_line(b"".join(begun)):
+        yield data
+
+
+def _parse_event_line(line: bytes) -> bytes:
+    name, _, value = line.partition(b":")
+    return value.strip() if name in _EVENT_FIELDS else b""
 
 
 async def _drain_rest(chunks: AsyncIterator[bytes]) -> None:

@@ -214,23 +214,23 @@ class ServerRefusal(Exception):
 
 
 def interpret_refusal(
-    refusal: ServerRefusal, asked: ChatRequest, settings: ModelSettings
+    refusal: ServerRefusal, request: ChatRequest, settings: ModelSettings
 ) -> ServerQuirks | TransientError | PipelineError:
-    """Return what follows: manners to ask again with at once, a fault that may pass, or the error to raise."""
+    """Return what follows: quirks to ask again with at once, a transient fault, or the error to raise."""
     words = error_words(refusal.body)
     return (
-        _permanent_error(refusal, words, asked, settings)
-        or (_quirks_from_error(words, asked) if refusal.status in _MENDABLE_STATUSES else None)
-        or _interpret_status(refusal, words, asked, settings)
+        _permanent_error(refusal, words, request, settings)
+        or (_quirks_from_error(words, request) if refusal.status in _MENDABLE_STATUSES else None)
+        or _interpret_status(refusal, words, request, settings)
     )
 
 
 def _permanent_error(
-    refusal: ServerRefusal, words: str, asked: ChatRequest, settings: ModelSettings
+    refusal: ServerRefusal, words: str, request: ChatRequest, settings: ModelSettings
 ) -> PipelineError | None:
     known = refusal.status not in {HTTPStatus.UNAUTHORIZED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}
     if known and (refusal.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE or _TOO_LONG.search(words)):
-        message = f"the call does not fit the context window of {asked.plan.model}"
+        message = f"the call does not fit the context window of {request.plan.model}"
         return PromptTooLong(message, hint=f"set context_tokens of the model to its window, or {SHORTEN_HINT}")
     if known and _FILTERED.search(words):
         message = f"a content filter of the model server at {settings.server} stopped the call"
@@ -241,22 +241,22 @@ def _permanent_error(
     return None
 
 
-def _quirks_from_error(words: str, asked: ChatRequest) -> ServerQuirks | PipelineError | None:
+def _quirks_from_error(words: str, request: ChatRequest) -> ServerQuirks | PipelineError | None:
     """Return how to ask so that the server takes it, where its words tell."""
-    if SCHEMA_ARGUMENT in asked.arguments and _SCHEMA.search(words):
-        return SchemaNotOffered(f"the server keeps no JSON schema for {asked.plan.model}")
-    if not asked.manners.plain_roles and _ROLES.search(words):
-        return replace(asked.manners, plain_roles=True)
+    if SCHEMA_ARGUMENT in request.arguments and _SCHEMA.search(words):
+        return SchemaNotOffered(f"the server keeps no JSON schema for {request.plan.model}")
+    if not request.quirks.plain_roles and _ROLES.search(words):
+        return replace(request.quirks, plain_roles=True)
     if not _OBJECTED.search(words):
         return None
-    named = next((name for name in sorted(OPTIONAL_ARGUMENTS) if name in asked.arguments and name in words), None)
+    named = next((name for name in sorted(OPTIONAL_ARGUMENTS) if name in request.arguments and name in words), None)
     if named == "max_tokens":
-        return replace(asked.manners.without(named), thinks=True, unopened=False)
-    return asked.manners.without(named) if named else None
+        return replace(request.quirks.without(named), thinks=True, unopened=False)
+    return request.quirks.without(named) if named else None
 
 
 def _interpret_status(
-    refusal: ServerRefusal, words: str, asked: ChatRequest, settings: ModelSettings
+    refusal: ServerRefusal, words: str, request: ChatRequest, settings: ModelSettings
 ) -> TransientError | PipelineError:
     said, server = describe_error(refusal.body, settings.unspoken), settings.server
     if refusal.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
@@ -267,12 +267,12 @@ def _interpret_status(
         message = f"the model server at {server} is overloaded or faulty ({refusal.status}): {said}"
         return TransientError(message, hint="try again later", after=refusal.after)
     if _MODEL.search(words):
-        message = f"the model server at {server} does not know the model {asked.plan.model!r}: {said}"
-        return ModelUnavailable(message, hint=_name_hint(asked, settings))
+        message = f"the model server at {server} does not know the model {request.plan.model!r}: {said}"
+        return ModelUnavailable(message, hint=_name_hint(request, settings))
     if refusal.status == HTTPStatus.NOT_FOUND or refusal.status < HTTPStatus.BAD_REQUEST:
         message = f"there is no chat at the address of the model server {server} ({refusal.status}): {said}"
         return ModelUnavailable(
-            message, hint=f"check base_url, which often ends in /v1, and {_name_hint(asked, settings)}"
+            message, hint=f"check base_url, which often ends in /v1, and {_name_hint(request, settings)}"
         )
     message = f"the model server at {server} does not take the call ({refusal.status}): {said}"
     return ModelUnavailable(message, hint="`footnote doctor --model` tells which settings suit this model")
@@ -285,10 +285,10 @@ def _key_hint(settings: ModelSettings) -> str:
     )
 
 
-def _name_hint(asked: ChatRequest, settings: ModelSettings) -> str:
-    own = settings.stages.get(asked.plan.stage)
+def _name_hint(request: ChatRequest, settings: ModelSettings) -> str:
+    own = settings.stages.get(request.plan.stage)
     where = (
-        f"name of the model for stage {asked.plan.stage!r}"
+        f"name of the model for stage {request.plan.stage!r}"
         if own and own.name
         else "name of the model, or OPENAI_MODEL"
     )

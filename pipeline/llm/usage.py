@@ -7,7 +7,6 @@ settled after it, so that concurrent calls cannot overdraw the budget.
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
 
 from pipeline.errors import BudgetExceeded
 from pipeline.llm.model_settings import Price
@@ -19,19 +18,13 @@ _A_MESSAGE = 4
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text has."""
     return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_A_TOKEN)
 
 
 def estimate_prompt_tokens(call: ModelCall) -> int:
     """Return about how many tokens the server reads for a call, its schema included."""
-    return sum(estimate_tokens(message.text) + _A_MESSAGE for message in call.messages) + _estimate_schema_tokens(
-        call.schema
-    )
-
-
-def _estimate_schema_tokens(schema: Mapping[str, Any] | None) -> int:
-    return estimate_tokens(json.dumps(schema)) if schema else 0
+    schema = estimate_tokens(json.dumps(call.schema)) if call.schema else 0
+    return schema + sum(estimate_tokens(message.text) + _A_MESSAGE for message in call.messages)
 
 
 _MILLION = 1_000_000
@@ -40,17 +33,9 @@ _MILLION = 1_000_000
 def price_usage(
     prices: Mapping[str, Price], models: tuple[str, ...], prompt: int, cached: int, completion: int
 ) -> float | None:
-    """Return what a call cost, in the currency of the list.
+    """Return what a call cost, in the currency of the list; None where none of the model's names has a price.
 
-    Args:
-        prices: By the model's name.
-        models: The names that the model goes by, the one it was asked for first.
-        prompt: Tokens read, `cached` among them.
-        cached: How many of those came from the server's cache.
-        completion: Tokens written, thoughts among them.
-
-    Returns:
-        The cost; None where none of the names has a price.
+    `prompt` counts the `cached` tokens too, `completion` those of the reasoning.
     """
     price = next((prices[name] for name in models if name in prices), None)
     if price is None:

@@ -109,8 +109,8 @@ async def test_a_schema_offered_again_by_another_model_is_sent() -> None:
         assert ask.model.structured("verify")
 
 
-def _meaning(status: int, body: str, *, streamed: bool = True, manners: ServerQuirks | None = None) -> object:
-    asked = compose_request(SCHEMA_CALL, SETTINGS, manners or ServerQuirks(), streamed=streamed)
+def _meaning(status: int, body: str, *, streamed: bool = True, quirks: ServerQuirks | None = None) -> object:
+    asked = compose_request(SCHEMA_CALL, SETTINGS, quirks or ServerQuirks(), streamed=streamed)
     return interpret_refusal(ServerRefusal(status, body.encode()), asked, SETTINGS)
 
 
@@ -177,9 +177,9 @@ def test_a_server_without_schemas_is_known_by_its_many_words(status: int, body: 
     ],
 )
 def test_what_a_server_does_not_take_is_known_by_its_name(status: int, body: str, found: str) -> None:
-    manners = _meaning(status, body)
-    assert isinstance(manners, ServerQuirks)
-    assert manners.left_out == {found}
+    quirks = _meaning(status, body)
+    assert isinstance(quirks, ServerQuirks)
+    assert quirks.left_out == {found}
 
 
 @pytest.mark.parametrize(
@@ -192,9 +192,9 @@ def test_what_a_server_does_not_take_is_known_by_its_name(status: int, body: str
     ],
 )
 def test_a_server_of_plain_roles_is_known_by_its_words(status: int, said: str) -> None:
-    manners = _meaning(status, f'{{"error": "{said}"}}')
-    assert isinstance(manners, ServerQuirks)
-    assert manners.plain_roles
+    quirks = _meaning(status, f'{{"error": "{said}"}}')
+    assert isinstance(quirks, ServerQuirks)
+    assert quirks.plain_roles
 
 
 @pytest.mark.parametrize(

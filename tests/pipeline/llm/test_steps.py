@@ -1,5 +1,7 @@
-"""The small pure steps: counting, events, waits between tries."""
+"""The small steps: counting, events, waits between tries."""
 
+import asyncio
+from collections.abc import AsyncIterator, Iterable
 from datetime import UTC, datetime
 from random import Random
 
@@ -10,10 +12,24 @@ from hypothesis import strategies as st
 from pipeline.llm.chat_request import QuirkMemory, compose_request, repair_surrogates
 from pipeline.llm.model_reply import ReplyAccumulator
 from pipeline.llm.model_settings import ModelSettings
-from pipeline.llm.response_reader import EventReader
+from pipeline.llm.response_reader import split_events
 from pipeline.llm.server_errors import backoff_seconds, parse_retry_after
 from pipeline.llm.usage import estimate_prompt_tokens, estimate_tokens
 from pipeline.model import ChatMessage, ModelCall
+
+
+def split(pieces: Iterable[bytes]) -> list[bytes]:
+    """Return the data of a stream that arrives in pieces."""
+
+    async def arriving() -> AsyncIterator[bytes]:
+        for piece in pieces:
+            yield piece
+
+    async def read() -> list[bytes]:
+        return [event async for event in split_events(arriving())]
+
+    return asyncio.run(read())
+
 
 NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -47,9 +63,7 @@ def test_a_call_counts_its_messages_and_its_schema() -> None:
 def test_where_a_stream_of_events_is_cut_changes_nothing(lines: list[bytes], data: st.DataObject) -> None:
     sent = b"\n".join(lines)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(sent)), max_size=5)))
-    reader = EventReader()
-    pieces = [sent[start:end] for start, end in zip([0, *cuts], [*cuts, len(sent)], strict=True)]
-    read = [event for piece in pieces for event in reader.feed(piece)] + list(reader.end())
+    read = split([sent[start:end] for start, end in zip([0, *cuts], [*cuts, len(sent)], strict=True)])
     known = {b"data: {1}": b"{1}", b"data:{2}\r": b"{2}", b"error: {3}": b"{3}"}
     assert read == [known[line] for line in lines if line in known]
 
@@ -58,9 +72,7 @@ def test_where_a_stream_of_events_is_cut_changes_nothing(lines: list[bytes], dat
 @pytest.mark.parametrize("size", [1, 2, 3, 1_000])
 def test_lines_of_a_stream_end_in_any_of_three_ways(end: bytes, size: int) -> None:
     sent = end.join((b": alive", b"", b"data: {1}", b"", b"data:{2}", b"", b""))
-    reader = EventReader()
-    pieces = [sent[start : start + size] for start in range(0, len(sent), size)]
-    assert [event for piece in pieces for event in reader.feed(piece)] == [b"{1}", b"{2}"]
+    assert split([sent[start : start + size] for start in range(0, len(sent), size)]) == [b"{1}", b"{2}"]
 
 
 @pytest.mark.parametrize(
