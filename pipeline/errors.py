@@ -27,20 +27,14 @@ class PipelineError(Exception):
 
 
 class SearchUnavailable(PipelineError):
-    """The passages cannot be searched now."""
-
     kind = "search_unavailable"
 
 
 class QuestionTooLong(PipelineError):
-    """The question has more characters than `Limits.question_characters`."""
-
     kind = "question_too_long"
 
 
 class QuestionWithoutWords(PipelineError):
-    """The question is empty, or has no letter and no digit in it."""
-
     kind = "question_without_words"
 
 
@@ -51,14 +45,10 @@ class NotAClaim(PipelineError):
 
 
 class ModelUnavailable(PipelineError):
-    """The model gave no usable reply."""
-
     kind = "model_unavailable"
 
 
 class ModelRefused(ModelUnavailable):
-    """The model, or a filter before it, declined to reply."""
-
     kind = "model_refused"
 
 
@@ -73,24 +63,16 @@ class UnreadableReply(PipelineError):
 
 
 class SchemaNotOffered(PipelineError):
-    """The server cannot hold replies to a JSON schema."""
-
     kind = "schema_not_offered"
 
 
 class PromptTooLong(PipelineError):
-    """A call does not fit the model's context window."""
-
     kind = "prompt_too_long"
 
 
 class BudgetExceeded(PipelineError):
-    """The calls, tokens or seconds of a turn are used up."""
-
     kind = "budget_exceeded"
 
 
 class UnknownSystem(PipelineError):
-    """A system was asked for by a name that there is not."""
-
     kind = "unknown_system"

@@ -45,7 +45,7 @@ class TimedStep:
 
 
 class Recorder:
-    """Wraps the search of one turn; `recorder.search` and `recorder.tell` are what go into the kit."""
+    """Records one turn by wrapping its search; `recorder.search` and `recorder.tell` go into the kit."""
 
     def __init__(self, search: Search, *, tell: Callable[[Event], None]) -> None:
         self._search = search
@@ -85,7 +85,7 @@ class Recorder:
         )
 
     def tell(self, event: Event) -> None:
-        """Pass an event on, and remember the claim in it if there is one; an explained one in the place of the bare."""
+        """Pass an event on, and keep the claim in it; an explained claim replaces the bare one."""
         if isinstance(event, ClaimChecked):
             self._claims.append(event.checked)
         if isinstance(event, ClaimExplained):
@@ -128,7 +128,6 @@ class Recorder:
 
 
 def _describe_hit(hit: Hit) -> tuple[str, float, str]:
-    """Say what was found: whoever may see it is decided by its corpus."""
     return hit.passage.id, hit.score, hit.passage.corpus
 
 
@@ -153,14 +152,12 @@ SecondOpinion = Callable[[str, Sequence[Evidence]], Awaitable[CheckedClaim | Non
 
 @dataclass(frozen=True, slots=True)
 class WithheldSentence:
-    """A sentence that the gate did not let through, and why."""
-
     text: str
     reason: str
 
 
 class Gate:
-    """One turn's gate; `gate.say` is what goes into the kit."""
+    """Holds one turn's gate; `gate.say` goes into the kit."""
 
     def __init__(
         self,
@@ -180,7 +177,6 @@ class Gate:
 
     @property
     def withheld(self) -> tuple[WithheldSentence, ...]:
-        """What was not let through, in order."""
         return tuple(self._withheld)
 
     async def say(self, sentence: CitedSentence) -> bool:

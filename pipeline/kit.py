@@ -19,7 +19,7 @@ class Ask(Protocol):
     """A question to the language model, as one stage of a system asks it."""
 
     async def __call__(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
-        """Render the template with the facts, ask, and read the reply; ask once more if it cannot be read.
+        """Render the template, call the model and parse the reply; call once more if it cannot be parsed.
 
         Raises:
             UnreadableReply: the reply could not be read twice.
@@ -29,23 +29,21 @@ class Ask(Protocol):
 
 
 class Stream(Protocol):
-    """The same for a reply that is wanted piece by piece."""
+    """Like `Ask`, for a reply that is read while it arrives."""
 
     def __call__(self, template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object) -> AsyncIterator[T]:
-        """Render, ask, and give each value as soon as it is certain; closing the iterator ends the call."""
+        """Render, call, and yield each value as soon as it is certain; closing the iterator ends the call."""
         ...
 
 
 class Search(Protocol):
-    """Bound to the scope of the turn."""
-
     async def __call__(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
         """Return at most `k` hits, best first. Raises `SearchUnavailable`: an outage is never an empty result."""
         ...
 
 
 class Compare(Protocol):
-    """How alike texts are in meaning, by the embedder that the passages were indexed with."""
+    """Similarity in meaning, by the embedder that the passages were indexed with."""
 
     async def __call__(self, text: str, others: Sequence[str]) -> tuple[float, ...]:
         """Return the cosine of `text` with each of `others`, -1 to 1."""
@@ -53,10 +51,10 @@ class Compare(Protocol):
 
 
 class Supports(Protocol):
-    """The local check: does what these passages say support this sentence?"""
+    """The local check: do the cited passages support a sentence?"""
 
     async def __call__(self, sentence: str, evidence: Sequence[Evidence]) -> Support:
-        """Decide by the whole passages that the evidence is of, without a model server."""
+        """Decide by the whole passages of the evidence, without a model server."""
         ...
 
 
@@ -79,8 +77,6 @@ def _unshown(evidence: Evidence) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a turn may use."""
-
     passages: int = 10
     """How many passages a search returns to a system."""
     sentences: int = 3
@@ -146,7 +142,6 @@ class SystemEntry:
 
 
 async def ask_unconfigured(template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
-    """Raise `ModelUnavailable`."""
     del template, form, facts
     raise _unconfigured_error(stage)
 

@@ -10,15 +10,13 @@ from typing import Any, Literal, Protocol
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message of a call."""
-
     role: Literal["system", "user", "assistant"]
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """What a model is asked once."""
+    """One call to a model."""
 
     stage: str
     """Which step of a system asks; settings may name a model for it."""
@@ -31,7 +29,7 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What came back, thoughts apart, and what it cost."""
+    """A reply apart from its reasoning, and its cost."""
 
     text: str
     model: str
@@ -52,15 +50,13 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class ReplyPiece:
-    """A stretch of a streamed reply as it arrives, thoughts apart."""
+    """A piece of a streamed reply, without reasoning."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a turn may use at most."""
-
     calls: int = 60
     tokens: int = 120_000
     """Prompt and completion together."""
@@ -94,13 +90,11 @@ class LLM(Protocol):
         ...
 
     def busy(self) -> bool:
-        """Return whether a call would have to wait for its place now."""
+        """Return whether a call would have to wait for a place now."""
         ...
 
-    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        """Ask once and wait for the whole reply."""
-        ...
+    async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply: ...
 
     def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncIterator[ReplyPiece | ModelReply]:
-        """Ask once: pieces as they arrive, and last the whole reply. Closing the iterator ends the call."""
+        """Yield pieces as they arrive, and last the whole reply. Closing the iterator ends the call."""
         ...

@@ -10,8 +10,6 @@ from storage.types import CheckedClaim, Citation, Evidence, Hit, VerdictReason
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One thing said in a conversation."""
-
     speaker: Literal["user", "bot"]
     text: str
     at: datetime | None = None
@@ -30,7 +28,6 @@ class Conversation:
 
     @property
     def question(self) -> Turn:
-        """The last turn."""
         return self.turns[-1]
 
     @property
@@ -118,24 +115,18 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class SearchStarted:
-    """A search began."""
-
     query: str
     """Empty where what is looked for must not be shown yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassagesFound:
-    """A search ended with these hits."""
-
     query: str
     hits: tuple[Hit, ...] = field(default=())
 
 
 @dataclass(frozen=True, slots=True)
 class SentencePassed:
-    """A sentence passed the gate."""
-
     sentence: AnsweredSentence
 
 

@@ -35,7 +35,7 @@ _NON_REASONERS = lazy_compile(r"(?i)instruct|chat|non-?(?:think|reason)")
 
 @dataclass(frozen=True, slots=True)
 class ServerQuirks:
-    """What was found out so far."""
+    """What a server was found to require."""
 
     left_out: frozenset[str] = frozenset()
     """Arguments that the server does not take."""
@@ -50,7 +50,7 @@ class ServerQuirks:
         return replace(self, left_out=self.left_out | {argument})
 
     def joined(self, other: "ServerQuirks") -> "ServerQuirks":
-        """Return what is known by both, as calls at once find out different things."""
+        """Merge what two concurrent calls found out."""
         return ServerQuirks(
             self.left_out | other.left_out,
             self.plain_roles or other.plain_roles,
@@ -60,27 +60,22 @@ class ServerQuirks:
 
     @property
     def schema(self) -> bool:
-        """Whether a schema may be sent, as far as is known."""
         return SCHEMA_ARGUMENT not in self.left_out
 
 
 class QuirkMemory:
-    """What was found out about each model of a server."""
-
     def __init__(self) -> None:
         self._quirks: dict[str, ServerQuirks] = {}
 
     def of(self, model: str) -> ServerQuirks:
-        """Return what is known of calls to a model."""
         return self._quirks.get(model, ServerQuirks())
 
     def learn(self, model: str, found: ServerQuirks) -> None:
-        """Add what was found out by a call to a model."""
         self._quirks[model] = self.of(model).joined(found)
 
 
 def is_reasoning_model(settings: ModelSettings, model: str, quirks: ServerQuirks) -> bool:
-    """Return whether a model thinks before it replies: as set, else as seen, else by its name."""
+    """Return whether a model reasons before it replies: as set, else as observed, else by its name."""
     known = settings.thinks if settings.thinks is not None else quirks.thinks
     if known is not None:
         return known
@@ -90,7 +85,7 @@ def is_reasoning_model(settings: ModelSettings, model: str, quirks: ServerQuirks
 
 
 def may_begin_inside_reasoning(settings: ModelSettings, model: str, quirks: ServerQuirks) -> bool:
-    """Return whether a stream may begin in the middle of a thought, so that its beginning must be held back."""
+    """Return whether a stream may begin inside the reasoning, so that its beginning must be held back."""
     if quirks.unopened is not None:
         return quirks.unopened
     return is_reasoning_model(settings, model, quirks) and not _HIDDEN_REASONERS.search(model)
@@ -104,8 +99,6 @@ SHORTEN_HINT = "set a model with a larger window, or lower passages in [limits]"
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A call ready to be sent."""
-
     plan: StagePlan
     quirks: ServerQuirks
     arguments: Mapping[str, Any]
@@ -118,12 +111,11 @@ class ChatRequest:
 
     @property
     def streamed(self) -> bool:
-        """Whether the reply is to come in pieces."""
         return bool(self.arguments.get("stream"))
 
 
 def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuirks, *, streamed: bool) -> ChatRequest:
-    """Return what is sent for a call.
+    """Build the request for a call.
 
     Raises:
         PromptTooLong: It cannot fit the context window that is set, by our estimate.
@@ -146,7 +138,7 @@ def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuir
 
 
 def _fit_reply(prompt: int, visible: int, reply: int, context: int) -> int:
-    """Return how long a reply may be beside its prompt: thoughts give way, the reply does not."""
+    """Fit a reply into the context window: reasoning gives way, the visible reply does not."""
     if prompt + visible > context:
         message = f"the call needs about {prompt + visible} tokens, and the model can hold {context}"
         raise PromptTooLong(message, hint=f"raise context_tokens if the model holds more, or {SHORTEN_HINT}")
@@ -180,13 +172,13 @@ def _format_messages(call: ModelCall, plan: StagePlan, quirks: ServerQuirks) -> 
 
 
 def _append_instruction(messages: Sequence[ChatMessage], rule: str) -> Sequence[ChatMessage]:
-    """Return messages whose instruction ends in a rule: before the examples, where a prefix cache keeps it."""
+    """Append a rule to the system message: before the examples, where a prefix cache keeps it."""
     if messages[0].role != "system":
         return (ChatMessage("system", rule), *messages)
     return (ChatMessage("system", f"{messages[0].text}\n\n{rule}"), *messages[1:])
 
 
 def _alternate_roles(messages: Iterable[ChatMessage]) -> Iterable[ChatMessage]:
-    """Yield messages of a user and an assistant by turns: the instruction becomes the user's."""
+    """Merge messages so that user and assistant alternate; the instruction becomes the user's."""
     for assistant, group in groupby(messages, key=lambda message: message.role == "assistant"):
         yield ChatMessage("assistant" if assistant else "user", "\n\n".join(message.text for message in group))

@@ -53,7 +53,7 @@ class CallTally:
 
 
 class QuirkDiscovered(Exception):
-    """A reply that shows another way to ask for it."""
+    """A reply that shows a quirk of its server, with which to ask again."""
 
     def __init__(self, quirks: ServerQuirks) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class QuirkDiscovered(Exception):
 
 
 class OpenAIModel:
-    """An `LLM` that asks one server, for all turns of a process at once."""
+    """An `LLM` behind one server, shared by all turns of a process."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class OpenAIModel:
         return interpret_refusal(fault, request, self._settings)
 
     def _unschooled(self, error: SchemaNotOffered, request: ChatRequest) -> PipelineError:
-        """Return the error for a server without schemas, and remember it; where they are a must, it is for good."""
+        """Remember that a server keeps no schema, and return the error; a permanent one where schemas are required."""
         if request.plan.structured == "schema":
             return ModelUnavailable(str(error), hint='set structured = "auto" for the model')
         self._memory.learn(request.plan.model, request.quirks.without(SCHEMA_ARGUMENT))
@@ -188,7 +188,7 @@ class OpenAIModel:
 
     @asynccontextmanager
     async def _slot(self, spent: BudgetMeter) -> AsyncGenerator[None]:
-        """Wait for one of the places of those who call at once, first come first served."""
+        """Wait for one of the concurrent places, first come first served."""
         left = remaining_seconds(spent, self._clock())
         try:
             async with asyncio.timeout(None if math.isinf(left) else left):
@@ -201,7 +201,7 @@ class OpenAIModel:
             self._slots.release()
 
     async def _attempt(self, request: ChatRequest, spent: BudgetMeter, tally: CallTally) -> ReplyParts:
-        """Send a call and yield what is said; last the whole reply.
+        """Send a request and yield its reply piece by piece; last the whole reply.
 
         Raises:
             ServerRefusal: The server answered with an error.
@@ -230,7 +230,7 @@ class OpenAIModel:
         yield whole
 
     async def _payloads(self, request: ChatRequest, spent: BudgetMeter) -> AsyncGenerator[Any]:
-        """Yield what the server sends; its silence is a fault that may pass, unless it is the turn's end."""
+        """Yield what the server sends; silence is a transient fault, unless the turn's time is over."""
         settings, now = self._settings, self._clock()
         end = now + min(settings.timeout_seconds, remaining_seconds(spent, now))
         first = settings.first_token_seconds if request.streamed else math.inf
@@ -255,7 +255,7 @@ class OpenAIModel:
             raise TransientError(f"the model server at {settings.server} fell silent", hint=hint, tries=1) from None
 
     def _guard(self, got: ReplyAccumulator, request: ChatRequest) -> None:
-        """Stop a stream whose pieces so far were thoughts, as only their end could tell."""
+        """Stop a stream whose pieces so far were reasoning, as only its end tag could tell."""
         if got.filter.late:
             self._memory.learn(request.plan.model, update_quirks(got, request.quirks))
             raise TransientError(f"the thoughts of {request.plan.model} came as its reply", hint="ask again")
@@ -274,7 +274,7 @@ class OpenAIModel:
 
 
 def _may_have_cost(error: BaseException) -> bool:
-    """Return whether a server may have worked on a call that ended so: a refused one cost nothing."""
+    """Return whether a failed call may have used tokens: a refused one has not."""
     return not isinstance(error, ServerRefusal) and (not isinstance(error, TransientError) or error.taken)
 
 

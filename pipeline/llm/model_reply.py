@@ -22,7 +22,7 @@ _MAX_TAG = max(map(len, _REASONING_TAGS))
 
 
 class ReasoningFilter:
-    """Fed with text in any pieces; gives back what is meant for the reader, without blank space in front."""
+    """Separates reasoning (`<think>`) from visible text as it arrives, without leading white space."""
 
     def __init__(self, *, hold: bool) -> None:
         self.tagged = False
@@ -39,7 +39,6 @@ class ReasoningFilter:
         self._held: list[str] = []
 
     def feed(self, text: str) -> str:
-        """Take a piece; return the visible text that is ready."""
         self._unread += text
         while tag := _REASONING_TAG.search(self._unread):
             before, self._unread = self._unread[: tag.start()], self._unread[tag.end() :]
@@ -56,7 +55,6 @@ class ReasoningFilter:
         return self._release()
 
     def end(self) -> str:
-        """Say that no more will come; return the rest."""
         self._take(self._unread)
         self._unread = ""
         return self.stop_holding()
@@ -94,15 +92,13 @@ _FINISHES: Mapping[str, Finish] = {"length": "length", "max_tokens": "length", "
 
 @dataclass(frozen=True, slots=True)
 class TokenCounts:
-    """Tokens as the server counts them."""
-
     prompt: int
     completion: int
     cached: int
 
 
 class ReplyAccumulator:
-    """A reply as it grows."""
+    """A reply as it arrives."""
 
     def __init__(self, *, hold: bool, streamed: bool) -> None:
         self.model = ""
@@ -119,7 +115,7 @@ class ReplyAccumulator:
         self._text: list[str] = []
 
     def add(self, payload: Any) -> str:
-        """Take a whole reply, or the next piece of one, or None for its end; return the visible text that is ready."""
+        """Add a whole reply, or the next piece, or None for its end; return the visible text that is ready."""
         self.model = _as_text(_get_mapping(payload, "model")) or self.model
         self.usage = _parse_usage(_get_mapping(payload, "usage")) or self.usage
         choices = _get_mapping(payload, "choices")
@@ -129,31 +125,27 @@ class ReplyAccumulator:
         return self._say(_get_mapping(choice, "message") or _get_mapping(choice, "delta"))
 
     def end(self) -> str:
-        """Say that no more will come; return the visible text that was held back."""
+        """Return the visible text that was held back."""
         return self._keep(self.filter.end())
 
     @property
     def text(self) -> str:
-        """What was said to the reader so far."""
         return "".join(self._text)
 
     @property
     def reasoning(self) -> str:
-        """What was thought so far."""
         return "".join((*self._thoughts, *self.filter.thoughts)).strip()
 
     @property
     def separate(self) -> bool:
-        """Whether the server itself parts thoughts from the text."""
+        """Whether the server itself separates the reasoning."""
         return bool(self._thoughts)
 
     @property
     def ending(self) -> Finish:
-        """How the reply ended."""
         return "refusal" if self.refused else _FINISHES.get(self.finish or "", "stop")
 
     def estimate(self) -> int:
-        """Return about how many tokens were written so far."""
         return estimate_tokens(self.text) + estimate_tokens(self.reasoning)
 
     def _say(self, message: Any) -> str:
@@ -191,7 +183,7 @@ def _as_text(value: Any) -> str:
 
 
 def _split_content(content: Any) -> tuple[str, str]:
-    """Return the thoughts and the text of a message's content, which some servers send as a list of parts."""
+    """Return reasoning and text of a message's content, which some servers send as a list of parts."""
     if not isinstance(content, list):
         return "", _as_text(content)
     thoughts = [_split_content(part["thinking"])[1] for part in content if _get_mapping(part, "thinking")]
@@ -245,7 +237,7 @@ def update_quirks(got: ReplyAccumulator, quirks: ServerQuirks) -> ServerQuirks:
 
 
 def build_reply(got: ReplyAccumulator, request: ChatRequest, settings: ModelSettings) -> ModelReply:
-    """Return what was gathered, with its cost, and with estimates where the server does not count."""
+    """Build the reply with its cost; tokens are estimated where the server does not count them."""
     used = got.usage or TokenCounts(request.prompt_tokens, got.estimate(), 0)
     names = (request.plan.model, got.model)
     return ModelReply(
@@ -262,7 +254,7 @@ def build_reply(got: ReplyAccumulator, request: ChatRequest, settings: ModelSett
 
 
 def estimate_partial_usage(got: ReplyAccumulator, request: ChatRequest) -> int:
-    """Return about how many tokens a call has used that did not come to its end."""
+    """Estimate the tokens of a call that did not come to its end."""
     return request.prompt_tokens + estimate_tokens(got.text) + estimate_tokens(got.reasoning)
 
 

@@ -18,7 +18,7 @@ OPENAI_MODEL = "gpt-5.4-mini"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secret:
-    """A text that is never shown: only `value` tells it."""
+    """A text that is never printed: only `value` holds it."""
 
     value: str = ""
 
@@ -52,8 +52,6 @@ class StageSettings:
 
 @dataclass(frozen=True, slots=True)
 class StagePlan:
-    """How one stage asks, all settled."""
-
     stage: str
     model: str
     temperature: float | None
@@ -64,7 +62,7 @@ class StagePlan:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """A model, its server, and how patiently it is asked."""
+    """A model, its server, and how patiently it is called."""
 
     name: str = ""
     """The model; on Azure, the deployment."""
@@ -97,7 +95,6 @@ class ModelSettings:
     prices: Mapping[str, Price] = field(default_factory=lambda: MappingProxyType({}))
 
     def plan(self, stage: str) -> StagePlan:
-        """Return how a stage asks."""
         own = self.stages.get(stage, StageSettings())
         return StagePlan(
             stage,
@@ -110,22 +107,22 @@ class ModelSettings:
 
     @property
     def server(self) -> str:
-        """The server's host and port: what may be said of its address, which can carry a key."""
+        """The server's host and port: all that may be shown of an address, which can carry a key."""
         return urlsplit(self.base_url or OPENAI_URL).netloc.rpartition("@")[2]
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must never be seen outside."""
+        """What must never be printed."""
         return tuple(secret.value for secret in (self.api_key, self.azure_ad_token) if secret)
 
     @property
     def unspoken(self) -> tuple[str, ...]:
-        """What must not be said, not even in part: the secrets, and those that the address carries."""
+        """What must not be printed even in part: the secrets, and those in the address."""
         return (*self.secrets, *_address_secrets(self.base_url))
 
 
 def _address_secrets(address: str) -> tuple[str, ...]:
-    """Return what an address says of who asks, in the forms in which a server may say it again."""
+    """Return the credentials in an address, in the forms in which a server may echo them."""
     user, _, password = urlsplit(address).netloc.rpartition("@")[0].partition(":")
     if not password:
         return tuple(sorted({user, unquote(user)} - {""}))
@@ -136,7 +133,7 @@ def _address_secrets(address: str) -> tuple[str, ...]:
 
 
 def fill_from_environment(settings: ModelSettings, environ: Mapping[str, str]) -> ModelSettings:
-    """Return settings with what they leave open filled in from the variables that OpenAI's own client reads."""
+    """Fill open settings from the environment variables that OpenAI's own client reads."""
     if settings.api == "azure":
         names = {"base_url": "AZURE_OPENAI_ENDPOINT", "api_version": "OPENAI_API_VERSION"}
         secrets = {"api_key": "AZURE_OPENAI_API_KEY", "azure_ad_token": "AZURE_OPENAI_AD_TOKEN"}
@@ -153,6 +150,6 @@ def fill_from_environment(settings: ModelSettings, environ: Mapping[str, str]) -
 
 
 def _default_model_name(settings: ModelSettings) -> ModelSettings:
-    """Name OpenAI's own model where a key is all that is set: no other server is known to have any certain one."""
+    """Name OpenAI's own model where only a key is set: no other server is known to have a certain one."""
     at_openai = settings.api == "openai" and settings.base_url.rstrip("/") in {"", OPENAI_URL}
     return replace(settings, name=OPENAI_MODEL) if at_openai and settings.secrets and not settings.name else settings

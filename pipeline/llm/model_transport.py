@@ -21,8 +21,6 @@ _NO_KEY = "none"
 
 
 class Transport:
-    """A client of one server."""
-
     def __init__(self, settings: ModelSettings) -> None:
         self._settings = settings
         self._headers = {} if settings.secrets else {"Authorization": openai.omit}
@@ -30,7 +28,7 @@ class Transport:
 
     @asynccontextmanager
     async def post(self, arguments: Mapping[str, Any]) -> AsyncGenerator[ServerResponse]:
-        """Send a call; leaving the context closes its connection, or keeps it where all was read.
+        """Send a request; leaving the context closes its connection, or keeps it where all was read.
 
         Raises:
             ServerRefusal: The server answered with an error.
@@ -60,7 +58,6 @@ class Transport:
             raise _connection_error(error, self._settings) from None
 
     async def close(self) -> None:
-        """Close all connections."""
         await self._client.close()
 
 

@@ -25,16 +25,12 @@ _REST_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ServerResponse:
-    """A server's answer, its body still to be read."""
-
     content_type: str
     chunks: AsyncIterator[bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class SilenceLimits:
-    """How long a server may be silent."""
-
     clock: Callable[[], float]
     end: float
     """When all must be there, on the clock."""
@@ -163,7 +159,6 @@ def _parse_json(body: bytes, server: str) -> Any:
 
 
 def _describe_body(body: bytes) -> str:
-    """Say what a body is that is no JSON."""
     if not body.strip():
         return "an empty reply"
     try:

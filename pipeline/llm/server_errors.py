@@ -25,7 +25,7 @@ MAX_WAIT_SECONDS = 120.0
 
 
 class TransientError(Exception):
-    """A fault that may pass. `str()` says what happened, for the error that it becomes when it does not."""
+    """A fault worth retrying. `str()` says what happened, for the error that it becomes if it persists."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class TransientError(Exception):
 
 
 def backoff_seconds(tried: int, random: Random) -> float:
-    """Return how many seconds to wait after the `tried`th try (1 is the first): doubling, with half of it by chance."""
+    """Return the seconds to wait after the `tried`th try (1 is the first): exponential, half of it jitter."""
     longest = min(_MAX_BACKOFF, _FIRST_BACKOFF * 2.0 ** min(tried - 1, 10))
     return longest * (0.5 + 0.5 * random.random())
 
@@ -100,7 +100,7 @@ _NO_MESSAGE = "it sent no message"
 
 
 def error_words(body: bytes) -> str:
-    """Return the words by which an error can be told, in lower case: never the input that a server echoes."""
+    """Return the words of an error in lower case; never the input that a server echoes."""
     return " ".join(_collect_strings(_parse_body(body))).lower()
 
 
@@ -121,7 +121,7 @@ def redact_text(text: str, secrets: Iterable[str]) -> str:
 
 
 def _mask_secret(line: str, secrets: Iterable[str]) -> str:
-    """Return a line with `***` for each run that is a secret, or `_TELLING` characters or more of one, in any case."""
+    """Mask secrets in a line, and any `_MIN_SECRET_RUN` characters of one, in any case."""
     parts = {part for secret in secrets for part in _secret_parts(_lower_same_length(secret))}
     low, hidden = _lower_same_length(line), bytearray(len(line))
     for size in {len(part) for part in parts}:
@@ -133,7 +133,7 @@ def _mask_secret(line: str, secrets: Iterable[str]) -> str:
 
 
 def _secret_parts(secret: str) -> Iterator[str]:
-    """Yield the stretches by which a secret is known; one that is no longer is known as a whole."""
+    """Yield the runs by which a secret is recognised; a short secret only as a whole."""
     if secret:
         yield from (
             secret[start : start + _MIN_SECRET_RUN] for start in range(max(1, len(secret) - _MIN_SECRET_RUN + 1))
@@ -200,8 +200,6 @@ _BUSY_STATUSES = frozenset({408, 409, 425, 429})
 
 
 class ServerRefusal(Exception):
-    """A server's answer that is no reply."""
-
     def __init__(self, status: int, body: bytes, *, after: float | None = None, final: bool = False) -> None:
         super().__init__(status)
         self.status = status
@@ -216,7 +214,7 @@ class ServerRefusal(Exception):
 def interpret_refusal(
     refusal: ServerRefusal, request: ChatRequest, settings: ModelSettings
 ) -> ServerQuirks | TransientError | PipelineError:
-    """Return what follows: quirks to ask again with at once, a transient fault, or the error to raise."""
+    """Decide what a refusal means: quirks to ask again with, a transient fault, or the error to raise."""
     words = error_words(refusal.body)
     return (
         _permanent_error(refusal, words, request, settings)
@@ -242,7 +240,7 @@ def _permanent_error(
 
 
 def _quirks_from_error(words: str, request: ChatRequest) -> ServerQuirks | PipelineError | None:
-    """Return how to ask so that the server takes it, where its words tell."""
+    """Return the quirks that the server's words tell of."""
     if SCHEMA_ARGUMENT in request.arguments and _SCHEMA.search(words):
         return SchemaNotOffered(f"the server keeps no JSON schema for {request.plan.model}")
     if not request.quirks.plain_roles and _ROLES.search(words):

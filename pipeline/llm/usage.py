@@ -22,7 +22,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def estimate_prompt_tokens(call: ModelCall) -> int:
-    """Return about how many tokens the server reads for a call, its schema included."""
+    """Estimate the tokens that the server reads for a call, its schema included."""
     schema = estimate_tokens(json.dumps(call.schema)) if call.schema else 0
     return schema + sum(estimate_tokens(message.text) + _A_MESSAGE for message in call.messages)
 
@@ -48,7 +48,7 @@ _BUDGET_HINT = "ask something narrower, or raise the limits of a turn"
 
 
 def reserve_budget(spent: BudgetMeter, tokens: int, now: float) -> None:
-    """Count a call and its tokens, as far as they can be foreseen.
+    """Reserve a call and its estimated tokens.
 
     Raises:
         BudgetExceeded: The call would go beyond what the turn may use; nothing is counted then.
@@ -65,17 +65,17 @@ def reserve_budget(spent: BudgetMeter, tokens: int, now: float) -> None:
 
 
 def settle_budget(spent: BudgetMeter, reserved: int, used: int) -> None:
-    """Put what a call really used in the place of what was reserved for it."""
+    """Replace the reserved tokens by those really used."""
     spent.tokens += used - reserved
 
 
 def waive_call(spent: BudgetMeter) -> None:
-    """Take a call back that was never counted."""
+    """Take back a call that must not count."""
     spent.calls -= 1
 
 
 def remaining_seconds(spent: BudgetMeter, now: float) -> float:
-    """Return how long the turn may still take, infinite without an end. Raises `BudgetExceeded` when that is over."""
+    """Return the turn's seconds left, infinite without a deadline. Raises `BudgetExceeded` when it is over."""
     if spent.deadline is None:
         return math.inf
     if now >= spent.deadline:
@@ -84,5 +84,4 @@ def remaining_seconds(spent: BudgetMeter, now: float) -> float:
 
 
 def deadline_error(spent: BudgetMeter) -> BudgetExceeded:
-    """Return the error that says the turn's time is over."""
     return BudgetExceeded(f"the turn has used up its {spent.budget.seconds:g} seconds", hint=_BUDGET_HINT)

@@ -41,7 +41,7 @@ _CONTROL_TOKENS = lazy_compile(
 
 
 def draw_delimiter(random: Random, text: str) -> str:
-    """Return a random word that does not stand in the text, in whatever case."""
+    """Draw a random word that is not in the text, in whatever case."""
     folded = text.casefold()
     while (fence := "".join(random.choices(DELIMITER_LETTERS, k=DELIMITER_LENGTH))) in folded:
         pass
@@ -49,7 +49,7 @@ def draw_delimiter(random: Random, text: str) -> str:
 
 
 def flatten_line(text: str) -> str:
-    """Return a text on one line, and without the marks by which servers tell whose turn it is.
+    """Return a text on one line, without the control tokens of chat templates.
 
     On one line, no part of it can look like another line of the message: a turn, a numbered sentence, a fence.
     """
@@ -61,7 +61,7 @@ _DATED = lazy_compile(r"\{(year|date)(?:([+-]\d+))?\}")
 
 @dataclass(frozen=True, slots=True)
 class WorkedExample:
-    """The facts of a call, and what a good reply to it holds, as JSON would say it."""
+    """The facts of a call, and what a good reply to it holds, as JSON."""
 
     facts: Mapping[str, Any]
     reply: Any
@@ -80,7 +80,6 @@ def load_examples(file: Path, day: date, answered_by: str = "reply") -> tuple[Wo
 
 
 def _fill_dates(day: date, value: Any) -> Any:
-    """Return JSON with the dates in it filled in."""
     if isinstance(value, str):
         return _DATED.sub(lambda match: _fill_date(match[1], int(match[2] or 0), day), value)
     if isinstance(value, list):
@@ -134,8 +133,6 @@ EXAMPLE_DAY = date(2025, 3, 3)
 
 @dataclass(frozen=True, slots=True)
 class PromptMode:
-    """How a model is spoken to."""
-
     structured: bool = False
     """Whether it replies in JSON that fits a schema; in strict text otherwise."""
     student: bool = False
@@ -155,7 +152,7 @@ class Prompt:
 def render_prompt(
     template: str, facts: Mapping[str, object], manner: PromptMode, now: datetime, random: Random
 ) -> Prompt:
-    """Return the messages of a call: the instruction, the examples, and last the turn.
+    """Render the messages of a call: instruction, examples, and last the turn.
 
     Raises:
         jinja2.UndefinedError: the template needs a fact that is not there.
@@ -169,7 +166,7 @@ def render_prompt(
 
 @lru_cache(maxsize=128)
 def render_prefix(template: str, manner: PromptMode) -> tuple[ChatMessage, ...]:
-    """Return what stands before the turn: the same for every turn."""
+    """Render what stands before the turn: the same for every turn."""
     module = _load_macros(template, manner, EXAMPLE_DAY)
     instruction = ChatMessage("system", str(_render_macro(module, "instruction")).strip())
     if manner.student or not manner.shown:

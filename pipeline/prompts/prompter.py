@@ -23,14 +23,14 @@ from storage.types import Evidence, Hit, Passage, Step
 
 @dataclass(frozen=True, slots=True)
 class PromptLoad:
-    """What a call carries: its facts, and whether examples stand before them."""
+    """What a prompt carries: its facts, and whether examples stand before them."""
 
     facts: Mapping[str, Any]
     examples: bool = True
 
 
 def truncate_load(load: PromptLoad) -> PromptLoad | None:
-    """Return the next smaller load; None if there is none."""
+    """Drop the oldest turns, then the last passage, then the examples; return None where nothing is left to drop."""
     for name, value in load.facts.items():
         if isinstance(value, Conversation) and value.earlier:
             kept = value.earlier[(len(value.earlier) + 1) // 2 :]
@@ -55,7 +55,7 @@ def _passage_of(one: Evidence | SourcedFinding) -> str:
 
 
 def reference_facts(value: object) -> Any:
-    """Return a fact as JSON could hold it, with references in the place of what is on record elsewhere.
+    """Replace what is on record elsewhere by references, so that a fact is plain JSON.
 
     A passage becomes its id, a sentence of a passage `id:start-end`, a conversation the number of its turns.
     """
@@ -85,7 +85,7 @@ MAX_SHOWN = 2_000
 
 
 class Prompter:
-    """One turn's way to the model; `prompter.ask` and `prompter.stream` are what go into the kit."""
+    """Calls the model for one turn; `prompter.ask` and `prompter.stream` go into the kit."""
 
     def __init__(
         self,
@@ -105,7 +105,6 @@ class Prompter:
         self._student = student
 
     async def ask(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
-        """Ask, and read the reply; see `pipeline.kit.Ask`."""
         load = PromptLoad(facts, examples=not self._student)
         structured = form.schema is not None and self._llm.structured(stage)
         again: tuple[ChatMessage, ...] = ()
@@ -127,7 +126,6 @@ class Prompter:
     async def stream(
         self, template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object
     ) -> AsyncIterator[T]:
-        """Ask, and give each value as soon as it is certain; see `pipeline.kit.Stream`."""
         load = PromptLoad(facts, examples=not self._student)
         again: tuple[ChatMessage, ...] = ()
         while True:
@@ -159,7 +157,7 @@ class Prompter:
         return ModelCall(stage, (*prompt.messages, *again), schema, prompt.max_tokens)
 
     async def _attempt(self, call: ModelCall, template: str, load: PromptLoad, form: ReplyFormat[T]) -> T:
-        """Make one call and note it with what came of it."""
+        """Make one call and record it with its outcome."""
         began, outcome = time.perf_counter(), dict[str, Any]()
         try:
             reply = await self._llm.complete(call, self._spent)
@@ -175,7 +173,7 @@ class Prompter:
     async def _values(
         self, call: ModelCall, template: str, load: PromptLoad, splitter: ReplySplitter[T]
     ) -> AsyncGenerator[T, None]:
-        """Yield what one streamed call says, and note it with what came of it."""
+        """Yield the values of one streamed call, and record it with its outcome."""
         began, pieces, outcome = time.perf_counter(), list[str](), dict[str, Any]()
         try:
             async with close_stream(self._pieces(call, outcome)) as stream:
@@ -194,7 +192,7 @@ class Prompter:
             self._note(_build_step(call, template, load, rest | outcome, began), began)
 
     async def _pieces(self, call: ModelCall, outcome: dict[str, Any]) -> AsyncGenerator[str, None]:
-        """Yield the text of a call; put what the whole reply says of itself into `outcome`."""
+        """Yield the text of a call; put the whole reply's figures into `outcome`."""
         any_piece = False
         async with close_stream(self._llm.stream(call, self._spent)) as stream:
             async for piece in stream:
@@ -207,15 +205,12 @@ class Prompter:
 
 
 class _UnreadableReply(UnreadableReply):
-    """One reply could not be read."""
-
     def __init__(self, reason: str, reply: ModelReply) -> None:
         super().__init__(reason)
         self.reply = reply
 
 
 def _parse_reply(reply: ModelReply, form: ReplyFormat[T], *, structured: bool) -> T:
-    """Return what a reply says."""
     text = reply.text
     if not text.strip():
         raise _UnreadableReply("it is empty", reply)
@@ -228,7 +223,7 @@ def _parse_reply(reply: ModelReply, form: ReplyFormat[T], *, structured: bool) -
 
 
 def _close_splitter(splitter: ReplySplitter[T], text: str, outcome: Mapping[str, Any]) -> tuple[T, ...]:
-    """Return the last values of a reply; the reply itself goes with the error if it cannot be read."""
+    """Return the last values; a reply that cannot be parsed goes with the error."""
     try:
         return splitter.close()
     except UnreadableReply as error:
@@ -237,7 +232,6 @@ def _close_splitter(splitter: ReplySplitter[T], text: str, outcome: Mapping[str,
 
 
 def _truncate_or_raise(load: PromptLoad, error: PromptTooLong) -> PromptLoad:
-    """Return a smaller load; raise the error where there is none."""
     found = truncate_load(load)
     if found is None:
         raise error
@@ -245,7 +239,7 @@ def _truncate_or_raise(load: PromptLoad, error: PromptTooLong) -> PromptLoad:
 
 
 def _retry_messages(error: _UnreadableReply) -> tuple[ChatMessage, ...]:
-    """Return what is said after a reply that could not be read."""
+    """Return the messages that ask again after an unreadable reply."""
     cut = " It was cut off before its end: be briefer." if error.reply.finish == "length" else ""
     said = (ChatMessage("assistant", error.reply.text[:MAX_SHOWN]),) if error.reply.text.strip() else ()
     fault = f"This reply cannot be read: {error}.{cut} Reply again, whole, in the format asked for, with nothing else."

@@ -31,7 +31,7 @@ _NUMBER_COUNT = lazy_compile(
 
 @dataclass(frozen=True, slots=True)
 class LineMarker:
-    """What a line begins with, and how many characters of it go; `bold` keeps the stars that open emphasis there."""
+    """The marker that a line begins with, and its length; `bold` keeps the stars that open emphasis there."""
 
     kind: _MarkerKind
     length: int
@@ -41,7 +41,7 @@ class LineMarker:
 
 
 def parse_line_marker(line: str, last: int) -> LineMarker | None:
-    """Return what stands before the words of `line`, the beginning of a line without its indent; None if nothing.
+    """Parse what stands before the words of `line`, the beginning of a line without its indent; None if nothing.
 
     `last` is the largest number of an item before, 0 where none was. Leads may follow one another (`> - text`).
     """
@@ -76,14 +76,12 @@ _TABLE_RULE = lazy_compile(r"[\s|:+=-]*-[\s|:+=-]*")
 
 @dataclass(slots=True)
 class TableSentences:
-    """One table as its rows arrive."""
-
     _columns: list[str] = field(default_factory=list)
     _held: list[str] = field(default_factory=list)
     """A row that is not said yet: the next line may say that it names the columns."""
 
     def row(self, line: str) -> list[str]:
-        """Take one row, and return the sentences that are now certain."""
+        """Take one row, and return the sentences that are certain now."""
         if _TABLE_RULE.fullmatch(line):
             self._columns = self._held or self._columns
             return []
@@ -94,7 +92,7 @@ class TableSentences:
         return [self._said(cells)]
 
     def end(self) -> list[str]:
-        """Return what is left where the table ends, and begin anew. A table without rows says what its head says."""
+        """Return what is left where the table ends; a table without rows says what its head says."""
         left, self._columns, self._held = self._held, [], []
         return [" | ".join(left)] if left else []
 
@@ -124,14 +122,12 @@ class ProseEnded:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A whole row of a table."""
-
     line: str
 
 
 @dataclass(frozen=True, slots=True)
 class CodeBlock:
-    """A whole fence of code, with fences that nothing inside closes."""
+    """A whole fenced code block; its fence is longer than any inside."""
 
     text: str
 
@@ -151,7 +147,7 @@ _LINE_TICKS = lazy_compile("`+")
 
 
 class BlockParser:
-    """One reply. Its events are the same however the reply is cut into pieces, but for how running text is cut."""
+    """Parses one reply; its events do not depend on how the reply is cut, but for how running text is cut."""
 
     def __init__(self) -> None:
         self._rest = ""
@@ -171,12 +167,11 @@ class BlockParser:
         self._closed = False
 
     def feed(self, piece: str) -> Iterator[BlockEvent]:
-        """Take the next piece of the reply, and yield what it makes certain."""
         self._rest += _LINE_BREAKS.sub("\n", strip_invisible(piece.replace("\r", " ")))
         yield from self._events()
 
     def close(self) -> Iterator[BlockEvent]:
-        """Yield the rest of the reply; a fence that was left open closes."""
+        """Yield the rest of the reply; an open fence is closed."""
         self._closed = True
         yield from self._events()
         if self._fence:
@@ -202,7 +197,7 @@ class BlockParser:
         return [ProseText(text)]
 
     def _at_start(self) -> list[BlockEvent] | None:
-        """Judge a line by its head; None where more of it must come first."""
+        """Classify a line by its head; None until more of it has come."""
         self._rest = self._rest.lstrip(_INDENT_SPACES)
         head, newline, _ = self._rest[:_MAX_LINE_HEAD].partition("\n")
         if not (newline or self._closed) and len(head) < _MAX_LINE_HEAD:
@@ -228,7 +223,7 @@ class BlockParser:
         return ended
 
     def _whole(self, line: str) -> list[BlockEvent]:
-        """Judge a line that was seen to its end."""
+        """Classify a whole line."""
         if fence := _FENCE_LINE.match(line):
             self._fence, self._code = fence[1], [fence[2]]
             return self._ended()
@@ -239,7 +234,7 @@ class BlockParser:
         return [*self._begun(line), *self._prose(line, ends=True)]
 
     def _begun(self, head: str) -> list[BlockEvent]:
-        """Begin a line of running text: it goes on with the line before, or that has ended."""
+        """Begin a line of running text, which goes on with the line before or ends it."""
         joins = self._open and not self._heading and self._quoted == self._was_quoted and self._wraps(head[0])
         spaced = not (is_unspaced(head[0]) and is_unspaced(self._last or " "))
         before: list[BlockEvent] = [ProseText(" " * spaced)] if joins else [ProseEnded()]
@@ -249,7 +244,7 @@ class BlockParser:
         return before
 
     def _wraps(self, first: str) -> bool:
-        """Whether the break before a line that begins with `first` was made for width alone."""
+        """Return whether the break before a line was made for width alone."""
         return (
             first.islower() or self._last in {",", ";"} or (self._length in _WRAP_WIDTHS and self._last not in "]】］:")
         )

@@ -54,7 +54,7 @@ _OPENING_SIGNS = frozenset("([{“„«\"'")
 
 @dataclass(frozen=True, slots=True)
 class CitationMark:
-    """One mark, or several with nothing but a comma between, and what of 1..count it names, in order."""
+    """One mark, or several with only a comma between, and the numbers of 1..count that it names, in order."""
 
     span: Span
     numbers: tuple[int, ...]
@@ -188,7 +188,7 @@ _NEAR_CHARACTERS = 16
 
 
 def detach_marks(text: str, count: int) -> str:
-    """Return a sentence from which marks can be taken that could not before; its own marks stay in it."""
+    """Detach marks that could not be taken out before; the sentence keeps its own."""
     text = _NUMBERED_NOUN.sub(r"\1 \2", text)
     first = next(find_marks(text, count), None)
     if first is None or not _OPENING_PHRASE.fullmatch(text[: first.span[0]].lstrip()):
@@ -201,7 +201,7 @@ def detach_marks(text: str, count: int) -> str:
 
 
 def is_maimed(text: str, count: int) -> bool:
-    """Whether a sentence, eased, with its addresses still in it, loses a part when its marks and addresses go."""
+    """Return whether a sentence loses a part of its grammar when its marks and addresses go."""
     hanging = (
         _DANGLING_WORD.search(text[max(0, mark.span[0] - _NEAR_CHARACTERS) : mark.span[0]])
         and _continues(text[mark.span[1] :])
@@ -214,12 +214,12 @@ def is_maimed(text: str, count: int) -> bool:
 
 
 def _continues(after: str) -> bool:
-    """Whether a sentence goes on behind a mark: with a comma or a word in small letters."""
+    """Return whether a sentence goes on behind a mark."""
     next_char = after.lstrip()[:1]
     return next_char == "," or (after[:1].isspace() and next_char.islower())
 
 
 def _capitalise(rest: str) -> str:
-    """Return what was in the midst of a sentence as its beginning; a word that has capitals keeps its spelling."""
+    """Make a part of a sentence its beginning; a word with capitals keeps its spelling."""
     word = re.match(r"[^\W\d_]+", rest)
     return rest[0].upper() + rest[1:] if word and word[0].islower() else rest

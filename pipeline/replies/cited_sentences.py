@@ -42,7 +42,7 @@ _WORD_PLACEHOLDER = "Q"
 
 
 class SentenceCutter:
-    """Running text of one paragraph, item or heading after another."""
+    """Cuts running text into sentences as it arrives."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -52,16 +52,13 @@ class SentenceCutter:
 
     @property
     def begun(self) -> str:
-        """What came since the last cut."""
         return self._text
 
     def feed(self, text: str) -> Iterator[str]:
-        """Take the next stretch, and yield the sentences that are certain, marks included."""
         self._text += text
         yield from self._cut(closed=False)
 
     def close(self) -> Iterator[str]:
-        """Yield the rest, and begin anew."""
         yield from self._cut(closed=True)
         if self._text:
             yield self._text
@@ -107,7 +104,7 @@ def _find_first_end(window: str, stop: int, count: int, *, whole: bool) -> int:
 
 
 def _is_enclosed(text: str, end: int) -> bool:
-    """Whether something was opened shortly before `end` that may still close."""
+    """Return whether something was opened shortly before `end` that may still close."""
     near = max(0, end - _MAX_ENCLOSED)
     if any(text.count(sign, near, end) % 2 and sign not in text[end:] for sign in '"`'):
         return True
@@ -126,7 +123,7 @@ _SENTENCE_EDGES = lazy_compile(r"\A[:：]\s+|\s#{1,6}\Z|\\\Z")
 
 @dataclass(frozen=True, slots=True)
 class MarkedSentence:
-    """A sentence as it will be said, without marks, links and emphasis, and the numbers that it cites."""
+    """A sentence without marks, links and emphasis, and the numbers that it cites."""
 
     text: str
     numbers: tuple[int, ...]
@@ -155,7 +152,7 @@ def cite_sentence(marked: MarkedSentence, offered: Sequence[Sequence[Evidence]])
 
 
 class SentenceSplitter:
-    """One reply as it arrives: the same sentences as `sentences` of the whole, each as soon as nothing can change it.
+    """Splits one reply into sentences as it arrives, the same as `split_sentences` of the whole.
 
     A sentence is certain some fifty characters after its end, or where its line has ended and the next has begun.
     """
@@ -175,14 +172,12 @@ class SentenceSplitter:
         self._first = True
 
     def feed(self, piece: str) -> tuple[MarkedSentence, ...]:
-        """Take the next piece of the reply, and return the sentences that it made certain."""
         given = [marked for event in self._lines.feed(piece) for marked in self._taken(event)]
         if self._held and _LEADING_WORD.match(self._cutter.begun):
             given.extend(self._released())
         return tuple(given)
 
     def close(self) -> tuple[MarkedSentence, ...]:
-        """Return what is left at the reply's end."""
         given = [marked for event in self._lines.close() for marked in self._taken(event)]
         return (*given, *self._ended_table(), *self._released())
 
@@ -211,7 +206,7 @@ class SentenceSplitter:
             self._paragraph = True
 
     def _running(self, raw: Iterable[str]) -> Iterator[MarkedSentence]:
-        """Say sentences of running text, whose marks may stand before them."""
+        """Take sentences of running text, whose marks may stand before them."""
         for sentence in raw:
             front, body, behind = _split_outer_marks(sentence, self._count)
             if self._fronted is not False and body:
@@ -242,7 +237,7 @@ class SentenceSplitter:
             self._paragraph = self._first = False
 
     def _cites(self, numbers: tuple[int, ...]) -> None:
-        """Add what marks that stand alone name to the last sentence."""
+        """Add the numbers of marks that stand alone to the last sentence."""
         if self._held:
             self._held = replace(self._held, numbers=tuple(dict.fromkeys(self._held.numbers + numbers)))
 
@@ -266,7 +261,7 @@ def _split_outer_marks(raw: str, count: int) -> tuple[str, str, str]:
 
 
 def parse_sentence(raw: str, count: int) -> tuple[str, tuple[int, ...]]:
-    """Return one sentence of a reply as it will be said, and the numbers in 1..count that its marks name."""
+    """Return a sentence without its marks and markup, and the numbers in 1..count that its marks name."""
     text, numbers = raw, dict[int, None]()
     for _ in range(_SENTENCE_PASSES):
         before = text

@@ -11,23 +11,23 @@ from storage.types import Citation, Document, Evidence, Passage, Span
 
 
 def describe_place(document: Document, passage: Passage) -> str:
-    """Say where a sentence stands: the page's title, and its section if it has one."""
+    """Name the page, and the section if there is one."""
     return f"{document.title} › {passage.section}" if passage.section else document.title
 
 
 def write_dated_note(document: Document) -> str:
-    """Say which page speaks and of what date it is: title and ISO date, or the title alone where nobody knows."""
+    """Name the page and its date; the title alone where it is undated."""
     return f"{document.title}, {document.date.date().isoformat()}" if document.date else document.title
 
 
 def write_language_note(document: Document) -> str:
-    """Say which page speaks and in which language, called as its speakers call it; the title alone if it is unknown."""
+    """Name the page and its language, as its speakers call it; the title alone where that is unknown."""
     language = own_name(document.language)
     return f"{document.title}, {language}" if language else document.title
 
 
 def is_own_note(note: str, evidence: Evidence) -> bool:
-    """Return whether a note is empty, or one of those made above for this evidence."""
+    """Return whether a note is empty, or one of those written above for this evidence."""
     document = evidence.document
     return note in {
         "",
@@ -48,7 +48,7 @@ def number_footnotes(sentences: Sequence[CitedSentence]) -> tuple[tuple[Answered
 
 
 def quote_spans(text: str, spans: Iterable[Span]) -> str:
-    """Quote stretches of a text in its own order: those that touch as one, others joined by an ellipsis."""
+    """Join stretches of a text in its own order: adjacent ones as one, others with an ellipsis."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and not text[merged[-1][1] : start].strip():

@@ -67,7 +67,6 @@ def extract_verbatim(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def restore_verbatim(text: str, kept: tuple[str, ...]) -> str:
-    """Return the text with the stretches where their placeholders still stand."""
     return _ASIDE.sub(lambda found: kept[int(found[1])], text)
 
 
@@ -135,7 +134,6 @@ def find_addresses(text: str, *, code: bool = False) -> Iterator[Span]:
 
 
 def strip_addresses(text: str, *, code: bool = False) -> str:
-    """Return the text with a space in the place of each address."""
     pieces, at = [], 0
     for start, end in find_addresses(text, code=code):
         pieces += [text[at:start], " "]
@@ -218,7 +216,7 @@ def clean_markup(text: str) -> str:
 
 
 def is_link_definition(line: str) -> bool:
-    """Whether a line only says where a link or a footnote leads."""
+    """Return whether a line only defines a link or a footnote."""
     return _DEFINITION.fullmatch(line) is not None
 
 
@@ -327,7 +325,6 @@ def strip_emphasis(text: str) -> str:
 
 
 def unescape_markdown(text: str) -> str:
-    """Return the text without the backslashes that keep Markdown from reading a sign."""
     return _MARKDOWN_ESCAPE.sub(r"\1", text)
 
 

@@ -15,7 +15,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class ReplyFormat(Generic[T]):
-    """One stage's reply in both formats; the readers raise `UnreadableReply` and say what is missing."""
+    """A stage's reply in both formats; the parsers raise `UnreadableReply` and say what is missing."""
 
     schema: Mapping[str, Any] | None
     """A strict JSON schema (an object at its top); None for replies that are plain text anyway."""
@@ -26,14 +26,14 @@ class ReplyFormat(Generic[T]):
 
 
 class ReplySplitter(Protocol[T_co]):
-    """Cuts a streamed reply into values as soon as each is certain."""
+    """Splits a streamed reply into values as soon as each is certain."""
 
     def feed(self, piece: str) -> tuple[T_co, ...]:
-        """Take the next stretch of the reply; return what is certain now and was not before."""
+        """Take the next piece of the reply; return the values that it made certain."""
         ...
 
     def close(self) -> tuple[T_co, ...]:
-        """Return what is left at the reply's end. It may be fed another reply after that.
+        """Return the last values. The splitter may be fed another reply after that.
 
         Raises:
             UnreadableReply: the reply is not in the format asked for. Only if no value was given before.
@@ -94,7 +94,6 @@ def strip_emphasis_marks(text: str) -> str:
 
 
 def is_nothing(text: str) -> bool:
-    """Return whether a text says that there is nothing to say."""
     return strip_emphasis_marks(text).strip(" .!\"'“”()[]*•-").casefold() in _NOTHING
 
 
@@ -165,7 +164,6 @@ def object_schema(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def list_schema(items: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of a list."""
     return {"type": "array", "items": items}
 
 

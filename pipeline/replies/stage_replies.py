@@ -87,7 +87,7 @@ class Bullet:
 
 
 def bullets_format(count: int) -> ReplyFormat[tuple[Bullet, ...]]:
-    """Return the form of bullets over `count` numbered sentences; no bullets where nothing is to the point."""
+    """Return the format of bullets over `count` numbered sentences; no bullets where nothing is to the point."""
     return ReplyFormat(
         _BULLETS_SCHEMA,
         from_json=lambda found: _validate_bullets(
@@ -194,7 +194,7 @@ CLAIMS: ReplyFormat[tuple[TimedClaim, ...]] = ReplyFormat(
 
 
 class ClaimSplitter:
-    """Cuts a list of claims into claims as it arrives, each as soon as its line has ended in its time.
+    """Splits a list of claims as it arrives, each as soon as its line has ended in its time.
 
     A claim without a time is certain where the next one begins, since its line may run on.
     """
@@ -208,7 +208,6 @@ class ClaimSplitter:
         self._given: set[str] = set()
 
     def feed(self, piece: str) -> tuple[TimedClaim, ...]:
-        """Take the next stretch; return the claims that are certain now and were not before."""
         if self._full:
             return ()
         self._text += piece
@@ -246,7 +245,7 @@ NOTHING_REPLY = "NOTHING"
 
 
 class DraftSplitter:
-    """Cuts a draft over `count` notes into sentences; none at all where it says that no note helps."""
+    """Splits a draft over `count` notes into sentences; none where it says that no note helps."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -258,7 +257,6 @@ class DraftSplitter:
         self._cites = False
 
     def feed(self, piece: str) -> tuple[MarkedSentence, ...]:
-        """Take the next stretch; return the sentences that are certain, once one of them cites a note."""
         return self._released(self._splitter.feed(piece))
 
     def close(self) -> tuple[MarkedSentence, ...]:
@@ -296,8 +294,6 @@ _POINT = object_schema(remark=STRING, score=INTEGER)
 
 @dataclass(frozen=True, slots=True)
 class CriterionScore:
-    """What a critic says of a draft by one criterion."""
-
     criterion: str
     remark: str
     score: int
@@ -305,13 +301,10 @@ class CriterionScore:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a critic says of a draft, by every criterion."""
-
     points: tuple[CriterionScore, ...]
 
     @property
     def perfect(self) -> bool:
-        """Whether there is nothing to make better."""
         return all(point.score >= PERFECT_SCORE for point in self.points)
 
 

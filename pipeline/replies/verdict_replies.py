@@ -60,7 +60,7 @@ class Verification:
 
 
 def verification_format(count: int, *, reasoned: bool) -> ReplyFormat[Verification]:
-    """Return the form of a verification against `count` numbered sentences, with reasoning before it or without."""
+    """Return the format of a verification against `count` numbered sentences, with or without reasoning before it."""
     before = {"reasoning": STRING} if reasoned else {}
     verdicts = {"type": "string", "enum": [verdict.value for verdict in Verdict]}
     return ReplyFormat(
@@ -128,7 +128,6 @@ def parse_verdict(wording: str) -> Verdict:
 
 
 def find_mentioned_sentences(text: str, count: int) -> tuple[int, ...]:
-    """Return the numbers of the sentences that free text speaks of."""
     return parse_numbers(" ".join(match[1] or match[2] for match in _MENTIONED_SENTENCES.finditer(text)), count)
 
 
@@ -149,7 +148,7 @@ _QUESTIONED = lazy_compile(r"\W*?[?/]")
 
 @dataclass(frozen=True, slots=True)
 class ClaimRuling:
-    """What was found of one claim."""
+    """The ruling on one claim."""
 
     claim: int
     """Its number, from 1."""
@@ -160,7 +159,7 @@ class ClaimRuling:
 
 
 class VerdictSplitter:
-    """Cuts a reply on `claims` claims by `sentences` numbered sentences into rulings, as soon as each is certain."""
+    """Splits a reply on so many claims and numbered sentences into rulings, each as soon as it is certain."""
 
     def __init__(self, claims: int, sentences: int, *, reasoned: bool = True) -> None:
         self._claims = claims
@@ -175,7 +174,6 @@ class VerdictSplitter:
         self._ended: set[int] = set()
 
     def feed(self, piece: str) -> tuple[ClaimRuling, ...]:
-        """Take the next stretch; return the rulings that are certain now and were not before."""
         self._text += piece
         return tuple(self._news(ended=False))
 
@@ -195,7 +193,7 @@ class VerdictSplitter:
             self._begin()
 
     def _read_whole(self) -> tuple[ClaimRuling, ...]:
-        """Read a reply that has its verdict elsewhere, where it can only be the one claim's."""
+        """Parse a reply whose verdict stands elsewhere; with one claim it can only be that claim's."""
         if self._claims > 1:
             raise UnreadableReply("no line opens with the number of a claim and its verdict, such as “1. SUPPORTS [2]”")
         found = self._whole.from_text(self._text)
@@ -220,7 +218,7 @@ class VerdictSplitter:
                 yield ClaimRuling(number, replace(self._ruled[number], reasoning=_clean_reason(rest)), whole=True)
 
     def _found(self, said: str, rest: str, *, over: bool) -> Verification | None:
-        """Return a verdict by what stands behind it so far; None while that may still change it, and if it is none."""
+        """Return a verdict by what follows it so far; None while that may still change it, and if it is none."""
         verdict, (marks, reason) = parse_verdict(said), _split_marks(rest)
         if not (over or "\n" in rest or (_WHOLE_WORD.match(reason) and not _may_be_retracted(reason))):
             return None

@@ -83,7 +83,7 @@ def _append_marks(sentence: MarkedSentence) -> str:
 async def say_all(
     sentences: AsyncIterator[MarkedSentence], findings: Sequence[SourcedFinding], scene: TurnContext, kit: Kit
 ) -> bool:
-    """Say sentences as they come; return whether one of them was let through."""
+    """Send sentences through the gate as they come; return whether one was let through."""
     notebook, said = SentenceAnnotator(scene, findings), False
     async with close_stream(sentences):
         async for sentence in sentences:
@@ -93,7 +93,7 @@ async def say_all(
 
 
 class SentenceAnnotator:
-    """Gives sentences their evidence and notes; it remembers which pages were named already."""
+    """Attaches evidence and notes to sentences; remembers which pages were named already."""
 
     def __init__(self, scene: TurnContext, findings: Sequence[SourcedFinding]) -> None:
         self._spoken = scene.spoken

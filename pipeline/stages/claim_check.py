@@ -90,7 +90,7 @@ async def _check_claims(claims: Sequence[str], talk: Conversation, kit: Kit, jud
 
 
 def validate_claim(text: str) -> None:
-    """Return if a text is one statement that can be checked. Raises `NotAClaim`, which says what it is instead."""
+    """Check that a text is one statement. Raises `NotAClaim`, which says what it is instead."""
     hint = "State one thing in one sentence."
     if not words(text):
         raise NotAClaim("There are no words in the claim.", hint=hint)
@@ -192,7 +192,7 @@ def _find_differing(held: PassageSupport) -> Evidence:
 
 
 def overrule_model(found: Verification, support: Support) -> Verification:
-    """Return what a model says, unless it takes for supported what the rules know to be missing or contradicted."""
+    """Return the model's verdict, unless it takes for supported what the rules know to be missing or contradicted."""
     if found.verdict is not Verdict.SUPPORTS or support.holds or support.appealable:
         return found
     verdict = Verdict.REFUTES if support.contradicted else Verdict.NOT_ENOUGH_INFO
@@ -201,7 +201,7 @@ def overrule_model(found: Verification, support: Support) -> Verification:
 
 
 async def judge_conversation(talk: Conversation, kit: Kit, judge: ClaimJudge) -> ClaimJudgement:
-    """Hold the conversation's last turn, one statement, against what is found for it. Raises any `PipelineError`."""
+    """Judge the conversation's last turn, one statement, by what is found for it. Raises any `PipelineError`."""
     hits = await kit.search(SearchQuery(talk.question.text), kit.limits.passages)
     readable = [hit for hit in hits if collect_sentences([hit])][:MAX_PASSAGES]
     if not readable:
@@ -210,7 +210,7 @@ async def judge_conversation(talk: Conversation, kit: Kit, judge: ClaimJudge) ->
 
 
 async def report_judgement(claim: str, verdict: ClaimJudgement, kit: Kit) -> Status:
-    """Tell a verdict, and say the sentences that it rests on through the gate."""
+    """Report a verdict as an event, and say the sentences that it rests on through the gate."""
     named, others = passage_ids(verdict.evidence), passage_ids(verdict.nearest)
     stated = Claim(claim, origin="user")
     kit.tell(ClaimChecked(CheckedClaim(stated, verdict.verdict, named, verdict.reasoning, others, verdict.because)))
@@ -226,7 +226,7 @@ async def judge_by_rules(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> C
 
 
 async def judge_by_model(talk: Conversation, hits: Sequence[Hit], kit: Kit) -> ClaimJudgement:
-    """Judge by the model's verification, unless the rules know better. Raises any `PipelineError`."""
+    """Judge by the model's verification, unless the local check knows better. Raises any `PipelineError`."""
     claim, sentences = talk.question.text, collect_sentences(hits)
     found = await request_verification(claim, sentences, talk, kit.ask, student=kit.limits.student)
     named = tuple(sentences[number - 1] for number in found.sentences)
@@ -252,7 +252,6 @@ async def _check_support(claim: str, hits: Sequence[Hit], kit: Kit) -> PassageSu
 
 
 def _nearest_sentences(claim: str, sentences: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Return the few sentences that hold most of a claim's words."""
     places = {one.text: one for one in reversed(sentences)}
     return tuple(places[text] for text in select_closest(claim, [[one.text for one in sentences]]))
 

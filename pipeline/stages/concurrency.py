@@ -24,7 +24,6 @@ async def close_stream(stream: AsyncIterator[T]) -> AsyncGenerator[AsyncIterator
 
 
 async def replay_values(values: tuple[T, ...]) -> AsyncGenerator[T, None]:
-    """Yield values that are there already."""
     for value in values:
         yield value
 
@@ -35,7 +34,7 @@ B = TypeVar("B")
 
 @asynccontextmanager
 async def open_task_group() -> AsyncGenerator[asyncio.TaskGroup]:
-    """Give a group for what is begun within and ends with the block: when one fails or the block does, all end."""
+    """Run tasks within a block: when one fails, or the block does, all end."""
     try:
         async with asyncio.TaskGroup() as group:
             yield group
@@ -46,7 +45,7 @@ async def open_task_group() -> AsyncGenerator[asyncio.TaskGroup]:
 async def gather_pair(
     one: Coroutine[Any, Any, A], other: Coroutine[Any, Any, B]
 ) -> tuple[A | None, B | None, PipelineError | None]:
-    """Run two at once and return what both return; None for one that fails, and its error.
+    """Run two calls at once and return both results; None for one that fails, and its error.
 
     Raises:
         SearchUnavailable, BudgetExceeded: at once, when one of them does.
@@ -66,7 +65,7 @@ async def gather_pair(
 
 
 async def gather_all(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
-    """Run any number at once and return what they return, in order; when one fails, all end and its error is raised."""
+    """Run calls at once and return their results in order; when one fails, all end and its error is raised."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(call) for call in calls]
@@ -76,7 +75,7 @@ async def gather_all(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
 
 
 async def gather_successes(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
-    """Run any number at once and return what those return that do not fail.
+    """Run calls at once and return the results of those that succeed.
 
     Raises:
         SearchUnavailable, BudgetExceeded: at once, when one of them does.
@@ -86,7 +85,7 @@ async def gather_successes(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, 
 
 
 def select_successes(ended: Sequence[A | PipelineError]) -> tuple[A, ...]:
-    """Return what of several outcomes is no error. Raises the first of them if all are."""
+    """Return the successful outcomes. Raises the first error if all failed."""
     failed = [one for one in ended if isinstance(one, PipelineError)]
     if failed and len(failed) == len(ended):
         raise failed[0]
@@ -94,7 +93,7 @@ def select_successes(ended: Sequence[A | PipelineError]) -> tuple[A, ...]:
 
 
 async def capture_outcome(call: Coroutine[Any, Any, A]) -> A | PipelineError:
-    """Return what a call returns, or its error.
+    """Return a call's result, or its error.
 
     Raises:
         SearchUnavailable, BudgetExceeded: these are never one call's alone.

@@ -66,7 +66,7 @@ async def split_claims(scene: TurnContext, reply: str, kit: Kit) -> tuple[TimedC
 
 
 async def verify_claims(scene: TurnContext, claims: Sequence[TimedClaim], kit: Kit) -> tuple[SourcedFinding, ...]:
-    """Return those claims that passages support, bound to the sentences that say so; all verdicts are told.
+    """Return the claims that passages support, bound to the sentences that say so; every verdict is reported.
 
     Raises:
         SearchUnavailable: the search failed.
@@ -99,13 +99,13 @@ NO_EVIDENCE = "nothing was found to hold it against"
 async def request_verification(
     claim: str, sentences: Sequence[Evidence], talk: Conversation, ask: Ask, *, student: bool
 ) -> Verification:
-    """Return what the model says of a claim, by these sentences alone; numbers count from 1 in their order."""
+    """Ask the model for its verdict on a claim by these sentences alone, numbered from 1 in their order."""
     form = verification_format(len(sentences), reasoned=not student)
     return await ask("verify", form, stage="verify", talk=talk, sentences=tuple(sentences), claim=claim)
 
 
 def build_second_opinion(ask: Ask, talk: Conversation, *, turns: int, student: bool = False) -> SecondOpinion:
-    """Return what the gate asks of a sentence that the local check doubts: the model's verification of it.
+    """Build the gate's second opinion: the model's verification of a sentence that the local check doubts.
 
     The model sees all of the passages that the sentence cites, and the last `turns` of the conversation.
     """
@@ -125,26 +125,26 @@ def build_second_opinion(ask: Ask, talk: Conversation, *, turns: int, student: b
 def record_claim(
     claim: str, sentences: Sequence[Evidence], found: Verification, *because: VerdictReason
 ) -> CheckedClaim:
-    """Return a claim of the model's own with what was found of it by these sentences."""
+    """Record a claim of the model's own with the verdict on it."""
     named, others = split_passage_ids(sentences, found)
     return CheckedClaim(Claim(claim, origin="model"), found.verdict, named, found.reasoning, others, because)
 
 
 def record_unfounded(claim: str) -> CheckedClaim:
-    """Return a claim of the model's own that nothing was found to hold against."""
+    """Record a claim of the model's own that no evidence was found for."""
     return record_claim(
         claim, (), Verification(Verdict.NOT_ENOUGH_INFO, reasoning=NO_EVIDENCE), VerdictReason("nothing")
     )
 
 
 def record_unverified(claim: str, sentences: Sequence[Evidence], error: PipelineError) -> CheckedClaim:
-    """Return a claim of the model's own on which the model could not be asked."""
+    """Record a claim of the model's own that the model could not be asked about."""
     found = Verification(Verdict.NOT_ENOUGH_INFO, reasoning=f"it could not be verified: {error}")
     return record_claim(claim, sentences, found, VerdictReason("unverified"))
 
 
 async def bind_claim(claim: str, evidence: tuple[Evidence, ...], supports: Supports) -> tuple[SourcedFinding, ...]:
-    """Return a claim as a finding; where its numbers, dates or names are not in its evidence, the sentences instead."""
+    """Return a claim as a finding; if its numbers, dates or names are not in its evidence, the sentences instead."""
     support = await supports(claim, evidence)
     return (SourcedFinding(claim, evidence),) if support.holds or support.appealable else quote_evidence(evidence)
 
@@ -168,7 +168,7 @@ SettledEvidence = asyncio.Future[tuple[Evidence, ...] | PipelineError]
 
 @dataclass(frozen=True, slots=True)
 class _PendingClaim:
-    """A claim that has evidence, and what will be known of it: the sentences that support it, or why it has none."""
+    """A claim with evidence, and its outcome: the sentences that support it, or why it has none."""
 
     claim: str
     sentences: tuple[Evidence, ...]
@@ -176,10 +176,9 @@ class _PendingClaim:
 
 
 class ClaimVerifier:
-    """The claims of one turn; what it begins ends with `tasks` at the latest."""
+    """Verifies the claims of one turn as they arrive; its tasks end with the group."""
 
     def __init__(self, scene: TurnContext, kit: Kit, tasks: asyncio.TaskGroup) -> None:
-        """Take what verification needs to know."""
         self._scene = scene
         self._kit = kit
         self._tasks = tasks
@@ -189,7 +188,7 @@ class ClaimVerifier:
         """How many may still come to wait: claims without evidence yet, and the stream of claims itself."""
 
     async def weighed(self, claims: AsyncIterator[TimedClaim]) -> tuple[SourcedFinding, ...] | None:
-        """Return those claims that passages support, in their order, bound to the sentences that say so.
+        """Return the claims that passages support, in their order, bound to the sentences that say so.
 
         None where nothing is claimed. All verdicts are told. Where claims break off, those that came are verified.
 
@@ -214,7 +213,7 @@ class ClaimVerifier:
         return tuple(finding for findings in kept for finding in findings) if begun else None
 
     async def explained(self) -> None:
-        """Wait for reasons that are still being written, though not for long: the reply is whole without them."""
+        """Wait a moment for reasoning that is still being written: the reply is whole without it."""
         if self._calls:
             _, late = await asyncio.wait(self._calls, timeout=REASONING_GRACE_SECONDS)
             for call in late:
@@ -234,7 +233,7 @@ class ClaimVerifier:
         return await bind_claim(claim.text, settled, self._kit.supports) if settled else ()
 
     async def _case(self, claim: TimedClaim) -> _PendingClaim:
-        """Seek evidence for a claim, and let it wait for its verification where there is any."""
+        """Retrieve evidence for a claim, and queue it for verification where there is any."""
         query = SearchQuery(claim.text, claim.time, unchecked=True)
         sentences = collect_sentences(await retrieve_passages(query, self._kit.limits.evidence, self._kit))
         case = _PendingClaim(claim.text, sentences, asyncio.get_running_loop().create_future())
@@ -248,7 +247,7 @@ class ClaimVerifier:
         self._send()
 
     def _send(self) -> None:
-        """Put to the model all that waits, if there is a place for it or nothing more will join it."""
+        """Verify all that is queued, if there is a place for the call or nothing more will join it."""
         if self._waiting and not (self._coming and self._kit.busy()):
             together, self._waiting = tuple(self._waiting), []
             self._ask(together)

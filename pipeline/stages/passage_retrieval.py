@@ -119,7 +119,7 @@ MAX_BULLETS = 8
 
 
 async def choose_query(scene: TurnContext, kit: Kit) -> SearchQuery | None:
-    """Return what to look up, and of what time; None where the user wants no fact.
+    """Choose what to look up, and of what time; None where the user asks for no fact.
 
     A model that declines, or whose reply cannot be read, keeps nobody from looking up the question as it stands.
     """
@@ -135,7 +135,7 @@ async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, 
 
 
 async def retrieve_for_query(scene: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
-    """Return the passages that fit the written query best; where it is the question itself, they were found already.
+    """Retrieve for the written query; where it is the question itself, the hits are known already.
 
     Raises:
         SearchUnavailable: the search failed.
@@ -146,7 +146,7 @@ async def retrieve_for_query(scene: TurnContext, query: SearchQuery, kit: Kit) -
 
 
 async def summarise_passages(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[SourcedFinding, ...]:
-    """Return what passages say to the point of a query, each statement bound to sentences of its passage.
+    """Summarise passages to the point of a query, each statement bound to sentences of its passage.
 
     Raises:
         PipelineError: no passage could be summarised.
@@ -156,7 +156,7 @@ async def summarise_passages(query: SearchQuery, hits: Sequence[Hit], kit: Kit) 
 
 
 async def extract_bullets(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[SourcedFinding, ...]:
-    """Return the same by a shorter prompt: a call for each passage, but one for all where calls would have to wait.
+    """Do the same with a shorter prompt: a call for each passage, or one for all where calls would have to wait.
 
     Raises:
         PipelineError: no passage could be summarised.
@@ -181,7 +181,7 @@ async def _summarise_group(
 
 
 async def _bind_bullet(bullet: Bullet, sentences: Sequence[Evidence], kit: Kit) -> tuple[SourcedFinding, ...]:
-    """Return a bullet that its passage supports; in the place of one that it does not, the sentences it names."""
+    """Return a bullet that its passage supports; else the sentences it names."""
     evidence = tuple(sentences[number - 1] for number in bullet.sentences)
     support = await kit.supports(bullet.text, evidence)
     return (SourcedFinding(bullet.text, evidence),) if support.holds else quote_evidence(evidence)

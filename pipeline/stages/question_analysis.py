@@ -83,7 +83,7 @@ def own_name(code: str) -> str:
 
 
 def detect_asker_language(talk: Conversation) -> str:
-    """Return the language of the asker, by the question or else by what they said before; empty when unsure."""
+    """Return the asker's language, by the question or else by what they said before; empty when unsure."""
     asked = [turn for turn in reversed(talk.turns) if turn.speaker == "user"]
     return next(filter(None, (turn.language or detect_language(turn.text) for turn in asked)), "")
 
@@ -103,21 +103,18 @@ MAX_BORROWED_WORDS = 24
 
 @dataclass(frozen=True, slots=True)
 class ResolvedQuestion:
-    """A question as it was asked, and the words of earlier turns that it stands on."""
+    """A question, and the words of earlier turns that it depends on."""
 
     text: str
     borrowed: str = ""
 
     @property
     def query(self) -> str:
-        """What to look up."""
         return f"{self.text} {self.borrowed}".strip()
 
 
 @dataclass(frozen=True, slots=True)
 class _FollowUpRules:
-    """One language's rules."""
-
     openers: re.Pattern[str]
     pronouns: re.Pattern[str]
     possessives: re.Pattern[str]
@@ -127,7 +124,7 @@ class _FollowUpRules:
 
 
 def resolve_question(talk: Conversation) -> ResolvedQuestion:
-    """Return the conversation's question with what it borrows from the turns before it."""
+    """Resolve a follow-up: add what the question borrows from the turns before it."""
     asked = talk.question
     earlier = [turn for turn in talk.earlier if turn.speaker == "user" and not detect_small_talk(turn.text)][
         -MAX_EARLIER_QUESTIONS:
@@ -156,7 +153,7 @@ def depends_on_context(text: str, language: str) -> bool:
 
 
 def _has_unbound_pronoun(text: str, rules: _FollowUpRules, language: str) -> bool:
-    """Return whether a text has a pronoun before which nothing stands that it could mean.
+    """Return whether a text has a pronoun without an antecedent.
 
     "It" can mean a name or what an article introduces; "its" any word of substance.
     """
@@ -220,7 +217,7 @@ def _phrase_pattern(pattern: str, phrase: str) -> str:
 
 
 def validate_question(text: str, limits: Limits) -> None:
-    """Return if a question can be taken up.
+    """Check that a question can be answered.
 
     Raises:
         QuestionTooLong: it has more characters than the limits allow.

@@ -60,7 +60,7 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
 
 @asynccontextmanager
 async def show_interim_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) -> AsyncGenerator[None]:
-    """Show the best sentence of what was found beside the block, if any is likely to answer before the block ends."""
+    """Show the best sentence found while the block runs, if it is likely to answer."""
     task = asyncio.create_task(_show_best_quote(talk, hits, kit))
     try:
         yield

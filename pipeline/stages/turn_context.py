@@ -15,8 +15,6 @@ MIN_LANGUAGE_SHARE = 4
 
 @dataclass(frozen=True, slots=True)
 class TurnContext:
-    """A conversation as stages see it."""
-
     talk: Conversation
     """Its last turns."""
     spoken: str = ""
@@ -30,17 +28,17 @@ class TurnContext:
 
     @property
     def language(self) -> str:
-        """What the asker's language is called in English; empty when unsure."""
+        """The asker's language in English; empty when unsure."""
         return english_name(self.spoken)
 
     @property
     def reading(self) -> str:
-        """What the library's language is called in English where it is not the asker's; empty otherwise."""
+        """The library's language in English if it differs from the asker's; empty otherwise."""
         return english_name(self.read)
 
 
 async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
-    """Look at the conversation, and at which language the passages nearest to its question are in.
+    """Search once for the question, and find the languages of asker and library.
 
     A question in one language finds little in another, so queries and claims are to be written in the library's. Its
     search also comes before all calls of a model: an outage is said before anything is paid.

@@ -24,7 +24,7 @@ _MARKED_LINE = lazy_compile(r"[^\S\n]*(?:[-•*✓]|\d{1,3}[.)])\s|[^\S\n]{2,}\S
 
 
 def find_quotable_spans(passage: Passage) -> tuple[Span, ...]:
-    """Return the stretches of a passage's text that stand for themselves, in order, without the mark of a list item."""
+    """Return the spans of a passage that can be quoted by themselves, in order, without list marks."""
     text = passage.text
     if passage.kind is not PassageKind.PROSE:
         return tuple(match.span() for match in _PASSAGE_LINE.finditer(text))
@@ -53,7 +53,7 @@ MAX_CHARACTERS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class SupportChecker:
-    """The check as it goes into a kit: `await checker(sentence, evidence)`."""
+    """The local check: `await checker(sentence, evidence)`."""
 
     read: EmbedTokens
     strictness: Strictness = "normal"
@@ -116,7 +116,7 @@ async def analyse_sentence(
 
 
 def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *, sure: float) -> Support:
-    """Join what the rules found with the score: below `threshold` it fails, below `sure` it holds in doubt. Pure."""
+    """Combine the rules' findings with the score: below `threshold` it fails, below `sure` it holds in doubt. Pure."""
     said = (examined.nearest,) if examined.nearest else ()
     nearest = tuple(f"nearest is “{one}”" for one in said)
     if examined.against:
@@ -135,7 +135,7 @@ def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *
 
 
 async def check_verbatim(sentence: str, evidence: Sequence[Evidence]) -> Support:
-    """Hold for what stands word for word and for nothing else: the check of those who only quote."""
+    """Support only what stands word for word: the check of those who only quote."""
     found = find_verbatim_passage(sentence, [piece.passage for piece in evidence])
     reason = f"stands verbatim in passage {found}" if found else "does not stand verbatim in the passages it cites"
     because = VerdictReason("verbatim" if found else "not_verbatim")

@@ -36,7 +36,6 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
 
 
 async def consider(talk: Conversation, kit: Kit) -> RankedQuotes:
-    """Find and rank what could be quoted."""
     hits = await kit.search(SearchQuery(resolve_question(talk).query), WIDER * kit.limits.passages)
     return await rank_quotes(talk, hits, kit.limits.passages, kit)
 
