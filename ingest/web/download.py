@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 
 from ingest.types import SourceUnavailable
-from ingest.web.http_connection import RETRY_HINT, RetryableWebError, format_url
+from ingest.web.http_reply import RETRY_HINT, RetryableWebError, format_url, parse_number, retry
 from storage.language.lazy_pattern import lazy_compile
 
 _BLOCK = 1 << 20
@@ -55,37 +55,29 @@ ReportProgress = Callable[[int, int | None], None]
 
 
 def download_file(
-    wanted: DownloadRequest, ask: OpenUrl, rest: Callable[[RetryableWebError, int], None], told: ReportProgress
+    wanted: DownloadRequest, ask: OpenUrl, rest: Callable[[float | None, int], None], told: ReportProgress
 ) -> None:
     """Download a file. `rest` waits after so many failed tries, and raises if we are to stop.
 
     Raises:
         SourceUnavailable: It cannot be had, cannot be written, or is not what it must be.
     """
-    try:
-        _download_with_retries(wanted, ask, rest, told)
-        wanted.part.replace(wanted.path)
-        wanted.tag.unlink(missing_ok=True)
-    except OSError as error:
-        raise _unwritable(wanted, error) from error
 
-
-def _download_with_retries(
-    wanted: DownloadRequest, ask: OpenUrl, rest: Callable[[RetryableWebError, int], None], told: ReportProgress
-) -> None:
-    tried = 0
-    while True:
+    def once() -> None:
         before = _size(wanted.part)
         try:
             _fetch(wanted, ask, told)
             _check(wanted)
         except RetryableWebError as error:
-            tried = 1 if _size(wanted.part) - before >= _PROGRESS_BYTES else tried + 1
-            if tried >= wanted.tries:
-                raise SourceUnavailable(f"{format_url(wanted.url)} {error}.", hint=RETRY_HINT) from error
-            rest(error, tried)
-        else:
-            return
+            error.progressed = _size(wanted.part) - before >= _PROGRESS_BYTES
+            raise
+
+    try:
+        retry(wanted.url, wanted.tries, once, rest)
+        wanted.part.replace(wanted.path)
+        wanted.tag.unlink(missing_ok=True)
+    except OSError as error:
+        raise _unwritable(wanted, error) from error
 
 
 def _fetch(wanted: DownloadRequest, ask: OpenUrl, told: ReportProgress) -> None:
@@ -128,8 +120,8 @@ def _prepare_part(wanted: DownloadRequest, answer: IncomingResponse, have: int) 
     if answer.status != httpx.codes.OK:
         hint = "It may be gone, or not there yet. " + RETRY_HINT
         raise SourceUnavailable(f"{format_url(wanted.url)} answers HTTP {answer.status}.", hint=hint)
-    length = answer.headers.get("content-length", "")
-    total = int(length) if length.isascii() and length.isdigit() else wanted.size
+    length = parse_number(answer.headers.get("content-length", ""))
+    total = wanted.size if length is None else length
     if wanted.size is not None and total != wanted.size:
         raise RetryableWebError(f"has {total:,} bytes instead of {wanted.size:,}")
     _discard_part(wanted)

@@ -1,39 +1,75 @@
-"""Read from web servers politely: one request at a time, with retries, backoff and respect for Retry-After.
+"""Read from web servers politely: one request at a time, a pause between two, with retries and backoff.
 
-Every source that reads from the web does it through `WebClient`. What cannot be had is a `SourceUnavailable` in one
-line.
+Every source that reads from the web does it through `WebClient`, which can be stopped from another thread. What cannot
+be had is a `SourceUnavailable` in one line.
 """
 
 import json
+import ssl
+import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from types import TracebackType
+from socket import SHUT_RDWR
+from types import MappingProxyType, TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
 
 from ingest.types import SourceUnavailable
 from ingest.web.download import DownloadRequest, IncomingResponse, download_file
-from ingest.web.http_connection import (
-    EMPTY,
+from ingest.web.http_reply import (
     RETRY_HINT,
-    Auth,
-    FormData,
-    HttpConnection,
-    MayFollow,
-    QueryParams,
-    RequestPolicy,
+    ReadingStopped,
     RetryableWebError,
+    describe_transport_error,
     format_url,
-    parse_file_size,
+    is_same_site,
+    make_access_denied,
+    parse_number,
+    parse_retry_after,
     read_content,
+    retry,
 )
+from storage.language.lazy_pattern import lazy_compile
 
 T = TypeVar("T")
+QueryParams = Mapping[str, str | int]
+FormData = Mapping[str, str]
+MayFollow = Callable[[str], bool]
+Auth = httpx.Auth | tuple[str, str]
 
+EMPTY: Mapping[str, str] = MappingProxyType({})
+MIN_BYTES_PER_SECOND = 1024
+"""Over all that has come; a slower server is left and asked anew."""
 _LONGEST_BACKOFF = 30.0
+_REDIRECTS = 5
+_CONNECTING = 15.0
+_SHORT_REPLY = 64 << 10
+_DENIED = frozenset({httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN})
+_HOST_NAME = lazy_compile(r"[^\s%/\[\]@]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPolicy:
+    """Say how a server is treated. Times are in seconds, sizes in bytes."""
+
+    agent: str
+    """Who asks, with how its operator can be reached, as a User-Agent."""
+    gap: float = 0.1
+    """Between the end of a request and the next."""
+    tries: int = 5
+    """In all, before it is given up."""
+    longest_wait: float = 120.0
+    """If a server asks us to wait longer, it is given up at once."""
+    seconds: float = 60.0
+    """Within which a server has to say something."""
+    largest: int = 64 << 20
+    """Of one reply once it is unpacked; downloads have no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +90,19 @@ class WebClient:
 
     def __init__(
         self,
-        manners: RequestPolicy,
+        policy: RequestPolicy,
         *,
         headers: Mapping[str, str] = EMPTY,
         auth: Auth | None = None,
         credential: str = "",
         transport: httpx.BaseTransport | None = None,
         wait: Callable[[float], bool] | None = None,
-        clock: Callable[[], float] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`headers` and `auth` go to the host that is asked, and never along with a redirect to another.
 
         Args:
-            manners: How servers are treated.
+            policy: How servers are treated.
             headers: Sent with every request.
             auth: Name and password, or any of httpx's.
             credential: What the one who let us in is called, such as `CONFLUENCE_TOKEN`, for messages.
@@ -74,12 +110,16 @@ class WebClient:
             wait: Waits so many seconds; true if it is to stop.
             clock: Seconds since some moment.
         """
-        self._line = HttpConnection(
-            manners, headers=headers, auth=auth, credential=credential, transport=transport, wait=wait, clock=clock
-        )
+        self._policy, self._headers, self._auth, self._credential = policy, headers, auth, credential
+        self._transport, self._clock = transport, clock
+        self._stopped = threading.Event()
+        self._wait = wait or self._stopped.wait
+        self._rested: float | None = None
+        self._connections: deque[Any] = deque(maxlen=4)
+        self._client: httpx.Client | None = None
 
     def __enter__(self) -> Self:
-        self._line.open()
+        self._client = self._client or self._new_client()
         return self
 
     def __exit__(
@@ -88,10 +128,16 @@ class WebClient:
         self.close()
 
     def close(self) -> None:
-        self._line.close()
+        if self._client:
+            self._client.close()
+        self._client = None
 
     def stop(self) -> None:
-        self._line.stop()
+        """End whatever waits or reads: it raises `ReadingStopped`, as all that is asked later does."""
+        self._stopped.set()
+        for connection in tuple(self._connections):
+            with suppress(OSError):
+                connection.get_extra_info("socket").shutdown(SHUT_RDWR)
 
     def get(
         self,
@@ -107,22 +153,27 @@ class WebClient:
         A redirect that is not followed is returned as the reply, and so is every status from 400 on but these:
 
         Raises:
-            Denied: 401 or 403.
-            ReplyTooLarge: It is larger than `Manners.largest`.
-            Stopped: We were told to.
+            AccessDenied: 401 or 403.
+            ResponseTooLarge: It is larger than `RequestPolicy.largest`.
+            ReadingStopped: We were told to.
             SourceUnavailable: No connection, 429 or 5xx, each time that it was tried.
         """
         wanted = {**headers, **({"Accept": accept} if accept else {})}
-        return self._patiently(url, lambda: self._whole(url, params, wanted, follow))
+        return self._retry(url, lambda: self._read_whole(url, params, wanted, follow))
 
     def post(self, url: str, form: FormData) -> WebResponse:
-        return self._patiently(url, lambda: self._whole(url, None, EMPTY, lambda _: False, form))
+        """Send a form, and return what is answered, as `get` does. Redirects are not followed."""
+        return self._retry(url, lambda: self._read_whole(url, None, EMPTY, lambda _: False, form))
 
     def pause(self, seconds: float) -> None:
-        self._line.pause(seconds)
+        """Wait, where a server asks for it in a way of its own. Raises `ReadingStopped`."""
+        if self._wait(seconds):
+            raise ReadingStopped
+        self._refuse_stopped()
 
-    def slower(self, gap: float) -> None:
-        self._line.manners = replace(self._line.manners, gap=max(gap, self._line.manners.gap))
+    def slow_down(self, gap: float) -> None:
+        """Pause for at least so many seconds between two requests from now on."""
+        self._policy = replace(self._policy, gap=max(gap, self._policy.gap))
 
     def json(self, url: str, params: QueryParams | None = None) -> Any:
         """Get JSON. Raises as `get` does, and `SourceUnavailable` for other statuses and for what is no JSON."""
@@ -137,17 +188,17 @@ class WebClient:
             raise SourceUnavailable(f"{format_url(url)} answers {what} that is no JSON.", hint=hint) from error
 
     def size(self, url: str) -> int | None:
-        """Return how many bytes a file has that could be downloaded; None where its server does not tell, or has none.
-
-        Raises as `get` does.
-        """
+        """Return how many bytes a file has; None where its server does not tell, or has none. Raises as `get` does."""
 
         def once() -> int | None:
             wanted = {"Range": "bytes=0-0", "Accept-Encoding": "identity"}
-            with self._line.asked(url, None, wanted, None) as answer:
-                return parse_file_size(answer.status_code, answer.headers)
+            with self._request(url, None, wanted, None) as answer:
+                if answer.status_code == httpx.codes.PARTIAL_CONTENT:
+                    return parse_number(answer.headers.get("content-range", "").rpartition("/")[2])
+                found = answer.status_code == httpx.codes.OK
+                return parse_number(answer.headers.get("content-length", "")) if found else None
 
-        return self._patiently(url, once)
+        return self._retry(url, once)
 
     def download(
         self,
@@ -158,7 +209,7 @@ class WebClient:
         digest: tuple[str, str] | None = None,
         progress: Callable[[int, int | None], None] | None = None,
     ) -> None:
-        """Bring a file to `path`, whole or not at all; goes on where an earlier try ended, also in another process.
+        """Bring a file to `path`, whole or not at all; resume where an earlier try ended, also in another process.
 
         Args:
             url: Where it is.
@@ -170,15 +221,15 @@ class WebClient:
         Raises:
             SourceUnavailable: As for `get`; also where it cannot be written, or is not what it must be.
         """
-        wanted = DownloadRequest(url, path, size, digest, self._line.manners.tries)
-        download_file(wanted, self._incoming, self._rest_after, progress or (lambda _done, _total: None))
+        wanted = DownloadRequest(url, path, size, digest, self._policy.tries)
+        download_file(wanted, self._open, self._back_off, progress or (lambda _done, _total: None))
 
     @contextmanager
-    def _incoming(self, url: str, headers: Mapping[str, str]) -> Iterator[IncomingResponse]:
-        with self._line.asked(url, None, {**headers, "Accept-Encoding": "identity"}, None) as answer:
-            yield IncomingResponse(answer.status_code, answer.headers, self._line.watched(answer))
+    def _open(self, url: str, headers: Mapping[str, str]) -> Iterator[IncomingResponse]:
+        with self._request(url, None, {**headers, "Accept-Encoding": "identity"}, None) as answer:
+            yield IncomingResponse(answer.status_code, answer.headers, self._blocks(answer))
 
-    def _whole(
+    def _read_whole(
         self,
         url: str,
         params: QueryParams | None,
@@ -186,27 +237,153 @@ class WebClient:
         follow: MayFollow | None,
         form: FormData | None = None,
     ) -> WebResponse:
-        with self._line.asked(url, params, headers, follow, form) as answer:
-            content = read_content(answer, self._line.watched(answer), self._line.manners.largest)
+        with self._request(url, params, headers, follow, form) as answer:
+            content = read_content(answer, self._blocks(answer), self._policy.largest)
             return WebResponse(answer.status_code, str(answer.url), answer.headers, content)
 
-    def _patiently(self, url: str, once: Callable[[], T]) -> T:
-        tried = 0
-        while True:
-            try:
-                return once()
-            except RetryableWebError as error:
-                tried += 1
-                if tried >= self._line.manners.tries:
-                    raise SourceUnavailable(f"{format_url(url)} {error}.", hint=RETRY_HINT) from error
-                self._rest_after(error, tried)
+    def _retry(self, url: str, once: Callable[[], T]) -> T:
+        return retry(url, self._policy.tries, once, self._back_off)
 
-    def _rest_after(self, error: RetryableWebError, tried: int) -> None:
-        asked = error.wait
-        self._line.pause(
-            min(2.0 ** (tried - 1), _LONGEST_BACKOFF) if asked is None else max(asked, self._line.manners.gap)
+    def _back_off(self, asked: float | None, tried: int) -> None:
+        self.pause(min(2.0 ** (tried - 1), _LONGEST_BACKOFF) if asked is None else max(asked, self._policy.gap))
+
+    @contextmanager
+    def _request(
+        self,
+        url: str,
+        params: QueryParams | None,
+        headers: Mapping[str, str],
+        follow: MayFollow | None,
+        form: FormData | None = None,
+    ) -> Iterator[httpx.Response]:
+        """Send one request and follow its redirects; the response is open within the block. A form is sent, if given.
+
+        Raises:
+            RetryableWebError: What may go better the next time: also while the response is read.
+            SourceUnavailable: What will not.
+        """
+        first = address = _parse_url(url, params)
+        with nullcontext(self._client) if self._client else self._new_client() as client:
+            for _ in range(_REDIRECTS + 1):
+                trusted = is_same_site(first, address)
+                own, auth = (self._headers, self._auth) if trusted else (EMPTY, None)
+                with self._send(client, address, {**own, **headers}, auth, form) as answer:
+                    target = _redirect_target(address, answer)
+                    if target is None or not (follow(str(target)) if follow else is_same_site(first, target)):
+                        self._check_status(answer)
+                        yield answer
+                        return
+                    self._drain(answer)
+                address = target
+        raise SourceUnavailable(f"{format_url(url)} leads from one address to the next.", hint="Check the address.")
+
+    @contextmanager
+    def _send(
+        self,
+        client: httpx.Client,
+        address: httpx.URL,
+        headers: Mapping[str, str],
+        auth: Auth | None,
+        form: FormData | None,
+    ) -> Iterator[httpx.Response]:
+        if self._rested is not None and (early := self._rested + self._policy.gap - self._clock()) > 0:
+            self.pause(early)
+        self._refuse_stopped()
+        how, extensions = "GET" if form is None else "POST", {"trace": self._trace}
+        request = client.build_request(how, address, headers=headers, data=form, extensions=extensions)
+        try:
+            with closing(client.send(request, stream=True, auth=auth)) as answer:
+                yield answer
+        except httpx.TransportError as error:
+            self._refuse_stopped()
+            raise RetryableWebError(describe_transport_error(error)) from error
+        finally:
+            self._rested = self._clock()
+
+    def _check_status(self, answer: httpx.Response) -> None:
+        status = answer.status_code
+        busy = status == httpx.codes.TOO_MANY_REQUESTS or status >= httpx.codes.INTERNAL_SERVER_ERROR
+        if busy or status in _DENIED:
+            self._drain(answer)
+        if status in _DENIED:
+            raise make_access_denied(answer.url, status, self._credential)
+        if busy:
+            wait = parse_retry_after(answer.headers)
+            if wait is not None and wait > self._policy.longest_wait:
+                asks = f"answers HTTP {status} and asks to be left alone for {wait:,.0f} seconds"
+                raise SourceUnavailable(f"{format_url(answer.url)} {asks}.", hint=RETRY_HINT)
+            raise RetryableWebError(f"answers HTTP {status}", wait)
+
+    def _blocks(self, answer: httpx.Response) -> Iterator[bytes]:
+        """Yield what comes, as it was sent; leave a server that all but stops."""
+        begun, received = self._clock(), 0
+        for block in answer.iter_raw():
+            self._refuse_stopped()
+            received += len(block)
+            yield block
+            lasted = self._clock() - begun
+            if lasted > self._policy.seconds and received < MIN_BYTES_PER_SECOND * lasted:
+                raise RetryableWebError("sends too slowly")
+
+    def _drain(self, answer: httpx.Response) -> None:
+        """Read what is left of a short response that says nothing to us, so that its connection can be used again."""
+        left = _SHORT_REPLY
+        with suppress(httpx.TransportError, RetryableWebError):  # its status said enough
+            for block in self._blocks(answer):
+                left -= len(block)
+                if left < 0:
+                    return
+
+    def _refuse_stopped(self) -> None:
+        if self._stopped.is_set():
+            raise ReadingStopped
+
+    def _trace(self, event: str, info: Mapping[str, Any]) -> None:
+        """Remember connections, so that `stop` can end a read that would wait for a minute."""
+        if event in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
+            self._connections.append(info["return_value"])
+
+    def _new_client(self) -> httpx.Client:
+        return httpx.Client(
+            transport=self._transport,
+            verify=_ssl_context(),
+            headers={"User-Agent": self._policy.agent, "Accept-Encoding": "gzip"},
+            timeout=httpx.Timeout(self._policy.seconds, connect=min(_CONNECTING, self._policy.seconds)),
+            limits=httpx.Limits(max_connections=1),
         )
 
 
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    """Load the trusted certificates, which takes a tenth of a second."""
+    return httpx.create_ssl_context()
+
+
+def _is_web_address(url: httpx.URL) -> bool:
+    return url.scheme in {"http", "https"} and bool(_HOST_NAME.fullmatch(url.host))
+
+
+def _parse_url(url: str, params: QueryParams | None) -> httpx.URL:
+    try:
+        address = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise SourceUnavailable("An address cannot be read.", hint="Check the addresses in the settings.") from error
+    if not _is_web_address(address):
+        raise SourceUnavailable(f"{format_url(address)} is no address of the web.", hint="It begins with https://.")
+    return address.copy_merge_params(dict(params)) if params else address
+
+
+def _redirect_target(address: httpx.URL, answer: httpx.Response) -> httpx.URL | None:
+    """Return where a redirect leads; None for any other response, and for what is no address of the web."""
+    if not answer.has_redirect_location:
+        return None
+    try:
+        target = address.join(answer.headers["location"])
+    except httpx.InvalidURL:
+        return None
+    return target if _is_web_address(target) else None
+
+
 def build_user_agent(contact: str, version: str) -> str:
+    """Return the User-Agent of this program, with how its operator can be reached."""
     return f"Footnote/{version} ({contact}) httpx/{httpx.__version__}"

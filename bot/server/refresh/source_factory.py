@@ -44,8 +44,7 @@ from ingest.sources.mediawiki.mediawiki_source import MediaWikiSource, WikiScope
 from ingest.sources.sites import site_source
 from ingest.sources.sites.site_source import SiteSource
 from ingest.types import LiveSource
-from ingest.web.http_connection import RequestPolicy
-from ingest.web.web_client import WebClient, build_user_agent
+from ingest.web.web_client import RequestPolicy, WebClient, build_user_agent
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from ingest.readers import value_parsers
 from ingest.sources.filters import DocumentTraits
 from ingest.types import SourceUnavailable
-from ingest.web.http_connection import RETRY_HINT, QueryParams, format_url
-from ingest.web.web_client import WebClient, WebResponse
+from ingest.web.http_reply import RETRY_HINT, format_url
+from ingest.web.web_client import QueryParams, WebClient, WebResponse
 
 ReaderSet = frozenset[str]
 """Who may read, as `user:jane` and `group:staff`, in lower case; empty where everyone may."""

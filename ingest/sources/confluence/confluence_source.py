@@ -37,7 +37,7 @@ from ingest.types import (
     Unreadable,
     UnreadableDocument,
 )
-from ingest.web.http_connection import ResponseTooLarge
+from ingest.web.http_reply import ResponseTooLarge
 from ingest.web.web_client import WebClient
 
 LARGEST_ATTACHMENT = 64 << 20

@@ -13,7 +13,7 @@ from ingest.readers.parsed_document import ContentItem, ParsedDocument
 from ingest.sandbox import Sandbox
 from ingest.sources.confluence.confluence_api import ConfluenceApi, Content, PageNode
 from ingest.types import Page, UnreadableDocument
-from ingest.web.http_connection import ResponseTooLarge
+from ingest.web.http_reply import ResponseTooLarge
 from storage.language.lazy_pattern import lazy_compile
 
 _CDATA = lazy_compile(r"<!\[CDATA\[(.*?)\]\] ?>", re.DOTALL)

@@ -24,7 +24,7 @@ from ingest.types import (
     UnreadableDocument,
     list_unchanged,
 )
-from ingest.web.http_connection import EMPTY
+from ingest.web.web_client import EMPTY
 from ingest.wikitext.wiki_site import WikiSite, describe_database, is_disambiguation
 
 CIRRUS_VERSION = "c1"

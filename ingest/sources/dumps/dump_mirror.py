@@ -19,8 +19,7 @@ from typing import Any, Protocol
 
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.types import ListedItem, Listing, SingleReadUnsupported, SourceUnavailable, Unreadable
-from ingest.web.http_connection import EMPTY
-from ingest.web.web_client import WebClient
+from ingest.web.web_client import EMPTY, WebClient
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 from storage.language.lazy_pattern import lazy_compile
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ingest.types import SourceUnavailable
-from ingest.web.http_connection import RETRY_HINT, format_url, parse_retry_after
+from ingest.web.http_reply import RETRY_HINT, format_url, parse_retry_after
 from ingest.web.web_client import WebClient, WebResponse
 
 ApiQuery = Mapping[str, str]

@@ -31,7 +31,7 @@ from ingest.types import (
     UnreadableDocument,
     list_unchanged,
 )
-from ingest.web.http_connection import AccessDenied, ReadingStopped, ResponseTooLarge
+from ingest.web.http_reply import AccessDenied, ReadingStopped, ResponseTooLarge
 from ingest.web.web_client import WebClient, WebResponse
 from storage.language.lazy_pattern import lazy_compile
 

@@ -28,8 +28,7 @@ from ingest.sources.sites.sitemap import (
     resolve_page_url,
 )
 from ingest.types import DeletedDocument, ListedItem, Listing, Unreadable, list_unchanged
-from ingest.web.http_connection import EMPTY
-from ingest.web.web_client import WebClient
+from ingest.web.web_client import EMPTY, WebClient
 
 _SETTLED_AFTER = timedelta(days=2)
 """A date without a time that is younger may be of a page that changes again on the same day."""

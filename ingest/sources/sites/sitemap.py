@@ -18,7 +18,7 @@ import httpx
 
 from ingest.readers import value_parsers
 from ingest.types import SourceUnavailable
-from ingest.web.http_connection import AccessDenied, ResponseTooLarge, format_url
+from ingest.web.http_reply import AccessDenied, ResponseTooLarge, format_url
 from ingest.web.web_client import WebClient, WebResponse
 from storage.language.lazy_pattern import lazy_compile
 
@@ -233,7 +233,7 @@ def fetch_robots(web: WebClient, origin: str) -> RobotsRules:
         return RobotsRules()
     kind = reply.headers.get("content-type", "text/plain").partition(";")[0].strip().lower()
     found = parse_robots(reply.content) if reply.status == httpx.codes.OK and kind != "text/html" else RobotsRules()
-    web.slower(min(found.delay, _LONGEST_DELAY))
+    web.slow_down(min(found.delay, _LONGEST_DELAY))
     return found
 
 

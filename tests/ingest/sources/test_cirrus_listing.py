@@ -9,8 +9,7 @@ from ingest.sources.dumps import dump_mirror
 from ingest.sources.dumps.cirrus_dump import CIRRUS_VERSION, CirrusDump
 from ingest.sources.dumps.dump_mirror import DumpMirror
 from ingest.types import SourceUnavailable
-from ingest.web.http_connection import RequestPolicy
-from ingest.web.web_client import WebClient, build_user_agent
+from ingest.web.web_client import RequestPolicy, WebClient, build_user_agent
 from tests.ingest.servers.dump_mirror import FakeMirror
 from tests.ingest.servers.web import serve
 from tests.ingest.sources.test_cirrus_dump import ADA, lines

@@ -10,8 +10,7 @@ from ingest.sources.confluence.confluence_api import ConfluenceAddress, is_cloud
 from ingest.sources.confluence.confluence_source import ConfluenceScope, ConfluenceSource
 from ingest.sources.filters import SelectionRules
 from ingest.types import ChangedDocument, DeletedDocument, SourceUnavailable
-from ingest.web.http_connection import RequestPolicy
-from ingest.web.web_client import WebClient
+from ingest.web.web_client import RequestPolicy, WebClient
 from tests.ingest.servers import confluence, web
 from tests.ingest.servers.web import Answer
 from tests.ingest.sources.mirrors import Mirror

@@ -9,8 +9,7 @@ import pytest
 
 from ingest.sources.dumps.dump_mirror import DumpMirror, make_article_finder
 from ingest.types import SingleReadUnsupported, SourceUnavailable
-from ingest.web.http_connection import RequestPolicy
-from ingest.web.web_client import WebClient, build_user_agent
+from ingest.web.web_client import RequestPolicy, WebClient, build_user_agent
 from tests.ingest.servers.dump_mirror import FakeMirror, as_ever, half, no_ranges, resets, says, wrong
 from tests.ingest.servers.web import serve
 from tests.ingest.sources.dumps import END, HEADER, dump, page

@@ -10,8 +10,7 @@ from ingest.sources.filters import SelectionRules
 from ingest.sources.mediawiki.mediawiki_api import WikiLogin
 from ingest.sources.mediawiki.mediawiki_source import MediaWikiSource, WikiScope
 from ingest.types import ChangedDocument, DeletedDocument, SourceUnavailable
-from ingest.web.http_connection import RequestPolicy
-from ingest.web.web_client import WebClient
+from ingest.web.web_client import RequestPolicy, WebClient
 from tests.ingest.servers import mediawiki, web
 from tests.ingest.servers.web import Answer
 from tests.ingest.sources.mirrors import Mirror

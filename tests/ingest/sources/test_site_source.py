@@ -8,8 +8,7 @@ import pytest
 from ingest.sources.filters import SelectionRules
 from ingest.sources.sites.site_source import SiteScope, SiteSource
 from ingest.types import ChangedDocument, DeletedDocument, SourceUnavailable, Unreadable, UnreadableDocument
-from ingest.web.http_connection import RequestPolicy
-from ingest.web.web_client import WebClient, build_user_agent
+from ingest.web.web_client import RequestPolicy, WebClient, build_user_agent
 from tests.ingest.servers.site import HTML, XML, FakeSite, html, sitemap, sitemap_index
 from tests.ingest.servers.web import Answer, serve
 

@@ -5,8 +5,7 @@ import hashlib
 import pytest
 
 from ingest.types import SourceUnavailable
-from ingest.web.http_connection import RequestPolicy
-from ingest.web.web_client import WebClient
+from ingest.web.web_client import RequestPolicy, WebClient
 from tests.ingest.servers.web import Answer, in_turn, ranged, serve
 
 CONTENT = bytes(range(256)) * 400

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from ingest.types import SourceUnavailable
-from ingest.web.http_connection import AccessDenied, ReadingStopped, RequestPolicy, ResponseTooLarge, read_content
-from ingest.web.web_client import WebClient, build_user_agent
+from ingest.web.http_reply import AccessDenied, ReadingStopped, ResponseTooLarge, read_content
+from ingest.web.web_client import RequestPolicy, WebClient, build_user_agent
 from tests.ingest.servers.web import Answer, in_turn, of_paths, serve
 
 AGENT = build_user_agent("ops@example.com", "1.2")
