@@ -82,7 +82,7 @@ class SiteSource:
         if not self._chosen()(SitemapEntry(url)):
             return DeletedDocument(key) if key in known else None
         with self._web, self._apart:
-            may_read = fetch_robots(self._web, self._origin).checker()
+            may_read = fetch_robots(self._web, self._origin).allows
             if not may_read(url):
                 return DeletedDocument(key) if key in known else Unreadable(key, "robots.txt asks us not to read it")
             item = self._got(key, url, may_read, known)
@@ -101,9 +101,9 @@ class SiteSource:
 
     def _look(self) -> tuple[SitePages, PageFetcher]:
         said = fetch_robots(self._web, self._origin)
-        may_read, chosen = said.checker(), self._chosen()
-        site = list_pages(self._web, self._wanted.url, said, lambda entry: chosen(entry) and may_read(entry.url))
-        return site, PageFetcher(self._web, self._apart, self._origin, may_read, frozenset(site.pages))
+        chosen = self._chosen()
+        site = list_pages(self._web, self._wanted.url, said, lambda entry: chosen(entry) and said.allows(entry.url))
+        return site, PageFetcher(self._web, self._apart, self._origin, said.allows, frozenset(site.pages))
 
     def _chosen(self) -> Callable[[SitemapEntry], bool]:
         by_rules = build_filter(self._wanted.rules, self._now())

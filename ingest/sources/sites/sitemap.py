@@ -2,8 +2,7 @@
 
 Sitemaps are XML as sitemaps.org has it, packed or not, or plain text with an address a line. They come from strangers:
 what they unpack to is bounded, one that declares a document type is refused unread, and only addresses of the site
-itself count, whatever a sitemap says. Of robots.txt (RFC 9309) the group of our own name holds, else that of everybody;
-of the rules that fit a path the longest one, and of two that are as long the one that allows.
+itself count, whatever a sitemap says. Robots.txt (RFC 9309) is read by protego.
 """
 
 import re
@@ -12,9 +11,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from urllib.parse import unquote_to_bytes, urljoin, urlsplit, urlunsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 import httpx
+from protego import Protego
 
 from ingest.readers import value_parsers
 from ingest.types import SourceUnavailable
@@ -27,81 +27,27 @@ LARGEST_ROBOTS = 512 << 10
 """Bytes that are looked at; the RFC asks for 500 kibibytes at least."""
 
 
-@dataclass(frozen=True, slots=True)
+_VERSION_OF_AGENT = lazy_compile(r"^(\s*user-agent\s*:[^/#\n]*)/[^#\n]*", re.IGNORECASE | re.MULTILINE)
+
+
 class RobotsRules:
-    rules: tuple[tuple[bool, str], ...] = ()
-    """Whether a path is allowed, and the pattern that it begins with."""
-    delay: float = 0.0
-    """Seconds between two requests."""
-    sitemaps: tuple[str, ...] = ()
+    """Apply a robots.txt, however odd. Agents may be named in it with a version, as in `Footnote/2`."""
 
-    def checker(self) -> Callable[[str], bool]:
-        """Return what tells whether an address may be read."""
-        ordered = sorted(self.rules, key=lambda rule: (len(rule[1]), rule[0]), reverse=True)
-        cut = [
-            (allowed, _decode_path(said.removesuffix("$")).split("*"), said.endswith("$")) for allowed, said in ordered
-        ]
+    def __init__(self, content: bytes = b"") -> None:
+        text = content[:LARGEST_ROBOTS].decode("utf-8-sig", "replace")
+        self._rules = Protego.parse(_VERSION_OF_AGENT.sub(r"\1", text))
 
-        def may_read(url: str) -> bool:
-            if not cut:
-                return True
-            parts = urlsplit(url)
-            path = _decode_path(parts.path or "/") + (f"?{_decode_path(parts.query)}" if parts.query else "")
-            return next((allowed for allowed, parts, ends in cut if _fits_pattern(path, parts, ends=ends)), True)
+    def allows(self, url: str) -> bool:
+        return self._rules.can_fetch(url, ROBOTS_AGENT)
 
-        return may_read
+    @property
+    def delay(self) -> float:
+        """Seconds between two requests."""
+        return self._rules.crawl_delay(ROBOTS_AGENT) or 0.0
 
-
-def parse_robots(content: bytes) -> RobotsRules:
-    groups: dict[str, list[tuple[str, str]]] = {}
-    sitemaps: list[str] = []
-    names: list[str] = []
-    naming = False
-    for key, value in _robots_lines(content):
-        if key == "user-agent":
-            names = [*names, value.lower()] if naming else [value.lower()]
-            groups.setdefault(names[-1], [])
-        elif key == "sitemap":
-            sitemaps.append(value)
-        elif key in {"allow", "disallow", "crawl-delay"}:
-            for name in names:
-                groups[name].append((key, value))
-        naming = key == "user-agent" or (naming and key == "sitemap")
-    mine = groups.get(_own_group(groups), [])
-    rules = tuple((key == "allow", value) for key, value in mine if key != "crawl-delay" and value)
-    delays = [float(value) for key, value in mine if key == "crawl-delay" and re.fullmatch(r"\d{1,4}(\.\d+)?", value)]
-    return RobotsRules(rules, max(delays, default=0.0), tuple(sitemaps))
-
-
-def _robots_lines(content: bytes) -> list[tuple[str, str]]:
-    text = content[:LARGEST_ROBOTS].decode("utf-8-sig", "replace")
-    pairs = (line.partition("#")[0].partition(":") for line in text.splitlines())
-    return [(key.strip().lower(), value.strip()) for key, colon, value in pairs if colon]
-
-
-def _own_group(groups: dict[str, list[tuple[str, str]]]) -> str:
-    """Return the name of the group that is ours; agents are named by their product, with or without a version."""
-    return next((name for name in groups if name.partition("/")[0].strip() == ROBOTS_AGENT), "*")
-
-
-def _fits_pattern(path: str, parts: list[str], *, ends: bool) -> bool:
-    """Whether a path begins with a pattern that was cut at its stars; in one way through it, as it is a stranger's."""
-    first, *others = parts
-    if not others:
-        return path == first if ends else path.startswith(first)
-    if not path.startswith(first):
-        return False
-    at = len(first)
-    for part in others[:-1] if ends else others:
-        found = path.find(part, at)
-        if found < 0:
-            return False
-        at = found + len(part)
-    return not ends or (path.endswith(others[-1]) and len(path) - len(others[-1]) >= at)
-
-
-def _decode_path(path: str) -> str:
-    return unquote_to_bytes(path).decode("utf-8", "replace")
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        return tuple(self._rules.sitemaps)
 
 
 LARGEST_SITEMAP = 64 << 20
@@ -232,7 +178,7 @@ def fetch_robots(web: WebClient, origin: str) -> RobotsRules:
     except (AccessDenied, ResponseTooLarge):
         return RobotsRules()
     kind = reply.headers.get("content-type", "text/plain").partition(";")[0].strip().lower()
-    found = parse_robots(reply.content) if reply.status == httpx.codes.OK and kind != "text/html" else RobotsRules()
+    found = RobotsRules(reply.content) if reply.status == httpx.codes.OK and kind != "text/html" else RobotsRules()
     web.slow_down(min(found.delay, _LONGEST_DELAY))
     return found
 

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sources.sites.sitemap import LARGEST_ROBOTS, parse_robots
+from ingest.sources.sites.sitemap import LARGEST_ROBOTS, RobotsRules
 
 SITE = "https://docs.example.com"
 
 
 def allowed(text, *paths):
-    may_read = parse_robots(text.encode()).checker()
-    return [may_read(SITE + path) for path in paths]
+    rules = RobotsRules(text.encode())
+    return [rules.allows(SITE + path) for path in paths]
 
 
 def test_the_longest_rule_holds_and_of_two_the_one_that_allows():
@@ -61,7 +61,7 @@ def test_the_group_that_names_us_holds_else_that_of_all(text, reads):
 
 
 def test_delays_and_sitemaps_are_told():
-    found = parse_robots(
+    found = RobotsRules(
         b"Sitemap: https://a/1.xml\nUser-agent: *\nCrawl-delay: 2.5\nCrawl-delay: soon\nsitemap:https://a/2.xml"
     )
     assert (found.delay, found.sitemaps) == (2.5, ("https://a/1.xml", "https://a/2.xml"))
@@ -69,9 +69,9 @@ def test_delays_and_sitemaps_are_told():
 
 def test_of_a_large_file_the_beginning_is_read():
     text = b"User-agent: *\nDisallow: /a\n" + b"#" * LARGEST_ROBOTS + b"\nDisallow: /b\n"
-    assert [parse_robots(text).checker()(SITE + path) for path in ("/a", "/b")] == [False, True]
+    assert [RobotsRules(text).allows(SITE + path) for path in ("/a", "/b")] == [False, True]
 
 
 @given(st.binary(max_size=300), st.text(max_size=30))
 def test_nothing_is_too_odd(content, path):
-    parse_robots(b"User-agent: *\n" + content).checker()(f"{SITE}/{path}")
+    RobotsRules(b"User-agent: *\n" + content).allows(f"{SITE}/{path}")
