@@ -13,10 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from bot import answering
-from bot.server.refresh import document_lookup, source_factory
-from ingest.refresh.corpus_refresh import refresh_corpus
-from ingest.refresh.refresh_run import hold_lease, record_run, utc_now
-from ingest.types import LiveSource, RefreshProgress, RefreshRefused, RefreshReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +20,10 @@ if TYPE_CHECKING:
 
     from bot.desk.types import TurnRequest, TurnResult
     from bot.server.refresh.document_lookup import ForgottenDocument
+    from bot.server.refresh.source_factory import SourceContext
     from bot.settings.source_settings import SourceSettings
     from bot.wiring import App
+    from ingest.types import LiveSource, RefreshProgress, RefreshReport
     from pipeline.types import Event
     from storage.types import CorpusInfo, Hit
 
@@ -75,7 +73,7 @@ class BotService(Protocol):
 
 @dataclass(frozen=True)
 class LocalService:
-    """The service that runs in this process."""
+    """The service that runs in this process. What only refreshes need is imported by them: `ask` starts sooner."""
 
     app: App
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
@@ -105,6 +103,8 @@ class LocalService:
 
         `night` is the night that it is done for, if it is.
         """
+        from ingest.refresh.corpus_refresh import refresh_corpus
+
         async with self._refreshing:
             there = await self._opened(corpus, source, night)
             return await refresh_corpus(
@@ -118,13 +118,21 @@ class LocalService:
             )
 
     async def read_one(self, address: str, sources: Mapping[str, SourceSettings]) -> tuple[RefreshReport, ...]:
+        from bot.server.refresh import document_lookup
+
         return await document_lookup.reread_document(self.app, address, sources, self._around)
 
     async def forget(self, address: str, corpus: str) -> ForgottenDocument:
+        from bot.server.refresh import document_lookup
+
         return await document_lookup.forget_document(self.app, address, corpus)
 
     async def _opened(self, corpus: str, source: SourceSettings, night: datetime | None) -> LiveSource:
         """Open a source; where that fails, the history records it as of any other refresh."""
+        from bot.server.refresh import source_factory
+        from ingest.refresh.refresh_run import hold_lease, record_run, utc_now
+        from ingest.types import RefreshRefused, RefreshReport
+
         try:
             return await asyncio.to_thread(source_factory.open_source, source, self._around)
         except Exception:
@@ -139,7 +147,9 @@ class LocalService:
             raise
 
     @property
-    def _around(self) -> source_factory.SourceContext:
+    def _around(self) -> SourceContext:
+        from bot.server.refresh import source_factory
+
         return source_factory.SourceContext(self.app.settings.home, os.environ)
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from bot.cli.rendering.audit_summary import find_status
 from bot.cli.terminal_output import Document, build_document, build_error, format_count, format_timestamp
-from bot.server.refresh.run_history import is_silent, measure_rate
 from bot.views.answer_text import find_asked_claim
 from storage.types import EntryKind
 
@@ -211,6 +210,8 @@ def _build_listed(one: DocumentRef) -> Document:
 
 
 def _build_pace(run: RefreshRun, now: datetime) -> Document:
+    from bot.server.refresh.run_history import is_silent, measure_rate
+
     per_second = measure_rate(run, now)
     left = (run.total - run.done) / per_second if run.total is not None and per_second else None
     return {
