@@ -103,10 +103,10 @@ def _open_model(settings: ModelSettings) -> AbstractAsyncContextManager[LLM]:
 
 
 async def _serve(settings: Settings) -> None:
-    from bot.platforms import known
+    from bot.platforms import list_platforms
     from bot.server.lifecycle import serve
 
-    await serve(settings, known())
+    await serve(settings, list_platforms())
 
 
 @dataclass(frozen=True, slots=True)

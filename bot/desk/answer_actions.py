@@ -35,17 +35,11 @@ from bot.desk.authorized_turn import (
 from bot.desk.jobs.ports import log_event
 from bot.desk.turn_record import TurnRecord, read_turn_record
 from bot.desk.types import DeliveryOutcome, PostedMessages, Question
-from bot.platform import Platform, PlatformError, PlatformUnavailable
+from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
 from bot.views.answer_text import render_plain_text
 from bot.views.catalog import translate
 from bot.views.turn_view import EvidenceView, ShownSource, View
-from bot.views.view_reducer import (
-    build_cited_source,
-    build_evidence_view,
-    finish_check_view,
-    finish_view,
-    start_view,
-)
+from bot.views.view_reducer import build_cited_source, build_evidence_view, finish_check_view, finish_view, start_view
 from bot.wiring import App
 from pipeline.types import Status
 from storage.errors import StorageError

@@ -15,7 +15,7 @@ from bot.desk.jobs.job import Interrupt, WorkerContext, decode_question, encode_
 from bot.desk.jobs.ports import Clock, DeskPorts, log_event
 from bot.desk.jobs.scheduler import Scheduler, SchedulerSettings
 from bot.desk.types import DeliveryOutcome, IntakeStatus, Question, QuestionState
-from bot.platform import Platform, PlatformError
+from bot.platforms.shared.platform_contract import Platform, PlatformError
 from bot.views.catalog import translate
 from storage.queue import Queue
 from storage.types import QueuedQuestion

@@ -16,7 +16,7 @@ from bot.desk.jobs.job import decode_question
 from bot.desk.jobs.ports import log_event
 from bot.desk.turn_record import TurnRecord, read_turn_record
 from bot.desk.types import MAX_EARLIER_TURNS, ConversationMessage, DeliveryOutcome, Question
-from bot.platform import Platform, PlatformError
+from bot.platforms.shared.platform_contract import Platform, PlatformError
 from bot.wiring import App
 from pipeline.kit import Limits
 from pipeline.types import Status, Turn

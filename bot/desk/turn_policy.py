@@ -19,7 +19,7 @@ from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
 from bot.desk.memory import recall_conversation
 from bot.desk.turn_record import TurnRecord
 from bot.desk.types import DeliveryOutcome, Failure, Question, TurnResult, build_turn_request
-from bot.platform import Platform
+from bot.platforms.shared.platform_contract import Platform
 from bot.settings.settings_tables import BudgetSettings
 from bot.views import view_reducer
 from bot.views.answer_text import list_asked_claims

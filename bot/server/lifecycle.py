@@ -12,10 +12,10 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.arriving import Arrivals, Opened, OpenPlatform
 from bot.desk.desk import Desk
 from bot.desk.turn_policy import open_desk
-from bot.platform import Platform
+from bot.platforms.shared.platform_connection import OpenedPlatform, OpenPlatform, PlatformConnections
+from bot.platforms.shared.platform_contract import Platform
 from bot.server import health, http_server
 from bot.server.control.control_server import serve_control
 from bot.server.health import build_readiness_checks, watch_event_loop, watch_readiness
@@ -109,14 +109,14 @@ async def serve(settings: Settings, platforms: Mapping[str, OpenPlatform]) -> No
 @asynccontextmanager
 async def _run_server(
     settings: Settings, platforms: Mapping[str, OpenPlatform], stopping: StopRequest
-) -> AsyncIterator[Arrivals]:
+) -> AsyncIterator[PlatformConnections]:
     """Serve within the block, and give the connections. Commands are served first, and wait for no network."""
     async with AsyncExitStack() as stack:
         app = _with_polite_refresh(await stack.enter_async_context(open_app(settings)))
         await stack.enter_async_context(watch_event_loop())
         home, there = LocalService(app), dict[str, Platform]()
         desk = open_desk(app, there)
-        arrivals = Arrivals(app, desk, platforms)
+        arrivals = PlatformConnections(app, desk, platforms)
         await stack.enter_async_context(arrivals.kept())
         await stack.enter_async_context(_forward_hurry(desk, stopping.hurried))
         holds, redact = (
@@ -128,7 +128,7 @@ async def _run_server(
         listening = http_server.serve_http(settings.http, answers, stopping.hurried)
         _, address, _ = await stack.enter_async_context(exit_in_parallel(control, listening, desk.running()))
 
-        async def arrived(opened: Opened) -> None:
+        async def arrived(opened: OpenedPlatform) -> None:
             there[opened.platform.name] = opened.platform
             answers.router.routes.extend(opened.routes)
             await desk.resume_questions()
@@ -174,7 +174,7 @@ def _with_polite_refresh(app: App) -> App:
     return replace(app, passages=replace(app.passages, polite=True))
 
 
-def _ready_message(settings: Settings, address: str, arrivals: Arrivals) -> str:
+def _ready_message(settings: Settings, address: str, arrivals: PlatformConnections) -> str:
     where = f"ready: {address}, commands reach it through {settings.home}"
     there = [one.name for one in arrivals.all if one.connected]
     late = [one.name for one in arrivals.all if one.ready and not one.connected]

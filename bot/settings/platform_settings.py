@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from bot.place_ids import PersonId, platform_of
+from bot.platforms.shared.platform_contract import PersonId, platform_of
 from bot.settings.field_types import SettingsTable, validate_web_address
 from storage.language.lazy_pattern import lazy_compile
 

@@ -19,7 +19,7 @@ from pydantic import (
     field_validator,
 )
 
-from bot.place_ids import ChannelId, PersonId, channel_id, platform_of
+from bot.platforms.shared.platform_contract import ChannelId, PersonId, channel_id, platform_of
 from bot.settings.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, validate_web_address
 from bot.settings.platform_settings import DiscordSettings, SlackSettings
 from bot.settings.source_settings import AnySource, SourceSettings

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from bot.desk.types import PostedMessages, Question
-from bot.platform import Platform, PlatformUnavailable
+from bot.platforms.shared.platform_contract import Platform, PlatformUnavailable
 from bot.views.turn_view import View
 from tests.platforms.slack.clock import ManualClock
 

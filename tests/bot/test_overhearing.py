@@ -4,30 +4,36 @@ from dataclasses import replace
 
 import pytest
 
-from bot.overhearing import Meant, Remark, edit_counts, meant, overheard
+from bot.platforms.shared.addressing import (
+    Audience,
+    IncomingMessage,
+    classify_audience,
+    find_audience,
+    is_edit_addressed,
+)
 
-PLAIN = Remark(addressed=False, to_others=False, within=False)
+PLAIN = IncomingMessage(addressed=False, to_others=False, within=False)
 IN_THREAD = replace(PLAIN, within=True)
 
 
 @pytest.mark.parametrize(
     ("remark", "known", "expected"),
     [
-        (replace(PLAIN, addressed=True), {}, Meant.OURS),
-        (replace(IN_THREAD, addressed=True, to_others=True), {"joined": False}, Meant.OURS),
-        (PLAIN, {}, Meant.THEIRS),
-        (PLAIN, {"every": True}, Meant.ANYBODYS),
-        (replace(PLAIN, edited=True), {"every": True}, Meant.THEIRS),
-        (replace(PLAIN, to_others=True), {"every": True}, Meant.THEIRS),
-        (IN_THREAD, {"joined": False, "every": True}, Meant.THEIRS),
-        (IN_THREAD, {"joined": True}, Meant.ANYBODYS),
-        (IN_THREAD, {"joined": True, "follows": True}, Meant.OURS),
-        (replace(IN_THREAD, edited=True), {"joined": True, "follows": True}, Meant.OURS),
-        (IN_THREAD, {"joined": True, "follows": True, "every": True}, Meant.ANYBODYS),
-        (replace(IN_THREAD, to_others=True), {"joined": True, "follows": True}, Meant.THEIRS),
+        (replace(PLAIN, addressed=True), {}, Audience.OURS),
+        (replace(IN_THREAD, addressed=True, to_others=True), {"joined": False}, Audience.OURS),
+        (PLAIN, {}, Audience.THEIRS),
+        (PLAIN, {"every": True}, Audience.ANYBODYS),
+        (replace(PLAIN, edited=True), {"every": True}, Audience.THEIRS),
+        (replace(PLAIN, to_others=True), {"every": True}, Audience.THEIRS),
+        (IN_THREAD, {"joined": False, "every": True}, Audience.THEIRS),
+        (IN_THREAD, {"joined": True}, Audience.ANYBODYS),
+        (IN_THREAD, {"joined": True, "follows": True}, Audience.OURS),
+        (replace(IN_THREAD, edited=True), {"joined": True, "follows": True}, Audience.OURS),
+        (IN_THREAD, {"joined": True, "follows": True, "every": True}, Audience.ANYBODYS),
+        (replace(IN_THREAD, to_others=True), {"joined": True, "follows": True}, Audience.THEIRS),
     ],
 )
-async def test_whose_it_is(remark: Remark, known: dict[str, bool], expected: Meant) -> None:
+async def test_whose_it_is(remark: IncomingMessage, known: dict[str, bool], expected: Audience) -> None:
     """What it depends on is looked up, and it comes to the same."""
     facts = {"joined": False, "follows": False, "every": False, **known}
     looked = list[bool]()
@@ -36,8 +42,8 @@ async def test_whose_it_is(remark: Remark, known: dict[str, bool], expected: Mea
         looked.append(by_author)
         return facts["follows" if by_author else "joined"]
 
-    assert meant(remark, **facts) is expected
-    assert await overheard(remark, joined, every=facts["every"]) is expected
+    assert classify_audience(remark, **facts) is expected
+    assert await find_audience(remark, joined, every=facts["every"]) is expected
     assert bool(looked) is (remark.within and not (remark.addressed or remark.to_others))
 
 
@@ -50,6 +56,6 @@ async def test_whose_it_is(remark: Remark, known: dict[str, bool], expected: Mea
         (True, replace(PLAIN, addressed=True), True),
     ],
 )
-def test_which_edits_count(remark: Remark, *, unasked: bool, counts: bool) -> None:
+def test_which_edits_count(remark: IncomingMessage, *, unasked: bool, counts: bool) -> None:
     """Of what nobody asked us in a channel none that does not ask us now."""
-    assert edit_counts(remark, unasked=unasked) is counts
+    assert is_edit_addressed(remark, unasked=unasked) is counts

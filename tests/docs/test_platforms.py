@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.platform import Platform
+from bot.platforms.shared.platform_contract import Platform
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "platforms.md").read_text(encoding="utf-8")
@@ -59,7 +59,7 @@ def branches(source: Path) -> bool:
             case ast.Constant(value="discord") | ast.Attribute(attr="discord"):
                 return True
             case ast.ImportFrom(module=str(module)) if module.startswith(
-                ("bot.discord", "bot.settings.platform_settings")
+                ("bot.platforms.discord", "bot.settings.platform_settings")
             ):
                 return True
             case ast.ImportFrom(names=found) if "discord_settings" in {one.name for one in found}:

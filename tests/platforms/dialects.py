@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bot.discord import escaping as discord_escaping
-from bot.discord.limits import CONTENT
-from bot.slack import escaping as slack_escaping
-from bot.slack.limits import SECTIONS
+from bot.platforms.discord import discord_messages as discord_escaping
+from bot.platforms.discord.discord_messages import CONTENT
+from bot.platforms.slack import slack_markup as slack_escaping
+from bot.platforms.slack.slack_messages import SECTIONS
 from bot.views.render_tree import MessageLimits
 from tests.platforms.reading import Reader, discord, slack
 
@@ -40,8 +40,8 @@ class Dialect:
 SLACK = Dialect(
     "slack",
     slack,
-    slack_escaping.escaped,
-    slack_escaping.link,
+    slack_escaping.escape_mrkdwn,
+    slack_escaping.format_link,
     SECTIONS,
     message=12_000,
     part=3_000,
@@ -50,8 +50,8 @@ SLACK = Dialect(
 DISCORD = Dialect(
     "discord",
     discord,
-    discord_escaping.escaped,
-    discord_escaping.link,
+    discord_escaping.escape_markdown,
+    discord_escaping.format_link,
     CONTENT,
     message=2_000,
     part=2_000,

@@ -1,4 +1,4 @@
-"""The fake platform as the desk sees it: `bot.platform.Platform` over a network to the server of `fake_server`.
+"""The fake platform as the desk sees it: `bot.platforms.shared.platform_contract.Platform` over a network to the server of `fake_server`.
 
 It runs in the process under test, and forgets all when that dies.
 """
@@ -14,7 +14,7 @@ import aiohttp
 
 from bot.access import Asker
 from bot.desk.types import ConversationMessage, DeliveryCapabilities, IntakeStatus, Place, PostedMessages, Question
-from bot.platform import PostGone
+from bot.platforms.shared.platform_contract import PostGone
 from bot.views.turn_view import EvidenceView, View
 from tests.platforms.dialects import Dialect
 from tests.platforms.fake_server import BOT

@@ -8,7 +8,7 @@ import pytest
 
 from bot.access import Asker
 from bot.desk.types import IntakeStatus, Place, PostedMessages, Question
-from bot.platform import CannotPost, PlatformUnavailable, PostGone
+from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
 from bot.views.turn_view import ShownSentence, View
 from tests.platforms.dialects import DISCORD, SLACK, Dialect
 from tests.platforms.fake_platform import FakePlatform, client

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.discord.escaping import escaped
-from bot.discord.modals import evidence_message
-from bot.discord.rendering import first, messages
+from bot.platforms.discord.discord_actions import build_evidence_message
+from bot.platforms.discord.discord_messages import escape_markdown, render_first, render_messages
 from bot.views.turn_view import EvidenceView, View
 from tests.bot.views.views import evidences, views
 from tests.docs.reading import NASTY, Read, words
@@ -29,8 +28,8 @@ NAMES = {"1": "Ana", "2": "<b>Ben</b>"}
 @given(view=views)
 def test_any_message_of_the_bots_is_drawn_and_only_our_own_html_is_in_it(view: View) -> None:
     """Whole, and on its way; what it says is all there, once."""
-    assert Read(drawn(first(view).components, NAMES)).harmless
-    for one in messages(view):
+    assert Read(drawn(render_first(view).components, NAMES)).harmless
+    for one in render_messages(view):
         made = Read(drawn(one.components, NAMES))
         assert made.harmless
         said = seeing.words(Message("1", "201", BOT, components=[*one.components]), WORLD).split()
@@ -42,7 +41,7 @@ def test_any_message_of_the_bots_is_drawn_and_only_our_own_html_is_in_it(view: V
 @given(view=evidences)
 def test_any_evidence_is_drawn(view: EvidenceView) -> None:
     """With the buttons that turn its pages."""
-    assert Read(drawn(evidence_message(view, "7", 0, "en")["components"], NAMES)).harmless
+    assert Read(drawn(build_evidence_message(view, "7", 0, "en")["components"], NAMES)).harmless
 
 
 @settings(max_examples=50)
@@ -60,7 +59,7 @@ def test_whatever_is_written_stays_text(text: str) -> None:
 @given(text=st.text(alphabet="ab \\\\`*_~|[]()<>#-@1:/.", max_size=30))
 def test_what_the_bot_escaped_has_no_markup(text: str) -> None:
     """It is drawn as it was written."""
-    made = Read(markdown(escaped(text), NAMES))
+    made = Read(markdown(escape_markdown(text), NAMES))
 
     assert made.tags <= {"div"}
     assert words(made.text) == words(text)

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.slack.chunks import opening
-from bot.slack.escaping import escaped
-from bot.slack.modals import comment_modal, evidence_modal
-from bot.slack.rendering import first, messages
+from bot.platforms.slack.slack_actions import build_comment_modal, build_evidence_modal
+from bot.platforms.slack.slack_markup import escape_mrkdwn
+from bot.platforms.slack.slack_messages import render_first, render_messages
+from bot.platforms.slack.slack_streaming import build_opening_chunks
 from bot.views.turn_view import EvidenceView, View
 from tests.bot.slack.payloads import texts
 from tests.bot.views.views import evidences, views
@@ -27,16 +27,16 @@ NAMES = {"U1": "Ana", "U2": "<b>Ben</b>"}
 @given(view=views)
 def test_any_message_of_the_bots_is_drawn_and_only_our_own_html_is_in_it(view: View) -> None:
     """Whole, on its way, and live; what it says is all there."""
-    chunks, _ = opening(view)
+    chunks, _ = build_opening_chunks(view)
     tasks = {one["id"]: one for one in chunks if one["type"] == "task_update"}
     parts = [("task", name) for name in tasks]
     parts += [("text", one["text"]) for one in chunks if one["type"] == "markdown_text"]
     parts += [("blocks", one["blocks"]) for one in chunks if one["type"] == "blocks"]
     streamed = Message("1.0", "C1", BOT, stream=Stream(0, parts=parts, tasks=tasks))
 
-    for blocks in (live(streamed), *(one.blocks for one in (*messages(view), first(view)))):
+    for blocks in (live(streamed), *(one.blocks for one in (*render_messages(view), render_first(view)))):
         assert Read(drawn(blocks, NAMES)).harmless
-    for one in messages(view):
+    for one in render_messages(view):
         shown = words(Read(drawn(one.blocks, NAMES)).text)
         assert all(words(text) in shown for text in texts(list(one.blocks)) if text not in {"👍", "👎"})
 
@@ -45,7 +45,7 @@ def test_any_message_of_the_bots_is_drawn_and_only_our_own_html_is_in_it(view: V
 @given(view=evidences)
 def test_any_modal_of_the_bots_is_drawn(view: EvidenceView) -> None:
     """Evidence, and what asks for a comment."""
-    for body in (evidence_modal(view, "7", 0, "en"), comment_modal(7, "down", "en")):
+    for body in (build_evidence_modal(view, "7", 0, "en"), build_comment_modal(7, "down", "en")):
         assert Read(modal(body, NAMES)).harmless
 
 
@@ -63,7 +63,7 @@ def test_what_is_marked_up_is_drawn_so() -> None:
     """Mentions have names, links their labels, entities are what they stand for; escaped text has no markup."""
     assert mrkdwn("<@U1> &lt;b&gt;", NAMES) == '<span class="mention">@Ana</span> &lt;b&gt;'
     assert mrkdwn("<https://x.example/|Page>", NAMES) == '<a href="https://x.example/">Page</a>'
-    assert Read(mrkdwn(escaped("<@U1> <https://x.example|y>"), NAMES)).tags == set()
+    assert Read(mrkdwn(escape_mrkdwn("<@U1> <https://x.example|y>"), NAMES)).tags == set()
 
 
 def test_a_block_of_another_kind_is_refused() -> None:

@@ -16,7 +16,7 @@ from bot.desk.answer_actions import remove_shared_answer
 from bot.desk.jobs.job import Job
 from bot.desk.jobs.message_writer import DeliveryUnknown
 from bot.desk.types import DeliveryOutcome, Failure, PostedMessages, Question, build_turn_request
-from bot.platform import PlatformError
+from bot.platforms.shared.platform_contract import PlatformError
 from bot.views.answer_text import render_plain_text
 from bot.views.catalog import translate
 from bot.views.turn_view import View

@@ -14,7 +14,7 @@ from bot.access import mark_unplaced
 from bot.desk.jobs.message_writer import MessageWriter
 from bot.desk.jobs.ports import Clock, DeskPorts, log_event
 from bot.desk.types import PostedMessages, Question
-from bot.platform import Platform, PlatformUnavailable
+from bot.platforms.shared.platform_contract import Platform, PlatformUnavailable
 from bot.views.turn_view import View
 from bot.views.view_reducer import start_view
 from storage.queue import RETRACTION_KEY, Queue

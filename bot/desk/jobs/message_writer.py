@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from bot.desk.jobs.ports import Clock, log_event
 from bot.desk.types import DeliveryCapabilities, PostedMessages, Question
-from bot.platform import Platform, PlatformUnavailable
+from bot.platforms.shared.platform_contract import Platform, PlatformUnavailable
 from bot.views.turn_view import View
 
 T = TypeVar("T")

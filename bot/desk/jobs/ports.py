@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from bot.access import Asker
 from bot.desk.turn_record import TurnRecord
 from bot.desk.types import Failure, Question, TaskKind, TurnRequest, TurnResult
-from bot.platform import Platform
+from bot.platforms.shared.platform_contract import Platform
 from bot.views.turn_view import View
 from pipeline.types import Event, Status
 from storage.types import LogEntry, QueuedQuestion

@@ -22,7 +22,7 @@ from bot.desk.jobs.completion import RELEASE_SECONDS
 from bot.desk.jobs.job import Interrupt, Job, WorkerContext
 from bot.desk.jobs.ports import log_event
 from bot.desk.jobs.turn_runner import run_job
-from bot.platform import Platform
+from bot.platforms.shared.platform_contract import Platform
 from bot.views.view_reducer import show_queue_position
 from storage.errors import StorageError
 from storage.types import QueuedQuestion

@@ -28,7 +28,7 @@ from bot.desk.jobs.message_writer import DeliveryUnknown
 from bot.desk.jobs.ports import TurnPlan
 from bot.desk.turn_record import INTERRUPTED, TurnRecord, read_turn_record
 from bot.desk.types import DeliveryCapabilities, DeliveryOutcome, Failure, PostedMessages, TurnRequest, TurnResult
-from bot.platform import CannotPost, PostGone
+from bot.platforms.shared.platform_contract import CannotPost, PostGone
 from bot.views.catalog import translate
 from bot.views.turn_view import View
 from bot.views.view_reducer import apply_event, build_notice_view, stop_view

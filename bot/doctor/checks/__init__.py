@@ -1,9 +1,9 @@
 """Register every check of `footnote doctor`, in the order in which they are shown."""
 
-from bot.discord import examining as discord_checks
 from bot.doctor.checks import home_checks, server_checks, settings_checks
 from bot.doctor.diagnosis import HealthCheck
-from bot.slack import examining as slack_checks
+from bot.platforms.discord import discord_health_check as discord_checks
+from bot.platforms.slack import slack_health_check as slack_checks
 
 CHECKS: tuple[HealthCheck, ...] = (
     home_checks.check_clock,
@@ -22,6 +22,6 @@ CHECKS: tuple[HealthCheck, ...] = (
     settings_checks.check_prices,
     server_checks.check_port,
     settings_checks.check_platforms,
-    slack_checks.slack,
-    discord_checks.discord,
+    slack_checks.check_slack,
+    discord_checks.check_discord,
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from bot.doctor.diagnosis import CheckResult, Inspection
-from bot.place_ids import platform_of
+from bot.platforms.shared.platform_contract import platform_of
 from bot.settings.settings_errors import find_missing_secrets
 from bot.settings.settings_tables import Settings
 from ingest.refresh.night_schedule import night_after

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from bot.cli.terminal_output import format_count, format_duration
 from bot.desk.types import Place
-from bot.platform import Platform, PlatformError, PlatformUnavailable
+from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
 from bot.settings.settings_tables import ScheduleSettings, Settings
 from bot.settings.source_settings import SourceSettings
 from bot.views.error_messages import Fault, ReportableError, explain_error

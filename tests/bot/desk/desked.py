@@ -17,7 +17,7 @@ from bot.desk.jobs.ports import Clock, DeskPorts, TurnPlan
 from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
 from bot.desk.turn_record import build_closing_entries, build_interruption, build_opening
 from bot.desk.types import DeliveryCapabilities, Failure, Place, PostedMessages, Question, TurnRequest, TurnResult
-from bot.platform import PostGone
+from bot.platforms.shared.platform_contract import PostGone
 from bot.views.answer_text import render_answer_text
 from bot.views.turn_view import View
 from bot.views.view_reducer import finish_view

@@ -11,7 +11,7 @@ from bot.access import Asker
 from bot.answering import answer
 from bot.desk.jobs.job import encode_question as row_of
 from bot.desk.types import ConversationMessage, Place, Question, TurnRequest, TurnResult
-from bot.platform import PlatformError
+from bot.platforms.shared.platform_contract import PlatformError
 from bot.settings.settings_tables import Settings
 from bot.wiring import App
 from ingest.refresh.corpus_refresh import refresh_corpus

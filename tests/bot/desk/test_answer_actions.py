@@ -7,7 +7,7 @@ import pytest
 
 from bot.desk.answer_actions import MAX_COMMENT as LONGEST_COMMENT
 from bot.desk.answer_actions import MAX_QUOTED_QUESTION, remove_shared_answer, shorten_question
-from bot.platform import CannotPost, PlatformUnavailable
+from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable
 from bot.views.catalog import translate
 from bot.views.turn_view import ButtonAction
 from pipeline.types import Status

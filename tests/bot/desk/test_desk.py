@@ -9,7 +9,7 @@ import pytest
 
 from bot.access import Asker
 from bot.desk.types import IntakeStatus
-from bot.platform import CannotPost, PlatformUnavailable, PostGone
+from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
 from bot.views.catalog import translate
 from pipeline.types import Status
 from storage.types import EntryKind

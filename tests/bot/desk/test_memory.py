@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bot.desk.memory import recall_conversation
-from bot.platform import PlatformUnavailable
+from bot.platforms.shared.platform_contract import PlatformUnavailable
 from storage.types import EntryKind, LogEntry
 from tests.bot.desk.library import MARKS, Hearing, Talk, heard, house, settings
 

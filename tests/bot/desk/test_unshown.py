@@ -5,7 +5,7 @@ import asyncio
 from bot.access import Asker
 from bot.desk.turn_record import read_turn_record
 from bot.desk.types import Failure
-from bot.platform import PlatformUnavailable
+from bot.platforms.shared.platform_contract import PlatformUnavailable
 from storage.types import EntryKind
 from tests.bot.desk.desked import World, at_work, done, question, settle
 

@@ -11,15 +11,12 @@ import aiohttp
 
 from bot.access import Asker
 from bot.desk.types import Place, PostedMessages, Question
-from bot.discord.calling import Calling
-from bot.discord.handles import Handle
-from bot.discord.happening import Us
-from bot.discord.pacing import Pacing
-from bot.discord.platform import DiscordPlatform
-from bot.discord.posting import mark, marked
-from bot.discord.rendering import messages
-from bot.discord.routes import CALLBACK
-from bot.platform import PlatformError
+from bot.platforms.discord.discord_client import CALLBACK, DiscordApiClient, DiscordRateLimit
+from bot.platforms.discord.discord_events import DiscordBotIdentity
+from bot.platforms.discord.discord_interactions import InteractionToken
+from bot.platforms.discord.discord_messages import build_mark, parse_mark, render_messages
+from bot.platforms.discord.discord_platform import DiscordPlatform
+from bot.platforms.shared.platform_contract import PlatformError
 from bot.views.turn_view import View
 from tests.bot import outgoing
 from tests.platforms.discord import interacting
@@ -31,7 +28,7 @@ from tests.platforms.discord.world import APP, BOT, BOT_TOKEN, GUILD, Message
 from tests.platforms.slack.clock import ManualClock
 
 NOTHING = PostedMessages()
-US = Us(APP, BOT)
+US = DiscordBotIdentity(APP, BOT)
 
 
 @dataclass
@@ -41,7 +38,7 @@ class Stall:
     discord: FakeDiscord
     clock: ManualClock
     platform: DiscordPlatform
-    call: Calling
+    call: DiscordApiClient
 
     async def asked(self, text: str = "When?", *, channel: str = "201", thread: str = "", **more: Any) -> Question:
         """Return a question that somebody asks in a channel, or in a thread of it, now."""
@@ -51,7 +48,7 @@ class Stall:
     async def invoked(self, *, private: bool = False, channel: str = "201", defer: bool = True) -> Question:
         """Return a question that somebody asks by a command now, which is deferred."""
         made = interacting.hand_out(self.discord, 2, "101", channel, {"id": "1", "name": "ask", "type": 1})
-        handle = Handle(APP, made.token)
+        handle = InteractionToken(APP, made.token)
         if defer:
             data = {"data": {"flags": 64}} if private else {}
             await self.call(CALLBACK, {"type": 5, **data}, interaction=made.id, token=made.token)
@@ -73,9 +70,9 @@ class Stall:
     def whole(self, asked: Question, view: View, posted: PostedMessages) -> None:
         """Hold what stands there to a view: all of it, once, marked, and nothing else of ours."""
         found = self.ours(asked)
-        assert [plain(one) for one in found] == [bare(message.components) for message in messages(view)]
+        assert [plain(one) for one in found] == [bare(message.components) for message in render_messages(view)]
         assert [one.id for one in found] == list(posted.messages)
-        assert {marked({"components": one.components}) for one in found} == {mark(asked.key)}
+        assert {parse_mark({"components": one.components}) for one in found} == {build_mark(asked.key)}
         assert not any(one.unfurls or one.notified for one in found)
 
     def ours(self, asked: Question) -> list[Message]:
@@ -118,7 +115,7 @@ async def opened() -> AsyncIterator[Stall]:
     """Open one; nothing that the server did not expect may have happened in it."""
     clock = ManualClock(1_790_000_000.0)
     async with serve(clock=clock) as discord, aiohttp.ClientSession() as session:
-        call = Calling(session, BOT_TOKEN, discord.api, Pacing(clock.now, clock.advance))
+        call = DiscordApiClient(session, BOT_TOKEN, discord.api, DiscordRateLimit(clock.now, clock.advance))
         platform = DiscordPlatform(call, US, connected=nullcontext, ready=lambda: "", refused=_never, now=clock.now)
         yield Stall(discord, clock, platform, call)
         assert discord.errors == []

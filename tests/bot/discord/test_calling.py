@@ -9,13 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.discord import routes
-from bot.discord.calling import Calling
-from bot.discord.handles import Handle, handle_of, is_good
-from bot.discord.pacing import Pacing
-from bot.discord.refusals import Expired, NoChannel, Refused, refusal
-from bot.pacing import Busy
-from bot.platform import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.platforms.discord import discord_client
+from bot.platforms.discord.discord_client import (
+    ChannelUnavailable,
+    DiscordApiClient,
+    DiscordRateLimit,
+    InteractionExpired,
+    RequestRefused,
+    explain_api_error,
+)
+from bot.platforms.discord.discord_interactions import InteractionToken, is_token_valid, parse_token
+from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.platforms.shared.rate_limit import Busy
 from tests.bot.discord.stall import Stall
 from tests.platforms.discord.faults import BANNED, BROKEN, LIMITED, LIMITED_EVERYWHERE, LOST, RESET
 from tests.platforms.discord.world import APP, BOT_TOKEN, SECRETS
@@ -25,7 +30,7 @@ ONE = {"X-RateLimit-Limit": "5", "X-RateLimit-Bucket": "b"}
 
 
 def post(stall: Stall, text: str = "hello", **more: Any) -> Any:
-    return stall.call(routes.POST, {"content": text, **more}, channel="201")
+    return stall.call(discord_client.POST, {"content": text, **more}, channel="201")
 
 
 @pytest.mark.parametrize("fault", [LIMITED, LIMITED_EVERYWHERE])
@@ -42,16 +47,19 @@ async def test_a_limit_over_all_holds_every_route_back(stall: Stall) -> None:
     """Until it is over; what interactions do is not counted."""
     stall.discord.faults["create_message"] = [LIMITED_EVERYWHERE]
     await post(stall)
-    stall.call.pacing.hold(routes.POST, {"channel": "201"}, 60, everywhere=True)
-    assert not stall.call.pacing.spare(routes.EDIT, {"channel": "202"})
-    assert stall.call.pacing.spare(routes.EDIT_ANSWER, {"application": APP, "token": "t"})
+    stall.call.pacing.hold(discord_client.POST, {"channel": "201"}, 60, everywhere=True)
+    assert not stall.call.pacing.spare(discord_client.EDIT, {"channel": "202"})
+    assert stall.call.pacing.spare(discord_client.EDIT_REPLY, {"application": APP, "token": "t"})
 
 
 async def test_many_calls_at_once_never_come_too_soon(stall: Stall) -> None:
     """Whether the limit is a channel's or over all: a hundred of them wait for each other, and none is lost."""
-    calls = [stall.call(routes.POST, {"content": str(n)}, channel=f"20{1 + n % 3}", patience=600.0) for n in range(30)]
-    calls += [stall.call(routes.READ_ONE, channel="201", message="5", patience=600.0) for _ in range(30)]
-    calls += [stall.call(routes.ME, patience=600.0) for _ in range(100)]
+    calls = [
+        stall.call(discord_client.POST, {"content": str(n)}, channel=f"20{1 + n % 3}", patience=600.0)
+        for n in range(30)
+    ]
+    calls += [stall.call(discord_client.READ_ONE, channel="201", message="5", patience=600.0) for _ in range(30)]
+    calls += [stall.call(discord_client.ME, patience=600.0) for _ in range(100)]
     done = await asyncio.gather(*calls, return_exceptions=True)
     assert sum(isinstance(one, PostGone) for one in done) == 30
     assert stall.discord.posts == 30
@@ -68,11 +76,11 @@ async def test_what_may_be_done_twice_is_repeated(stall: Stall) -> None:
 async def test_a_follow_up_is_not_repeated(stall: Stall) -> None:
     """Nothing tells the first of them from the second."""
     asked = await stall.invoked()
-    handle = handle_of(asked.handle)
+    handle = parse_token(asked.handle)
     assert handle
     stall.discord.faults["follow_up"] = [LOST]
     with pytest.raises(PlatformUnavailable) as error:
-        await stall.call(routes.FOLLOW_UP, {"content": "hello"}, **handle.ids)
+        await stall.call(discord_client.FOLLOW_UP, {"content": "hello"}, **handle.ids)
     assert error.value.seconds is None
     assert len(stall.discord.calls("follow_up")) == 1
 
@@ -84,7 +92,7 @@ async def test_an_address_that_is_banned_waits(stall: Stall) -> None:
         await post(stall)
     assert error.value.seconds == 3_600.0
     with pytest.raises(PlatformUnavailable):
-        await stall.call(routes.ME)
+        await stall.call(discord_client.ME)
     assert len(stall.discord.received) == 1
 
 
@@ -92,9 +100,11 @@ async def test_nobody_there() -> None:
     """It is certain that nothing was done."""
     clock = ManualClock(0.0)
     async with aiohttp.ClientSession() as session:
-        call = Calling(session, BOT_TOKEN, "http://127.0.0.1:1/api", Pacing(clock.now, clock.advance))
+        call = DiscordApiClient(
+            session, BOT_TOKEN, "http://127.0.0.1:1/api", DiscordRateLimit(clock.now, clock.advance)
+        )
         with pytest.raises(PlatformUnavailable) as error:
-            await call(routes.ME)
+            await call(discord_client.ME)
     assert error.value.seconds is not None
 
 
@@ -111,22 +121,30 @@ async def test_secrets_are_in_no_log(stall: Stall, caplog: pytest.LogCaptureFixt
     """Whatever goes wrong, at whatever level it is logged."""
     caplog.set_level(logging.DEBUG)
     asked = await stall.invoked()
-    handle = handle_of(asked.handle)
+    handle = parse_token(asked.handle)
     assert handle
     stall.discord.faults["edit_response"] = [LIMITED, BROKEN, RESET]
-    await stall.call(routes.EDIT_ANSWER, {"content": "hello"}, message="@original", **handle.ids)
+    await stall.call(discord_client.EDIT_REPLY, {"content": "hello"}, message="@original", **handle.ids)
     assert not any(secret in caplog.text for secret in SECRETS)
 
 
 def test_refusals_by_code() -> None:
     """What the desk can do about it says which error it is."""
-    kinds = {10008: PostGone, 10003: NoChannel, 10015: Expired, 50027: Expired, 50001: Refused, 0: Refused, 7: Refused}
+    kinds = {
+        10008: PostGone,
+        10003: ChannelUnavailable,
+        10015: InteractionExpired,
+        50027: InteractionExpired,
+        50001: RequestRefused,
+        0: RequestRefused,
+        7: RequestRefused,
+    }
     for code, kind in kinds.items():
-        error = refusal("POST /x", 404, {"code": code, "message": "secret"})
+        error = explain_api_error("POST /x", 404, {"code": code, "message": "secret"})
         assert type(error) is kind
         assert "secret" not in str(error)
     for status in (500, 502, 503):
-        error = refusal("POST /x", status, None)
+        error = explain_api_error("POST /x", status, None)
         assert isinstance(error, PlatformUnavailable)
         assert error.seconds is None
 
@@ -143,7 +161,7 @@ def test_refusals_by_code() -> None:
 )
 def test_no_answer_surprises(status: int, body: Any, retry: str) -> None:
     """Any answer is an error of the desk's, and nobody waits for ever."""
-    error = refusal("POST /x", status, body, retry)
+    error = explain_api_error("POST /x", status, body, retry)
     assert isinstance(error, PlatformError)
     if status == 429:
         assert isinstance(error, PlatformUnavailable)
@@ -154,42 +172,46 @@ def test_no_answer_surprises(status: int, body: Any, retry: str) -> None:
 async def test_a_bucket_is_as_discord_tells_it() -> None:
     """When it is empty, the next call waits until it is full; of routes that share one all do."""
     clock = ManualClock(0.0)
-    pacing, here = Pacing(clock.now, clock.advance), {"channel": "1", "message": "2"}
+    pacing, here = DiscordRateLimit(clock.now, clock.advance), {"channel": "1", "message": "2"}
     for left in ("1", "0"):
-        bucket = await pacing.turn(routes.EDIT, here, patience=0)
-        pacing.done(bucket, routes.EDIT, here, {**ONE, "X-RateLimit-Remaining": left, "X-RateLimit-Reset-After": "5"})
+        bucket = await pacing.turn(discord_client.EDIT, here, patience=0)
+        pacing.done(
+            bucket, discord_client.EDIT, here, {**ONE, "X-RateLimit-Remaining": left, "X-RateLimit-Reset-After": "5"}
+        )
     with pytest.raises(Busy) as busy:
-        await pacing.turn(routes.EDIT, here, patience=4)
+        await pacing.turn(discord_client.EDIT, here, patience=4)
     assert busy.value.seconds == pytest.approx(5.05)
-    assert not pacing.spare(routes.EDIT, here)
-    await pacing.turn(routes.EDIT, {**here, "channel": "2"}, patience=0)
-    bucket = await pacing.turn(routes.EDIT, here, patience=6)
+    assert not pacing.spare(discord_client.EDIT, here)
+    await pacing.turn(discord_client.EDIT, {**here, "channel": "2"}, patience=0)
+    bucket = await pacing.turn(discord_client.EDIT, here, patience=6)
     assert clock.now() == pytest.approx(5.05)
-    pacing.done(bucket, routes.EDIT, here, {})
-    bucket = await pacing.turn(routes.DELETE, here, patience=0)
-    pacing.done(bucket, routes.DELETE, here, {**ONE, "X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "5"})
+    pacing.done(bucket, discord_client.EDIT, here, {})
+    bucket = await pacing.turn(discord_client.DELETE, here, patience=0)
+    pacing.done(
+        bucket, discord_client.DELETE, here, {**ONE, "X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": "5"}
+    )
     with pytest.raises(Busy):
-        await pacing.turn(routes.EDIT, here, patience=1)
+        await pacing.turn(discord_client.EDIT, here, patience=1)
 
 
 async def test_what_is_refused_too_often_is_not_tried_any_more() -> None:
     """Long before Discord bans the address."""
     clock = ManualClock(0.0)
-    pacing = Pacing(clock.now, clock.advance)
+    pacing = DiscordRateLimit(clock.now, clock.advance)
     for _ in range(5_000):
         pacing.denied()
     with pytest.raises(Busy):
-        await pacing.turn(routes.ME, {}, patience=60)
-    assert not pacing.spare(routes.EDIT, {"channel": "1", "message": "2"})
+        await pacing.turn(discord_client.ME, {}, patience=60)
+    assert not pacing.spare(discord_client.EDIT, {"channel": "1", "message": "2"})
     await clock.advance(700)
-    await pacing.turn(routes.ME, {}, patience=0)
+    await pacing.turn(discord_client.ME, {}, patience=0)
 
 
 def test_a_handle_is_kept_as_text_and_shows_no_token() -> None:
     """Whatever else stands there is none; it is good for a quarter of an hour, nearly."""
-    handle = Handle("601", "secret/token")
-    assert handle_of(handle.text) == handle
+    handle = InteractionToken("601", "secret/token")
+    assert parse_token(handle.text) == handle
     assert "secret" not in repr(handle)
-    assert handle_of("") is handle_of("{") is handle_of("7") is None
-    assert is_good(0, 880)
-    assert not is_good(0, 890)
+    assert parse_token("") is parse_token("{") is parse_token("7") is None
+    assert is_token_valid(0, 880)
+    assert not is_token_valid(0, 890)

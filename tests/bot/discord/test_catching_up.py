@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from bot.catching_up import CatchingUp
 from bot.desk.types import Question
-from bot.discord.archive import PAGE, DiscordArchive
-from bot.discord.happening import Written
-from bot.discord.reading import addresses
-from bot.discord.shards import Heard, shard_of
-from bot.gaps import Gaps
+from bot.platforms.discord.discord_events import DiscordMessagePosted, is_addressed
+from bot.platforms.discord.discord_gateway import ShardProgress, shard_of
+from bot.platforms.discord.discord_intake import PAGE, DiscordArchive
+from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
 from tests.bot.discord.stall import US, Stall, question
 from tests.bot.taker import Taker
 from tests.platforms.discord.faults import BROKEN, LIMITED, LIMITED_EVERYWHERE, RESET, UNAVAILABLE, Fault
@@ -22,8 +20,8 @@ from tests.platforms.discord.world import GUILD, OTHER_GUILD, Channel
 def taking(**facts: Any) -> Taker:
     """Return what takes every mention."""
 
-    def made(written: Written) -> Question | None:
-        return question(written.channel, written.id) if addresses(written, US) else None
+    def made(written: DiscordMessagePosted) -> Question | None:
+        return question(written.channel, written.id) if is_addressed(written, US) else None
 
     return Taker(made, **facts)
 
@@ -35,11 +33,11 @@ class Row:
     key: str
 
 
-def catching(stall: Stall, taker: Taker, folder: Path) -> CatchingUp:
+def catching(stall: Stall, taker: Taker, folder: Path) -> CatchUpRun:
     """Return what catches up for a taker, beside a file in a folder. The second server is none of ours."""
     each: Any = taker
     archive = DiscordArchive(each, stall.call, US, each, ("999", GUILD))
-    return CatchingUp(archive, each, Gaps(folder, "discord"), stall.clock.now, stall.clock.advance)
+    return CatchUpRun(archive, each, ResumeMarker(folder, "discord"), stall.clock.now, stall.clock.advance)
 
 
 async def missed(stall: Stall, channel: str = "201") -> str:
@@ -62,7 +60,7 @@ async def test_whatever_keeps_it_from_reading_is_over_some_time(
 
     assert taker.messages == sorted((asked[0], asked[2]))
     assert not stall.discord.faults[route]
-    assert not Gaps(tmp_path, "discord").file.exists()
+    assert not ResumeMarker(tmp_path, "discord").file.exists()
 
 
 async def test_more_than_fits_a_page_in_more_channels_than_discord_lets_one_read_at_once(
@@ -101,13 +99,13 @@ async def test_a_restart_while_it_catches_up_loses_nothing(stall: Stall, tmp_pat
 
 def test_a_shard_does_not_know_what_another_missed() -> None:
     """Each is told since when it heard nothing, by its own messages and by when its session began."""
-    heard = Heard(100.0)
+    heard = ShardProgress(100.0)
     assert heard.begun((0, 2), 200.0) == heard.begun((1, 2), 205.0) == 100.0
     number = str(300_000 << 22)
     heard.message({"id": number, "guild_id": OTHER_GUILD})
     assert heard.begun((0, 2), 400.0) == 200.0
     assert heard.begun((1, 2), 400.0) == pytest.approx(1_420_070_400 + 300)
-    assert Heard(None).begun((0, 1), 200.0) is None
+    assert ShardProgress(None).begun((0, 1), 200.0) is None
 
 
 @pytest.mark.parametrize("ready", [{}, {"shard": None}, {"shard": [1]}, {"shard": ["0", 1]}, {"shard": [2, 1]}])

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.discord.contents import unformatted, words_of
-from bot.discord.rendering import messages
+from bot.platforms.discord.discord_directory import read_message_text, strip_formatting
+from bot.platforms.discord.discord_messages import render_messages
 from tests.bot.views.moments import FINAL
 
 OAK = "The pier is made of oak."
@@ -29,13 +29,13 @@ OAK = "The pier is made of oak."
 )
 def test_formatting_is_left_out_and_nothing_else(written: str, shown: str) -> None:
     """What is no formatting to Discord stays."""
-    assert unformatted(written) == shown
+    assert strip_formatting(written) == shown
 
 
 @given(st.text(alphabet="ab *_~|`>#-[](:/)\n", max_size=60))
 def test_whatever_is_written_its_letters_stay(text: str) -> None:
     """But for addresses and the language of code, of which there are none here."""
-    shown = unformatted(text.replace("```", "`"))
+    shown = strip_formatting(text.replace("```", "`"))
     assert [one for one in shown if one in "ab"] == [one for one in text if one in "ab"]
 
 
@@ -51,18 +51,18 @@ def test_whatever_is_written_its_letters_stay(text: str) -> None:
 )
 def test_words_are_found_wherever_they_stand(message: dict[str, Any]) -> None:
     """In a forwarded message, in an announcement of a webhook's, in another app's components."""
-    assert words_of(message, "501") == OAK
+    assert read_message_text(message, "501") == OAK
 
 
 @pytest.mark.parametrize("message", [{}, {"embeds": None}, {"message_snapshots": [{}]}, {"components": [{"type": 10}]}])
 def test_where_there_are_no_words_there_are_none(message: dict[str, Any]) -> None:
     """Whatever Discord leaves out."""
-    assert words_of(message, "501") == ""
+    assert read_message_text(message, "501") == ""
 
 
 def test_an_answer_of_ours_says_its_sentences_without_their_footnotes() -> None:
     """So that it can be held against the documents as they are today."""
-    ours = {"author": {"id": "501"}, "components": list(messages(FINAL)[0].components)}
-    said = words_of(ours, "501")
+    ours = {"author": {"id": "501"}, "components": list(render_messages(FINAL)[0].components)}
+    said = read_message_text(ours, "501")
     assert all(one.text in said for one in FINAL.sentences)
     assert "[1]" not in said

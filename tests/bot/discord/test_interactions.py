@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from bot.desk.types import PostedMessages
-from bot.discord.rendering import messages
-from bot.platform import CannotPost, PlatformUnavailable, PostGone
+from bot.platforms.discord.discord_messages import render_messages
+from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
 from tests.bot.discord.stall import Stall, bare, plain
 from tests.bot.views.moments import BEGUN, FINAL, LONG, WAY
 from tests.platforms.discord.faults import BROKEN, LOST, LOST_500
@@ -57,7 +57,7 @@ async def test_a_follow_up_that_arrived_unheard(stall: Stall) -> None:
     stall.discord.faults["follow_up"] = [LOST]
     posted = await stall.told(asked, BEGUN, LONG)
     found = [plain(one) for one in stall.ours(asked) if one.id in posted.messages]
-    assert found == [bare(message.components) for message in messages(LONG)]
+    assert found == [bare(message.components) for message in render_messages(LONG)]
     (stray,) = (one for one in stall.ours(asked) if one.id not in posted.messages)
     assert stall.said(stray.id) == "…"
 
@@ -149,7 +149,7 @@ async def test_where_we_may_not_write_interactions_answer_all_the_same(stall: St
     asked = await stall.invoked(channel="205")
     posted = await stall.told(asked, BEGUN, LONG, LONG)
     stall.whole(asked, LONG, posted)
-    assert len(stall.discord.calls("follow_up")) == len(messages(LONG)) - 1
+    assert len(stall.discord.calls("follow_up")) == len(render_messages(LONG)) - 1
     stall.whole(asked, FINAL, await stall.shown(asked, FINAL, posted))
 
 

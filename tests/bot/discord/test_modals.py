@@ -3,7 +3,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.discord.modals import comment_modal, commented, evidence_message, turned
+from bot.platforms.discord.discord_actions import (
+    build_comment_modal,
+    build_evidence_message,
+    parse_comment,
+    parse_page_turn,
+)
 from bot.views.turn_view import EvidenceItem, EvidenceView, ShownSource
 from tests.bot.views.views import evidences
 from tests.platforms import markup
@@ -18,7 +23,7 @@ MANY = EvidenceView("Evidence", "When?", tuple(EvidenceItem(f"claim {n} " * 99, 
 @given(view=evidences, page=st.integers(-1, 9))
 def test_any_evidence_fits_and_is_harmless(view: EvidenceView, page: int) -> None:
     """Whichever page is asked for."""
-    body = evidence_message(view, "123456789", page, "en")
+    body = build_evidence_message(view, "123456789", page, "en")
 
     checked(body, EDIT, new=True)
     said = list(texts(body["components"]))
@@ -29,9 +34,9 @@ def test_pages_of_evidence_are_turned() -> None:
     """From the first to the last and back, each claim on one of them."""
     said, page, turns = "", 0, 0
     while True:
-        body = evidence_message(MANY, "sources", page, "en")
+        body = build_evidence_message(MANY, "sources", page, "en")
         said += "".join(texts(body["components"]))
-        ids = [turned(one["custom_id"]) for _, one in nested(body["components"]) if "custom_id" in one]
+        ids = [parse_page_turn(one["custom_id"]) for _, one in nested(body["components"]) if "custom_id" in one]
         assert (("sources", page - 1) in ids) == (page > 0)
         if ("sources", page + 1) not in ids:
             break
@@ -39,14 +44,19 @@ def test_pages_of_evidence_are_turned() -> None:
 
     assert turns > 1
     assert [said.count(f"claim {n}") for n in range(9)] == [99] * 9
-    assert turned("footnote:stop:7") is turned("footnote:page:on::1") is turned("footnote:page:on:7:x") is None
+    assert (
+        parse_page_turn("footnote:stop:7")
+        is parse_page_turn("footnote:page:on::1")
+        is parse_page_turn("footnote:page:on:7:x")
+        is None
+    )
 
 
 def test_a_quotation_of_several_claims_stands_there_once() -> None:
     """Further down is said where it stands."""
     page = ShownSource(1, "Harbour", "Tides", quote="The tide rises four metres.")
     items = (EvidenceItem("One", "", "", (page,)), EvidenceItem("Two", "", "", (), (page,)))
-    said = "".join(texts(evidence_message(EvidenceView("Evidence", "?", items), "7", 0, "en")["components"]))
+    said = "".join(texts(build_evidence_message(EvidenceView("Evidence", "?", items), "7", 0, "en")["components"]))
 
     assert (said.count("four metres"), said.count("Harbour")) == (1, 2)
 
@@ -54,14 +64,14 @@ def test_a_quotation_of_several_claims_stands_there_once() -> None:
 def test_a_comment_is_asked_for_and_read() -> None:
     """In every language within Discord's limits; what others send is none of ours."""
     for language in LANGUAGES:
-        assert list(modal(comment_modal(7, "down", language))) == []
+        assert list(modal(build_comment_modal(7, "down", language))) == []
     sent = {
         "custom_id": "footnote:comment:down:7",
         "components": [{"type": 18, "component": {"type": 4, "custom_id": "text", "value": "Wrong."}}],
     }
     rows = {**sent, "components": [{"type": 1, "components": [{"type": 4, "custom_id": "text", "value": "Wrong."}]}]}
 
-    assert commented(sent) == commented(rows) == (7, "down", "Wrong.")
-    assert commented({"custom_id": "footnote:comment:up:7"}) == (7, "up", "")
+    assert parse_comment(sent) == parse_comment(rows) == (7, "down", "Wrong.")
+    assert parse_comment({"custom_id": "footnote:comment:up:7"}) == (7, "up", "")
     for custom_id in ("footnote:comment:sideways:7", "footnote:comment:up:x", "footnote:about", ""):
-        assert commented({**sent, "custom_id": custom_id}) is None
+        assert parse_comment({**sent, "custom_id": custom_id}) is None

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bot.access import Asker
-from bot.discord.places import Places
-from bot.platform import PlatformUnavailable
+from bot.platforms.discord.discord_directory import DiscordDirectory
+from bot.platforms.shared.platform_contract import PlatformUnavailable
 from bot.settings.platform_settings import DiscordSettings
 
 
@@ -19,7 +19,7 @@ async def test_who_is_a_member_is_asked_again_when_the_turn_comes() -> None:
             raise faults.pop()
         return {"roles": ["7"]}
 
-    known = Places(call, DiscordSettings(servers=["1"]))
+    known = DiscordDirectory(call, DiscordSettings(servers=["1"]))
     taken = Asker("discord", "dm", "", "9", "5", listed_server=(await known.membership("5")).member)
     with pytest.raises(PlatformUnavailable):
         await known.by_now(taken)

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from bot.desk.types import PostedMessages
-from bot.discord.rendering import messages
-from bot.platform import CannotPost, PlatformUnavailable, PostGone
+from bot.platforms.discord.discord_messages import render_messages
+from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
 from bot.views.turn_view import View
 from tests.bot.discord.stall import Stall, question
 from tests.bot.views.moments import BEGUN, FINAL, LONG, WAY
@@ -24,7 +24,7 @@ from tests.platforms.discord.faults import (
 from tests.platforms.discord.world import LOADING, V2
 from tests.platforms.markup import UNSEEN
 
-PAGES = len(messages(LONG))
+PAGES = len(render_messages(LONG))
 assert PAGES > 1
 CUTS = {
     "limited": LIMITED,

@@ -6,13 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.discord import invoking, reading
-from bot.discord.commands import definitions, same
-from bot.discord.happening import Erased, Learned, Rewritten, Us, Written
-from bot.discord.needs import invitation, moderates
-from bot.discord.unescaping import plain
+from bot.platforms.discord import discord_events, discord_interactions
+from bot.platforms.discord.discord_events import (
+    DiscordBotIdentity,
+    DiscordMessageDeleted,
+    DiscordMessageEdited,
+    DiscordMessagePosted,
+    PlaceUpdate,
+    build_invitation,
+    may_moderate,
+)
+from bot.platforms.discord.discord_messages import decode_markup
+from bot.platforms.discord.discord_wiring import build_commands, matches_definitions
 
-US = Us("601", "501")
+US = DiscordBotIdentity("601", "501")
 MESSAGE: dict[str, Any] = {
     "id": "1188000000000000000",
     "channel_id": "201",
@@ -36,9 +43,9 @@ JSON = st.recursive(
 )
 
 
-def _written(**more: Any) -> Written:
-    found = reading.read("MESSAGE_CREATE", MESSAGE | more, US)
-    assert isinstance(found, Written)
+def _written(**more: Any) -> DiscordMessagePosted:
+    found = discord_events.parse_event("MESSAGE_CREATE", MESSAGE | more, US)
+    assert isinstance(found, DiscordMessagePosted)
     return found
 
 
@@ -47,8 +54,8 @@ def test_a_message_is_read_with_all_that_decides_about_it() -> None:
     found = _written()
 
     assert (found.key, found.user, found.roles) == ("discord:301/201/1188000000000000000", "101", {"401"})
-    assert reading.addresses(found, US)
-    assert reading.said(found.raw, US, {}) == "When was it built?"
+    assert discord_events.is_addressed(found, US)
+    assert discord_events.extract_text(found.raw, US, {}) == "When was it built?"
     assert found.at.year == 2023
 
 
@@ -66,7 +73,7 @@ def test_a_message_is_read_with_all_that_decides_about_it() -> None:
 )
 def test_what_bots_webhooks_and_discord_itself_write_is_nothing(more: dict[str, Any]) -> None:
     """Nor is what has no id."""
-    assert reading.read("MESSAGE_CREATE", MESSAGE | more, US) is None
+    assert discord_events.parse_event("MESSAGE_CREATE", MESSAGE | more, US) is None
 
 
 @pytest.mark.parametrize(
@@ -85,27 +92,33 @@ def test_to_whom_a_message_is(more: dict[str, Any], *, ours: bool, another: bool
     """By mentions, by the role that is ours, by what it replies to, and by where it stands."""
     found = _written(**more)
 
-    assert reading.addresses(found, US, {"777"}) is ours
-    assert reading.to_another(found, US) is another
+    assert discord_events.is_addressed(found, US, {"777"}) is ours
+    assert discord_events.is_to_another(found, US) is another
 
 
 def test_edits_and_deletions() -> None:
     """A preview that appears is no edit."""
-    edited = reading.read("MESSAGE_UPDATE", MESSAGE | {"edited_timestamp": "2024-01-01T00:00:00+00:00"}, US)
-    gone = reading.read("MESSAGE_DELETE_BULK", {"ids": ["2", "1"], "channel_id": "201", "guild_id": "301"}, US)
+    edited = discord_events.parse_event(
+        "MESSAGE_UPDATE", MESSAGE | {"edited_timestamp": "2024-01-01T00:00:00+00:00"}, US
+    )
+    gone = discord_events.parse_event(
+        "MESSAGE_DELETE_BULK", {"ids": ["2", "1"], "channel_id": "201", "guild_id": "301"}, US
+    )
 
-    assert isinstance(edited, Rewritten)
-    assert reading.read("MESSAGE_UPDATE", MESSAGE, US) is None
-    assert gone == Erased("301", "201", ("1", "2"))
+    assert isinstance(edited, DiscordMessageEdited)
+    assert discord_events.parse_event("MESSAGE_UPDATE", MESSAGE, US) is None
+    assert gone == DiscordMessageDeleted("301", "201", ("1", "2"))
 
 
 def test_a_server_tells_its_threads_and_the_role_that_is_ours() -> None:
     """Threads by their parents."""
     roles = [{"id": "7", "name": "Footnote", "tags": {"bot_id": "501"}}, {"id": "8", "name": "crew"}]
     body = {"id": "301", "channels": [{"id": "1", "type": 0, "name": "a"}], "roles": roles}
-    found = reading.read("GUILD_CREATE", body | {"threads": [{"id": "2", "type": 11, "parent_id": "1"}]}, US)
+    found = discord_events.parse_event(
+        "GUILD_CREATE", body | {"threads": [{"id": "2", "type": 11, "parent_id": "1"}]}, US
+    )
 
-    assert isinstance(found, Learned)
+    assert isinstance(found, PlaceUpdate)
     assert [(one.id, one.parent, one.is_thread, one.guild) for one in found.channels] == [
         ("1", "", False, "301"),
         ("2", "1", True, "301"),
@@ -113,11 +126,14 @@ def test_a_server_tells_its_threads_and_the_role_that_is_ours() -> None:
     assert (found.ours, found.roles) == ("7", {"7": "Footnote", "8": "crew"})
 
 
-@given(st.sampled_from([*reading.READERS, "TYPING_START"]), st.dictionaries(st.sampled_from([*MESSAGE, "ids"]), JSON))
+@given(
+    st.sampled_from([*discord_events.PARSERS, "TYPING_START"]),
+    st.dictionaries(st.sampled_from([*MESSAGE, "ids"]), JSON),
+)
 def test_whatever_arrives_is_read_or_means_nothing(event: str, data: dict[str, Any]) -> None:
     """Nothing of it raises."""
-    reading.read(event, data, US)
-    reading.read(event, MESSAGE | data, US)
+    discord_events.parse_event(event, data, US)
+    discord_events.parse_event(event, MESSAGE | data, US)
 
 
 @given(st.dictionaries(st.sampled_from(["id", "token", "type", "data", "user", "member", "channel", "guild_id"]), JSON))
@@ -125,8 +141,8 @@ def test_whatever_is_invoked_is_read_or_means_nothing(data: dict[str, Any]) -> N
     """Nothing of it raises."""
     whole = {"id": "9", "token": "t", "type": 2, "user": {"id": "1"}, "channel_id": "2", "data": {"name": "ask"}}
     for body in (data, whole | data):
-        if found := invoking.invoked(body, US):
-            invoking.asked(found)
+        if found := discord_interactions.parse_invocation(body, US):
+            discord_interactions.read_option(found)
 
 
 @pytest.mark.parametrize(
@@ -144,36 +160,36 @@ def test_whatever_is_invoked_is_read_or_means_nothing(data: dict[str, Any]) -> N
 )
 def test_references_become_words(text: str, expected: str) -> None:
     """Those of whom nothing is known too."""
-    assert plain(text, {"102": "ben", "201": "general", "8": "crew"}) == expected
+    assert decode_markup(text, {"102": "ben", "201": "general", "8": "crew"}) == expected
 
 
 @given(st.text(alphabet="<>@#&!:tidask/0123456789 ", max_size=60))
 def test_no_reference_by_an_id_is_left(text: str) -> None:
     """Whatever people write."""
-    assert "<@1>" not in plain(text + "<@1>", {})
+    assert "<@1>" not in decode_markup(text + "<@1>", {})
 
 
 def test_a_snowflake_tells_its_time_there_and_back() -> None:
     """To the millisecond."""
-    at = reading.moment("1188000000000000000").timestamp()
+    at = discord_events.parse_snowflake_time("1188000000000000000").timestamp()
 
-    assert reading.moment(str(reading.snowflake_at(at))).timestamp() == at
+    assert discord_events.parse_snowflake_time(str(discord_events.build_snowflake(at))).timestamp() == at
 
 
 @pytest.mark.parametrize("user_install", [False, True])
 def test_commands_are_the_same_as_discord_has_them(*, user_install: bool) -> None:
     """Discord adds fields, and leaves out what is empty or usual; a word that changed is seen."""
-    ours = definitions(user_install=user_install)
+    ours = build_commands(user_install=user_install)
     theirs = [
         {**one, "id": "1", "version": "2", "nsfw": False, "description": one.get("description", "")} for one in ours
     ]
 
-    assert same(ours, theirs)
-    assert not same(ours, [{**theirs[0], "description": "else"}, *theirs[1:]])
-    assert not same(ours, definitions(user_install=not user_install))
+    assert matches_definitions(ours, theirs)
+    assert not matches_definitions(ours, [{**theirs[0], "description": "else"}, *theirs[1:]])
+    assert not matches_definitions(ours, build_commands(user_install=not user_install))
 
 
 def test_rights_are_read_as_discord_writes_them() -> None:
     """Whoever may remove what others write moderates."""
-    assert [moderates(one) for one in ("0", "8192", "8", "x", None)] == [False, True, True, False, False]
-    assert invitation("601").endswith("&permissions=309237713920")
+    assert [may_moderate(one) for one in ("0", "8192", "8", "x", None)] == [False, True, True, False, False]
+    assert build_invitation("601").endswith("&permissions=309237713920")

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bot.discord.reading_back import heard
+from bot.platforms.discord.discord_directory import read_conversation
 from tests.bot.discord.stall import US, Stall
 from tests.bot.views.moments import FINAL
 
@@ -64,6 +64,6 @@ async def test_a_command_in_a_channel_has_nothing_before_it(stall: Stall) -> Non
     asked = await stall.asked()
     gone = replace(asked, place=replace(asked.place, thread="77"))
     assert await stall.platform.heard(command, 50) == ()
-    assert await heard(stall.call, gone, US, 50) == ()
+    assert await read_conversation(stall.call, gone, US, 50) == ()
     await stall.discord.acts.delete(asked.message)
     assert await stall.platform.heard(asked, 50) == ()

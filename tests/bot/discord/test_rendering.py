@@ -8,12 +8,21 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.discord.answering import sentence
-from bot.discord.buttons import pressed
-from bot.discord.configuring import configured
-from bot.discord.posting import mark, marked, nonce, post, says, shown
-from bot.discord.reading_back import words as read
-from bot.discord.rendering import Message, first, messages
+from bot.platforms.discord.discord_directory import read_text as read
+from bot.platforms.discord.discord_interactions import build_sentence
+from bot.platforms.discord.discord_messages import (
+    DiscordMessage,
+    build_body,
+    build_mark,
+    build_nonce,
+    build_post,
+    build_text_post,
+    parse_button,
+    parse_mark,
+    render_first,
+    render_messages,
+)
+from bot.platforms.discord.discord_wiring import render_settings
 from bot.views.render_tree import build_blocks
 from bot.views.sanitize import sanitize_url, strip_invisible
 from bot.views.turn_view import Button, ButtonAction, ClaimCard, ShownSentence, ShownSource, View
@@ -32,7 +41,7 @@ def buttons(*actions: ButtonAction) -> tuple[Button, ...]:
     return tuple(Button(action, action.value, 7) for action in actions)
 
 
-def content(message: Message) -> list[str]:
+def content(message: DiscordMessage) -> list[str]:
     return list(texts(list(message.components)))
 
 
@@ -40,7 +49,7 @@ def squeezed(text: str) -> str:
     return "".join(markup.UNSEEN.sub("", text).split())
 
 
-def ids(message: Message) -> list[str]:
+def ids(message: DiscordMessage) -> list[str]:
     return [one["custom_id"] for _, one in nested(list(message.components)) if "custom_id" in one]
 
 
@@ -49,12 +58,12 @@ def ids(message: Message) -> list[str]:
 def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> None:
     """Discord refuses none of its messages, nothing pings but people who are meant, nothing links but sources."""
     view = replace(view, mentions=people)
-    made = messages(view)
+    made = render_messages(view)
     urls = {sanitize_url(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))}
 
     for message in made:
-        checked(post(message, "key", nonce("key", 0), reply_to="1"), CREATE, new=True)
-        checked(shown(message, "key"), EDIT, new=True)
+        checked(build_post(message, "key", build_nonce("key", 0), reply_to="1"), CREATE, new=True)
+        checked(build_body(message, "key"), EDIT, new=True)
         said = content(message)
         payloads = [_PERSON.sub("", one) for one in said]
         for payload in (*payloads, "\n".join(payloads)):
@@ -70,7 +79,7 @@ def test_any_view_fits_and_is_harmless(view: View, people: tuple[str, ...]) -> N
 def test_nothing_of_any_view_is_lost(view: View) -> None:
     """All words are there in their order, and every footnote, at its sentence and at its source."""
     view = replace(view, mentions=())
-    made = messages(view)
+    made = render_messages(view)
     texts_ = [text for message in made for text in content(message)]
     shown_ = squeezed("".join(texts_).replace("\\", ""))
 
@@ -90,9 +99,9 @@ def test_nothing_of_any_view_is_lost(view: View) -> None:
 @given(view=views)
 def test_a_view_on_the_way_is_one_message(view: View) -> None:
     """It has all buttons and is within the limits."""
-    message = first(view)
+    message = render_first(view)
 
-    checked(shown(message, "key"), EDIT, new=True)
+    checked(build_body(message, "key"), EDIT, new=True)
     assert len(ids(message)) == len({button.action for button in view.buttons})
 
 
@@ -108,7 +117,7 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
         buttons=buttons(ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN, ButtonAction.RETRACT),
         done=True,
     )
-    (message,) = messages(view)
+    (message,) = render_messages(view)
     work, answer, row = message.components
 
     assert [markup.discord_words(text) for text in texts([work])] == ["**Only quotations are given.**"]
@@ -117,7 +126,7 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
         "-# 1 of 3 statements was left out.",
         "[1] [Harbour](<https://e.org/h>) › Hours · 2026-03-01\n[2] Shops",
     ]
-    assert [pressed(one["custom_id"]) for one in row["components"]] == [
+    assert [parse_button(one["custom_id"]) for one in row["components"]] == [
         (ButtonAction.EVIDENCE, 7),
         (ButtonAction.UP, 7),
         (ButtonAction.DOWN, 7),
@@ -141,7 +150,7 @@ def test_claims_have_signs_and_the_quotation_is_one() -> None:
         quote_label="Meanwhile:",
         buttons=buttons(ButtonAction.STOP),
     )
-    (message,) = messages(view)
+    (message,) = render_messages(view)
     work, row = message.components
 
     assert [markup.discord_words(text) for text in texts([work])] == [
@@ -159,42 +168,48 @@ def test_claims_have_signs_and_the_quotation_is_one() -> None:
 def test_a_label_stands_with_what_it_is_of() -> None:
     """The heading of the nearest pages is not parted from them."""
     view = View(7, "en", nearest_label="Nearest:", nearest=(ShownSource(0, "Harbour"),), done=True)
-    (box,) = messages(view)[0].components
+    (box,) = render_messages(view)[0].components
 
     assert len(list(texts([box]))) == 2
 
 
 def test_what_is_pressed_is_read_back_only_where_it_is_ours() -> None:
     """Strangers' ids mean nothing."""
-    assert pressed("footnote:stop:7") == (ButtonAction.STOP, 7)
+    assert parse_button("footnote:stop:7") == (ButtonAction.STOP, 7)
     for custom_id in ("other:stop:7", "footnote:dance:7", "footnote:stop:x", "footnote:stop:", "footnote:stop:٧"):
-        assert pressed(custom_id) is None
+        assert parse_button(custom_id) is None
 
 
 def test_an_empty_view_is_still_a_message() -> None:
     """Discord takes none without text."""
-    (message,) = messages(View(7))
+    (message,) = render_messages(View(7))
 
-    checked(post(message, "key", nonce("key", 0)), CREATE, new=True)
+    checked(build_post(message, "key", build_nonce("key", 0)), CREATE, new=True)
 
 
 def test_a_message_knows_its_question_and_says_what_was_sent() -> None:
     """By a mark that Discord hands back; its ids and what it adds change nothing."""
-    (message,) = messages(FINAL)
-    body: dict[str, Any] = post(message, "discord:1/2/3", nonce("discord:1/2/3", 0))
+    (message,) = render_messages(FINAL)
+    body: dict[str, Any] = build_post(message, "discord:1/2/3", build_nonce("discord:1/2/3", 0))
     numbered(body["components"])
 
-    assert marked(body) == mark("discord:1/2/3") != mark("discord:1/2/4")
-    assert says(body, shown(message, "discord:1/2/3"))
-    assert not says(body, shown(messages(LONG)[0], "discord:1/2/3"))
-    assert marked({"components": [{"type": 17, "id": 1}]}) == marked({}) == 0
+    assert parse_mark(body) == build_mark("discord:1/2/3") != build_mark("discord:1/2/4")
+    assert build_text_post(body, build_body(message, "discord:1/2/3"))
+    assert not build_text_post(body, build_body(render_messages(LONG)[0], "discord:1/2/3"))
+    assert parse_mark({"components": [{"type": 17, "id": 1}]}) == parse_mark({}) == 0
     assert "Sentence 1 of the answer. [1]" in read(body)
     assert "[4] Page 4 › Part · 2026-03-04" in read(body)
 
 
 def test_nonces_differ_by_question_page_and_what_was_deleted() -> None:
     """And are short enough."""
-    made = {nonce("a", 0), nonce("a", 1), nonce("b", 0), nonce("a", 0, "5"), nonce("a", 0)}
+    made = {
+        build_nonce("a", 0),
+        build_nonce("a", 1),
+        build_nonce("b", 0),
+        build_nonce("a", 0, "5"),
+        build_nonce("a", 0),
+    }
 
     assert len(made) == 4
     assert {len(one) for one in made} == {25}
@@ -202,8 +217,8 @@ def test_nonces_differ_by_question_page_and_what_was_deleted() -> None:
 
 def test_people_and_what_can_be_typed_stand_out_in_the_settings() -> None:
     """Nothing else does, whatever an admin wrote."""
-    told = markup.UNSEEN.sub("", configured("ask: discord:1/2\nWith `/footnote KEY VALUE`, <@!3>."))
+    told = markup.UNSEEN.sub("", render_settings("ask: discord:1/2\nWith `/footnote KEY VALUE`, <@!3>."))
     assert told == "**ask**: <@2>\nWith `/footnote setting:KEY value:VALUE`, <@3>."
-    wrong = configured("`@everyone` <@&9> paused: `/footnote <#1> x` [a](https://e.example)")
+    wrong = render_settings("`@everyone` <@&9> paused: `/footnote <#1> x` [a](https://e.example)")
     assert markup.pings(wrong) == markup.links(wrong) == []
-    assert len(sentence("ask: discord:1/2\n" * 900, configured)["content"]) <= 2_000
+    assert len(build_sentence("ask: discord:1/2\n" * 900, render_settings)["content"]) <= 2_000

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.desk.types import Place, PostedMessages
-from bot.platform import CannotPost, PlatformUnavailable
+from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable
 from bot.server.refresh.nightly import RETRY_SECONDS, NightNotifier, NightReport, render_admin_lines
 from bot.settings.settings_tables import ScheduleSettings
 from bot.views.error_messages import Fault

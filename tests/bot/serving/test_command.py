@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
-from bot.platform import PlatformError
+from bot.platforms.shared.platform_contract import PlatformError
 from bot.settings.settings_tables import Settings
 from storage.errors import HomeLocked
 from tests.bot.house import House

@@ -19,7 +19,6 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from bot.access import Asker
-from bot.arriving import AGAIN_SECONDS, Arrivals, Opened, OpenPlatform
 from bot.cli.command_context import Services
 from bot.desk.desk import Desk
 from bot.desk.turn_policy import open_desk
@@ -32,7 +31,8 @@ from bot.desk.types import (
     Question,
     QuestionState,
 )
-from bot.platform import Platform, PlatformError, PlatformUnavailable
+from bot.platforms.shared.platform_connection import AGAIN_SECONDS, OpenedPlatform, OpenPlatform, PlatformConnections
+from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
 from bot.server.control.control_server import serve_control
 from bot.server.control.control_socket import connect_service, find_socket
 from bot.server.health import build_readiness_checks, watch_readiness
@@ -80,7 +80,7 @@ class Channel:
     refusing: asyncio.Event = field(default_factory=asyncio.Event)
 
     @asynccontextmanager
-    async def open(self, app: App, desk: Desk) -> AsyncIterator[Opened | None]:
+    async def open(self, app: App, desk: Desk) -> AsyncIterator[OpenedPlatform | None]:
         """Open it, with a route of its own."""
         del app
         self.desk = desk
@@ -89,7 +89,7 @@ class Channel:
             return PlainTextResponse("heard")
 
         self.happened.append("opened")
-        yield Opened(self, (Route("/slack/events", hook, methods=["POST"]),), refused=self.refused)
+        yield OpenedPlatform(self, (Route("/slack/events", hook, methods=["POST"]),), refused=self.refused)
         self.happened.append("closed")
 
     @asynccontextmanager
@@ -143,7 +143,7 @@ class Channel:
 
 
 @asynccontextmanager
-async def _absent(app: App, desk: Desk) -> AsyncIterator[Opened | None]:
+async def _absent(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform | None]:
     """A platform that is not configured."""
     del app, desk
     yield None
@@ -175,7 +175,10 @@ class Log(logging.Handler):
 @pytest.fixture
 def heard() -> Iterator[Log]:
     """Hear what the server logs."""
-    loggers = [logging.getLogger(name) for name in ("bot.server.lifecycle", "bot.arriving", "bot.server.health")]
+    loggers = [
+        logging.getLogger(name)
+        for name in ("bot.server.lifecycle", "bot.platforms.shared.platform_connection", "bot.server.health")
+    ]
     log = Log()
     for one in loggers:
         one.setLevel(logging.INFO)
@@ -245,7 +248,7 @@ async def test_a_platform_that_refuses_us_ends_it_and_leaves_nothing_open() -> N
     """What it says is what is told."""
 
     @asynccontextmanager
-    async def refusing(app: App, desk: Desk) -> AsyncIterator[Opened | None]:
+    async def refusing(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform | None]:
         del app, desk
         raise PlatformError("Slack refuses the token.", hint="Look at SLACK_BOT_TOKEN.")
         yield
@@ -279,7 +282,7 @@ async def test_a_system_that_needs_a_model_is_not_ready_without() -> None:
     reasons = dict[str, str]()
 
     @asynccontextmanager
-    async def asked(app: App, desk: Desk) -> AsyncIterator[Opened | None]:
+    async def asked(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform | None]:
         del desk
         reasons.update({name: await check() for name, check in build_readiness_checks(app, {"slack": channel}).items()})
         raise PlatformError("enough")
@@ -307,7 +310,7 @@ class Late:
     tried: asyncio.Event = field(default_factory=asyncio.Event)
 
     @asynccontextmanager
-    async def open(self, app: App, desk: Desk) -> AsyncIterator[Opened | None]:
+    async def open(self, app: App, desk: Desk) -> AsyncIterator[OpenedPlatform | None]:
         self.tried.set()
         if self.silent:
             await asyncio.Event().wait()
@@ -356,9 +359,9 @@ async def test_what_was_left_for_a_platform_is_answered_when_it_comes() -> None:
     async with open_app(settings()) as app:
         there = dict[str, Platform]()
         desk = open_desk(app, there)
-        arrivals = Arrivals(app, desk, {"slack": Late(channel).open})
+        arrivals = PlatformConnections(app, desk, {"slack": Late(channel).open})
 
-        async def arrived(opened: Opened) -> None:
+        async def arrived(opened: OpenedPlatform) -> None:
             there[opened.platform.name] = opened.platform
             await desk.resume_questions()
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from bot.access import Asker
 from bot.desk.types import Place, PostedMessages, Question
-from bot.slack.calling import Calling, web_client
-from bot.slack.pacing import Pacing
-from bot.slack.platform import SlackPlatform
-from bot.slack.rendering import messages
+from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
+from bot.platforms.slack.slack_messages import render_messages
+from bot.platforms.slack.slack_platform import SlackPlatform
 from bot.views.turn_view import View
 from tests.bot import outgoing
 from tests.platforms.slack.clock import ManualClock
@@ -34,7 +33,7 @@ class Shop:
     slack: FakeSlack
     clock: ManualClock
     platform: SlackPlatform
-    call: Calling
+    call: SlackApiClient
 
     async def asked(self, text: str = "When?", *, channel: str = "C1", thread: str = "", **more: Any) -> Question:
         """Return a question that somebody asks in a channel now."""
@@ -56,7 +55,7 @@ class Shop:
     def whole(self, asked: Question, view: View) -> None:
         """Hold what stands in answer to a question to a view: all of it, once, and marked."""
         found = self.slack.acts.answers(asked.message)
-        assert [one.blocks for one in found] == [list(message.blocks) for message in messages(view)]
+        assert [one.blocks for one in found] == [list(message.blocks) for message in render_messages(view)]
         assert not any(one.stream for one in found)
         marks = [one.metadata["event_payload"] for one in found]
         assert marks == [{"key": asked.key, "page": page} for page in range(len(found))]
@@ -78,6 +77,6 @@ async def opened() -> AsyncIterator[Shop]:
     clock = ManualClock(1_790_000_000.0)
     async with serve(clock=clock) as slack:
         slack.subscribed = set()
-        call = Calling(web_client(BOT_TOKEN, slack.api), Pacing(clock.now, clock.advance))
+        call = SlackApiClient(build_web_client(BOT_TOKEN, slack.api), SlackRateLimit(clock.now, clock.advance))
         yield Shop(slack, clock, SlackPlatform(call, by_now=stays, connected=nullcontext, ready=lambda: ""), call)
         assert slack.errors == []

@@ -5,10 +5,15 @@ import logging
 import pytest
 
 from bot.desk.types import PostedMessages
-from bot.platform import CannotPost, PlatformError, PlatformUnavailable, PostGone
-from bot.slack.calling import Calling, web_client
-from bot.slack.pacing import Pacing
-from bot.slack.refusals import NotLetIn, NotStreaming, refusal
+from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.platforms.slack.slack_client import (
+    SlackAccessDenied,
+    SlackApiClient,
+    SlackRateLimit,
+    StreamClosed,
+    build_web_client,
+    explain_api_error,
+)
 from tests.bot.slack.shop import Shop
 from tests.bot.views.moments import FINAL
 from tests.platforms.slack.faults import BROKEN, LIMITED, RESET, Fault, refused
@@ -21,9 +26,9 @@ from tests.platforms.slack.world import BOT_TOKEN, SECRETS
         ("is_archived", 200, CannotPost),
         ("invalid_blocks", 200, CannotPost),
         ("message_not_found", 200, PostGone),
-        ("message_not_in_streaming_state", 200, NotStreaming),
-        ("stopped_by_user", 200, NotStreaming),
-        ("streaming_state_conflict", 200, NotStreaming),
+        ("message_not_in_streaming_state", 200, StreamClosed),
+        ("stopped_by_user", 200, StreamClosed),
+        ("streaming_state_conflict", 200, StreamClosed),
         ("internal_error", 200, PlatformUnavailable),
         ("", 502, PlatformUnavailable),
         ("", 200, PlatformUnavailable),
@@ -33,7 +38,7 @@ from tests.platforms.slack.world import BOT_TOKEN, SECRETS
 )
 def test_what_a_refusal_means(code: str, status: int, expected: type[PlatformError]) -> None:
     """By its code; its words are one plain line."""
-    error = refusal("chat.update", code, status, "7")
+    error = explain_api_error("chat.update", code, status, "7")
 
     assert type(error) is expected
     assert "\n" not in str(error)
@@ -43,9 +48,9 @@ def test_what_a_refusal_means(code: str, status: int, expected: type[PlatformErr
 
 def test_a_strange_refusal_tells_nothing_strange() -> None:
     """What is no code of Slack's is not repeated; nor is a time that is none believed."""
-    assert "xoxb" not in str(refusal("auth.test", "xoxb-1 Token!", 200))
-    assert refusal("auth.test", "ratelimited", 429, "soon").seconds == 5
-    assert refusal("auth.test", "ratelimited", 429, "2.5").seconds == 2.5
+    assert "xoxb" not in str(explain_api_error("auth.test", "xoxb-1 Token!", 200))
+    assert explain_api_error("auth.test", "ratelimited", 429, "soon").seconds == 5
+    assert explain_api_error("auth.test", "ratelimited", 429, "2.5").seconds == 2.5
 
 
 @pytest.mark.parametrize("fault", [BROKEN, RESET, refused("internal_error")])
@@ -80,7 +85,9 @@ async def test_a_429_is_waited_for(shop: Shop) -> None:
 
 async def test_what_never_left_may_be_tried_again(shop: Shop) -> None:
     """Where nobody listens nothing was done, and a post may be made again."""
-    call = Calling(web_client(BOT_TOKEN, "http://127.0.0.1:1/api/"), Pacing(shop.clock.now, shop.clock.advance))
+    call = SlackApiClient(
+        build_web_client(BOT_TOKEN, "http://127.0.0.1:1/api/"), SlackRateLimit(shop.clock.now, shop.clock.advance)
+    )
     with pytest.raises(PlatformUnavailable, match="cannot be reached") as caught:
         await call("chat.postMessage", channel="C1", text="One")
     assert caught.value.seconds is not None
@@ -94,7 +101,7 @@ async def test_what_a_refused_token_keeps_from_being_posted_is_posted_with_a_new
     """It is certain that nothing was posted, and it is no refusal for good."""
     asked = await shop.asked()
     shop.slack.faults["chat.postMessage"] = [refused(code)]
-    with pytest.raises(NotLetIn) as caught:
+    with pytest.raises(SlackAccessDenied) as caught:
         await shop.platform.show(asked, FINAL, PostedMessages())
     assert isinstance(caught.value, PlatformUnavailable)
     assert caught.value.seconds is not None

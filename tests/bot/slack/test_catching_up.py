@@ -8,36 +8,35 @@ from typing import Any
 
 import pytest
 
-from bot.catching_up import CatchingUp
 from bot.desk.types import Question
-from bot.gaps import Gaps
-from bot.slack import reading
-from bot.slack.archive import SlackArchive
-from bot.slack.happening import Us, Written
+from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
+from bot.platforms.slack import slack_events
+from bot.platforms.slack.slack_events import SlackBotIdentity, SlackMessagePosted
+from bot.platforms.slack.slack_intake import SlackArchive
 from storage.errors import StorageError
 from tests.bot.slack.shop import Shop, question
 from tests.bot.taker import Taker
 from tests.platforms.slack.faults import BROKEN, LIMITED, RESET, UNAVAILABLE, Fault, refused
 from tests.platforms.slack.world import BOT, Channel
 
-US = Us("T1", BOT)
+US = SlackBotIdentity("T1", BOT)
 
 
 def taking(**facts: Any) -> Taker:
     """Return what takes every mention."""
 
-    def made(written: Written) -> Question | None:
+    def made(written: SlackMessagePosted) -> Question | None:
         asker = question(written.channel, written.ts).asker
-        return reading.question(written, US, asker) if written.mentions(US) else None
+        return slack_events.build_message_question(written, US, asker) if written.mentions(US) else None
 
     return Taker(made, **facts)
 
 
-def catching(shop: Shop, taker: Taker, folder: Path) -> CatchingUp:
+def catching(shop: Shop, taker: Taker, folder: Path) -> CatchUpRun:
     """Return what catches up for a taker, beside a file in a folder."""
     each: Any = taker
     archive = SlackArchive(each, shop.call, US, each)
-    return CatchingUp(archive, each, Gaps(folder, "slack"), shop.clock.now, shop.clock.advance)
+    return CatchUpRun(archive, each, ResumeMarker(folder, "slack"), shop.clock.now, shop.clock.advance)
 
 
 async def missed(shop: Shop, channel: str = "C1") -> str:
@@ -75,7 +74,7 @@ async def test_whatever_keeps_it_from_reading_is_over_some_time(
 
     assert taker.messages == sorted(asked)
     assert not shop.slack.faults[method]
-    assert not Gaps(tmp_path, "slack").file.exists()
+    assert not ResumeMarker(tmp_path, "slack").file.exists()
 
 
 async def test_a_channel_that_may_not_be_read_keeps_none_from_being_read(shop: Shop, tmp_path: Path) -> None:
@@ -109,6 +108,6 @@ async def test_a_restart_while_it_catches_up_loses_nothing(shop: Shop, tmp_path:
 @pytest.mark.parametrize("kept", ["", "soon", "nan", "\xff"])
 async def test_a_file_that_says_nothing_is_passed_over(shop: Shop, tmp_path: Path, kept: str) -> None:
     """As is one that cannot be written."""
-    Gaps(tmp_path, "slack").file.write_text(kept, "latin-1")
+    ResumeMarker(tmp_path, "slack").file.write_text(kept, "latin-1")
     assert await catching(shop, taking(), tmp_path).since() is None
     await asyncio.wait_for(catching(shop, taking(), tmp_path / "nowhere").run(shop.clock.now()), 5)

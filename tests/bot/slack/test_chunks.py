@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from bot.slack.chunks import Sent, grown, opening
+from bot.platforms.slack.slack_streaming import StreamedState, build_new_chunks, build_opening_chunks
 from bot.views.turn_view import ClaimCard, ShownSentence, ShownSource, View
 from tests.bot.slack.payloads import harmful, texts
 from tests.bot.views.views import views
@@ -18,8 +18,10 @@ from tests.platforms.slack.methods.streams import _checked
 @given(view=views, later=views)
 def test_any_chunks_are_taken_and_harmless(view: View, later: View) -> None:
     """Whatever stands before and behind them; and a live message never holds more than Slack takes."""
-    made, sent = opening(view)
-    more, sent = grown(sent, replace(later, sentences=(*view.sentences, *later.sentences)) if sent.sentences else later)
+    made, sent = build_opening_chunks(view)
+    more, sent = build_new_chunks(
+        sent, replace(later, sentences=(*view.sentences, *later.sentences)) if sent.sentences else later
+    )
     pieces = [one for chunk in (*made, *more) if chunk["type"] != "blocks" for one in texts(chunk)]
 
     _checked([*made, *more])
@@ -30,12 +32,12 @@ def test_any_chunks_are_taken_and_harmless(view: View, later: View) -> None:
 def test_only_what_is_new_is_sent() -> None:
     """A card when it changes, its details once; sentences once; a claim that was not needed is done."""
     view = View(7, "en", "Looking …", claims=(ClaimCard(1, "checking"), ClaimCard(2, "checking")))
-    _, sent = opening(view)
-    assert grown(sent, view)[0] == []
+    _, sent = build_opening_chunks(view)
+    assert build_new_chunks(sent, view)[0] == []
 
     claims = (ClaimCard(1, "supported", "It is.", ("Page",)),)
     said = replace(view, claims=claims, sentences=(ShownSentence("One.", (1,), "note"),))
-    made, sent = grown(sent, said)
+    made, sent = build_new_chunks(sent, said)
     assert [(one.get("id"), one.get("status"), "details" in one) for one in made] == [
         ("claim-1", "complete", True),
         ("claim-2", "complete", False),
@@ -44,32 +46,35 @@ def test_only_what_is_new_is_sent() -> None:
     assert markup.slack_words(made[0]["details"]) == "It is. · Page"
     assert markup.markdown_words(made[-1]["text"]) == " (note) One. [1]"
 
-    made, sent = grown(
+    made, sent = build_new_chunks(
         sent, replace(said, status="Writing …", sentences=(*said.sentences, ShownSentence("Two.", (), paragraph=True)))
     )
     assert [one.get("id") for one in made] == ["status", None]
     assert markup.markdown_words(made[-1]["text"]) == "\n\nTwo."
     with pytest.raises(ValueError, match="taken back"):
-        grown(sent, view)
+        build_new_chunks(sent, view)
 
 
 def test_a_better_quotation_is_a_card_of_its_own() -> None:
     """Details are added to, never replaced; none is shown once there are sentences."""
     first = View(7, "en", "Found …", quote=ShownSource(0, "P", quote="a"), quote_label="Meanwhile:")
     second = replace(first, quote=ShownSource(0, "P", quote="b"))
-    made, sent = opening(first)
-    more, sent = grown(sent, second)
+    made, sent = build_opening_chunks(first)
+    more, sent = build_new_chunks(sent, second)
 
     assert len({one["id"] for one in (*made, *more)}) == 3
     assert [markup.slack_words(one["title"]) for one in more] == ["Meanwhile:"]
-    assert grown(Sent(), replace(first, sentences=(ShownSentence("One.", ()),)))[0][0]["id"] == "status"
+    assert (
+        build_new_chunks(StreamedState(), replace(first, sentences=(ShownSentence("One.", ()),)))[0][0]["id"]
+        == "status"
+    )
 
 
 def test_details_that_are_there_are_not_said_again() -> None:
     """Slack would add them once more; state and title are set anew."""
     view = View(7, "en", "Checking …", claims=(ClaimCard(1, "supported", "It is.", ("Page",)),))
-    _, sent = opening(view)
-    (card,), _ = grown(sent, replace(view, claims=(ClaimCard(1, "refuted", "It is.", ("Page",)),)))
+    _, sent = build_opening_chunks(view)
+    (card,), _ = build_new_chunks(sent, replace(view, claims=(ClaimCard(1, "refuted", "It is.", ("Page",)),)))
 
     assert (card["id"], card["status"]) == ("claim-1", "error")
     assert "details" not in card
@@ -78,6 +83,6 @@ def test_details_that_are_there_are_not_said_again() -> None:
 def test_what_has_no_room_is_left_for_the_end() -> None:
     """Nothing of it is sent, and what comes after neither."""
     view = View(7, "en", "Writing …", sentences=tuple(ShownSentence("word " * 100, ()) for _ in range(20)))
-    _, sent = opening(replace(view, sentences=()))
+    _, sent = build_opening_chunks(replace(view, sentences=()))
 
-    assert grown(sent, view) == ([], sent)
+    assert build_new_chunks(sent, view) == ([], sent)

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from bot.access import Asker
 from bot.desk.channel_settings import parse_setting
-from bot.slack import invoking
-from bot.slack.acting import Press, press_of
-from bot.slack.happening import Us
-from bot.slack.invoking import invoked
+from bot.platforms.slack import slack_events
+from bot.platforms.slack.slack_actions import ButtonPress, parse_press
+from bot.platforms.slack.slack_events import SlackBotIdentity, parse_invocation
 
-US = Us("T1", "U0BOT", "B0BOT")
+US = SlackBotIdentity("T1", "U0BOT", "B0BOT")
 ASKER = Asker("slack", "channel", "T1", "C1", "U1")
 NOW = datetime(2026, 5, 5, tzinfo=UTC)
 COMMAND = {
@@ -36,9 +35,9 @@ SHORTCUT = {
 
 
 def question(body):
-    found = invoked(body, US)
+    found = parse_invocation(body, US)
     assert found
-    return invoking.question(found, US, ASKER, NOW)
+    return slack_events.build_invocation_question(found, US, ASKER, NOW)
 
 
 def test_a_command_asks_for_its_asker_alone():
@@ -69,7 +68,7 @@ def test_the_shortcut_checks_what_its_message_says_in_that_thread():
 )
 def test_nothing_else_asks(body):
     """It is somebody else's, or means something else."""
-    assert invoked(body, US) is None
+    assert parse_invocation(body, US) is None
 
 
 def test_a_press_says_what_by_whom_where_and_how_to_answer():
@@ -83,8 +82,8 @@ def test_a_press_says_what_by_whom_where_and_how_to_answer():
         "response_url": "u",
     }
 
-    assert press_of(body) == Press("footnote:stop", "7", "U1", "C1", "t", "u", "16.1")
-    modal = press_of({**body, "channel": None, "container": {"type": "view"}, "view": {"id": "V1"}})
+    assert parse_press(body) == ButtonPress("footnote:stop", "7", "U1", "C1", "t", "u", "16.1")
+    modal = parse_press({**body, "channel": None, "container": {"type": "view"}, "view": {"id": "V1"}})
     assert modal
     assert (modal.view, modal.channel) == ("V1", "")
 
@@ -92,7 +91,7 @@ def test_a_press_says_what_by_whom_where_and_how_to_answer():
 @pytest.mark.parametrize("body", [{}, {"actions": []}, {"actions": ["odd"]}, {"actions": [{"action_id": "x"}]}])
 def test_a_press_of_which_nothing_is_known_is_none(body):
     """Nothing is done for it."""
-    assert press_of(body) is None
+    assert parse_press(body) is None
 
 
 @pytest.mark.parametrize(
@@ -117,9 +116,9 @@ def test_an_admin_writes_a_key_and_a_value_with_or_without_set(written, expected
 def test_whatever_stands_in_it_is_read(odd):
     """Nothing that Slack could send raises."""
     for body in ({**COMMAND, **odd}, {**SHORTCUT, **odd}):
-        if found := invoked(body, US):
-            invoking.question(found, US, ASKER, NOW)
-        press_of(body)
+        if found := parse_invocation(body, US):
+            slack_events.build_invocation_question(found, US, ASKER, NOW)
+        parse_press(body)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bot.slack.invoking import ASKING, CONFIGURING, SHORTCUT
-from bot.slack.needs import MESSAGES, SCOPES
-from bot.slack.reading import READERS
+from bot.platforms.slack.slack_events import ASK_COMMANDS, CONFIGURE_COMMAND, PARSERS, SHORTCUT
+from bot.platforms.slack.slack_health_check import MESSAGE_SCOPES, SCOPES
 from tests.platforms.slack.methods import METHODS
 from tests.platforms.slack.posting import READ
 
@@ -24,8 +23,8 @@ EVENTS_NEED = {
     "message.groups": {"groups:history"},
     "message.im": {"im:history"},
     "message.mpim": {"mpim:history"},
-    **{name: {"channels:read"} for name in READERS if name.startswith("channel_")},
-    **{name: {"groups:read"} for name in READERS if name.startswith("group_")},
+    **{name: {"channels:read"} for name in PARSERS if name.startswith("channel_")},
+    **{name: {"groups:read"} for name in PARSERS if name.startswith("group_")},
 }
 """From each event's page in Slack's reference."""
 
@@ -57,7 +56,7 @@ def test_its_scopes_are_those_that_methods_events_and_commands_need(manifest):
 
 def test_its_events_are_those_that_are_read(manifest):
     """One that is not read would only cost, and one that is read but not asked for never comes."""
-    read = {name for name in READERS if name != "message"} | set(MESSAGES)
+    read = {name for name in PARSERS if name != "message"} | set(MESSAGE_SCOPES)
     asked = manifest["settings"]["event_subscriptions"]["bot_events"]
 
     assert asked == sorted(read)
@@ -68,7 +67,7 @@ def test_its_commands_and_its_shortcut_are_those_that_are_answered(manifest):
     """By the names that people type, and the id that nobody sees."""
     features = manifest["features"]
 
-    assert [one["command"] for one in features["slash_commands"]] == [*ASKING, CONFIGURING]
+    assert [one["command"] for one in features["slash_commands"]] == [*ASK_COMMANDS, CONFIGURE_COMMAND]
     assert all(one["should_escape"] for one in features["slash_commands"])
     assert [(one["callback_id"], one["type"]) for one in features["shortcuts"]] == [(SHORTCUT, "message")]
 

@@ -5,7 +5,15 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from bot.slack.modals import BACK, ON, comment_modal, commented, evidence_modal, turned, words_modal
+from bot.platforms.slack.slack_actions import (
+    BACK,
+    ON,
+    build_comment_modal,
+    build_evidence_modal,
+    build_notice_modal,
+    parse_comment,
+    parse_page_turn,
+)
 from bot.views.catalog import translate
 from bot.views.turn_view import EvidenceItem, EvidenceView, ShownSource
 from tests.bot.slack.payloads import elements, harmful, lines, texts
@@ -17,10 +25,10 @@ LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl", "ru", "zh", "ja", "ar"]
 
 def pages(view: EvidenceView) -> list[dict]:
     """Return all pages, by turning them."""
-    found = [evidence_modal(view, "7", 0, "en")]
+    found = [build_evidence_modal(view, "7", 0, "en")]
     while forward := [one for one in elements(found[-1]["blocks"], "button") if one["action_id"] == ON]:
-        of, page = turned(forward[0]["value"])
-        found.append(evidence_modal(view, of, page, "en"))
+        of, page = parse_page_turn(forward[0]["value"])
+        found.append(build_evidence_modal(view, of, page, "en"))
     return found
 
 
@@ -47,8 +55,8 @@ def test_more_than_a_hundred_blocks_are_paged() -> None:
     assert [line for line in said if "Reason" in line] == [f"Why: Reason {n}" for n in range(60)]
     assert [line for line in said if "“Q" in line] == [f"“Q{n}”" for n in range(60)]
     (back,) = [one for one in elements(found[1]["blocks"], "button") if one["action_id"] == BACK]
-    assert turned(back["value"]) == ("7", 0)
-    assert evidence_modal(EvidenceView("Evidence", "Why?", items), "7", 99, "en") == found[-1]
+    assert parse_page_turn(back["value"]) == ("7", 0)
+    assert build_evidence_modal(EvidenceView("Evidence", "Why?", items), "7", 99, "en") == found[-1]
     assert [len(elements(page["blocks"], "divider")) for page in found[:-1]] == [16] * 3
     assert "Evidence" not in said
 
@@ -57,8 +65,8 @@ def test_more_than_a_hundred_blocks_are_paged() -> None:
 def test_the_other_modals_are_taken_in_every_language(language: str) -> None:
     """Their titles and buttons are short enough not to be cut."""
     for modal in (
-        comment_modal(7, "down", language),
-        words_modal(translate("evidence", language), "Not here.", language),
+        build_comment_modal(7, "down", language),
+        build_notice_modal(translate("evidence", language), "Not here.", language),
     ):
         assert checked(modal) == modal
         assert "…" not in json.dumps([modal["title"], modal["close"]], ensure_ascii=False)
@@ -66,16 +74,16 @@ def test_the_other_modals_are_taken_in_every_language(language: str) -> None:
 
 def test_a_comment_is_read_back() -> None:
     """With what it was about; nothing written is an empty comment."""
-    view = comment_modal(7, "down", "en")
+    view = build_comment_modal(7, "down", "en")
 
-    assert commented({**view, "state": {"values": {"comment": {"text": {"value": "Too long"}}}}}) == (
+    assert parse_comment({**view, "state": {"values": {"comment": {"text": {"value": "Too long"}}}}}) == (
         7,
         "down",
         "Too long",
     )
-    assert commented({**view, "state": {"values": {"comment": {"text": {"value": None}}}}}) == (7, "down", "")
-    assert commented({"callback_id": "other"}) is None
-    assert turned("nothing") is None
+    assert parse_comment({**view, "state": {"values": {"comment": {"text": {"value": None}}}}}) == (7, "down", "")
+    assert parse_comment({"callback_id": "other"}) is None
+    assert parse_page_turn("nothing") is None
 
 
 def test_claims_of_the_answer_stand_apart_from_those_of_the_model() -> None:
@@ -84,7 +92,7 @@ def test_claims_of_the_answer_stand_apart_from_those_of_the_model() -> None:
         EvidenceItem("Said", "Confirmed", "", (ShownSource(1, "P", quote="Said"),), heading="In the answer"),
         EvidenceItem("Guessed", "Unknown", "", (), (ShownSource(0, "Q", quote="Other"),), heading="On the way"),
     )
-    blocks = evidence_modal(EvidenceView("Evidence", "Why?", items), "7", 0, "en")["blocks"]
+    blocks = build_evidence_modal(EvidenceView("Evidence", "Why?", items), "7", 0, "en")["blocks"]
 
     assert [one["text"]["text"] for one in elements(blocks, "header")] == ["In the answer", "On the way"]
     assert lines(blocks) == [

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from slack_sdk.errors import SlackApiError
 
 from bot.desk.types import PostedMessages, Question
-from bot.pacing import Busy, Lane, Rate
-from bot.platform import PlatformUnavailable
-from bot.slack.calling import Calling
-from bot.slack.pacing import Pacing
-from bot.slack.platform import SlackPlatform
+from bot.platforms.shared.platform_contract import PlatformUnavailable
+from bot.platforms.shared.rate_limit import Busy, Rate, RateWindow
+from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit
+from bot.platforms.slack.slack_platform import SlackPlatform
 from tests.bot.slack.shop import question, stays
 from tests.bot.views.moments import FINAL, WAY
 from tests.platforms.slack.rates import Rates
@@ -81,7 +80,7 @@ class Counting:
 )
 def test_no_window_ever_has_more_calls_than_the_rate(rate: Rate, steps: list[float]) -> None:
     """Whenever calls are wanted, they are made in that order, as soon as can be, and never before."""
-    lane, now, made = Lane(rate), 0.0, list[float]()
+    lane, now, made = RateWindow(rate), 0.0, list[float]()
     for step in steps:
         now += step
         at = lane.soonest(now)
@@ -90,13 +89,13 @@ def test_no_window_ever_has_more_calls_than_the_rate(rate: Rate, steps: list[flo
         made.append(at)
     assert made == sorted(made)
     assert all(later - earlier > rate.seconds for earlier, later in zip(made, made[rate.calls :], strict=False))
-    assert Lane(rate).soonest(5) == 5
+    assert RateWindow(rate).soonest(5) == 5
 
 
 async def test_whoever_calls_waits_for_their_turn() -> None:
     """In the order of asking; a 429 closes the method for as long as Slack says, for those too who wait already."""
     clock = Ahead()
-    pacing, made = Pacing(clock.now, clock.sleep), list[tuple[int, float]]()
+    pacing, made = SlackRateLimit(clock.now, clock.sleep), list[tuple[int, float]]()
 
     async def call(number: int) -> None:
         await pacing.turn("chat.postMessage", "C1", patience=100)
@@ -114,7 +113,7 @@ async def test_whoever_calls_waits_for_their_turn() -> None:
 async def test_whoever_has_no_patience_is_told_when() -> None:
     """And is not counted; what can be left out leaves half of what is allowed."""
     clock = Ahead()
-    pacing = Pacing(clock.now, clock.sleep)
+    pacing = SlackRateLimit(clock.now, clock.sleep)
     for _ in range(10):
         await pacing.turn("chat.startStream", patience=0)
     assert not pacing.spare("chat.startStream")
@@ -131,7 +130,10 @@ async def test_a_hundred_questions_at_once_are_answered_within_the_limits() -> N
     clock = Ahead()
     client = Counting(clock)
     platform = SlackPlatform(
-        Calling(client, Pacing(clock.now, clock.sleep)), by_now=stays, connected=nullcontext, ready=lambda: ""
+        SlackApiClient(client, SlackRateLimit(clock.now, clock.sleep)),
+        by_now=stays,
+        connected=nullcontext,
+        ready=lambda: "",
     )
     ended = list[float]()
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from bot.lookups import FRESH_SECONDS
-from bot.platform import CannotPost, PlatformUnavailable
-from bot.slack.happening import Us
-from bot.slack.places import Places, is_shared, is_stranger
+from bot.platforms.shared.lookup_cache import FRESH_SECONDS
+from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable
+from bot.platforms.slack.slack_events import SlackBotIdentity
+from bot.platforms.slack.slack_intake import SlackDirectory, is_shared, is_stranger
 
-US = Us("T1", "U0BOT", "B0BOT")
-ORG = Us("T1", "U0BOT", "B0BOT", "E1")
+US = SlackBotIdentity("T1", "U0BOT", "B0BOT")
+ORG = SlackBotIdentity("T1", "U0BOT", "B0BOT", "E1")
 OWN = {"is_shared": False, "is_ext_shared": False, "is_org_shared": False}
 
 
@@ -38,7 +38,7 @@ class Slack:
 
 
 def places(slack, clock=lambda: 0.0, us=US):
-    return Places(slack, us, clock)
+    return SlackDirectory(slack, us, clock)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from bot.desk.types import Place, PostedMessages
-from bot.platform import CannotPost, PlatformUnavailable, PostGone
-from bot.slack.posting import ANSWER, mark
-from bot.slack.rendering import messages
+from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
+from bot.platforms.slack.slack_messages import ANSWER, build_mark, render_messages
 from bot.views.turn_view import View
 from tests.bot.slack.payloads import elements, people
 from tests.bot.slack.shop import Shop
@@ -16,7 +15,7 @@ from tests.platforms.slack.faults import BROKEN, LIMITED, LOST, LOST_500, RESET,
 from tests.platforms.slack.world import Message
 
 APPENDS = len(WAY) - 1
-assert len(messages(LONG)) > 1
+assert len(render_messages(LONG)) > 1
 METHODS = ("chat.startStream", "chat.appendStream", "chat.stopStream", "chat.update", "chat.postMessage")
 CUTS = {"limited": LIMITED, "broken": BROKEN, "reset": RESET, "lost": LOST, "lost 500": LOST_500}
 
@@ -111,7 +110,7 @@ async def test_every_method_fails_once(shop: Shop, method: str, cut: str, *, str
         shop.slack.faults["chat.startStream"] = [refused("unknown_method"), *shop.slack.faults["chat.startStream"]]
     await shop.told(asked, *WAY, LONG)
     shop.whole(asked, LONG)
-    assert shop.slack.posts == len(messages(LONG))
+    assert shop.slack.posts == len(render_messages(LONG))
 
 
 @pytest.mark.parametrize("place", range(APPENDS))
@@ -142,7 +141,7 @@ async def test_what_was_given_up_is_not_appended_to_again(shop: Shop) -> None:
     shop.whole(asked, FINAL)
 
 
-@pytest.mark.parametrize("page", range(len(messages(LONG))))
+@pytest.mark.parametrize("page", range(len(render_messages(LONG))))
 @pytest.mark.parametrize("cut", CUTS)
 async def test_every_page_fails_once(shop: Shop, page: int, cut: str) -> None:
     """A long answer stands there once, all pages in order, whichever of them is cut off."""
@@ -150,7 +149,7 @@ async def test_every_page_fails_once(shop: Shop, page: int, cut: str) -> None:
     shop.slack.faults["chat.postMessage"] = [*[Fault()] * page, CUTS[cut]]
     await shop.told(asked, LONG)
     shop.whole(asked, LONG)
-    assert shop.slack.posts == len(messages(LONG))
+    assert shop.slack.posts == len(render_messages(LONG))
 
 
 async def test_reading_back_fails_once_as_well(shop: Shop) -> None:
@@ -179,14 +178,14 @@ async def test_after_a_restart_a_live_message_is_found_and_completed(shop: Shop)
 
     assert found == live
     await shop.shown(mine, FINAL, found)
-    assert [one.blocks for one in shop.slack.acts.answers(mine.message)] == [list(messages(FINAL)[0].blocks)] * 2
+    assert [one.blocks for one in shop.slack.acts.answers(mine.message)] == [list(render_messages(FINAL)[0].blocks)] * 2
     assert (await shop.platform.find(mine), await shop.platform.find(other)) == (found, await shop.platform.find(other))
 
 
 async def test_what_is_not_our_answer_is_not_taken_for_it(shop: Shop) -> None:
     """Neither what others mark as ours, nor what streams in a thread where an answer is shared."""
     asked = await shop.asked()
-    forged = Message(shop.slack.world.ts(), "C1", "U2", "Mine", asked.message, metadata=mark(ANSWER, asked.key))
+    forged = Message(shop.slack.world.ts(), "C1", "U2", "Mine", asked.message, metadata=build_mark(ANSWER, asked.key))
     shop.slack.world.add(forged)
     assert await shop.platform.find(asked) == PostedMessages()
     live = await shop.told(asked, BEGUN)
@@ -283,7 +282,7 @@ async def test_what_only_the_asker_sees_is_posted_once_and_whole(shop: Shop, *, 
 
     assert not shop.platform.ways(asked).edits
     assert not shop.platform.ways(asked).reads_back
-    assert [one.blocks for one in mine] == [list(message.blocks) for message in messages(LONG)]
+    assert [one.blocks for one in mine] == [list(message.blocks) for message in render_messages(LONG)]
     assert len(posted.messages) == len(mine)
     assert shop.slack.posts == 0
     assert len(shop.slack.calls("response_url")) == (min(6, len(mine)) if handle else 0)

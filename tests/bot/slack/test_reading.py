@@ -7,11 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.access import Asker
-from bot.slack import reading
-from bot.slack.happening import Changed, Ended, Erased, Halted, Opened, Rewritten, Us, Written
-from bot.slack.reading import READERS, read
+from bot.platforms.slack import slack_events
+from bot.platforms.slack.slack_events import (
+    PARSERS,
+    AssistantOpened,
+    ChannelChanged,
+    SlackBotIdentity,
+    SlackMessageDeleted,
+    SlackMessageEdited,
+    SlackMessagePosted,
+    StopRequested,
+    WorkspaceDisconnected,
+    parse_event,
+)
 
-US = Us("T1", "U0BOT", "B0BOT")
+US = SlackBotIdentity("T1", "U0BOT", "B0BOT")
 ASKER = Asker("slack", "channel", "T1", "C1", "U1", shared_with_other_organisations=False)
 SAID = {"type": "message", "channel": "C1", "channel_type": "channel", "user": "U1", "ts": "17.000100", "text": "Why?"}
 
@@ -21,7 +31,7 @@ def event(**facts):
 
 
 def meant(**facts):
-    return read(event(**facts), US)
+    return parse_event(event(**facts), US)
 
 
 def test_a_mention_has_the_key_of_its_message_whichever_event_tells_of_it():
@@ -29,7 +39,7 @@ def test_a_mention_has_the_key_of_its_message_whichever_event_tells_of_it():
     text = "<@U0BOT> Why?"
     mention = {name: value for name, value in SAID.items() if name != "channel_type"}
     one = meant(text=text)
-    other = read({"event_id": "Ev2", "event": {**mention, "type": "app_mention", "text": text}}, US)
+    other = parse_event({"event_id": "Ev2", "event": {**mention, "type": "app_mention", "text": text}}, US)
 
     assert one == other
     assert one.key == "slack:T1/C1/17.000100"
@@ -38,8 +48,8 @@ def test_a_mention_has_the_key_of_its_message_whichever_event_tells_of_it():
 
 def test_a_question_goes_to_the_thread_of_its_message_or_begins_one():
     """Answers go there, and what is asked there later belongs to it."""
-    root = reading.question(meant(), US, ASKER)
-    reply = reading.question(meant(ts="18.000000", thread_ts="17.000100"), US, ASKER)
+    root = slack_events.build_message_question(meant(), US, ASKER)
+    reply = slack_events.build_message_question(meant(ts="18.000000", thread_ts="17.000100"), US, ASKER)
 
     assert (root.place.thread, root.message) == ("17.000100", "17.000100")
     assert (reply.place.thread, reply.message) == ("17.000100", "18.000000")
@@ -72,7 +82,7 @@ def test_a_root_whose_thread_is_named_is_a_root_all_the_same():
 )
 def test_the_bots_own_name_is_no_part_of_a_question_and_references_are_words(written, said):
     """Whatever form they have, and decoded once."""
-    assert reading.said(written, US) == said
+    assert slack_events.extract_text(written, US) == said
 
 
 @pytest.mark.parametrize(
@@ -101,8 +111,8 @@ def test_what_bots_write_what_slack_says_and_what_makes_no_sense_is_nothing(fact
 
 def test_files_and_broadcasts_are_messages_of_people():
     """Their subtypes say how they were written."""
-    assert isinstance(meant(subtype="file_share"), Written)
-    assert isinstance(meant(subtype="thread_broadcast"), Written)
+    assert isinstance(meant(subtype="file_share"), SlackMessagePosted)
+    assert isinstance(meant(subtype="thread_broadcast"), SlackMessagePosted)
 
 
 def test_an_edit_has_the_key_of_what_is_edited_and_its_new_text():
@@ -111,7 +121,7 @@ def test_an_edit_has_the_key_of_what_is_edited_and_its_new_text():
     changed = {"subtype": "message_changed", "hidden": True, "ts": "18.000000", "previous_message": before}
     found = meant(**changed, message=now)
 
-    assert isinstance(found, Rewritten)
+    assert isinstance(found, SlackMessageEdited)
     assert (found.now.key, found.now.raw) == ("slack:T1/C1/17.000100", "Why not?")
     assert meant(**changed, message={**before, "attachments": [{}]}) is None
     assert meant(**changed, message={**now, "user": "U0BOT", "bot_id": "B0BOT"}) is None
@@ -123,7 +133,7 @@ def test_a_deleted_message_is_known_by_its_own_moment_also_where_a_stone_stands_
     stone = {"ts": SAID["ts"], "user": "USLACKBOT", "subtype": "tombstone", "text": "This message was deleted."}
     changed = {"subtype": "message_changed", "hidden": True, "message": stone, "previous_message": {**SAID}}
 
-    assert meant(**deleted, deleted_ts=SAID["ts"]) == meant(**changed) == Erased("T1", "C1", "17.000100")
+    assert meant(**deleted, deleted_ts=SAID["ts"]) == meant(**changed) == SlackMessageDeleted("T1", "C1", "17.000100")
     assert meant(**{**deleted, "previous_message": {**SAID, "bot_id": "B0BOT"}}, deleted_ts=SAID["ts"]) is None
 
 
@@ -144,31 +154,35 @@ def test_who_is_spoken_to_first_is_whom_a_reply_is_to():
 
 def test_that_other_organisations_are_there_comes_with_the_event():
     """It counts at once, before anything was looked up."""
-    assert read({**event(), "is_ext_shared_channel": True}, US).shared
-    assert not read({**event(), "is_ext_shared_channel": False}, US).shared
+    assert parse_event({**event(), "is_ext_shared_channel": True}, US).shared
+    assert not parse_event({**event(), "is_ext_shared_channel": False}, US).shared
 
 
 def test_other_events_are_read_as_what_they_mean():
     """Opening the chat, stopping, channels that change, and the end."""
-    assert read({"event": {"type": "app_home_opened", "tab": "messages", "channel": "D1", "user": "U1"}}, US) == Opened(
-        "D1", "U1"
-    )
-    assert read({"event": {"type": "app_home_opened", "tab": "home", "channel": "D1", "user": "U1"}}, US) is None
+    assert parse_event(
+        {"event": {"type": "app_home_opened", "tab": "messages", "channel": "D1", "user": "U1"}}, US
+    ) == AssistantOpened("D1", "U1")
+    assert parse_event({"event": {"type": "app_home_opened", "tab": "home", "channel": "D1", "user": "U1"}}, US) is None
     halt = {"type": "agent_session_stopped", "channel": "C1", "thread_ts": "17.1", "user": "U1"}
-    assert read({"event": {**halt, "streaming_message_ts": ["18.1"]}}, US) == Halted(
+    assert parse_event({"event": {**halt, "streaming_message_ts": ["18.1"]}}, US) == StopRequested(
         "T1", "C1", "17.1", "U1", ("18.1",)
     )
-    assert read({"event": {"type": "channel_rename", "channel": {"id": "C1"}}}, US) == Changed("C1", "channel_rename")
-    assert read({"event": {"type": "channel_shared", "channel": "C1"}}, US) == Changed("C1", "channel_shared")
-    assert isinstance(read({"event": {"type": "app_uninstalled"}}, US), Ended)
+    assert parse_event({"event": {"type": "channel_rename", "channel": {"id": "C1"}}}, US) == ChannelChanged(
+        "C1", "channel_rename"
+    )
+    assert parse_event({"event": {"type": "channel_shared", "channel": "C1"}}, US) == ChannelChanged(
+        "C1", "channel_shared"
+    )
+    assert isinstance(parse_event({"event": {"type": "app_uninstalled"}}, US), WorkspaceDisconnected)
 
 
 def test_only_our_own_revoked_token_ends_it():
     """Others of the app's are people's."""
     revoked = {"type": "tokens_revoked", "tokens": {"oauth": ["U7"], "bot": ["U0BOT"]}}
 
-    assert isinstance(read({"event": revoked}, US), Ended)
-    assert read({"event": {**revoked, "tokens": {"oauth": ["U7"]}}}, US) is None
+    assert isinstance(parse_event({"event": revoked}, US), WorkspaceDisconnected)
+    assert parse_event({"event": {**revoked, "tokens": {"oauth": ["U7"]}}}, US) is None
 
 
 JSON = st.recursive(
@@ -192,7 +206,7 @@ FIELDS = {
 INNER = st.fixed_dictionaries({}, optional=FIELDS)
 EVENTS = st.builds(
     lambda kind, facts, more: {"type": kind, **facts, **more},
-    st.sampled_from([*READERS, "reaction_added"]),
+    st.sampled_from([*PARSERS, "reaction_added"]),
     INNER,
     st.fixed_dictionaries({}, optional={"message": INNER | JSON, "previous_message": INNER | JSON}),
 )
@@ -201,10 +215,10 @@ EVENTS = st.builds(
 @given(EVENTS, JSON)
 def test_whatever_comes_is_read_or_is_nothing(made, shared):
     """Nothing that Slack could send raises, and every question has the key of a message."""
-    found = read({"event": made, "is_ext_shared_channel": shared}, US)
+    found = parse_event({"event": made, "is_ext_shared_channel": shared}, US)
 
-    if isinstance(found, Written):
-        question = reading.question(found, US, ASKER)
+    if isinstance(found, SlackMessagePosted):
+        question = slack_events.build_message_question(found, US, ASKER)
         assert question.key == f"slack:T1/{found.channel}/{found.ts}"
         assert found.user not in {"U0BOT", "USLACKBOT"}
         assert question.at.tzinfo is UTC
@@ -215,7 +229,7 @@ def test_whatever_comes_is_read_or_is_nothing(made, shared):
 )
 def test_no_mention_of_the_bot_stays_in_a_question(text, reference):
     """Wherever it stands; what only looks like one when it is decoded was none."""
-    said = reading.said(f"{text} {reference} {text}", US)
+    said = slack_events.extract_text(f"{text} {reference} {text}", US)
 
     assert "<@U2" not in said or "<@U2" in text
     assert ("U0BOT" in said) == ("U0BOT" in text or reference == "&lt;@U0BOT&gt;")

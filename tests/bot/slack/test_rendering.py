@@ -7,10 +7,9 @@ from itertools import chain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.slack.buttons import pressed
-from bot.slack.configuring import configured
-from bot.slack.rendering import first, messages
-from bot.slack.unescaping import plain
+from bot.platforms.slack.slack_markup import decode_mrkdwn
+from bot.platforms.slack.slack_messages import parse_action, render_first, render_messages
+from bot.platforms.slack.slack_wiring import render_settings
 from bot.views.render_tree import build_blocks
 from bot.views.sanitize import sanitize_url, strip_invisible
 from bot.views.turn_view import (
@@ -44,7 +43,7 @@ def words(text: str) -> str:
 def test_any_view_fits_whole_and_harmless(view: View, people_: tuple[str, ...]) -> None:
     """Slack refuses none of its messages; all words and footnotes are there; only sources link, only people ping."""
     view = replace(view, mentions=people_)
-    made = messages(view)
+    made = render_messages(view)
 
     for message in made:
         assert objections(list(message.blocks)) == []
@@ -69,7 +68,7 @@ def test_any_view_fits_whole_and_harmless(view: View, people_: tuple[str, ...]) 
 @given(view=views)
 def test_a_view_on_the_way_is_one_message(view: View) -> None:
     """It has all buttons and is within the limits."""
-    message = first(view)
+    message = render_first(view)
 
     assert objections(list(message.blocks)) == []
     assert too_long(message.blocks) == ""
@@ -90,7 +89,7 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
         buttons=buttons(ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN, ButtonAction.RETRACT),
         done=True,
     )
-    (message,) = messages(view)
+    (message,) = render_messages(view)
 
     assert lines(message.blocks) == [
         "The quay opens at seven. [1] So do <shops>. [1][2]",
@@ -111,9 +110,9 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
     ids = [(one["action_id"], one["value"]) for one in elements(message.blocks, "button")]
     assert ids == [("footnote:evidence", "7"), ("footnote:retract", "7")]
     (feedback,) = elements(message.blocks, "feedback_buttons")
-    assert pressed(feedback["action_id"], feedback["positive_button"]["value"]) == (ButtonAction.UP, 7)
-    assert pressed(feedback["action_id"], feedback["negative_button"]["value"]) == (ButtonAction.DOWN, 7)
-    shown = markup.UNSEEN.sub("", plain(message.text))
+    assert parse_action(feedback["action_id"], feedback["positive_button"]["value"]) == (ButtonAction.UP, 7)
+    assert parse_action(feedback["action_id"], feedback["negative_button"]["value"]) == (ButtonAction.DOWN, 7)
+    shown = markup.UNSEEN.sub("", decode_mrkdwn(message.text))
     assert shown.splitlines()[0] == "The quay opens at seven. [1] So do <shops>. [1][2]"
 
 
@@ -128,7 +127,7 @@ def test_claims_are_cards_and_the_quote_is_a_quotation() -> None:
         quote_label="Meanwhile:",
         buttons=buttons(ButtonAction.STOP),
     )
-    (message,) = messages(view)
+    (message,) = render_messages(view)
     cards = elements(message.blocks, "task_card")
 
     assert [(card["title"], card["status"]) for card in cards] == [
@@ -143,19 +142,19 @@ def test_claims_are_cards_and_the_quote_is_a_quotation() -> None:
 
 def test_what_is_pressed_is_read_back_only_where_it_is_ours() -> None:
     """Strangers' ids and values mean nothing."""
-    assert pressed("footnote:stop", "7") == (ButtonAction.STOP, 7)
+    assert parse_action("footnote:stop", "7") == (ButtonAction.STOP, 7)
     for action_id, value in [
         ("other:stop", "7"),
         ("footnote:dance", "7"),
         ("footnote:stop", "x"),
         ("footnote:feedback", "7"),
     ]:
-        assert pressed(action_id, value) is None
+        assert parse_action(action_id, value) is None
 
 
 def test_an_empty_view_is_still_a_message() -> None:
     """Slack takes none without text."""
-    (message,) = messages(View(7))
+    (message,) = render_messages(View(7))
 
     assert objections(list(message.blocks)) == []
     assert message.text
@@ -167,7 +166,7 @@ def test_a_fact_check_stands_verdict_by_verdict() -> None:
         ShownVerdict("✅ Confirmed", "It is.", "The documents say so.", (1,)),
         ShownVerdict("❌ No", "It was.", "Not."),
     )
-    (message,) = messages(View(7, "en", judgements=judged))
+    (message,) = render_messages(View(7, "en", judgements=judged))
 
     assert [line.strip() for line in lines(message.blocks)] == [
         "✅ Confirmed",
@@ -187,7 +186,7 @@ def test_a_fact_check_stands_verdict_by_verdict() -> None:
 
 def test_nearest_pages_are_not_parted_from_what_they_are_called() -> None:
     """No line between the two."""
-    (message,) = messages(View(7, text="Nothing.", nearest_label="Nearest:", nearest=(ShownSource(0, "Page"),)))
+    (message,) = render_messages(View(7, text="Nothing.", nearest_label="Nearest:", nearest=(ShownSource(0, "Page"),)))
 
     assert "divider" not in [one["type"] for one in message.blocks]
 
@@ -195,7 +194,7 @@ def test_nearest_pages_are_not_parted_from_what_they_are_called() -> None:
 def test_what_cannot_be_undone_is_asked_about_first() -> None:
     """By Slack, before we hear of it."""
     button = Button(ButtonAction.RETRACT, "Take back", 7, Confirmation("Take it back?", "Take back", "Leave it"))
-    (message,) = messages(View(7, text="x", buttons=(button,)))
+    (message,) = render_messages(View(7, text="x", buttons=(button,)))
     (made,) = elements(message.blocks, "button")
 
     assert objections(list(message.blocks)) == []
@@ -209,7 +208,7 @@ def test_what_cannot_be_undone_is_asked_about_first() -> None:
 
 def test_people_and_what_can_be_typed_stand_out_in_the_settings() -> None:
     """Nothing else does, whatever an admin wrote."""
-    shown = markup.UNSEEN.sub("", configured("ask: slack:T1/U2, with `/footnote KEY VALUE`"))
+    shown = markup.UNSEEN.sub("", render_settings("ask: slack:T1/U2, with `/footnote KEY VALUE`"))
     assert shown == "ask: <@U2>, with `/footnote KEY VALUE`"
-    assert configured("Type `/footnote KEY reset`.").startswith("Type `/footnote KEY reset`.")
-    assert harmful([configured("`<!channel>` <@U9> `/footnote <!here>`")]) == []
+    assert render_settings("Type `/footnote KEY reset`.").startswith("Type `/footnote KEY reset`.")
+    assert harmful([render_settings("`<!channel>` <@U9> `/footnote <!here>`")]) == []

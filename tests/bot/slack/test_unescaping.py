@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack.escaping import escaped
-from bot.slack.unescaping import plain
+from bot.platforms.slack.slack_markup import decode_mrkdwn, escape_mrkdwn
 from tests.platforms import markup
 
 
@@ -25,10 +24,10 @@ from tests.platforms import markup
 )
 def test_markup_is_read_as_people_read_it(text: str, expected: str) -> None:
     """Names, channels, links and entities, each once."""
-    assert plain(text) == expected
+    assert decode_mrkdwn(text) == expected
 
 
 @given(st.text(alphabet="abc <>&;@#!|*", max_size=30))
 def test_what_was_escaped_is_read_back(text: str) -> None:
     """But for characters that nobody sees."""
-    assert markup.UNSEEN.sub("", plain(escaped(text))) == text
+    assert markup.UNSEEN.sub("", decode_mrkdwn(escape_mrkdwn(text))) == text

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bot.slack.watching import CHECK_SECONDS, DEAF_SECONDS, LOST_SECONDS, Hearing, watched
+from bot.platforms.slack.slack_transport import CHECK_SECONDS, DEAF_SECONDS, LOST_SECONDS, SocketWatch, watch_socket
 from tests.platforms.slack.clock import ManualClock
 
 
@@ -21,8 +21,8 @@ class Socket:
 
 async def begun(socket):
     clock = ManualClock(0.0)
-    hearing = Hearing(clock.now, clock.sleep)
-    task = asyncio.ensure_future(watched(hearing, socket))
+    hearing = SocketWatch(clock.now, clock.sleep)
+    task = asyncio.ensure_future(watch_socket(hearing, socket))
     await asyncio.sleep(0)
     return clock, hearing, task
 
@@ -67,7 +67,7 @@ async def test_nobody_watches_what_is_closed_for_good():
 def test_a_long_silence_that_ends_with_a_greeting_lost_events():
     """A short one did not: they come again. Nor did the one before the first greeting."""
     now = [0.0]
-    hearing = Hearing(lambda: now[0])
+    hearing = SocketWatch(lambda: now[0])
     now[0] = 2 * LOST_SECONDS
     assert hearing.heard(greeting=True) == 0
     now[0] += LOST_SECONDS - 1

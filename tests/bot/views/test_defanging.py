@@ -3,19 +3,19 @@
 import pytest
 from hypothesis import example, given
 
-from bot.discord import escaping as discord
-from bot.slack import escaping as slack
+from bot.platforms.discord import discord_messages as discord
+from bot.platforms.slack import slack_markup as slack
 from bot.views.sanitize import WORD_JOINER, defang_text, sanitize_url, strip_invisible
 from tests.platforms import reading
 from tests.platforms.markup import discord_words, links, markdown_words, own_links, pings, slack_words
 from tests.platforms.nasty import TOKENS, cut, texts
 
 WAYS = {
-    "mrkdwn": (slack.escaped, slack_words, reading.slack),
-    "markdown": (slack.escaped_markdown, markdown_words, reading.slack),
-    "discord": (discord.escaped, discord_words, reading.discord),
+    "mrkdwn": (slack.escape_mrkdwn, slack_words, reading.slack),
+    "markdown": (slack.escape_markdown, markdown_words, reading.slack),
+    "discord": (discord.escape_markdown, discord_words, reading.discord),
 }
-LINKS = {"mrkdwn": slack.link, "markdown": slack.markdown_link, "discord": discord.link}
+LINKS = {"mrkdwn": slack.format_link, "markdown": slack.format_markdown_link, "discord": discord.format_link}
 
 
 @pytest.mark.parametrize("way", WAYS)

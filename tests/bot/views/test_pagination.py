@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.discord import limits as discord
-from bot.slack import limits as slack
+from bot.platforms.discord import discord_messages as discord
+from bot.platforms.slack import slack_messages as slack
 from bot.views.pagination import measure_part, paginate_evidence, paginate_view
 from bot.views.render_tree import (
     MIN_PART_SIZE,

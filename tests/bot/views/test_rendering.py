@@ -6,10 +6,10 @@ from itertools import chain
 import pytest
 from hypothesis import given, settings
 
-from bot.discord import escaping as discord
-from bot.discord import limits as discord_limits
-from bot.slack import escaping as slack
-from bot.slack import limits as slack_limits
+from bot.platforms.discord import discord_messages as discord
+from bot.platforms.discord import discord_messages as discord_limits
+from bot.platforms.slack import slack_markup as slack
+from bot.platforms.slack import slack_messages as slack_limits
 from bot.views.pagination import paginate_view
 from bot.views.render_tree import MessagePart, TextRun, TextStyle, build_blocks
 from bot.views.sanitize import strip_invisible
@@ -18,10 +18,10 @@ from tests.bot.views.views import DAY, views
 from tests.platforms.markup import discord_words, links, markdown_words, own_links, pings, slack_words
 
 WAYS = {
-    "mrkdwn": (slack_limits.SECTIONS, slack.escaped, slack.link, "*", slack_words),
-    "markdown": (slack_limits.MARKDOWN, slack.escaped_markdown, slack.markdown_link, "**", markdown_words),
-    "content": (discord_limits.CONTENT, discord.escaped, discord.link, "**", discord_words),
-    "components": (discord_limits.COMPONENTS, discord.escaped, discord.link, "**", discord_words),
+    "mrkdwn": (slack_limits.SECTIONS, slack.escape_mrkdwn, slack.format_link, "*", slack_words),
+    "markdown": (slack_limits.MARKDOWN, slack.escape_markdown, slack.format_markdown_link, "**", markdown_words),
+    "content": (discord_limits.CONTENT, discord.escape_markdown, discord.format_link, "**", discord_words),
+    "components": (discord_limits.COMPONENTS, discord.escape_markdown, discord.format_link, "**", discord_words),
 }
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from evaluation.simulated_model.chat_protocol import ServerProfile
+from evaluation.simulated_model.model_server import Script
 from pipeline.llm.model_client import OpenAIModel, open_model
 from pipeline.llm.model_settings import ModelSettings, Secret
 from pipeline.model import BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
-from tests.fake_model_server import OPENAI, FakeModelServer, Script, serve
+from tests.fake_model_server import OPENAI, FakeModelServer, serve
 
 CALL = ModelCall(
     "draft", (ChatMessage("system", "Answer in one sentence."), ChatMessage("user", "Where is Lake Constance?"))

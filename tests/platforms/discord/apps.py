@@ -10,14 +10,14 @@ import pytest
 from discord.http import Route
 from discord.webhook.async_ import AsyncWebhookAdapter, async_context
 
-from bot.discord.addresses import AddressedShards, readdressed
+from bot.platforms.discord.discord_gateway import RedirectedShards, redirect_library
 from tests.platforms.discord.state import FakeDiscord
 from tests.platforms.discord.world import BOT_TOKEN
 
 INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True)
 
 
-class Client(AddressedShards):
+class Client(RedirectedShards):
     """A client that identifies at once: discord.py waits for five seconds, save at the very first time."""
 
     async def before_identify_hook(self, _: int | None, *, initial: bool = False) -> None: ...
@@ -31,7 +31,7 @@ class _Answers(AsyncWebhookAdapter):
         self._api_url = api_url
 
     async def request(self, route: Route, session: Any, **options: Any) -> Any:
-        return await super().request(readdressed(route, self._api_url), session, **options)
+        return await super().request(redirect_library(route, self._api_url), session, **options)
 
 
 @contextmanager

@@ -13,9 +13,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.discord.limits import COMPONENTS
-from bot.discord.posting import mark
-from bot.platform import Platform
+from bot.platforms.discord.discord_messages import COMPONENTS, build_mark
+from bot.platforms.shared.platform_contract import Platform
 from bot.settings.settings_tables import ChannelValues
 from bot.wiring import App
 from tests.platforms.contract import Call, Failure, Read, Street
@@ -112,7 +111,7 @@ class DiscordStreet:
         ours = [one for one in self.discord.world.ours() if not one.flags & LOADING]
         if message.startswith("command "):
             used = message.split()[1]
-            sign = mark(f"discord:interaction/{used}")
+            sign = build_mark(f"discord:interaction/{used}")
             found = [one for one in ours if used == one.interaction or _mark(one) == sign]
         else:
             found = [one for one in ours if not one.only and (one.reference or {}).get("message_id") == message]

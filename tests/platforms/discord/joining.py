@@ -10,10 +10,9 @@ import aiohttp
 
 from bot.desk.jobs.ports import Clock
 from bot.desk.turn_policy import open_desk
-from bot.discord.calling import Calling
-from bot.discord.composing import composed
-from bot.discord.pacing import Pacing
-from bot.platform import CannotPost, Platform
+from bot.platforms.discord.discord_client import DiscordApiClient, DiscordRateLimit
+from bot.platforms.discord.discord_wiring import open_client
+from bot.platforms.shared.platform_contract import CannotPost, Platform
 from bot.settings.platform_settings import DiscordSettings
 from bot.wiring import App
 from tests.platforms.desks import HASTY
@@ -46,10 +45,10 @@ async def joined(app: App, discord: FakeDiscord, *, clock: Clock = HASTY) -> Asy
 
 
 @asynccontextmanager
-async def calling_at(api: str, time: Time) -> AsyncIterator[Calling]:
+async def calling_at(api: str, time: Time) -> AsyncIterator[DiscordApiClient]:
     """Give the way to the Discord at an address, by some time."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        yield Calling(session, BOT_TOKEN, api, Pacing(time.now, time.sleep))
+        yield DiscordApiClient(session, BOT_TOKEN, api, DiscordRateLimit(time.now, time.sleep))
 
 
 def _itself(platform: Platform) -> Platform:
@@ -59,7 +58,7 @@ def _itself(platform: Platform) -> Platform:
 @asynccontextmanager
 async def put_together(
     app: App,
-    call: Calling,
+    call: DiscordApiClient,
     time: Time,
     *,
     clock: Clock = HASTY,
@@ -78,7 +77,7 @@ async def put_together(
     desk = open_desk(app, platforms, clock=clock)
     ours = Clock(lambda: datetime.fromtimestamp(time.now(), UTC), time.sleep)
     async with AsyncExitStack() as stack:
-        platform = await stack.enter_async_context(composed(app, desk, call, ours))
+        platform = await stack.enter_async_context(open_client(app, desk, call, ours))
         platforms["discord"] = at_desk(platform)
         await stack.enter_async_context(desk.running())
         await stack.enter_async_context(platform.connected())

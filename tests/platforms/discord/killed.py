@@ -7,8 +7,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from bot.discord import routes
-from bot.discord.routes import Route
+from bot.platforms.discord import discord_client
+from bot.platforms.discord.discord_client import Route
 from bot.settings.platform_settings import DiscordSettings
 from bot.wiring import App
 from tests.platforms.desks import SOONER
@@ -19,11 +19,11 @@ from tests.platforms.slack.clock import FastClock
 
 _NAMES: Mapping[Route, str] = MappingProxyType(
     {
-        routes.CALLBACK: "defer",
-        routes.EDIT: "edit",
-        routes.EDIT_ANSWER: "edit",
-        routes.FOLLOW_UP: "post",
-        routes.POST: "post",
+        discord_client.CALLBACK: "defer",
+        discord_client.EDIT: "edit",
+        discord_client.EDIT_REPLY: "edit",
+        discord_client.FOLLOW_UP: "post",
+        discord_client.POST: "post",
     }
 )
 """What a route does, in the words of `FusedWire`."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.platform import Platform
+from bot.platforms.shared.platform_contract import Platform
 from bot.wiring import App
 from storage.types import QueuedQuestion
 from tests.platforms.discord.components import nested

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.discord.examining import examined
-from bot.discord.pacing import Pacing
 from bot.doctor.diagnosis import CheckResult, Inspection, run_checks
+from bot.platforms.discord.discord_client import DiscordRateLimit
+from bot.platforms.discord.discord_health_check import check_application
 from bot.settings.settings_tables import Settings
 from tests.platforms.discord.server import serve
 from tests.platforms.discord.world import BOT_TOKEN, GUILD, SECRETS
@@ -17,7 +17,7 @@ async def at_once(seconds: float) -> None:
 
 
 async def check(scene: Inspection) -> Sequence[CheckResult]:
-    return await examined(scene.settings.discord, Pacing(sleep=at_once))
+    return await check_application(scene.settings.discord, DiscordRateLimit(sleep=at_once))
 
 
 async def found(discord: Any, **changes: Any) -> list[tuple[str, str]]:

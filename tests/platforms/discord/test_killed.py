@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bot.desk.types import DeliveryOutcome
-from bot.discord.rendering import NOTHING
+from bot.platforms.discord.discord_messages import NOTHING
 from storage.database.engine import open_database
 from storage.queue import Queue
 from storage.types import QueuedQuestion

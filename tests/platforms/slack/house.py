@@ -13,9 +13,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.platform import Platform
+from bot.platforms.shared.platform_contract import Platform
+from bot.platforms.slack.slack_messages import SECTIONS
 from bot.settings.settings_tables import ChannelValues
-from bot.slack.limits import SECTIONS
 from bot.wiring import App
 from tests.platforms.contract import Call, Failure, Read, Street
 from tests.platforms.desks import SOONER

@@ -7,16 +7,14 @@ from dataclasses import replace
 
 from bot.desk.jobs.ports import Clock
 from bot.desk.turn_policy import open_desk
-from bot.platform import Platform
+from bot.platforms.shared.platform_contract import Platform
+from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
+from bot.platforms.slack.slack_transport import PATH, SocketWatch
+from bot.platforms.slack.slack_wiring import open_workspace
 from bot.server import http_server
 from bot.server.server_log import build_redactor
 from bot.settings.platform_settings import SlackSettings
 from bot.settings.settings_tables import HttpSettings
-from bot.slack.calling import Calling, web_client
-from bot.slack.composing import composed
-from bot.slack.pacing import Pacing
-from bot.slack.transport import PATH
-from bot.slack.watching import Hearing
 from bot.wiring import App
 from tests.platforms.desks import HASTY
 from tests.platforms.slack.state import FakeSlack, Mode
@@ -39,11 +37,11 @@ def configured_at(app: App, api: str, mode: Mode) -> App:
 
 @asynccontextmanager
 async def joined(
-    app: App, slack: FakeSlack, *, clock: Clock = HASTY, hearing: Hearing | None = None
+    app: App, slack: FakeSlack, *, clock: Clock = HASTY, hearing: SocketWatch | None = None
 ) -> AsyncIterator[Platform]:
     """Run a bot within the block. `hearing`: what watches its socket, by another clock than the fake's."""
-    call = Calling(web_client(BOT_TOKEN, slack.api), Pacing(slack.clock.now, slack.clock.sleep))
-    hearing = hearing or Hearing(slack.clock.now, slack.clock.sleep)
+    call = SlackApiClient(build_web_client(BOT_TOKEN, slack.api), SlackRateLimit(slack.clock.now, slack.clock.sleep))
+    hearing = hearing or SocketWatch(slack.clock.now, slack.clock.sleep)
 
     def listens(address: str) -> None:
         slack.requests.url = address
@@ -59,8 +57,8 @@ def _itself(platform: Platform) -> Platform:
 @asynccontextmanager
 async def put_together(
     app: App,
-    call: Calling,
-    hearing: Hearing,
+    call: SlackApiClient,
+    hearing: SocketWatch,
     listens: Callable[[str], None],
     *,
     clock: Clock = HASTY,
@@ -79,7 +77,7 @@ async def put_together(
     platforms = dict[str, Platform]()
     desk = open_desk(app, platforms, clock=clock)
     async with AsyncExitStack() as stack:
-        platform, routes = await stack.enter_async_context(composed(app, desk, call, hearing))
+        platform, routes = await stack.enter_async_context(open_workspace(app, desk, call, hearing))
         platforms["slack"] = at_desk(platform)
         await stack.enter_async_context(desk.running())
         if routes:

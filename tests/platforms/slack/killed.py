@@ -7,9 +7,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from bot.slack.calling import Calling, web_client
-from bot.slack.pacing import Pacing
-from bot.slack.watching import Hearing
+from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
+from bot.platforms.slack.slack_transport import SocketWatch
 from bot.wiring import App
 from tests.platforms.desks import SOONER
 from tests.platforms.killing.fuses import Fuse, FusedPlatform, Tell
@@ -58,7 +57,9 @@ class FusedCalling:
 async def slack_bot(app: App, life: Life, fuse: Fuse, tell: Tell) -> AsyncIterator[None]:
     """Be a bot in Slack, to which time passes as fast as to the server."""
     api, clock = f"{life.url}/api/", FastClock(SOONER)
-    calling: Any = FusedCalling(Calling(web_client(BOT_TOKEN, api), Pacing(clock.now, clock.sleep)), fuse)
+    calling: Any = FusedCalling(
+        SlackApiClient(build_web_client(BOT_TOKEN, api), SlackRateLimit(clock.now, clock.sleep)), fuse
+    )
 
     def fused(platform: Any) -> Any:
         return FusedPlatform(platform, fuse)
@@ -66,7 +67,7 @@ async def slack_bot(app: App, life: Life, fuse: Fuse, tell: Tell) -> AsyncIterat
     async with put_together(
         configured_at(app, api, life.traits["mode"]),
         calling,
-        Hearing(clock.now, clock.sleep),
+        SocketWatch(clock.now, clock.sleep),
         lambda address: tell("listens", address),
         at_desk=fused,
     ):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.platform import Platform
+from bot.platforms.shared.platform_contract import Platform
 from bot.wiring import App
 from tests.platforms.slack.clock import FastClock
 from tests.platforms.slack.joining import joined

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from bot.doctor.diagnosis import Inspection, run_checks
+from bot.platforms.slack.slack_health_check import check_slack as check
 from bot.settings.settings_tables import Settings
-from bot.slack.examining import slack as check
 from tests.platforms.slack.server import serve
 from tests.platforms.slack.world import APP_TOKEN, BOT_TOKEN, SECRETS, SIGNING_SECRET
 

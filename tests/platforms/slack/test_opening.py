@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bot.desk.turn_policy import open_desk
-from bot.platform import CannotPost
-from bot.platforms import known
-from bot.slack.opening import open_slack
+from bot.platforms import list_platforms
+from bot.platforms.shared.platform_contract import CannotPost
+from bot.platforms.slack import open_slack
 from tests.platforms.desks import HASTY
 from tests.platforms.slack.joining import configured
 from tests.platforms.slack.server import serve
@@ -23,7 +23,7 @@ async def test_where_none_is_configured_there_is_none(filled: Path, tmp_path: Pa
     with open_world(Path(shutil.copytree(filled, tmp_path / "home"))) as app:
         async with open_slack(app, open_desk(app, {})) as opened:
             assert opened is None
-    assert open_slack is known()["slack"]
+    assert open_slack is list_platforms()["slack"]
 
 
 async def test_by_the_settings_alone_it_is_connected_and_answers(filled: Path, tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.slack.transport import PATH
-from bot.slack.watching import DEAF_SECONDS, Hearing
+from bot.platforms.slack.slack_transport import DEAF_SECONDS, PATH, SocketWatch
 from bot.views.catalog import translate
 from storage.errors import StorageError
 from tests.platforms.slack.clock import ManualClock
@@ -85,7 +84,7 @@ async def test_slacks_own_requests_are_taken_and_its_address_check_is_answered(h
 async def test_a_socket_that_hears_nothing_is_opened_anew(socket: Talk) -> None:
     """Though it answers pings; what was sent to the deaf one comes again, and is answered once."""
     clock = ManualClock(0.0)
-    await socket.start(hearing=Hearing(clock.now, clock.sleep))
+    await socket.start(hearing=SocketWatch(clock.now, clock.sleep))
     (link,) = socket.slack.sockets.links
     link.deaf = "mute"
     asked = await socket.acts.mention(BUILT)

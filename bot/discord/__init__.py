@@ -1,1 +1,0 @@
-"""Discord: its events become questions, views become its messages."""

@@ -1,0 +1,263 @@
+"""Handle what people do with an answer in Discord: buttons, pages of evidence, comments, and what they are shown."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Iterator, Mapping
+from datetime import UTC, tzinfo
+from typing import Any, Literal
+
+from bot.access import Asker
+from bot.desk.answer_actions import MAX_COMMENT, AnswerActions, load_evidence_or_denial
+from bot.desk.authorized_turn import ActionDenied
+from bot.desk.desk import Desk
+from bot.platforms.discord.discord_intake import DiscordIntake, locate_asker
+from bot.platforms.discord.discord_interactions import SOURCES, DiscordInvocation, InteractionReplies, build_sentence
+from bot.platforms.discord.discord_messages import (
+    EVIDENCE,
+    PREFIX,
+    ROW,
+    SUPPRESS_EMBEDS,
+    V2,
+    DoubtPrompt,
+    build_button,
+    build_label,
+    is_numeric_id,
+    parse_button,
+    parse_doubt,
+    render_confirmation,
+    render_page,
+)
+from bot.views.catalog import translate
+from bot.views.pagination import paginate_evidence
+from bot.views.render_tree import MessagePage, MessagePart, PartKind
+from bot.views.turn_view import ButtonAction, EvidenceView, build_confirmation
+from storage.errors import StorageError
+
+Json = dict[str, Any]
+
+COMMENT, PAGE = f"{PREFIX}comment", f"{PREFIX}page"
+LABEL, INPUT, PARAGRAPH = 18, 4, 2
+_TITLE = 45
+_MOST = 4_000
+_ON, _BACK = "on", "back"
+
+
+def build_evidence_message(view: EvidenceView, of: str, page: int, language: str, zone: tzinfo = UTC) -> Json:
+    """Return a page of what a turn checked, as an answer to whoever wants to see it.
+
+    Args:
+        view: The evidence.
+        of: What it is the evidence of, such as the ticket: it comes back when a page is turned. 60 characters at most.
+        page: Which page, from 0; the nearest where there are not so many.
+        language: The reader's.
+        zone: Whose days dates are.
+    """
+    pages = paginate_evidence(view, EVIDENCE, language, zone)
+    page = min(max(page, 0), len(pages) - 1)
+    turning = [_page_buttons(of, page, len(pages))] if len(pages) > 1 else []
+    shown = render_page(MessagePage(tuple(map(_bold, pages[page].parts))))
+    nobody = {"parse": list[str]()}
+    return {"components": [*shown.components, *turning], "allowed_mentions": nobody, "flags": V2 | SUPPRESS_EMBEDS}
+
+
+def parse_page_turn(custom_id: str) -> tuple[str, int] | None:
+    """Return of what, and which page, a button that turns pages means; None where it is none of ours."""
+    of, _, page = custom_id.removeprefix(f"{PAGE}:").rpartition(":")
+    of = of.partition(":")[2]
+    return (of, int(page)) if custom_id.startswith(f"{PAGE}:") and of and is_numeric_id(page) else None
+
+
+def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) -> Json:
+    """Return what asks for a comment on an answer; `commented` reads it."""
+    field: Json = {"type": INPUT, "custom_id": "text", "style": PARAGRAPH, "required": False}
+    field["max_length"] = min(MAX_COMMENT, _MOST)
+    asked = {
+        "type": LABEL,
+        "label": build_label(translate("discord_comment_label", language), _TITLE),
+        "component": field,
+    }
+    title = build_label(translate("comment", language), _TITLE)
+    return {"custom_id": f"{COMMENT}:{opinion}:{ticket}", "title": title, "components": [asked]}
+
+
+def parse_comment(data: Mapping[str, Any]) -> tuple[int, Literal["up", "down"], str] | None:
+    """Return the ticket, the opinion and the comment of a modal that was sent; None where it is none of ours."""
+    custom_id = str(data.get("custom_id", ""))
+    opinion, _, ticket = custom_id.removeprefix(f"{COMMENT}:").partition(":")
+    if not custom_id.startswith(f"{COMMENT}:") or opinion not in {"up", "down"} or not is_numeric_id(ticket):
+        return None
+    text = next((value for name, value in _comment_fields(data) if name == "text"), "")
+    return int(ticket), "up" if opinion == "up" else "down", text
+
+
+def _comment_fields(component: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a modal, in labels or in rows."""
+    if isinstance(component.get("value"), str):
+        yield str(component.get("custom_id", "")), component["value"]
+    inner = component.get("component")
+    for one in (*(component.get("components") or ()), *([inner] if inner else [])):
+        if isinstance(one, Mapping):
+            yield from _comment_fields(one)
+
+
+def _bold(part: MessagePart) -> MessagePart:
+    """Let a claim stand out: it is the heading of what follows."""
+    return MessagePart(PartKind.LABEL, part.runs) if part.kind is PartKind.CLAIM else part
+
+
+def _page_buttons(of: str, page: int, pages: int) -> Json:
+    back = [build_button(f"{PAGE}:{_BACK}:{of}:{page - 1}", f"◀ {page}/{pages}")] if page else []
+    on = [build_button(f"{PAGE}:{_ON}:{of}:{page + 1}", f"{page + 2}/{pages} ▶")] if page + 1 < pages else []
+    return {"type": ROW, "components": [*back, *on]}
+
+
+log = logging.getLogger(__name__)
+
+COMMENT_SECONDS = 1.0
+"""So long the opinion may take to be noted before the modal for a comment opens."""
+
+
+class DiscordActions:
+    """Does what people want of answers."""
+
+    def __init__(
+        self, desk: Desk, acting: AnswerActions, answering: InteractionReplies, taking: DiscordIntake, zone: tzinfo
+    ) -> None:
+        """Take the desk, what acts on answers, what answers interactions, who takes them, and whose days dates are."""
+        self._desk, self._acting, self._answering = desk, acting, answering
+        self._taking, self._zone = taking, zone
+
+    async def press(self, found: DiscordInvocation) -> None:
+        """Do what a button is for, and answer whoever pressed it."""
+        page = parse_page_turn(found.name)
+        if page and (page[0] == SOURCES or page[0].isdecimal()):
+            await self._answering.accept(found)
+            await self._evidence(found, *page)
+        elif button := parse_button(found.name):
+            await self._pressed(found, *button)
+        elif doubt := parse_doubt(found.name):
+            await self._doubted(found, *doubt)
+
+    async def comment(self, found: DiscordInvocation) -> bool:
+        """Note a comment that was sent; False if it is none."""
+        sent = parse_comment({**found.data})
+        if sent is None:
+            return False
+        ticket, opinion, text = sent
+        await self._answering.defer(found, private=True)
+        await self._change(
+            found, self._acting.feedback(ticket, await self.by(found), opinion, text, **_place_of(found))
+        )
+        return True
+
+    async def sources(self, found: DiscordInvocation) -> None:
+        """Show all pages that the conversation cites in which somebody stands."""
+        await self._answering.defer(found, private=True)
+        await self._evidence(found, SOURCES, 0)
+
+    async def take_back(self, found: DiscordInvocation, ticket: int) -> None:
+        """Take an answer back for whoever may."""
+        await self._answering.defer(found, private=True)
+        await self._taken_back(found, ticket)
+
+    async def by(self, found: DiscordInvocation) -> Asker:
+        """Return who invoked something and where they stand, with what Discord lets them do there."""
+        return await locate_asker(self._taking.places, found)
+
+    async def _pressed(self, found: DiscordInvocation, action: ButtonAction, ticket: int) -> None:
+        by = await self.by(found)
+        match action:
+            case ButtonAction.STOP:
+                await self._answering.accept(found)
+                if not await self._obeyed(self._desk.stop(ticket, by)):
+                    await self._answering.add(found, translate("discord_not_yours", found.locale))
+            case ButtonAction.RETRACT:
+                first = build_confirmation(action, found.locale)
+                await self._answering.say(found, first.question, render_confirmation(first, ticket, DoubtPrompt.BACK))
+            case ButtonAction.DOWN:
+                await self._down(found, ticket, by)
+            case ButtonAction.EVIDENCE:
+                await self._answering.defer(found, private=True)
+                await self._evidence(found, str(ticket), 0)
+            case ButtonAction.ASK | ButtonAction.SHARE | ButtonAction.UP:
+                await self._answering.defer(found, private=True)
+                await self._change(found, self._done(action, ticket, by, found))
+
+    async def _done(self, action: ButtonAction, ticket: int, by: Asker, found: DiscordInvocation) -> str:
+        match action:
+            case ButtonAction.ASK:
+                return await self._acting.ask_person(ticket, by, **_place_of(found))
+            case ButtonAction.SHARE:
+                return await self._acting.share(ticket, by, **_place_of(found))
+            case _:
+                return await self._acting.feedback(ticket, by, "up", **_place_of(found))
+
+    async def _doubted(self, found: DiscordInvocation, doubt: DoubtPrompt, ticket: int) -> None:
+        """Do only what somebody has said that they are sure of: ask a person about their answer, or take one back."""
+        if doubt is DoubtPrompt.SURE:
+            first = build_confirmation(ButtonAction.ASK, found.locale)
+            await self._answering.say(found, first.question, render_confirmation(first, ticket))
+            return
+        await self._answering.accept(found)
+        match doubt:
+            case DoubtPrompt.YES:
+                await self._change(found, self._acting.ask_person(ticket, await self.by(found), **_place_of(found)))
+            case DoubtPrompt.BACK:
+                await self._taken_back(found, ticket)
+            case _:
+                await self._answering.remove(found)
+
+    async def _taken_back(self, found: DiscordInvocation, ticket: int) -> None:
+        """Take an answer back, and say whether it was."""
+        gone = await self._obeyed(self._desk.retract(ticket, await self.by(found)))
+        words = translate("discord_taken_back" if gone else "discord_not_yours", found.locale)
+        await self._answering.change(found, build_sentence(words))
+
+    async def _down(self, found: DiscordInvocation, ticket: int, by: Asker) -> None:
+        """Note that somebody thinks little of an answer, and ask why. A modal can only be what is answered first."""
+        noting = asyncio.ensure_future(self._acting.feedback(ticket, by, "down", **_place_of(found)))
+        done, _ = await asyncio.wait({noting}, timeout=COMMENT_SECONDS)
+        refused = noting.exception() if done else None
+        if isinstance(refused, ActionDenied):
+            await self._answering.say(found, refused.words)
+            return
+        await self._answering.modal(found, build_comment_modal(ticket, "down", found.locale))
+        try:
+            await noting
+        except ActionDenied as denied:
+            await self._answering.add(found, denied.words)
+
+    async def _evidence(self, found: DiscordInvocation, of: str, page: int) -> None:
+        """Show a page of what a ticket, or the conversation, stands on; looked up anew."""
+        by = await self.by(found)
+        if of == SOURCES:
+            looking, heading = self._sources(found, by), "sources_heading"
+        else:
+            looking, heading = self._acting.evidence(int(of), by, **_place_of(found)), "evidence"
+        view = await load_evidence_or_denial(looking, translate(heading, found.locale))
+        await self._answering.change(found, build_evidence_message(view, of, page, found.locale, self._zone))
+
+    async def _sources(self, found: DiscordInvocation, by: Asker) -> EvidenceView:
+        try:
+            conversation = await self._taking.conversation(found)
+        except StorageError as error:
+            raise ActionDenied(translate("acting_unavailable", found.locale)) from error
+        return await self._acting.sources(conversation, by, **_place_of(found))
+
+    async def _change(self, found: DiscordInvocation, doing: Awaitable[str]) -> None:
+        try:
+            words = await doing
+        except ActionDenied as denied:
+            words = denied.words
+        await self._answering.change(found, build_sentence(words))
+
+    async def _obeyed(self, doing: Awaitable[bool]) -> bool:
+        try:
+            return await doing
+        except StorageError as error:
+            log.error("a button could not be obeyed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
+            return False
+
+
+def _place_of(found: DiscordInvocation) -> dict[str, str]:
+    return {"language": found.locale}

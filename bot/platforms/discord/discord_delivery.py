@@ -1,0 +1,304 @@
+"""Deliver our messages: to a channel, to a thread opened for them, or as the answer to an interaction."""
+
+import logging
+import secrets
+from collections.abc import Mapping, MutableSequence, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from bot.desk.types import Place, PostedMessages, Question
+from bot.platforms.discord import discord_client, discord_directory
+from bot.platforms.discord.discord_client import (
+    PATIENCE,
+    ChannelUnavailable,
+    DiscordApiClient,
+    InteractionExpired,
+    RequestRefused,
+    ThreadArchived,
+)
+from bot.platforms.discord.discord_events import DiscordBotIdentity, build_snowflake
+from bot.platforms.discord.discord_interactions import InteractionToken
+from bot.platforms.discord.discord_messages import (
+    EPHEMERAL,
+    DiscordMessage,
+    build_body,
+    build_label,
+    build_nonce,
+    build_post,
+    build_text_post,
+    render_messages,
+    render_page,
+    target_channel,
+)
+from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.views.catalog import translate
+from bot.views.render_tree import MessagePage
+from bot.views.sanitize import defang_text
+from bot.views.turn_view import View
+
+_THERE = 160004
+_LONGEST = 100
+_NAMELESS = "Footnote"
+_ARCHIVE_MINUTES = 1_440
+
+
+def is_thread_wanted(question: Question) -> bool:
+    """Return whether a thread is to be opened on the very message that asks; pure."""
+    return bool(question.message) and question.place.thread == question.message
+
+
+async def open_thread(call: DiscordApiClient, question: Question) -> None:
+    """Open the thread, unless it is there. Raises `PlatformError`."""
+    name = build_label(defang_text(question.text), _LONGEST) if question.text.strip() else _NAMELESS
+    body: dict[str, Any] = {"name": name, "auto_archive_duration": _ARCHIVE_MINUTES}
+    try:
+        await call(discord_client.OPEN_THREAD, body, channel=question.place.channel, message=question.message)
+    except RequestRefused as error:
+        if error.code != _THERE:
+            raise
+
+
+async def reopen_thread(call: DiscordApiClient, thread: str) -> None:
+    """Take a thread out of the archive. Raises `CannotPost` where it is locked."""
+    await call(discord_client.CHANGE_CHANNEL, {"archived": False}, channel=thread)
+
+
+Json = Mapping[str, Any]
+
+ORIGINAL_REPLY = "@original"
+_NO_REPLY = frozenset({50035, 160002})
+"""What Discord says where a message cannot be replied to: it is no person's, or the history is hidden from us."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessage:
+    """A message that was posted."""
+
+    id: str
+    empty: bool = False
+    """Whether it shows nothing yet, and is to be edited once its id is stored: nobody finds it again."""
+
+
+class Delivery(Protocol):
+    """Puts the pages of one question's answer where they belong. Every method raises `PlatformError`."""
+
+    async def post(self, page: int, message: DiscordMessage, *, patience: float = PATIENCE) -> SentMessage:
+        """Post a page."""
+        ...
+
+    async def edit(self, page: int, number: str, message: DiscordMessage, *, patience: float = PATIENCE) -> None:
+        """Let what is posted show something else."""
+        ...
+
+    async def delete(self, page: int, number: str) -> None:
+        """Delete what is posted; what is gone is no error."""
+        ...
+
+    def spare(self) -> bool:
+        """Return whether there is room for an edit that can be left out."""
+        ...
+
+
+class ChannelDelivery:
+    """Messages of a channel, a thread or a DM."""
+
+    def __init__(self, call: DiscordApiClient, question: Question, deleted: MutableSequence[str]) -> None:
+        """Take the way to Discord, what is answered, and the ids of what we have deleted ourselves."""
+        self._call, self._question, self._deleted = call, question, deleted
+        self._channel = target_channel(question.place)
+
+    async def post(
+        self, page: int, message: DiscordMessage, *, patience: float = PATIENCE, instead: str = ""
+    ) -> SentMessage:
+        """Post a page. `instead`: of a message that is there, and cannot show it."""
+        once = build_nonce(self._question.key, page, instead)
+        body = build_post(message, self._question.key, once, reply_to=self._reply_to())
+        answer = await self._posted(body, patience)
+        number = str(answer["id"])
+        if number in self._deleted and number != instead:
+            return await self.post(page, message, patience=patience, instead=number)
+        if not build_text_post(answer, body):  # it is what was posted before somebody lost sight of it
+            await self.edit(page, number, message, patience=patience)
+        return SentMessage(number)
+
+    async def edit(self, page: int, number: str, message: DiscordMessage, *, patience: float = PATIENCE) -> None:  # noqa: ARG002
+        """Change a message; an archived thread is opened for that, if we may."""
+        body = build_body(message, self._question.key)
+        try:
+            await self._call(discord_client.EDIT, body, patience=patience, channel=self._channel, message=number)
+        except ThreadArchived as error:
+            await self._reopened(error)
+            await self._call(discord_client.EDIT, body, patience=patience, channel=self._channel, message=number)
+
+    async def delete(self, page: int, number: str) -> None:  # noqa: ARG002 - as `Way` has it
+        """Delete a message."""
+        self._deleted.append(number)
+        with suppress(PostGone, ChannelUnavailable):
+            try:
+                await self._call(discord_client.DELETE, channel=self._channel, message=number)
+            except ThreadArchived as error:
+                await self._reopened(error)
+                await self._call(discord_client.DELETE, channel=self._channel, message=number)
+
+    def spare(self) -> bool:
+        """Return whether there is room for an edit that can be left out."""
+        return self._call.pacing.spare(discord_client.EDIT, {"channel": self._channel})
+
+    async def _posted(self, body: Json, patience: float) -> Json:
+        try:
+            return await self._sent(body, patience)
+        except ChannelUnavailable:
+            if not is_thread_wanted(self._question):
+                raise
+            await open_thread(self._call, self._question)
+        return await self._sent(body, patience)
+
+    async def _sent(self, body: Json, patience: float) -> Json:
+        try:
+            answer: Json = await self._call(discord_client.POST, body, patience=patience, channel=self._channel)
+        except RequestRefused as error:
+            if error.code not in _NO_REPLY or "message_reference" not in body:
+                raise
+            alone = {name: value for name, value in body.items() if name != "message_reference"}
+            answer = await self._call(discord_client.POST, alone, patience=patience, channel=self._channel)
+        return answer
+
+    async def _reopened(self, archived: ThreadArchived) -> None:
+        """Take the thread out of the archive. Raises `Archived` where we may not."""
+        try:
+            await reopen_thread(self._call, self._channel)
+        except CannotPost as error:
+            raise archived from error
+
+    def _reply_to(self) -> str:
+        """Return the message that asks, where it stands in the same channel."""
+        return "" if is_thread_wanted(self._question) else self._question.message
+
+
+class InteractionDelivery:
+    """The answer to an interaction, as long as its token is good."""
+
+    def __init__(
+        self, call: DiscordApiClient, question: Question, handle: InteractionToken, channel: ChannelDelivery
+    ) -> None:
+        """Take the way to Discord, what is answered, its token, and the way to its channel."""
+        self._call, self._question, self._ids, self._channel = call, question, handle.ids, channel
+
+    async def post(self, page: int, message: DiscordMessage, *, patience: float = PATIENCE) -> SentMessage:
+        """Post a page: the first is what the interaction waits for."""
+        if page == 0:
+            return SentMessage(await self._patched(ORIGINAL_REPLY, message, patience))
+        if not self._question.only_asker:
+            try:
+                return await self._channel.post(page, message, patience=patience)
+            except CannotPost:  # it answers there all the same
+                pass
+        return await self._followed_up()
+
+    async def edit(self, page: int, number: str, message: DiscordMessage, *, patience: float = PATIENCE) -> None:
+        """Change a page."""
+        if page == 0 or self._question.only_asker:
+            await self._patched(number, message, patience)
+            return
+        try:
+            await self._channel.edit(page, number, message, patience=patience)
+        except ThreadArchived:
+            raise
+        except RequestRefused:  # it was a follow-up
+            await self._patched(number, message, patience)
+
+    async def delete(self, page: int, number: str) -> None:
+        """Delete a page."""
+        if page and not self._question.only_asker:
+            try:
+                await self._channel.delete(page, number)
+            except ThreadArchived:
+                raise
+            except RequestRefused:  # it was a follow-up
+                pass
+            else:
+                return
+        with suppress(PostGone):
+            await self._call(discord_client.DELETE_REPLY, message=number, **self._ids)
+
+    def spare(self) -> bool:
+        """Return whether there is room for an edit that can be left out."""
+        return self._call.pacing.spare(discord_client.EDIT_REPLY, dict[str, str](**self._ids))
+
+    async def original(self) -> Json:
+        """Return what the interaction was answered with; nothing where that is gone, or was never begun."""
+        try:
+            found = await self._call(discord_client.REPLY, **self._ids)
+        except (PostGone, InteractionExpired):
+            return {}
+        return found if isinstance(found, Mapping) else {}
+
+    async def _patched(self, number: str, message: DiscordMessage, patience: float) -> str:
+        body = build_body(message, self._question.key)
+        answer = await self._call(discord_client.EDIT_REPLY, body, patience=patience, message=number, **self._ids)
+        return str(answer["id"])
+
+    async def _followed_up(self) -> SentMessage:
+        empty = build_body(render_page(MessagePage()), self._question.key)
+        body = {**empty, "flags": empty["flags"] | (EPHEMERAL if self._question.only_asker else 0)}
+        return SentMessage(str((await self._call(discord_client.FOLLOW_UP, body, **self._ids))["id"]), empty=True)
+
+
+log = logging.getLogger(__name__)
+
+_SKEW = 60.0
+"""Seconds by which our clock may be ahead of Discord's."""
+
+
+async def call_for_help(
+    call: DiscordApiClient, us: DiscordBotIdentity, place: Place, text: str, people: Sequence[str], now: float
+) -> PostedMessages:
+    """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated.
+
+    `now`: in seconds since 1970.
+
+    Raises:
+        PlatformError: It was not posted, or nobody knows.
+    """
+    once, sent, begun = secrets.token_hex(8), list[str](), str(build_snowflake(now - _SKEW))
+    for page, message in enumerate(render_messages(View(0, text=text, mentions=tuple(people)))):
+        key = f"{once}/{page}"
+        try:
+            answer = await call(
+                discord_client.POST, build_post(message, key, build_nonce(key, page)), channel=target_channel(place)
+            )
+        except PlatformUnavailable as error:
+            found = PostedMessages()
+            if error.seconds is None:
+                found = await discord_directory.find_our_pages(call, place, key, begun, us)
+            if not found:
+                raise
+            sent += found.messages
+        else:
+            sent.append(str(answer["id"]))
+    return PostedMessages(tuple(sent))
+
+
+async def tell_unseen(call: DiscordApiClient, channel: ChannelDelivery, question: Question, language: str) -> None:
+    """Tell an asker that nothing can be shown to them alone any more, as far as they can be told.
+
+    Whoever used a command is told by a DM, so that nobody else learns of it; without a word of the answer, for what
+    may be read in one place is not for every place. Who asked before everybody is told there.
+    """
+    occasion = "discord_late" if question.handle else "discord_ask_by_command"
+    (message, *_) = render_messages(View(0, text=translate(occasion, language or "en")))
+    try:
+        if not question.handle:
+            await channel.post(0, message)
+            return
+        opened = await call(discord_client.OPEN_DM, {"recipient_id": question.asker.user})
+        key = is_unseen_notice(question).key
+        await call(discord_client.POST, build_post(message, key, build_nonce(key, 0)), channel=str(opened["id"]))
+    except PlatformError as error:
+        log.warning("an asker could not be told that nothing can be shown", extra={"cause": str(error)})
+
+
+def is_unseen_notice(question: Question) -> Question:
+    """Return what the notice is marked as."""
+    return replace(question, key=f"{question.key}#unseen")

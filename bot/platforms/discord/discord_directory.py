@@ -1,0 +1,335 @@
+"""Know places and people of Discord, and read what stands in a conversation, ours by its marks."""
+
+import logging
+import re
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bot.access import Asker
+from bot.desk.types import ConversationMessage, Place, PostedMessages, Question
+from bot.platforms.discord import discord_client
+from bot.platforms.discord.discord_client import CHANNEL, MEMBER, ChannelUnavailable, DiscordApiClient, RequestRefused
+from bot.platforms.discord.discord_events import (
+    DM,
+    ChannelInfo,
+    DiscordBotIdentity,
+    PlaceUpdate,
+    build_snowflake,
+    extract_text,
+    parse_posted,
+    parse_snowflake_time,
+    read_channel,
+    read_ids,
+)
+from bot.platforms.discord.discord_messages import build_mark, parse_mark, target_channel
+from bot.platforms.shared.lookup_cache import MOST, LookupCache
+from bot.platforms.shared.payload_text import build_plain_text, read_object, read_objects, strip_footnotes
+from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable, PostGone
+from bot.settings.platform_settings import DiscordSettings
+from bot.views.sanitize import WORD_JOINER
+from storage.language.lazy_pattern import lazy_compile
+
+log = logging.getLogger(__name__)
+
+PATIENT_SECONDS = 20.0
+"""So long a question waits for it that was taken already."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerMember:
+    """What somebody is in the team's own servers."""
+
+    member: bool
+    roles: frozenset[str] = frozenset()
+
+
+class DiscordDirectory:
+    """What is known of the servers."""
+
+    def __init__(
+        self, call: DiscordApiClient, settings: DiscordSettings, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Take the way to Discord, the settings, and a clock in seconds."""
+        self._call, self._settings = call, settings
+        self._channels: dict[str, ChannelInfo] = {}
+        self._names: dict[str, str] = {}
+        self._ours: dict[str, str] = {}
+        self._asked = LookupCache[ChannelInfo](self._look, clock)
+        self._members = LookupCache[ServerMember](self._membership, clock)
+
+    def learn(self, learned: PlaceUpdate) -> None:
+        """Note what a server tells."""
+        for one in learned.channels:
+            self._note(one)
+        for gone in learned.gone:
+            self._channels.pop(gone, None)
+            self._asked.forget(gone)
+        self._names |= learned.roles
+        if learned.ours:
+            self._ours[learned.guild] = learned.ours
+
+    def listed(self, guild: str) -> bool:
+        """Return whether a server is one of the team's own."""
+        return guild in self._settings.servers
+
+    def our_roles(self, guild: str) -> frozenset[str]:
+        """Return the roles whose mention is one of us."""
+        return frozenset({self._ours[guild]} if guild in self._ours else ())
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Of channels and roles, by their ids."""
+        return self._names
+
+    async def channel(self, number: str, guild: str) -> ChannelInfo:
+        """Return a channel or thread. Raises `PlatformError`, `TimeoutError` where a server's cannot be looked up."""
+        if not guild:
+            return ChannelInfo(number, DM)
+        return self._channels.get(number) or await self._asked.of(number)
+
+    async def asker(self, channel: ChannelInfo, user: str, *, direct: bool) -> Asker:
+        """Return somebody and where they stand; in a thread that is its channel."""
+        where = channel.parent if channel.is_thread else channel.id
+        if direct:
+            own = (await self.membership(user)).member
+            return Asker("discord", "dm", "", where, user, listed_server=own)
+        return Asker("discord", "channel", channel.guild, where, user, listed_server=self.listed(channel.guild))
+
+    async def by_now(self, asker: Asker) -> Asker:
+        """Return somebody who asked a while ago, and where they stand by now: in a DM they may have left the team.
+
+        Raises:
+            PlatformUnavailable: Discord does not say so now, but may later.
+        """
+        if asker.kind != "dm":
+            return asker
+        try:
+            member = (await self._members.of(asker.user, PATIENT_SECONDS)).member
+        except TimeoutError as error:
+            raise PlatformUnavailable("Discord does not say in time who somebody is.") from error
+        except PlatformUnavailable:
+            raise
+        except PlatformError as error:
+            log.warning("it cannot be told who somebody is", extra={"cause": str(error)})
+            member = False
+        return replace(asker, listed_server=member)
+
+    async def membership(self, user: str) -> ServerMember:
+        """Return what somebody is in the team's servers: nobody where Discord does not say so in time."""
+        try:
+            return await self._members.of(user)
+        except (PlatformError, TimeoutError) as error:
+            log.warning("it cannot be told who somebody is", extra={"cause": str(error)})
+            return ServerMember(member=False)
+
+    async def denied(self, user: str, roles: frozenset[str], *, direct: bool) -> bool:
+        """Return whether settings deny somebody an answer; in a DM the roles count that they have in our servers."""
+        deny = frozenset(self._settings.deny)
+        if not deny or user in deny:
+            return bool(deny)
+        known = (await self.membership(user)).roles if direct else roles
+        return bool(known & deny)
+
+    async def close(self) -> None:
+        """Look nothing up any more."""
+        await self._asked.close()
+        await self._members.close()
+
+    def _note(self, channel: ChannelInfo) -> None:
+        if len(self._channels) >= MOST:
+            self._channels.pop(next(iter(self._channels)))
+        self._channels[channel.id] = channel
+        if channel.name:
+            self._names[channel.id] = channel.name
+
+    async def _look(self, number: str) -> ChannelInfo:
+        found = read_channel(await self._call(CHANNEL, channel=number) or {})
+        if found is None:
+            raise PlatformError("Discord does not say what a channel is.")
+        self._note(found)
+        return found
+
+    async def _membership(self, user: str) -> ServerMember:
+        found = ServerMember(member=False)
+        for guild in self._settings.servers:
+            try:
+                member = await self._call(MEMBER, guild=guild, user=user) or {}
+            except RequestRefused:  # no member there
+                continue
+            found = replace(found, member=True, roles=found.roles | read_ids(member.get("roles")))
+        return found
+
+
+Json = Mapping[str, Any]
+
+PAGE = 100
+"""Messages that are asked for at once."""
+_REPLY, _STARTER = 19, 21
+"""Types of messages: a reply, and what stands in a thread for the message that it was opened on."""
+_LINK = lazy_compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<[^<>]*>\)")
+_MARKUP = lazy_compile(r"\\([!-/:-@\[-`{-~])|\*\*|^(?:-#|>) ", re.MULTILINE)
+
+
+def question_time(question: Question) -> str:
+    """Return the id that is smaller than those of all that came after a question."""
+    return question.message or str(build_snowflake(question.at.timestamp()))
+
+
+async def find_our_pages(
+    call: DiscordApiClient, place: Place, key: str, after: str, us: DiscordBotIdentity
+) -> PostedMessages:
+    """Return our messages that carry the mark of a key, in the order in which they stand."""
+    ours = [one async for one in _read_after(call, target_channel(place), after) if _is_ours(one, us)]
+    return PostedMessages(
+        tuple(sorted((str(one["id"]) for one in ours if parse_mark(one) == build_mark(key)), key=int))
+    )
+
+
+async def read_conversation(
+    call: DiscordApiClient, question: Question, us: DiscordBotIdentity, most: int
+) -> tuple[ConversationMessage, ...]:
+    """Return the last messages before a question in its conversation, oldest first.
+
+    In a thread and in a DM those are the messages before it, elsewhere those that it is a reply to; before a command
+    that is a conversation by itself there are none.
+    """
+    if not question.message and question.conversation == question.key:
+        return ()
+    place, found = question.place, deque[ConversationMessage]()
+    apart = not place.workspace or place.thread not in {"", question.message}
+    async for message in (
+        _read_before(call, target_channel(place), question_time(question)) if apart else _read_replied(call, question)
+    ):
+        if one := _to_turn(message, us):
+            found.appendleft(one)
+        if len(found) >= most:
+            break
+    return tuple(found)
+
+
+def read_text(message: Json) -> str:
+    """Return what a message of ours says in plain words; pure."""
+    return "\n".join(_strip_markup(text) for text in _collect_texts(message))
+
+
+async def _read_after(call: DiscordApiClient, channel: str, after: str) -> AsyncIterator[Json]:
+    """Yield what stands in a channel after a message; nothing where the channel is gone."""
+    while page := await _read_page(call, channel, after=after):
+        for message in page:
+            yield message
+        after = max((str(one["id"]) for one in page), key=int)
+
+
+async def _read_before(call: DiscordApiClient, channel: str, before: str) -> AsyncIterator[Json]:
+    """Yield what stands in a channel before a message, newest first."""
+    while page := await _read_page(call, channel, before=before):
+        for message in sorted(page, key=lambda one: int(one["id"]), reverse=True):
+            first = message.get("referenced_message") if message.get("type") == _STARTER else None
+            yield first if isinstance(first, Mapping) else message
+        before = min((str(one["id"]) for one in page), key=int)
+
+
+async def _read_replied(call: DiscordApiClient, question: Question) -> AsyncIterator[Json]:
+    """Yield what a question replies to, what that replies to, and so on, for as long as it is there."""
+    channel = question.place.channel
+    found = await _read_one(call, channel, question.message) if question.message else None
+    while found and (reply_to := str((found.get("message_reference") or {}).get("message_id", ""))):
+        given = found.get("referenced_message")
+        found = given if isinstance(given, Mapping) and _is_whole(given) else await _read_one(call, channel, reply_to)
+        if found:
+            yield found
+
+
+async def _read_page(call: DiscordApiClient, channel: str, **where: str) -> list[Json]:
+    try:
+        page = await call(discord_client.READ, query={"limit": str(PAGE), **where}, channel=channel)
+    except ChannelUnavailable:
+        return []
+    return page if isinstance(page, list) else []
+
+
+async def _read_one(call: DiscordApiClient, channel: str, message: str) -> Json | None:
+    try:
+        found = await call(discord_client.READ_ONE, channel=channel, message=message)
+    except (PostGone, ChannelUnavailable):
+        return None
+    return found if isinstance(found, Mapping) else None
+
+
+def _to_turn(message: Json, us: DiscordBotIdentity) -> ConversationMessage | None:
+    number = str(message["id"])
+    if _is_ours(message, us):
+        text, user = read_text(message), ""
+    elif person := parse_posted(message, us):
+        text, user = extract_text(person.raw, us, person.names), person.user
+    else:
+        return None
+    return ConversationMessage(number, user, text, parse_snowflake_time(number)) if text.strip() else None
+
+
+def _is_whole(message: Json) -> bool:
+    """Return whether a message that came with its reply says what it is a reply to itself."""
+    return message.get("type") != _REPLY or bool(message.get("message_reference"))
+
+
+def _is_ours(message: Json, us: DiscordBotIdentity) -> bool:
+    return bool((message.get("author") or {}).get("id") == us.user)
+
+
+def _collect_texts(component: Json) -> Iterator[str]:
+    if isinstance(content := component.get("content"), str) and content:
+        yield content
+    for inner in component.get("components") or ():
+        yield from _collect_texts(inner)
+
+
+def _strip_markup(text: str) -> str:
+    labelled = _LINK.sub(r"\1", text)
+    return _MARKUP.sub(lambda found: found[1] or "", labelled).replace(WORD_JOINER, "")
+
+
+strip_formatting = build_plain_text(
+    lines=r">>>[ \t]+|>[ \t]+|-#[ \t]+|#{1,3}[ \t]+",
+    marks=(r"\*\*\*", r"\*\*", r"\*", "___", "__", "_", "~~", r"\|\|"),
+    link=r"\[([^\[\]\n]+)\]\(<?https?://[^\s()<>]+>?\)",
+)
+"""Takes the marks out that Discord shows as formatting."""
+_TEXT = 10
+"""The kind of a component that holds text."""
+
+
+def read_message_text(message: Json, user: str) -> str:
+    """Return all that a message says, as Discord has it; empty where it has no words.
+
+    `user` is ours: of an answer of our own what it says, without its footnotes.
+    """
+    if read_object(message, "author").get("id") == user:
+        return strip_footnotes(read_text(message))
+    own = _text_parts(message)
+    forwarded = [_text_parts(read_object(one, "message")) for one in read_objects(message, "message_snapshots")]
+    return "\n".join(filter(None, (own, *forwarded)))
+
+
+def _text_parts(message: Json) -> str:
+    content = message.get("content")
+    embeds = (
+        "\n".join(_embed_texts(one)) for one in read_objects(message, "embeds") if one.get("type") in {None, "rich"}
+    )
+    found = [content if isinstance(content, str) else "", *embeds, *_component_texts(message)]
+    return "\n".join(one for one in found if one.strip())
+
+
+def _embed_texts(embed: Json) -> Iterator[str]:
+    fields = (one.get(name) for one in read_objects(embed, "fields") for name in ("name", "value"))
+    yield from (one for one in (embed.get("title"), embed.get("description"), *fields) if isinstance(one, str) and one)
+
+
+def _component_texts(holder: Json) -> Iterator[str]:
+    for one in read_objects(holder, "components"):
+        text = one.get("content")
+        if one.get("type") == _TEXT and isinstance(text, str):
+            yield text
+        yield from _component_texts(one)

@@ -1,0 +1,334 @@
+"""Parse the gateway's events into frozen values, and list the intents and permissions that they need; pure."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any
+
+from bot.platforms.discord.discord_messages import decode_markup
+from bot.platforms.shared.payload_text import read_object, read_objects
+from storage.language.lazy_pattern import lazy_compile
+
+PERMISSIONS: Mapping[str, tuple[int, str]] = MappingProxyType(
+    {
+        "View Channels": (1 << 10, "sees where it is asked"),
+        "Send Messages": (1 << 11, "answers"),
+        "Send Messages in Threads": (1 << 38, "answers in threads and forums"),
+        "Create Public Threads": (1 << 35, "opens threads for longer exchanges"),
+        "Read Message History": (1 << 16, "reads what was said before, and replies"),
+    }
+)
+"""Of the bot's role in a server: a bit each, and what for."""
+INVITE_PERMISSIONS = sum(bit for bit, _ in PERMISSIONS.values())
+"""What the link that invites the bot asks for."""
+ADMINISTRATOR, MANAGE_SERVER, MANAGE_MESSAGES = 1 << 3, 1 << 5, 1 << 13
+GUILDS, MESSAGES, DIRECT, CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15
+"""Intents; the last is privileged."""
+CONTENT_FLAGS = (1 << 18) | (1 << 19)
+"""Of an application: that it may read messages, as a large bot that was verified, or as a small one."""
+
+
+def list_intents(*, message_content: bool) -> int:
+    """Return the intents of the connection."""
+    return GUILDS | MESSAGES | DIRECT | (CONTENT if message_content else 0)
+
+
+def build_invitation(application: str) -> str:
+    """Return the address that invites the bot into a server."""
+    scopes = "bot%20applications.commands"
+    return (
+        f"https://discord.com/oauth2/authorize?client_id={application}&scope={scopes}&permissions={INVITE_PERMISSIONS}"
+    )
+
+
+def may_moderate(permissions: object) -> bool:
+    """Return whether permissions, as Discord writes them, let somebody remove what others write."""
+    given = int(permissions) if isinstance(permissions, str) and permissions.isascii() and permissions.isdigit() else 0
+    return bool(given & (ADMINISTRATOR | MANAGE_MESSAGES))
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordBotIdentity:
+    """Who we are."""
+
+    application: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordMessagePosted:
+    """A message that somebody wrote, as it stands."""
+
+    guild: str
+    """The server; empty in a DM."""
+    channel: str
+    """Where it stands: in a thread, the thread."""
+    id: str
+    user: str
+    raw: str
+    """Its text as Discord has it; empty where Discord does not let us read it."""
+    at: datetime
+    roles: frozenset[str] = frozenset()
+    """Of who wrote it."""
+    people: frozenset[str] = frozenset()
+    """Whom it mentions; a reply may mention whom it answers without a word of it."""
+    groups: frozenset[str] = frozenset()
+    """Which roles it mentions."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Of whom it mentions, by their ids."""
+    replied: str = ""
+    """The message that it replies to."""
+    replied_user: str = ""
+    """Who wrote that."""
+    edited: bool = False
+
+    @property
+    def key(self) -> str:
+        """Its key at the desk."""
+        return build_message_key(self.guild, self.channel, self.id)
+
+
+def build_message_key(guild: str, channel: str, message: str) -> str:
+    """Return the key of a message at the desk."""
+    return f"discord:{guild}/{channel}/{message}"
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordMessageEdited:
+    """Somebody edited a message."""
+
+    now: DiscordMessagePosted
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordMessageDeleted:
+    """Messages were deleted."""
+
+    guild: str
+    channel: str
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelInfo:
+    """A channel or a thread as far as it matters here."""
+
+    id: str
+    kind: int
+    guild: str = ""
+    parent: str = ""
+    """Of a thread, the channel that it is in."""
+    name: str = ""
+
+    @property
+    def is_thread(self) -> bool:
+        """Whether it is a thread; a post in a forum is one."""
+        return self.kind in THREADS
+
+
+DM, ANNOUNCED, THREAD, PRIVATE = 1, 10, 11, 12
+"""Types of channels."""
+THREADS = frozenset({ANNOUNCED, THREAD, PRIVATE})
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceUpdate:
+    """What Discord says of a server's channels, threads, and of the role that is ours there."""
+
+    guild: str
+    channels: tuple[ChannelInfo, ...] = ()
+    gone: tuple[str, ...] = ()
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Names by id."""
+    ours: str = ""
+    """The role that Discord made for us."""
+    joined: bool = False
+    """Whether the server itself is told of, as when we enter it."""
+
+
+Json = Mapping[str, Any]
+DiscordEvent = DiscordMessagePosted | DiscordMessageEdited | DiscordMessageDeleted | PlaceUpdate | None
+
+EPOCH_MS = 1_420_070_400_000
+"""The first moment that ids can tell, in milliseconds since 1970."""
+_PEOPLES = frozenset({0, 19})
+"""The types of messages that people write: by themselves, and as a reply."""
+_ID = lazy_compile(r"\d{1,20}")
+_BROADCAST = lazy_compile(r"@(everyone|here)\b")
+
+
+def parse_event(event: str, data: Json, us: DiscordBotIdentity) -> DiscordEvent:
+    """Return what an event of the gateway means to us; None where it means nothing."""
+    reader = PARSERS.get(event)
+    return reader(data, us) if reader else None
+
+
+def parse_posted(message: Json, us: DiscordBotIdentity, guild: str = "") -> DiscordMessagePosted | None:
+    """Return a message as a person's; None where it is nobody's. `guild`: where it stands, if it does not say so."""
+    author, user = read_object(message, "author"), read_id(read_object(message, "author"), "id")
+    channel, number = read_id(message, "channel_id"), read_id(message, "id")
+    content = message.get("content", "")
+    if not (user and channel and number and isinstance(content, str)) or not _is_from_person(message, author, us):
+        return None
+    mentions = [one for one in read_objects(message, "mentions") if read_id(one, "id")]
+    reference, replied = read_object(message, "message_reference"), read_object(message, "referenced_message")
+    return DiscordMessagePosted(
+        read_id(message, "guild_id") or guild,
+        channel,
+        number,
+        user,
+        content,
+        parse_snowflake_time(number),
+        roles=read_ids(read_object(message, "member").get("roles")),
+        people=frozenset(read_id(one, "id") for one in mentions),
+        groups=read_ids(message.get("mention_roles")),
+        names={read_id(one, "id"): read_name(one) for one in mentions},
+        replied=read_id(reference, "message_id") if not reference.get("type") else "",
+        replied_user=read_id(read_object(replied, "author"), "id"),
+        edited=bool(message.get("edited_timestamp")),
+    )
+
+
+def is_addressed(one: DiscordMessagePosted, us: DiscordBotIdentity, roles: Collection[str] = ()) -> bool:
+    """Return whether a message is to us: it mentions us or the role that is ours, replies to us, or is in a DM."""
+    mentioned = us.user in one.people or bool(one.groups & set(roles))
+    return not one.guild or mentioned or one.replied_user == us.user
+
+
+def is_to_another(one: DiscordMessagePosted, us: DiscordBotIdentity) -> bool:
+    """Return whether a message is to somebody else: it replies to them, begins with them, or calls everybody."""
+    if one.replied_user and one.replied_user != us.user:
+        return True
+    first = re.match(r"\s*<@([!&]?)(\d{1,20})>", one.raw)
+    return bool(first and first[2] != us.user) or bool(_BROADCAST.match(one.raw.lstrip()))
+
+
+def extract_text(raw: str, us: DiscordBotIdentity, names: Mapping[str, str], roles: Collection[str] = ()) -> str:
+    """Return a text of Discord's in plain words, without the mentions of us."""
+    ours = "|".join((rf"<@!?{re.escape(us.user)}>", *(rf"<@&{re.escape(role)}>" for role in sorted(roles))))
+    return decode_markup(re.sub(rf"(?:{ours})[,:]?[ \t]*", "", raw), names).strip()
+
+
+def parse_snowflake_time(snowflake: str) -> datetime:
+    """Return when something got its id."""
+    return datetime.fromtimestamp(((int(snowflake) >> 22) + EPOCH_MS) / 1000, UTC)
+
+
+def build_snowflake(seconds: float) -> int:
+    """Return the least id of a moment, in seconds since 1970."""
+    return max(int(seconds * 1000) - EPOCH_MS, 0) << 22
+
+
+def read_channel(data: Json, guild: str = "") -> ChannelInfo | None:
+    """Return a channel or thread as Discord describes it; None where it does not."""
+    number, kind = read_id(data, "id"), data.get("type")
+    if not number or not isinstance(kind, int):
+        return None
+    name, parent = data.get("name"), read_id(data, "parent_id")
+    return ChannelInfo(number, kind, read_id(data, "guild_id") or guild, parent, name if isinstance(name, str) else "")
+
+
+def read_id(data: Json, name: str) -> str:
+    """Return an id that a field holds; empty where it holds none."""
+    found = data.get(name)
+    return found if isinstance(found, str) and _ID.fullmatch(found) and int(found) < 1 << 64 else ""
+
+
+def read_ids(found: object) -> frozenset[str]:
+    """Return the ids of a list."""
+    listed = found if isinstance(found, list | tuple) else ()
+    return frozenset(one for one in listed if isinstance(one, str) and _ID.fullmatch(one))
+
+
+def read_name(user: Json) -> str:
+    """Return how somebody is called in Discord."""
+    named = (read_object(user, "member").get("nick"), user.get("global_name"), user.get("username"))
+    return next((one for one in named if isinstance(one, str) and one), "somebody")
+
+
+def _is_from_person(message: Json, author: Json, us: DiscordBotIdentity) -> bool:
+    automatic = author.get("bot") or author.get("system") or message.get("webhook_id") or author.get("id") == us.user
+    kind = message.get("type", 0)
+    return not automatic and isinstance(kind, int) and kind in _PEOPLES
+
+
+def _parse_message(data: Json, us: DiscordBotIdentity) -> DiscordMessagePosted | None:
+    return parse_posted(data, us)
+
+
+def _parse_edited(data: Json, us: DiscordBotIdentity) -> DiscordMessageEdited | None:
+    # Discord says the same when it adds a preview of a link, and then no time of an edit is set.
+    now = parse_posted(data, us) if data.get("edited_timestamp") else None
+    return DiscordMessageEdited(now) if now else None
+
+
+def _parse_deleted(data: Json, _: DiscordBotIdentity) -> DiscordMessageDeleted | None:
+    channel, many = read_id(data, "channel_id"), data.get("ids")
+    found = read_ids(many) if many is not None else read_ids([data.get("id")])
+    return (
+        DiscordMessageDeleted(read_id(data, "guild_id"), channel, tuple(sorted(found))) if channel and found else None
+    )
+
+
+def _parse_guild(data: Json, us: DiscordBotIdentity) -> PlaceUpdate | None:
+    guild = read_id(data, "id")
+    if not guild or data.get("unavailable"):
+        return None
+    roles = [one for one in read_objects(data, "roles") if read_id(one, "id")]
+    ours = next((read_id(one, "id") for one in roles if read_id(read_object(one, "tags"), "bot_id") == us.user), "")
+    channels = _parse_channels((*read_objects(data, "channels"), *read_objects(data, "threads")), guild)
+    return PlaceUpdate(guild, channels, roles=_parse_names(roles), ours=ours, joined=True)
+
+
+def _parse_channel(data: Json, _: DiscordBotIdentity) -> PlaceUpdate | None:
+    guild, found = read_id(data, "guild_id"), read_channel(data)
+    return PlaceUpdate(guild, (found,)) if guild and found else None
+
+
+def _parse_gone(data: Json, _: DiscordBotIdentity) -> PlaceUpdate | None:
+    guild, found = read_id(data, "guild_id"), read_id(data, "id")
+    return PlaceUpdate(guild, gone=(found,)) if guild and found else None
+
+
+def _parse_thread_sync(data: Json, _: DiscordBotIdentity) -> PlaceUpdate | None:
+    guild = read_id(data, "guild_id")
+    return PlaceUpdate(guild, _parse_channels(read_objects(data, "threads"), guild)) if guild else None
+
+
+def _parse_role(data: Json, us: DiscordBotIdentity) -> PlaceUpdate | None:
+    guild, role = read_id(data, "guild_id"), read_object(data, "role")
+    number = read_id(role, "id")
+    if not guild or not number:
+        return None
+    return PlaceUpdate(
+        guild,
+        roles=_parse_names([role]),
+        ours=number if read_id(read_object(role, "tags"), "bot_id") == us.user else "",
+    )
+
+
+def _parse_channels(listed: Iterable[Json], guild: str) -> tuple[ChannelInfo, ...]:
+    return tuple(found for one in listed if (found := read_channel(one, guild)))
+
+
+def _parse_names(roles: Iterable[Json]) -> dict[str, str]:
+    return {read_id(one, "id"): str(one.get("name") or "role") for one in roles}
+
+
+PARSERS: Mapping[str, Callable[[Json, DiscordBotIdentity], DiscordEvent]] = MappingProxyType(
+    {
+        "MESSAGE_CREATE": _parse_message,
+        "MESSAGE_UPDATE": _parse_edited,
+        "MESSAGE_DELETE": _parse_deleted,
+        "MESSAGE_DELETE_BULK": _parse_deleted,
+        "GUILD_CREATE": _parse_guild,
+        "GUILD_ROLE_CREATE": _parse_role,
+        "GUILD_ROLE_UPDATE": _parse_role,
+        "THREAD_LIST_SYNC": _parse_thread_sync,
+        **dict.fromkeys(("CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE"), _parse_channel),
+        **dict.fromkeys(("CHANNEL_DELETE", "THREAD_DELETE"), _parse_gone),
+    }
+)
+"""What reads each kind of event."""

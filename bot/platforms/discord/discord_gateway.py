@@ -1,0 +1,328 @@
+"""Receive Discord's events through discord.py, with its heartbeats, RESUME and shards.
+
+Settings may redirect the library to a proxy, or to a server of tests.
+"""
+
+import asyncio
+import copy
+import json
+import logging
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import discord
+from discord.gateway import DiscordWebSocket, KeepAliveHandler
+from discord.http import HTTPClient, Route
+
+from bot.desk.jobs.ports import Clock
+from bot.platforms.discord.discord_events import list_intents, parse_snowflake_time, read_id
+from bot.platforms.shared.platform_contract import PlatformError
+from bot.server.supervisor import TaskSupervisor
+from bot.settings.platform_settings import DiscordSettings
+
+
+def redirect_library(route: Route, api_url: str) -> Route:
+    """Return the same route at another server; what is counted for rate limits stays."""
+    made = copy.copy(route)
+    made.url = api_url.rstrip("/") + route.url.removeprefix(Route.BASE)
+    return made
+
+
+class RedirectedHttp(HTTPClient):
+    """discord.py's HTTP client, at these addresses."""
+
+    def __init__(self, api_url: str, gateway_url: str, **options: Any) -> None:
+        super().__init__(**options)
+        self._api_url, self._gateway_url = api_url, gateway_url
+
+    async def request(self, route: Route, **options: Any) -> Any:
+        """Send a request. Raises what discord.py raises."""
+        return await super().request(redirect_library(route, self._api_url) if self._api_url else route, **options)
+
+    async def ws_connect(self, url: str, *, compress: int = 0) -> Any:
+        """Open the gateway; where a session is resumed is for the server to say."""
+        usual = str(DiscordWebSocket.DEFAULT_GATEWAY)
+        if self._gateway_url and url.startswith(usual):
+            url = self._gateway_url.rstrip("/") + "/" + url.removeprefix(usual)
+        return await super().ws_connect(url, compress=compress)
+
+
+class RedirectedShards(discord.AutoShardedClient):
+    """A client that asks for Discord at these addresses; empty ones are Discord's own."""
+
+    def __init__(self, *, api_url: str = "", gateway_url: str = "", **options: Any) -> None:
+        self._addresses = api_url, gateway_url
+        super().__init__(**options)
+
+    async def close(self) -> None:
+        """Close all connections, and end their heartbeats. Who is cancelled meanwhile does not keep it from closing.
+
+        While a session begins it may have to be called once more, when that has ended.
+        """
+        await asyncio.shield(self._close_all())
+
+    async def _close_all(self) -> None:
+        await super().close()
+        await end_heartbeats(lambda socket: getattr(socket, "_connection", None) is self._connection)
+
+    def _get_state(self, **options: Any) -> Any:
+        # discord.py's own shards override this too: it is called once `http` is there, and before it is used.
+        patience = options.get("max_ratelimit_timeout")
+        self.http = RedirectedHttp(*self._addresses, loop=self.loop, max_ratelimit_timeout=patience)
+        return super()._get_state(**options)
+
+
+log = logging.getLogger(__name__)
+
+END_SECONDS = 5.0
+"""How long such a thread may take to end: it is sending at most, over a connection that is closed."""
+_LOOK_SECONDS = 0.005
+
+
+async def end_heartbeats(ours: Callable[[DiscordWebSocket], bool]) -> None:
+    """End the threads of our connections, and wait for them. The loop has to run meanwhile, for they use it."""
+    found = [one for one in threading.enumerate() if isinstance(one, KeepAliveHandler) and ours(one.ws)]
+    for thread in found:
+        thread.stop()
+    try:
+        async with asyncio.timeout(END_SECONDS):
+            while any(thread.is_alive() for thread in found):  # noqa: ASYNC110 - a thread tells nobody of its end
+                await asyncio.sleep(_LOOK_SECONDS)
+    except TimeoutError:
+        log.warning("a heartbeat of discord.py's does not end")
+
+
+Json = Mapping[str, Any]
+
+
+class ShardProgress:
+    """The last moment of each shard, in seconds since 1970. One shard knows nothing of what another missed."""
+
+    def __init__(self, since: float | None) -> None:
+        """Take until when an earlier run had heard everything; None where there was none."""
+        self._before, self._last = since, dict[int, float]()
+        self._shards = 1
+
+    def begun(self, shard: tuple[int, int], now: float) -> float | None:
+        """Note that a session begins, and return since when its shard missed something; None where it did not.
+
+        Args:
+            shard: Which, of how many.
+            now: When.
+        """
+        number, self._shards = shard
+        since = self._last.get(number, self._before)
+        self._last[number] = now
+        return since
+
+    def message(self, message: Json) -> None:
+        """Note that a message arrived."""
+        number, guild = read_id(message, "id"), read_id(message, "guild_id")
+        if not number:
+            return
+        shard = (int(guild or 0) >> 22) % self._shards
+        self._last[shard] = max(self._last.get(shard, 0.0), parse_snowflake_time(number).timestamp())
+
+
+def shard_of(ready: Json) -> tuple[int, int]:
+    """Return which shard a session is of, and how many there are; pure."""
+    match ready.get("shard"):
+        case [int(number), int(shards)] if 0 <= number < shards:
+            return number, shards
+        case _:
+            return 0, 1
+
+
+HandleEvent = Callable[[str, Json], Awaitable[None]]
+StartCatchUp = Callable[[float | None], Awaitable[None]]
+"""Takes what was missed since a moment, in seconds since 1970."""
+
+AGAIN_SECONDS, LONGEST_SECONDS = 5.0, 300.0
+"""How long to wait before a connection is begun anew, at first and at most: Discord allows 1,000 beginnings a day."""
+_LEAVING_SECONDS = 0.2
+IDENTIFY_SECONDS = 5.0
+LAST_SECONDS = 3.0
+"""How long what has arrived may take to be taken in when the connection is closed."""
+_REFUSED: Mapping[int, str] = {
+    4004: "Discord does not take the bot token: copy it anew from the application's page, under Bot.",
+    4010: "Discord refuses the shard: see [discord] shards.",
+    4011: "Discord wants more shards: set [discord] shards = 0.",
+    4013: "Discord does not know an intent.",
+    4014: "Discord does not give the intent Message Content: turn it on on the application's page, under Bot, or set "
+    "[discord] message_content = false.",
+}
+"""Why Discord closes a connection for good."""
+
+
+class Gateway:
+    """Holds the connection, and hands on what arrives."""
+
+    def __init__(
+        self,
+        settings: DiscordSettings,
+        hear: HandleEvent,
+        tasks: TaskSupervisor,
+        catch_up: StartCatchUp,
+        since: float | None,
+        clock: Clock,
+    ) -> None:
+        """Take the settings, what hears events, what keeps tasks, what catches up since when, and the time."""
+        self._settings, self._hear, self._tasks, self._clock = settings, hear, tasks, clock
+        self._catch_up, self._heard = catch_up, ShardProgress(since)
+        self._client: _Client | None = None
+        self._taking, self._closing, self._ended = set[asyncio.Task[Any] | None](), False, ""
+        self._over = asyncio.Event()
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """Hold the connection within the block; that Discord is away is no error, for it is tried until it is there."""
+        async with self._tasks.kept():
+            living = asyncio.create_task(self._live(), name="discord")
+            try:
+                yield
+            finally:
+                self._closing = True
+                if self._taking:
+                    await asyncio.wait(set(filter(None, self._taking)), timeout=LAST_SECONDS)
+                await self._left(living)
+
+    def ready(self) -> str:
+        """Say why events cannot arrive just now; nothing when all is well."""
+        if self._ended:
+            return self._ended
+        client = self._client
+        return "" if client and client.all_there else "The connection to Discord is not open."
+
+    async def refused(self) -> PlatformError:
+        """Wait until Discord refuses us for good, and return why."""
+        await self._over.wait()
+        return PlatformError(self._ended)
+
+    async def _left(self, living: asyncio.Task[None]) -> None:
+        """Break the connection off. While it begins a session, discord.py swallows that, so it is closed besides."""
+        while not living.done():
+            living.cancel()
+            if self._client:
+                await self._client.ended()
+            await asyncio.wait({living}, timeout=_LEAVING_SECONDS)
+        if self._client:
+            # What began meanwhile has a heartbeat, which the first closing did not see.
+            await self._client.ended()
+
+    async def _live(self) -> None:
+        """Connect, and begin anew wherever that ends."""
+        wait = AGAIN_SECONDS
+        while not (self._ended or self._closing):
+            client = self._client = _Client(self._settings, self._event, self._clock)
+            try:
+                await client.start(self._settings.token.get_secret_value())
+            except discord.LoginFailure:
+                self._end(_REFUSED[4004])
+            except discord.PrivilegedIntentsRequired:
+                self._end(_REFUSED[4014])
+            except discord.ConnectionClosed as error:
+                self._closed(error.code)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is tried again
+                log.warning("the connection to Discord ended", extra={"cause": f"{type(error).__name__}: {error}"})
+            finally:
+                with suppress(Exception):
+                    await client.ended()
+            wait = AGAIN_SECONDS if client.was_there else min(wait * 2, LONGEST_SECONDS)
+            if not (self._ended or self._closing):
+                await self._clock.sleep(wait)
+
+    def _closed(self, code: int) -> None:
+        if code in _REFUSED:
+            self._end(_REFUSED[code])
+        else:
+            log.warning("Discord closed the connection", extra={"cause": str(code)})
+
+    def _end(self, why: str) -> None:
+        self._ended = why
+        self._over.set()
+        log.error("Discord refuses us: %s", why)
+
+    async def _event(self, name: str, data: Json) -> None:
+        """Hand on an event, and have what was missed caught up where a new session begins."""
+        if self._closing:
+            return
+        now = self._clock.now().timestamp()
+        if name == "READY" and (since := self._heard.begun(shard_of(data), now)) is not None:
+            self._tasks.spawn(self._catch_up(since))
+        task = asyncio.current_task()
+        self._taking.add(task)
+        try:
+            await self._hear(name, data)
+        finally:
+            self._taking.discard(task)
+            if name == "MESSAGE_CREATE":
+                self._heard.message(data)
+
+
+class _Client(RedirectedShards):
+    """discord.py's client, which remembers next to nothing of what it sees."""
+
+    def __init__(self, settings: DiscordSettings, event: HandleEvent, clock: Clock) -> None:
+        # It would warn that it cannot speak.
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
+        super().__init__(
+            api_url=settings.api_url,
+            gateway_url=settings.gateway_url,
+            intents=_intents(settings),
+            shard_count=settings.shards or None,
+            enable_debug_events=True,
+            max_messages=None,
+            chunk_guilds_at_startup=False,
+            member_cache_flags=discord.MemberCacheFlags.none(),
+            allowed_mentions=discord.AllowedMentions.none(),
+        )
+        self._event, self._clock = event, clock
+        self._there = set[int]()
+        self.was_there = False
+        """Whether it ever was."""
+
+    @property
+    def all_there(self) -> bool:
+        """Whether all shards are connected."""
+        return len(self._there) == self.shard_count
+
+    async def before_identify_hook(self, _: int | None, *, initial: bool = False) -> None:
+        """Begin one session at a time: Discord takes one in five seconds."""
+        if not initial:
+            await self._clock.sleep(IDENTIFY_SECONDS)
+
+    async def on_socket_raw_receive(self, message: str) -> None:
+        """Hand on what arrives."""
+        frame = json.loads(message)
+        if frame.get("op") == 0 and isinstance(frame.get("d"), dict):
+            await self._event(str(frame.get("t")), frame["d"])
+
+    async def on_shard_connect(self, shard: int) -> None:
+        """Note that a session began."""
+        self._there.add(shard)
+        self.was_there = True
+
+    async def on_shard_resumed(self, shard: int) -> None:
+        """Note that a session goes on."""
+        self._there.add(shard)
+
+    async def on_shard_disconnect(self, shard: int) -> None:
+        """Note that a connection is lost."""
+        self._there.discard(shard)
+
+    async def on_error(self, event_method: str, /, *_: Any, **__: Any) -> None:
+        """Tell that an event could not be handed on, and not what it said."""
+        log.error("an event of Discord's could not be read", extra={"event": event_method})
+
+    async def ended(self) -> None:
+        """Close it, and wait for its own tasks."""
+        self._there.clear()
+        await self.close()
+
+
+def _intents(settings: DiscordSettings) -> discord.Intents:
+    made = discord.Intents.none()
+    made.value = list_intents(message_content=settings.message_content)
+    return made

@@ -1,0 +1,98 @@
+"""Check Discord's token, intents and permissions for `footnote doctor`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bot.doctor.diagnosis import CheckResult, Inspection
+from bot.platforms.discord.discord_events import ADMINISTRATOR, CONTENT_FLAGS, PERMISSIONS, build_invitation
+from bot.platforms.shared.platform_contract import CannotPost, PlatformError
+from bot.settings.platform_settings import DiscordSettings
+
+if TYPE_CHECKING:
+    from bot.platforms.discord.discord_client import DiscordRateLimit
+
+
+Json = Mapping[str, Any]
+
+_TOKEN = "Copy the bot token anew from the application's page, under Bot, to DISCORD_TOKEN."  # noqa: S105
+_AWAY = "See whether this machine reaches discord.com, then try again."
+_INTENT = "Turn on Message Content Intent on the application's page, under Bot; or set message_content = false."
+_UNUSED = "Set [discord] message_content = true, or turn the intent off on the application's page, under Bot."
+_NO_SERVER = "Name your server's id in [discord] servers: right-click it with Developer Mode on, then Copy Server ID."
+_ENDPOINT = "Empty the Interactions Endpoint URL on the application's page: what people invoke goes there, not to us."
+
+
+async def check_discord(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether Discord takes the token, and whether the bot may do there all that is needed."""
+    if not scene.settings.discord.configured:
+        return ()
+    from bot.platforms.discord.discord_client import DiscordRateLimit
+
+    return await check_application(scene.settings.discord, DiscordRateLimit())
+
+
+async def check_application(settings: DiscordSettings, pacing: "DiscordRateLimit") -> Sequence[CheckResult]:
+    """Look at Discord, at a pace."""
+    import aiohttp
+
+    from bot.platforms.discord.discord_client import APPLICATION, ME, DiscordApiClient
+
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        call = DiscordApiClient(session, settings.token.get_secret_value(), settings.api_url, pacing)
+        try:
+            application, user = await call(APPLICATION), await call(ME)
+            servers = [
+                found for guild in settings.servers for found in await _check_server(call, guild, str(user["id"]))
+            ]
+        except CannotPost as error:
+            return (CheckResult("fail", f"Discord: the bot token is refused. {error}", _TOKEN),)
+        except PlatformError as error:
+            return (CheckResult("fail", f"Discord: it cannot be reached. {error}", _AWAY),)
+    return (*_check_application(settings, application, user), *_check_listed(settings, application), *servers)
+
+
+def _check_application(settings: DiscordSettings, application: Json, user: Json) -> Iterator[CheckResult]:
+    yield CheckResult("ok", f"Discord: the bot is {user.get('username')} (application {application.get('id')}).")
+    given = bool(int(application.get("flags") or 0) & CONTENT_FLAGS)
+    if settings.message_content and not given:
+        yield CheckResult("fail", "Discord: the intent Message Content is wanted and was not given.", _INTENT)
+    elif given and not settings.message_content:
+        yield CheckResult("warn", "Discord: the intent Message Content was given and is not used.", _UNUSED)
+    else:
+        reads = "it reads all messages" if given else "it reads DMs, mentions, replies and commands"
+        yield CheckResult("ok", f"Discord: {reads}.")
+    if application.get("interactions_endpoint_url"):
+        yield CheckResult("fail", "Discord: commands and buttons are sent to another address.", _ENDPOINT)
+
+
+def _check_listed(settings: DiscordSettings, application: Json) -> Iterator[CheckResult]:
+    if not settings.servers:
+        hint = f"{_NO_SERVER} Invite the bot: {build_invitation(str(application.get('id')))}"
+        yield CheckResult("warn", "Discord: no server is named, so nothing is answered but DMs.", hint)
+
+
+async def _check_server(call: Any, guild: str, user: str) -> Sequence[CheckResult]:
+    """Look at one server. Raises `PlatformError` where Discord is away."""
+    from bot.platforms.discord.discord_client import GUILD, MEMBER, ROLES, RequestRefused
+
+    try:
+        found, member = await call(GUILD, guild=guild), await call(MEMBER, guild=guild, user=user)
+        roles = await call(ROLES, guild=guild)
+    except RequestRefused:
+        hint = "Invite it by the link under Installation on the application's page, or take the server out of servers."
+        return (CheckResult("fail", f"Discord: the bot is not in the server {guild}.", hint),)
+    return tuple(list_missing_permissions(str(found.get("name")), guild, member, roles))
+
+
+def list_missing_permissions(name: str, guild: str, member: Json, roles: Sequence[Json]) -> Iterator[CheckResult]:
+    """Tell what the bot's roles in a server do not allow; channels may allow or forbid more. Pure."""
+    held = {guild, *map(str, member.get("roles") or ())}
+    given = 0
+    for role in roles:
+        given |= int(role.get("permissions") or 0) if str(role.get("id")) in held else 0
+    lacking = [(what, why) for what, (bit, why) in PERMISSIONS.items() if not given & (bit | ADMINISTRATOR)]
+    for what, why in lacking:
+        hint = f"With it, it {why}. Give it to the bot's role: Server Settings, Roles."
+        yield CheckResult("fail", f"Discord: the permission {what} was not given in {name}.", hint)
+    if not lacking:
+        yield CheckResult("ok", f"Discord: it may answer in {name} (discord:{guild}).")

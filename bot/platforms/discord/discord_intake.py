@@ -1,0 +1,392 @@
+"""Turn Discord's messages into questions for the desk, also those that were missed."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from bot.access import Asker
+from bot.desk.authorized_turn import load_channel_settings_or_file
+from bot.desk.channel_settings import ChannelSettings, Cooldown
+from bot.desk.desk import Desk
+from bot.desk.types import DeliveryOutcome, IntakeStatus, Place, Question
+from bot.platforms.discord import discord_events
+from bot.platforms.discord.discord_client import ACTIVE_THREADS, CHANNELS, READ, DiscordApiClient, RequestRefused, Route
+from bot.platforms.discord.discord_directory import DiscordDirectory
+from bot.platforms.discord.discord_events import (
+    DM,
+    ChannelInfo,
+    DiscordBotIdentity,
+    DiscordMessageDeleted,
+    DiscordMessageEdited,
+    DiscordMessagePosted,
+    PlaceUpdate,
+    may_moderate,
+)
+from bot.platforms.discord.discord_interactions import DiscordInvocation
+from bot.platforms.shared.addressing import Audience, ChannelOrder, IncomingMessage, find_audience, is_edit_addressed
+from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
+from bot.platforms.shared.platform_contract import PlatformError
+from bot.server.supervisor import TaskSupervisor
+from bot.views.catalog import translate
+from bot.wiring import App
+from storage.language.detection import detect_language
+from storage.queue import Queue
+from storage.types import QueuedQuestion
+
+
+def is_own_server(places: DiscordDirectory, found: DiscordInvocation) -> bool:
+    """Return whether the bot itself is there: in a DM with us, or in a server of the team's that installed the app."""
+    return found.direct or (found.installed and places.listed(found.guild))
+
+
+def is_user_install(found: DiscordInvocation) -> DiscordInvocation:
+    """Return what was invoked where the bot is not: of no server, so that it has no part in what is there."""
+    return replace(found, guild="", channel=replace(found.channel, guild="", kind=DM, parent=""), permissions="")
+
+
+async def locate_asker(places: DiscordDirectory, found: DiscordInvocation) -> Asker:
+    """Return who invoked something and where they stand, with what Discord lets them do there."""
+    if found.direct or not is_own_server(places, found):
+        return await places.asker(is_user_install(found).channel, found.user, direct=True)
+    asker = await places.asker(found.channel, found.user, direct=False)
+    return replace(asker, moderates=may_moderate(found.permissions))
+
+
+LOOKED_AT = 20
+"""How many questions of a channel are looked at."""
+
+
+async def thread_conversation(app: App, channel_id: str, thread: ChannelInfo) -> str:
+    """Return a thread's conversation: that of the message on which it was opened, which has its id."""
+    begun = await app.queue.by_message(channel_id, thread.id)
+    return begun.conversation if begun else f"discord:{thread.guild}/{thread.id}"
+
+
+async def find_conversation(app: App, channel: ChannelInfo, user: str, *, direct: bool) -> str:
+    """Return the conversation that somebody means where they stand; empty where there is none. Raises `StorageError`.
+
+    In a channel it is the one in which they asked last, else the last one that everybody there can see. Where the bot
+    itself is not, all that is known is what they asked. `direct`: they are in their DM with us.
+    """
+    if direct:
+        return f"discord:/{channel.id}"
+    where = f"discord:{channel.guild}/{channel.parent if channel.is_thread else channel.id}"
+    if channel.is_thread:
+        return await thread_conversation(app, where, channel)
+    person = f"discord:{channel.guild}/{user}"
+    own = await app.queue.recent(where, user=person, limit=LOOKED_AT)
+    return newest_conversation([*own, *await app.queue.recent(where, limit=LOOKED_AT)], person)
+
+
+def newest_conversation(rows: Iterable[QueuedQuestion], person: str) -> str:
+    """Return the conversation of the first question whose answer somebody can see; empty where there is none. Pure."""
+    seen = (row for row in rows if row.user == person or not row.body.get("only_asker"))
+    answered = (row for row in seen if row.outcome == DeliveryOutcome.DELIVERED)
+    return next((row.conversation for row in answered), "")
+
+
+log = logging.getLogger(__name__)
+
+EMPTY_MENTION = "hello"
+"""What somebody says who mentions us and says nothing else."""
+_TEXT = frozenset({0, 5})
+"""Channels of which a message may get a thread."""
+_READ = 2_000
+
+
+@dataclass(slots=True)
+class PlatformHooks:
+    """What the platform does for whoever takes questions; it is made after them."""
+
+    tell: Callable[[Question, str], Awaitable[None]]
+    deleted_by_us: Callable[[str], bool]
+
+
+class DiscordIntake:
+    """Takes questions."""
+
+    outlet: PlatformHooks
+
+    def __init__(
+        self,
+        app: App,
+        desk: Desk,
+        us: DiscordBotIdentity,
+        places: DiscordDirectory,
+        tasks: TaskSupervisor,
+        cooldown: Cooldown,
+    ) -> None:
+        """Take what is opened, the desk, who we are, what is known, what keeps longer work, and who has to wait."""
+        self._app, self._desk, self._us, self.places, self._tasks = app, desk, us, places, tasks
+        self.cooldown = cooldown
+        self._strange = set[str]()
+        self._lines = ChannelOrder()
+
+    async def take(self, written: DiscordMessagePosted) -> IntakeStatus | None:
+        """Take a message, if it is a question. Raises `StorageError` where that cannot be told.
+
+        What happens in one channel is taken in the order in which it arrives, whichever is looked up faster.
+        """
+        async with self._lines.of(written.channel):
+            return await self._take(written)
+
+    async def question(self, written: DiscordMessagePosted) -> Question | None:
+        """Return the question that a message is; None where it is none to us.
+
+        `overhearing` says which those are. In a forum a post begins with its first message, which is to all of it.
+
+        Raises:
+            StorageError: What was asked there before cannot be looked up.
+        """
+        if written.guild and not self._ours(written.guild):
+            return None
+        channel = await self._channel(written.channel, written.guild)
+        if channel is None:
+            return None
+        roles = self.places.our_roles(written.guild)
+        remark = self._remark(written, channel)
+        place, conversation = await self._placed(written, channel)
+        settings = await load_channel_settings_or_file(self._app, place.channel_id)
+        joined = partial(self._joined, written, conversation)
+        whose = await find_audience(remark, joined, every=settings.answer == "every")
+        if whose is Audience.THEIRS:
+            return None
+        if await self.places.denied(written.user, written.roles, direct=not written.guild):
+            return None
+        text = discord_events.extract_text(written.raw, self._us, {**self.places.names, **written.names}, roles)
+        if not text and not (remark.addressed and (written.raw.strip() or not written.guild)):
+            return None
+        asker = await self.places.asker(channel, written.user, direct=not written.guild)
+        only, unasked = settings.ephemeral and bool(written.guild), whose is Audience.ANYBODYS
+        return _build_question(
+            written, text or EMPTY_MENTION, asker, place, conversation, only_asker=only, unasked=unasked
+        )
+
+    async def rewritten(self, event: DiscordMessageEdited) -> None:
+        """Have an edited question answered anew. Raises `StorageError`."""
+        now = event.now
+        await self._lines.passed(now.channel)
+        row = await self._app.queue.by_key(now.key)
+        channel = await self._channel(now.channel, now.guild) if row else None
+        names, roles = {**self.places.names, **now.names}, self.places.our_roles(now.guild)
+        text = discord_events.extract_text(now.raw, self._us, names, roles)
+        if not (row and channel and text):
+            return
+        if is_edit_addressed(self._remark(now, channel), unasked=bool(row.body.get("unasked"))):
+            await self._tasks.soon(self._desk.edited(now.key, text))
+
+    async def erased(self, event: DiscordMessageDeleted) -> None:
+        """Take back the answers to deleted questions, and what is left of answers that somebody deleted."""
+        await self._lines.passed(event.channel)
+        await self._tasks.soon(self._erased(event))
+
+    async def conversation(self, found: DiscordInvocation) -> str:
+        """Return the conversation that somebody means where they stand. Raises `StorageError`."""
+        here = found if is_own_server(self.places, found) else is_user_install(found)
+        return await find_conversation(self._app, here.channel, found.user, direct=found.direct)
+
+    async def settings(self, channel_id: str) -> ChannelSettings:
+        """Return what holds in a channel."""
+        return await load_channel_settings_or_file(self._app, channel_id)
+
+    async def _take(self, written: DiscordMessagePosted) -> IntakeStatus | None:
+        question = await self.question(written)
+        if question is None:
+            return None
+        if left := self.cooldown.left(written.user, question.key):
+            if not question.unasked and self.cooldown.first_refusal(written.user):
+                self._tasks.spawn(self._told(question, is_cooling_down(left, detect_language(question.text[:_READ]))))
+            return None
+        if question.only_asker:
+            # Whoever wrote for all to see cannot be answered alone; a command can.
+            if not question.unasked:
+                self._tasks.spawn(
+                    self._told(question, translate("discord_ask_by_command", detect_language(question.text[:_READ])))
+                )
+            return None
+        self.cooldown.begin(written.user, question.key)
+        return await self._desk.take(question)
+
+    def _ours(self, guild: str) -> bool:
+        if self.places.listed(guild):
+            return True
+        if guild not in self._strange:
+            self._strange.add(guild)
+            log.info("[discord] servers does not name the server %s: nothing is answered there", guild)
+        return False
+
+    async def _channel(self, number: str, guild: str) -> ChannelInfo | None:
+        try:
+            return await self.places.channel(number, guild)
+        except (PlatformError, TimeoutError) as error:
+            log.warning("it cannot be told what channel a message is in", extra={"cause": str(error)})
+            return None
+
+    def _remark(self, written: DiscordMessagePosted, channel: ChannelInfo) -> IncomingMessage:
+        addressed = discord_events.is_addressed(written, self._us, self.places.our_roles(written.guild))
+        within = channel.is_thread and channel.id != written.id
+        return IncomingMessage(
+            addressed, discord_events.is_to_another(written, self._us), within=within, edited=written.edited
+        )
+
+    async def _joined(self, written: DiscordMessagePosted, conversation: str, by_author: bool) -> bool:  # noqa: FBT001 - see `Joined`
+        author = f"discord:{written.guild}/{written.user}" if by_author else ""
+        return await self._desk.joined(conversation, author)
+
+    async def _placed(self, written: DiscordMessagePosted, channel: ChannelInfo) -> tuple[Place, str]:
+        """Return where an answer goes, and the conversation that it belongs to."""
+        if not written.guild:
+            return Place("discord", "", written.channel), f"discord:/{written.channel}"
+        parent = channel.parent if channel.is_thread else channel.id
+        place = Place("discord", written.guild, parent, channel.id if channel.is_thread else "")
+        if channel.is_thread:
+            return place, await thread_conversation(self._app, place.channel_id, channel)
+        before = await self._app.queue.by_message(place.channel_id, written.replied) if written.replied else None
+        if before is None:
+            return place, f"{place.channel_id}/{written.replied or written.id}"
+        settings = await load_channel_settings_or_file(self._app, place.channel_id)
+        opens = settings.threads == "long" and channel.kind in _TEXT and not settings.ephemeral
+        return (replace(place, thread=written.id) if opens else place), before.conversation
+
+    async def _erased(self, event: DiscordMessageDeleted) -> None:
+        channel = await self._channel(event.channel, event.guild)
+        where = channel.parent if channel and channel.is_thread else event.channel
+        for one in event.ids:
+            row = await self._app.queue.by_message(f"discord:{event.guild}/{where}", one)
+            if row is None:
+                continue
+            if one not in row.posted:
+                await self._desk.deleted(row.key)
+            elif not self.outlet.deleted_by_us(one):
+                # Whoever may delete our message there; Discord does not say who it was.
+                by = Asker("discord", "channel", event.guild, where, moderates=True)
+                await self._desk.retract(row.ticket, by)
+
+    async def _told(self, question: Question, words: str) -> None:
+        try:
+            await self.outlet.tell(question, words)
+        except PlatformError as error:
+            log.warning("somebody who is not answered could not be told", extra={"cause": str(error)})
+
+
+def is_cooling_down(seconds: float, language: str) -> str:
+    """Return what somebody is told who has to wait; pure."""
+    return translate("discord_cooldown", language, seconds=max(round(seconds), 1))
+
+
+def _build_question(
+    written: DiscordMessagePosted,
+    text: str,
+    asker: Asker,
+    place: Place,
+    conversation: str,
+    *,
+    only_asker: bool,
+    unasked: bool,
+) -> Question:
+    return Question(
+        written.key,
+        "ask",
+        text,
+        asker,
+        place,
+        conversation,
+        written.at,
+        message=written.id,
+        only_asker=only_asker,
+        unasked=unasked,
+    )
+
+
+Json = Mapping[str, Any]
+
+PAGE = 100
+_NOT_OURS = frozenset({10003, 10004, 50001, 50013})
+"""What Discord says where we are not, or may not read."""
+_WITHOUT_MESSAGES = frozenset({4, 14, 15, 16})
+"""Categories, directories, and forums, whose posts are threads."""
+
+
+class DiscordArchive:
+    """The servers that are the team's own. Implements `bot.platforms.shared.catch_up.MessageArchive`."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        call: DiscordApiClient,
+        us: DiscordBotIdentity,
+        taking: DiscordIntake,
+        guilds: Collection[str],
+    ) -> None:
+        """Take the queue, the way to Discord, who we are, what makes questions of messages, and our servers."""
+        self._queue, self._call, self._us, self._taking = queue, call, us, taking
+        self._guilds = tuple(guilds)
+        self._guild: dict[str, str] = {}
+
+    async def since(self) -> float | None:
+        """Return when the last question was asked, by its id. Raises `StorageError`."""
+        last = await self._queue.newest("discord")
+        number = last.key.partition("#")[0].rpartition("/")[2] if last else ""
+        return (
+            discord_events.parse_snowflake_time(number).timestamp() if number.isascii() and number.isdigit() else None
+        )
+
+    async def channels(self, since: float) -> AsyncIterator[str]:
+        """Yield the channels and open threads in which something was written since then. Raises `PlatformError`."""
+        for guild in self._guilds:
+            try:
+                listed = list(await self._read(CHANNELS, {"guild": guild}) or ())
+                listed += (await self._read(ACTIVE_THREADS, {"guild": guild}) or {}).get("threads") or ()
+            except RequestRefused as error:
+                if error.code not in _NOT_OURS:
+                    raise
+                log.warning("a server could not be caught up", extra={"server": guild, "cause": str(error)})
+                continue
+            found = [one for data in listed if (one := discord_events.read_channel(data, guild))]
+            self._taking.places.learn(PlaceUpdate(guild, tuple(found)))
+            quiet = {str(data.get("id")) for data in listed if _has_nothing_new(data, since)}
+            for one in found:
+                if one.id not in quiet:
+                    self._guild[one.id] = guild
+                    yield one.id
+
+    async def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
+        """Yield the questions in a channel or thread. Raises `PlatformError`, `StorageError`."""
+        async for message in self._written(channel, since):
+            written = discord_events.parse_posted(message, self._us, self._guild.get(channel, ""))
+            question = await self._taking.question(written) if written else None
+            if written and question and not question.only_asker:
+                yield MissedQuestion(question, written.edited)
+
+    async def _written(self, channel: str, since: float) -> AsyncIterator[Json]:
+        """Yield a channel's messages since then, oldest first; none where we may not read, and nobody could ask us."""
+        after = str(discord_events.build_snowflake(since))
+        while True:
+            try:
+                found = await self._read(READ, {"channel": channel}, {"after": after, "limit": str(PAGE)})
+            except RequestRefused as error:
+                if error.code not in _NOT_OURS:
+                    raise
+                return
+            page = sorted(found or (), key=lambda one: int(one["id"]))
+            for message in page:
+                yield message
+            if len(page) < PAGE:
+                return
+            after = str(page[-1]["id"])
+
+    async def _read(self, route: Route, ids: Mapping[str, str], query: Mapping[str, str] | None = None) -> Any:
+        call: Callable[..., Awaitable[Any]] = self._call
+        pacing = self._call.pacing
+        return await call_patiently(
+            lambda: call(route, query=query, **ids), lambda: pacing.spare(route, ids), pacing.sleep
+        )
+
+
+def _has_nothing_new(channel: Json, since: float) -> bool:
+    """Return whether nothing was written in a channel since then, as far as Discord says."""
+    last = channel.get("last_message_id")
+    never = channel.get("type") in _WITHOUT_MESSAGES
+    return never or (isinstance(last, str) and last.isdecimal() and int(last) < discord_events.build_snowflake(since))

@@ -1,0 +1,358 @@
+"""Parse commands, context menus, buttons and modals, and answer each interaction within 3 seconds.
+
+An interaction is answered by a deferral or a sentence, then by changing what stands there; its token is a secret good
+for 15 minutes.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypedDict
+
+from bot.access import Asker
+from bot.desk.types import Place, Question, TaskKind
+from bot.platforms.discord.discord_client import CALLBACK, DELETE_REPLY, EDIT_REPLY, FOLLOW_UP, DiscordApiClient
+from bot.platforms.discord.discord_directory import read_message_text, strip_formatting
+from bot.platforms.discord.discord_events import (
+    ChannelInfo,
+    DiscordBotIdentity,
+    extract_text,
+    parse_snowflake_time,
+    read_channel,
+    read_id,
+    read_ids,
+    read_name,
+)
+from bot.platforms.discord.discord_messages import escape_markdown
+from bot.platforms.shared.payload_text import read_object, read_objects
+from bot.platforms.shared.platform_contract import PlatformError
+from bot.views.catalog import translate
+
+GOOD_SECONDS = 15 * 60.0
+_MARGIN = 15.0
+"""Nobody begins an answer so shortly before the end."""
+
+
+class Ids(TypedDict):
+    """An application and a token, by the names that routes have for them."""
+
+    application: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class InteractionToken:
+    """An interaction's application and token."""
+
+    application: str
+    token: str = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        """What `Question.handle` is."""
+        return json.dumps([self.application, self.token])
+
+    @property
+    def ids(self) -> Ids:
+        """What routes of interactions have to be told."""
+        return Ids(application=self.application, token=self.token)
+
+
+def parse_token(text: str) -> InteractionToken | None:
+    """Return the handle that a question has; None where it was no interaction."""
+    try:
+        application, token = json.loads(text)
+    except (ValueError, TypeError):
+        return None
+    return InteractionToken(str(application), str(token))
+
+
+def is_token_valid(asked: float, now: float) -> bool:
+    """Return whether a token is good still, by when the interaction began. Both in seconds since 1970."""
+    return now < asked + GOOD_SECONDS - _MARGIN
+
+
+Json = Mapping[str, Any]
+
+COMMAND, PRESS, SUBMIT = 2, 3, 5
+"""Kinds of interactions."""
+ASK, CHECK, SOURCES, PRIVACY, CONFIGURE = "ask", "check", "sources", "privacy", "footnote"
+FACT_CHECK, ASK_ABOUT, TAKE_BACK = "Fact-check", "Ask about this message", "Take back this answer"
+"""The commands and context menus, by their names."""
+ABOUT = "footnote:about"
+"""The custom id of the modal that asks about a message."""
+_QUESTION, _MESSAGE = "question", "message"
+LONGEST = 4_000
+"""Of what a field of a modal holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordInvocation:
+    """An interaction: who did what, where, and how it is answered."""
+
+    id: str
+    handle: InteractionToken
+    kind: int
+    name: str
+    """Of a command; of a button or modal its custom id."""
+    guild: str
+    channel: ChannelInfo
+    user: str
+    locale: str = "en"
+    roles: frozenset[str] = frozenset()
+    permissions: str = ""
+    """Of who invokes, in the channel, as Discord writes them."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    target: str = ""
+    """The message that a context menu is of."""
+    text: str = ""
+    """What that says, in plain words."""
+    direct: bool = False
+    """Whether it is in a DM with us."""
+    installed: bool = True
+    """Whether the server installed the app, and not only who uses it."""
+    data: Json = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """Its key at the desk."""
+        return f"discord:interaction/{self.id}"
+
+    @property
+    def at(self) -> datetime:
+        """When it was invoked."""
+        return parse_snowflake_time(self.id)
+
+    @property
+    def private(self) -> bool:
+        """Whether whoever asks wants to see the answer alone."""
+        return self.options.get("private") is True
+
+    def option(self, name: str) -> str:
+        """Return what was written under a name."""
+        found = self.options.get(name)
+        return found if isinstance(found, str) else ""
+
+
+def parse_invocation(data: Json, us: DiscordBotIdentity) -> DiscordInvocation | None:
+    """Return what somebody invoked; None where nothing can be made of it."""
+    number, token, inner = read_id(data, "id"), data.get("token"), read_object(data, "data")
+    member = read_object(data, "member")
+    user = read_id(read_object(member, "user") or read_object(data, "user"), "id")
+    channel, kind = _parse_place(data), data.get("type")
+    if not (number and user and channel and isinstance(token, str) and kind in (COMMAND, PRESS, SUBMIT)):
+        return None
+    target, guild = read_id(inner, "target_id"), read_id(data, "guild_id")
+    owners = data.get("authorizing_integration_owners")
+    return DiscordInvocation(
+        number,
+        InteractionToken(us.application, token),
+        kind,
+        str(inner.get("name" if kind == COMMAND else "custom_id", "")),
+        guild,
+        channel,
+        user,
+        str(data.get("locale") or "en").partition("-")[0].lower(),
+        roles=read_ids(member.get("roles")),
+        permissions=str(member.get("permissions") or ""),
+        options={str(one.get("name")): one.get("value") for one in read_objects(inner, "options")},
+        target=target,
+        text=_read_message(read_object(read_object(read_object(inner, "resolved"), "messages"), target), us)
+        if target
+        else "",
+        direct=not guild and data.get("context", 1) == 1,
+        installed=not isinstance(owners, Mapping) or "0" in owners,
+        data=inner,
+    )
+
+
+def read_option(found: DiscordInvocation) -> tuple[TaskKind, str] | None:
+    """Return what is to be done with which text; None where it asks nothing."""
+    match found.kind, found.name:
+        case 2, "ask":
+            return "ask", found.option("question").strip()
+        case 2, "check":
+            return "check", strip_formatting(found.option("statement")).strip()
+        case 2, "Fact-check":
+            return "check", strip_formatting(found.text).strip()
+        case 5, "footnote:about":
+            return "ask", _quote_message(found.data)
+        case _:
+            return None
+
+
+def build_invocation_question(
+    found: DiscordInvocation, task: TaskKind, text: str, asker: Asker, *, only_asker: bool
+) -> Question:
+    """Return the question that it is: in a thread and a DM of their conversation, else one by itself."""
+    channel = found.channel
+    thread = channel.id if channel.is_thread else ""
+    place = Place("discord", found.guild, channel.parent if thread else channel.id, thread)
+    conversation = f"discord:{found.guild}/{channel.id}" if thread or found.direct else found.key
+    conversation = found.key if only_asker and not found.direct else conversation
+    handle = found.handle.text
+    return Question(found.key, task, text, asker, place, conversation, found.at, only_asker=only_asker, handle=handle)
+
+
+def build_about_modal(text: str, language: str) -> dict[str, Any]:
+    """Return the modal in which somebody asks about a message."""
+    fields = [
+        _build_field(_QUESTION, translate("discord_about_question", language), style=1, most=300, required=True),
+        _build_field(
+            _MESSAGE, translate("discord_about_message", language), style=2, most=LONGEST, required=True, value=text
+        ),
+    ]
+    return {"custom_id": ABOUT, "title": translate("discord_about", language)[:45], "components": fields}
+
+
+def _quote_message(data: Json) -> str:
+    values = dict(_read_values(data.get("components")))
+    wanted, message = values.get(_QUESTION, "").strip(), values.get(_MESSAGE, "").strip()
+    return f"{wanted}\n\n“{message}”" if message else wanted
+
+
+def _read_values(components: object) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a modal, in labels or in rows."""
+    for one in components if isinstance(components, list) else ():
+        if not isinstance(one, Mapping):
+            continue
+        if isinstance(one.get("custom_id"), str) and isinstance(one.get("value"), str):
+            yield one["custom_id"], one["value"]
+        inner = one.get("component")
+        yield from _read_values([inner] if isinstance(inner, Mapping) else one.get("components"))
+
+
+def _build_field(name: str, label: str, *, style: int, most: int, required: bool, value: str = "") -> dict[str, Any]:
+    made: dict[str, Any] = {"type": 4, "custom_id": name, "style": style, "max_length": most, "required": required}
+    if value:
+        made["value"] = _truncate(value, most)
+    return {"type": 18, "label": label[:45], "component": made}
+
+
+def _truncate(text: str, most: int) -> str:
+    """Return as much of a text as fits, in UTF-16 units."""
+    return text.encode("utf-16-le", "replace")[: most * 2].decode("utf-16-le", "ignore")
+
+
+def _parse_place(data: Json) -> ChannelInfo | None:
+    """Return where something was invoked; by its id alone where Discord does not describe it."""
+    guild = read_id(data, "guild_id")
+    if found := read_channel(read_object(data, "channel"), guild):
+        return found
+    number = read_id(data, "channel_id")
+    return ChannelInfo(number, 0 if guild else 1, guild) if number else None
+
+
+def _read_message(message: Json, us: DiscordBotIdentity) -> str:
+    names = {read_id(one, "id"): read_name(one) for one in read_objects(message, "mentions")}
+    return extract_text(read_message_text(message, us.user), us, names)
+
+
+log = logging.getLogger(__name__)
+
+SAY, DEFER, DEFER_UPDATE, MODAL = 4, 5, 6, 9
+"""Kinds of first answers."""
+EPHEMERAL, NO_EMBEDS = 1 << 6, 1 << 2
+REPLY_PATIENCE = 2.5
+"""Discord takes a first answer for 3 s."""
+SETTLED_SECONDS = 10.0
+"""So long an answer waits at most for its deferral."""
+_LONGEST = 2_000
+_ALREADY_REPLIED = 40060
+"""Discord's code for an interaction that was answered: by the call before, whose answer was lost."""
+
+
+class InteractionReplies:
+    """Answers interactions."""
+
+    def __init__(self, call: DiscordApiClient) -> None:
+        """Take the way to Discord."""
+        self._call = call
+        self._under_way: dict[str, asyncio.Event] = {}
+
+    @contextmanager
+    def deferring(self, key: str) -> Iterator[None]:
+        """Within the block a question is stored and then deferred: until its end, `settled` waits."""
+        done = self._under_way[key] = asyncio.Event()
+        try:
+            yield
+        finally:
+            del self._under_way[key]
+            done.set()
+
+    async def settled(self, key: str) -> None:
+        """Wait until a question is deferred: before that Discord knows of no answer that could be changed."""
+        if done := self._under_way.get(key):
+            try:
+                async with asyncio.timeout(SETTLED_SECONDS):
+                    await done.wait()
+            except TimeoutError:
+                log.warning("an answer did not wait for its deferral any longer")
+
+    async def defer(self, found: DiscordInvocation, *, private: bool) -> bool:
+        """Say that an answer comes, and return whether Discord heard."""
+        return await self._first(found, DEFER, {"flags": EPHEMERAL} if private else {})
+
+    async def accept(self, found: DiscordInvocation) -> bool:
+        """Say that a press arrived, and that nothing is shown for it."""
+        return await self._first(found, DEFER_UPDATE)
+
+    async def modal(self, found: DiscordInvocation, modal: Json) -> bool:
+        """Open a modal."""
+        return await self._first(found, MODAL, modal)
+
+    async def say(self, found: DiscordInvocation, words: str, *rows: Json) -> bool:
+        """Answer at once with a sentence, and perhaps rows of buttons beneath it."""
+        return await self._first(found, SAY, {**build_sentence(words), "components": list(rows)})
+
+    async def change(self, found: DiscordInvocation, body: Json) -> None:
+        """Put something in the place of what was deferred, or of the message whose button was pressed."""
+        application, token = found.handle.application, found.handle.token
+        await _retry_call(self._call(EDIT_REPLY, body, application=application, token=token, message="@original"))
+
+    async def remove(self, found: DiscordInvocation) -> None:
+        """Delete the message whose button was pressed."""
+        application, token = found.handle.application, found.handle.token
+        await _retry_call(self._call(DELETE_REPLY, application=application, token=token, message="@original"))
+
+    async def add(self, found: DiscordInvocation, words: str) -> None:
+        """Say something besides."""
+        application, token = found.handle.application, found.handle.token
+        await _retry_call(self._call(FOLLOW_UP, build_sentence(words), application=application, token=token))
+
+    async def _first(self, found: DiscordInvocation, kind: int, data: Json | None = None) -> bool:
+        body = {"type": kind, "data": data} if data else {"type": kind}
+        token = found.handle.token
+        try:
+            await self._call(CALLBACK, body, patience=REPLY_PATIENCE, interaction=found.id, token=token)
+        except PlatformError as error:
+            if getattr(error, "code", 0) == _ALREADY_REPLIED:
+                return True
+            log.warning("Discord did not take a first answer", extra={"cause": str(error)})
+            return False
+        return True
+
+
+async def _retry_call(call: Awaitable[object]) -> None:
+    try:
+        await call
+    except PlatformError as error:
+        log.warning("somebody could not be answered", extra={"cause": str(error)})
+
+
+def build_sentence(words: str, shown: Callable[[str], str] = escape_markdown) -> dict[str, Any]:
+    """Return a message of our own words that its reader alone sees; pure. `shown` makes them safe to be shown."""
+    content = shown(words)
+    while len(content.encode("utf-16-le", "replace")) // 2 > _LONGEST:
+        words = words[: len(words) * 3 // 4]
+        content = shown(f"{words} …")
+    return {
+        "content": content,
+        "components": [],
+        "flags": EPHEMERAL | NO_EMBEDS,
+        "allowed_mentions": {"parse": []},
+    }

@@ -1,0 +1,337 @@
+"""Render a view as Discord's messages of Components V2, with buttons, marks and nonces, escaped; pure.
+
+Escaping is the very last step before text leaves, once for each piece. Lengths are counted as UTF-16 does, which is
+never less than Discord's count.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from enum import StrEnum
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any
+
+from bot.desk.types import Place
+from bot.views.pagination import paginate_view
+from bot.views.render_tree import MessageLimits, MessagePage, MessagePart, PartKind, TextRun, TextStyle
+from bot.views.sanitize import defang_text, sanitize_url
+from bot.views.turn_view import Button, ButtonAction, Confirmation, View
+from storage.language.lazy_pattern import lazy_compile
+
+_FORMATTING = lazy_compile(r"[\\`*_~|\[\]()<>#-]")
+
+
+def escape_markdown(text: str) -> str:
+    """Return text as Discord shows it: the same words, no ping, no link, no formatting."""
+    return _FORMATTING.sub(r"\\\g<0>", defang_text(text))
+
+
+def format_link(title: str, url: str) -> str:
+    """Return a link to a stored document's address, without a preview; what cannot be linked to is shown as text."""
+    target, label = sanitize_url(url), " ".join(title.split())
+    if target:
+        return f"[{escape_markdown(label or url.strip())}](<{target}>)"
+    shown = " ".join(url.split())
+    return (
+        f"{escape_markdown(label)} ({escape_markdown(shown)})" if label and shown else escape_markdown(label or shown)
+    )
+
+
+_PERSON = lazy_compile(r"<@!?(\d{1,20})>")
+_CHANNEL = lazy_compile(r"<#(\d{1,20})>")
+_ROLE = lazy_compile(r"<@&(\d{1,20})>")
+_EMOJI = lazy_compile(r"<a?(:\w{1,64}:)\d{1,20}>")
+_COMMAND = lazy_compile(r"<(/[^<>:]{1,100}):\d{1,20}>")
+_GUIDE = lazy_compile(r"<id:(\w{1,32})(?::\d{1,20})?>")
+_TIME = lazy_compile(r"<t:(-?\d{1,12})(?::([tTdDfFRsS]))?>")
+_ADDRESS = lazy_compile(r"<(https?://[^<>\s]+)>")
+_FORMATS: Mapping[str, str] = {"t": "%H:%M", "T": "%H:%M:%S", "d": "%Y-%m-%d", "D": "%Y-%m-%d"}
+_FULL = "%Y-%m-%d %H:%M"
+
+
+def decode_markup(text: str, names: Mapping[str, str]) -> str:
+    """Return a message as its reader sees it, formatting characters included.
+
+    Args:
+        text: As Discord has it.
+        names: Of people, roles and channels by their ids, as far as they are known.
+    """
+    text = _PERSON.sub(lambda found: f"@{names.get(found[1], 'somebody')}", text)
+    text = _CHANNEL.sub(lambda found: f"#{names.get(found[1], 'channel')}", text)
+    text = _ROLE.sub(lambda found: f"@{names.get(found[1], 'role')}", text)
+    text = _COMMAND.sub(r"\1", _EMOJI.sub(r"\1", text))
+    return _ADDRESS.sub(r"\1", _TIME.sub(_decode_time, _GUIDE.sub(r"#\1", text)))
+
+
+def _decode_time(found: re.Match[str]) -> str:
+    try:
+        at = datetime.fromtimestamp(int(found[1]), UTC)
+    except (OverflowError, OSError, ValueError):
+        return found[1]
+    return at.strftime(_FORMATS.get(found[2] or "f", _FULL))
+
+
+PERSON = lazy_compile(r"[0-9]{1,20}")
+"""A person's id."""
+_SIGNS = MappingProxyType({"checking": "⏳", "supported": "✅", "refuted": "❌", "unknown": "❔"})
+_BOLD = frozenset({PartKind.HEADING, PartKind.LABEL, PartKind.NOTICE})
+_SMALL = frozenset({PartKind.STATUS, PartKind.COLLAPSED, PartKind.LEFT_OUT})
+_QUOTATION, _SUBTEXT = "> ", "-# "
+
+
+def render_markdown(part: MessagePart) -> str:
+    """Return the text that shows a part; empty where nothing of it can be seen."""
+    begun = part.state and part.runs and part.runs[0].style is TextStyle.NOTE
+    said = f"{_SIGNS.get(part.state, '❔')} " if begun else ""
+    for run in part.runs:
+        said += _split_lines(
+            _render_run(run, part.kind), _prefix_lines(run, part.kind), begins=not said or said.endswith("\n")
+        )
+    return said.strip("\n") if said.strip() else ""
+
+
+def is_mention(run: TextRun) -> bool:
+    """Return whether a run mentions somebody."""
+    return run.style is TextStyle.PERSON and PERSON.fullmatch(run.text) is not None
+
+
+def _render_run(run: TextRun, kind: PartKind) -> str:
+    if is_mention(run):
+        return f"<@{run.text}>"
+    if run.url:
+        return format_link(run.text, run.url)
+    text = escape_markdown(run.text)
+    if kind in _BOLD:
+        return _wrap_signs("**", text)
+    return _wrap_signs("*", text) if run.style is TextStyle.NOTE else text
+
+
+def _wrap_signs(mark: str, text: str) -> str:
+    """Return each line of a text between marks, with the blanks at its ends left outside."""
+    return "\n".join(_wrap_line(mark, line) for line in text.split("\n"))
+
+
+def _wrap_line(mark: str, line: str) -> str:
+    core = line.strip()
+    before, _, after = line.partition(core) if core else (line, "", "")
+    return f"{before}{mark}{core}{mark}{after}" if core else line
+
+
+def _prefix_lines(run: TextRun, kind: PartKind) -> str:
+    return _QUOTATION if run.style is TextStyle.QUOTE else _SUBTEXT if kind in _SMALL else ""
+
+
+def _split_lines(text: str, before: str, *, begins: bool) -> str:
+    """Return a text with something before each of its lines that is not empty."""
+    if not before:
+        return text
+    lines = text.split("\n")
+    return "\n".join(
+        f"{before}{line}" if line.strip() and (number or begins) else line for number, line in enumerate(lines)
+    )
+
+
+def measure_markdown(text: str) -> int:
+    """Return how long a text is as Discord's Markdown."""
+    return count_units(escape_markdown(text))
+
+
+def count_units(text: str) -> int:
+    """Return the length in UTF-16 units; halves of surrogate pairs count as what they are replaced by."""
+    return len(text.encode("utf-16-le", "replace")) // 2
+
+
+CONTENT = MessageLimits(message=2_000, parts=100, part=2_000, row=5, measure=measure_markdown, markup=12, line=2, gap=2)
+"""Plain content, its parts divided by an empty line."""
+COMPONENTS = MessageLimits(message=4_000, parts=26, part=4_000, row=5, measure=measure_markdown, markup=12, line=4)
+"""Text displays, with room among the 40 for two containers, two rows of buttons and ten buttons."""
+EVIDENCE = MessageLimits(message=4_000, parts=35, part=4_000, row=5, measure=measure_markdown, markup=12, line=4)
+"""The same without buttons but the two that turn pages."""
+
+Json = dict[str, Any]
+
+PREFIX = "footnote:"
+ROW, BUTTON = 1, 2
+PRIMARY, SECONDARY, DANGER = 1, 2, 4
+_LONGEST = 80
+_STYLES = MappingProxyType({ButtonAction.STOP: DANGER, ButtonAction.EVIDENCE: PRIMARY})
+
+
+class DoubtPrompt(StrEnum):
+    """What is pressed around "Ask a person", where that publishes what its asker alone sees, and around "Take back"."""
+
+    SURE = "sure"
+    """Ask me first."""
+    YES = "yes"
+    BACK = "back"
+    """Yes, take it back."""
+    NO = "no"
+
+
+def build_buttons(rows: Iterable[Iterable[Button]]) -> list[Json]:
+    """Return rows of buttons. Each stands there once."""
+    found = [list(row) for row in rows]
+    first = {_build_custom_id(one): one for row in reversed(found) for one in reversed(row)}
+    made = [[_build_styled_button(one) for one in row if first[_build_custom_id(one)] is one] for row in found]
+    return [{"type": ROW, "components": row} for row in made if row]
+
+
+def render_confirmation(sure: Confirmation, ticket: int, yes_is: DoubtPrompt = DoubtPrompt.YES) -> Json:
+    """Return the row that asks whether somebody is sure. `yes_is`: what they press who are."""
+    yes = build_button(f"{PREFIX}{yes_is}:{ticket}", sure.yes, DANGER if yes_is is DoubtPrompt.BACK else PRIMARY)
+    return {"type": ROW, "components": [yes, build_button(f"{PREFIX}{DoubtPrompt.NO}:{ticket}", sure.no)]}
+
+
+def parse_doubt(custom_id: str) -> tuple[DoubtPrompt, int] | None:
+    """Return what a press around a question means, and the ticket; None where it is none of those."""
+    name, _, ticket = custom_id.removeprefix(PREFIX).partition(":")
+    known = custom_id.startswith(PREFIX) and name in set(DoubtPrompt) and is_numeric_id(ticket)
+    return (DoubtPrompt(name), int(ticket)) if known else None
+
+
+def parse_button(custom_id: str) -> tuple[ButtonAction, int] | None:
+    """Return what a press of a button means: the action and its ticket; None where it is no button of an answer."""
+    name, _, ticket = custom_id.removeprefix(PREFIX).partition(":")
+    if not (custom_id.startswith(PREFIX) and name in set(ButtonAction) and is_numeric_id(ticket)):
+        return None
+    return ButtonAction(name), int(ticket)
+
+
+def build_button(custom_id: str, text: str, style: int = SECONDARY) -> Json:
+    """Return a button."""
+    return {"type": BUTTON, "style": style, "label": build_label(text, _LONGEST), "custom_id": custom_id}
+
+
+def build_label(text: str, longest: int) -> str:
+    """Return a plain text that is short enough for a button or a title, and never empty."""
+    shown = " ".join(text.split()) or "…"
+    return shown if count_units(shown) <= longest else f"{shown[: longest // 2 - 1]}…"
+
+
+def is_numeric_id(text: str) -> bool:
+    """Return whether a text is a number as we write it."""
+    return text.isascii() and text.isdigit()
+
+
+def _build_styled_button(one: Button) -> Json:
+    return build_button(_build_custom_id(one), one.label, _STYLES.get(one.action, SECONDARY))
+
+
+def _build_custom_id(one: Button) -> str:
+    to_be_sure = one.action is ButtonAction.ASK and one.sure is not None
+    return f"{PREFIX}{(DoubtPrompt.SURE if to_be_sure else one.action).value}:{one.ticket}"
+
+
+TEXT, CONTAINER = 10, 17
+NOTHING = "…"
+_WORK = frozenset({PartKind.STATUS, PartKind.NOTICE, PartKind.COLLAPSED, PartKind.LABEL, PartKind.QUOTE})
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordMessage:
+    """What a message is made of."""
+
+    components: tuple[Json, ...]
+    people: tuple[str, ...] = ()
+    """Whom it mentions."""
+
+
+def render_messages(view: View, zone: tzinfo = UTC) -> tuple[DiscordMessage, ...]:
+    """Return the messages that show a view whole: one at least."""
+    return tuple(map(render_page, paginate_view(view, COMPONENTS, zone)))
+
+
+def render_first(view: View, zone: tzinfo = UTC) -> DiscordMessage:
+    """Return one message with the beginning of a view and all its buttons: for a view on the way."""
+    pages = paginate_view(view, COMPONENTS, zone)
+    return render_page(MessagePage(pages[0].parts, pages[-1].rows))
+
+
+def render_page(page: MessagePage) -> DiscordMessage:
+    """Return the message that is a page."""
+    shown = [(part, text) for part in page.parts if (text := render_markdown(part))]
+    work = _work_rows([part for part, _ in shown])
+    boxes = [_build_container([text for _, text in group]) for group in (shown[:work], shown[work:]) if group]
+    people = dict.fromkeys(run.text for part in page.parts for run in part.runs if is_mention(run))
+    return DiscordMessage((*(boxes or [_build_container([NOTHING])]), *build_buttons(page.rows)), tuple(people))
+
+
+def _work_rows(parts: list[MessagePart]) -> int:
+    """Return how many parts of a page say what is being done; a label belongs to what comes after it."""
+    end = next((place for place, part in enumerate(parts) if not _is_work_row(part)), len(parts))
+    return end - 1 if 0 < end < len(parts) and parts[end - 1].kind is PartKind.LABEL else end
+
+
+def _is_work_row(part: MessagePart) -> bool:
+    """Return whether a part says what is being done: of claims those that are checked on the way."""
+    return bool(part.state) if part.kind is PartKind.CLAIM else part.kind in _WORK
+
+
+def _build_container(texts: list[str]) -> Json:
+    return {"type": CONTAINER, "components": [{"type": TEXT, "content": text} for text in texts]}
+
+
+V2, SUPPRESS_EMBEDS, EPHEMERAL = 1 << 15, 1 << 2, 1 << 6
+"""Of a message's flags."""
+_LEAST, _MOST = 1 << 20, (1 << 31) - 1
+"""Marks are far from the small numbers that Discord gives to components without an id."""
+
+
+def build_mark(key: str) -> int:
+    """Return the mark of what is posted under a key. Everybody who reads the message can read it; it tells nothing."""
+    return _LEAST + int.from_bytes(sha256(key.encode()).digest()[:8]) % (_MOST - _LEAST)
+
+
+def parse_mark(message: Mapping[str, Any]) -> int:
+    """Return the mark of a message; 0 if it has none."""
+    first = next(iter(message.get("components") or ()), None)
+    found = first.get("id") if isinstance(first, Mapping) else None
+    return found if isinstance(found, int) and found >= _LEAST else 0
+
+
+def build_nonce(key: str, page: int, instead: str = "") -> str:
+    """Return what tells a post from every other. `instead`: the id of a message that was there and is deleted."""
+    return sha256(f"{key}\n{page}\n{instead}".encode()).hexdigest()[:25]
+
+
+def target_channel(place: Place) -> str:
+    """Return where messages stand: a thread is a channel of its own."""
+    return place.thread or place.channel
+
+
+def build_body(message: DiscordMessage, key: str) -> Json:
+    """Return what a message shows and whom it pings: people that it names, nobody else, not even who is replied to."""
+    first, *others = message.components
+    allowed = {"parse": list[str](), "users": list(message.people), "replied_user": False}
+    return {
+        "components": [{**first, "id": build_mark(key)}, *others],
+        "allowed_mentions": allowed,
+        "flags": V2 | SUPPRESS_EMBEDS,
+    }
+
+
+def build_post(message: DiscordMessage, key: str, once: str, *, reply_to: str = "") -> Json:
+    """Return the body of a post.
+
+    Args:
+        message: What is shown.
+        key: What it is marked with.
+        once: Its nonce.
+        reply_to: The message of the same channel that it replies to, if there is one.
+    """
+    reference = {"message_reference": {"message_id": reply_to, "fail_if_not_exists": False}} if reply_to else {}
+    return {**build_body(message, key), **reference, "nonce": once, "enforce_nonce": True}
+
+
+def build_text_post(message: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """Return whether a message that Discord returns shows what was sent: to a nonce it returns the first."""
+    return list(_mark_facts(message)) == list(_mark_facts(body))
+
+
+def _mark_facts(one: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts and buttons of components, in their order."""
+    for component in one.get("components") or ():
+        yield from (str(component[name]).strip() for name in ("content", "custom_id") if name in component)
+        yield from _mark_facts(component)

@@ -1,0 +1,262 @@
+"""Bring what stands in Discord to what a view shows."""
+
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import replace
+from datetime import UTC, tzinfo
+
+from bot.access import Asker
+from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
+from bot.platforms.discord import discord_client, discord_delivery, discord_directory
+from bot.platforms.discord.discord_client import DiscordApiClient, InteractionExpired, RequestRefused, ThreadArchived
+from bot.platforms.discord.discord_delivery import ChannelDelivery, Delivery, InteractionDelivery, SentMessage
+from bot.platforms.discord.discord_events import DiscordBotIdentity
+from bot.platforms.discord.discord_interactions import is_token_valid, parse_token
+from bot.platforms.discord.discord_messages import (
+    DiscordMessage,
+    build_mark,
+    parse_mark,
+    render_first,
+    render_messages,
+    target_channel,
+)
+from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.views.turn_view import View
+
+SOON = 5.0
+"""Seconds that the first sign of life waits for its turn in a channel."""
+PACE = 1.5
+"""Seconds between two changes of one message."""
+TYPING_SECONDS = 8.0
+"""Discord shows that we are typing for ten."""
+_REMEMBERED = 1_000
+
+
+async def _unchanged_since(asker: Asker) -> Asker:
+    return asker
+
+
+async def _run_together(_: str) -> None:
+    """Wait for nothing."""
+
+
+class DiscordPlatform:
+    """All servers that one bot is in, and its DMs. Implements `bot.platforms.shared.platform_contract.Platform`."""
+
+    name = "discord"
+
+    def __init__(
+        self,
+        call: DiscordApiClient,
+        us: DiscordBotIdentity,
+        *,
+        connected: Callable[[], AbstractAsyncContextManager[None]],
+        ready: Callable[[], str],
+        refused: Callable[[], Awaitable[PlatformError]],
+        by_now: Callable[[Asker], Awaitable[Asker]] = _unchanged_since,
+        settled: Callable[[str], Awaitable[None]] = _run_together,
+        now: Callable[[], float] = time.time,
+        zone: tzinfo = UTC,
+    ) -> None:
+        """Take the way to Discord, and who we are there.
+
+        Args:
+            call: The way.
+            us: Who we are.
+            connected: What receives events.
+            ready: Says whether it does.
+            refused: Waits until Discord refuses us for good, and says why.
+            by_now: Says where somebody stands by now.
+            settled: Waits until the interaction of a key is deferred, for before that it cannot be answered.
+            now: The date in seconds since 1970, by which tokens end.
+            zone: Whose days dates are.
+        """
+        self._call, self._us, self._settled, self._now, self._zone = call, us, settled, now, zone
+        self.connected, self.refused, self._ready, self._by_now = connected, refused, ready, by_now
+        self._shown: dict[str, DiscordMessage] = {}
+        self._typed: dict[str, float] = {}
+        self._late = deque[str](maxlen=_REMEMBERED)
+        self._deleted = deque[str](maxlen=_REMEMBERED)
+
+    @property
+    def ready(self) -> str:
+        """Why events cannot arrive just now; empty when all is well."""
+        return self._ready()
+
+    async def asker(self, question: Question) -> Asker:
+        """Return who asked, and where they stand by now. Raises `PlatformUnavailable` where Discord does not say."""
+        return await self._by_now(question.asker)
+
+    def ways(self, question: Question) -> DeliveryCapabilities:
+        """Say what can be done: what only the asker sees is ours to change and to read while its token is good."""
+        possible = not question.only_asker or self._answering(question) is not None
+        return DeliveryCapabilities(edits=possible, reads_back=possible, pace=PACE)
+
+    async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+        """Bring what stands there to what the view shows."""
+        await self._settled(question.key)
+        try:
+            return await self._brought(question, view, posted)
+        except InteractionExpired:
+            self._late.append(question.key)
+            return await self._brought(question, view, posted)
+        except (CannotPost, PostGone):
+            self._shown.pop(question.key, None)
+            raise
+
+    async def find(self, question: Question) -> PostedMessages:
+        """Read our messages in answer to a question."""
+        answering, found = self._answering(question), set[str]()
+        if answering:
+            original = await answering.original()
+            found |= {str(original["id"])} if parse_mark(original) == build_mark(question.key) else set()
+        if not question.only_asker:
+            found |= set(await self._in_channel(question, instead=answering is not None))
+        return PostedMessages(tuple(sorted(found, key=int)))
+
+    async def remove(self, question: Question, posted: PostedMessages) -> None:
+        """Delete what was posted. What only the asker sees is gone when they look away."""
+        for page, number in enumerate(posted.messages):
+            await self._deleted_at(question, page, number)
+        self._shown.pop(question.key, None)
+
+    def deleted_by_us(self, number: str) -> bool:
+        """Return whether it was we who deleted a message: Discord tells of that as of anybody's."""
+        return number in self._deleted
+
+    async def tell(self, question: Question, text: str) -> None:
+        """Say a sentence where it was asked: to the asker alone where an interaction lets us."""
+        await self._settled(question.key)
+        said = replace(question, key=f"{question.key}#told")
+        way = self._way(said) or self._channel(said)
+        for page, message in enumerate(render_messages(View(0, text=text), self._zone)):
+            await way.post(page, message)
+
+    async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
+        """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
+        return await discord_delivery.call_for_help(self._call, self._us, place, text, people, self._now())
+
+    async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
+        """Read the conversation before a question."""
+        return await discord_directory.read_conversation(self._call, question, self._us, most)
+
+    async def _brought(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+        way = self._way(question)
+        if way is None:
+            return await self._unseen(question, view, posted)
+        if view.done:
+            return await self._whole(way, question, view, posted)
+        return await self._on_the_way(way, question, view, posted)
+
+    async def _on_the_way(
+        self, way: Delivery, question: Question, view: View, posted: PostedMessages
+    ) -> PostedMessages:
+        """Show a view that others follow, or leave it out."""
+        message = render_first(view, self._zone)
+        if not posted:
+            sent = await way.post(0, message, patience=SOON)
+            self._shown[question.key] = message
+            return PostedMessages((sent.id,))
+        if self._shown.get(question.key) != message and way.spare():
+            with suppress(ThreadArchived):
+                await way.edit(0, posted.messages[0], message, patience=0.0)
+            self._shown[question.key] = message
+        if not question.handle:
+            await self._type(target_channel(question.place))
+        return posted
+
+    async def _whole(self, way: Delivery, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+        """Show the whole of it, in as many messages as it takes."""
+        pages, shown, fixed = render_messages(view, self._zone), list[str](), list[tuple[int, str]]()
+        try:
+            for page, message in enumerate(pages):
+                number = posted.messages[page] if page < len(posted.messages) else ""
+                sent = await self._page(way, question, page, number, message, fixed)
+                shown.append(sent.id)
+                if sent.empty:
+                    return PostedMessages((*shown, *posted.messages[page + 1 :]), begun=True)
+            for page, number in (*fixed, *list(enumerate(posted.messages))[len(pages) :]):
+                await way.delete(page, number)
+        except PlatformUnavailable as error:
+            raise error.doubted() if set(shown) - set(posted.messages) else error from error
+        self._shown.pop(question.key, None)
+        return PostedMessages(tuple(shown))
+
+    async def _page(
+        self,
+        way: Delivery,
+        question: Question,
+        page: int,
+        number: str,
+        message: DiscordMessage,
+        fixed: list[tuple[int, str]],
+    ) -> SentMessage:
+        """Let a message show a page. One that can never change is posted anew, and to be deleted."""
+        if not number:
+            return await way.post(page, message)
+        if not fixed:
+            try:
+                await way.edit(page, number, message)
+            except ThreadArchived:  # whoever posts there opens it again; who did not begin it may do so in no other way
+                pass
+            else:
+                return SentMessage(number)
+        # Pages stand in their order: with the first that is posted anew all that follow are.
+        fixed.append((page, number))
+        return await self._channel(question).post(page, message, instead=number)
+
+    async def _unseen(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+        """Say that there is no way left to show something to its asker alone; it is shown to nobody else."""
+        if not view.done:
+            return posted
+        await discord_delivery.tell_unseen(
+            self._call, self._channel(discord_delivery.is_unseen_notice(question)), question, view.language
+        )
+        raise CannotPost("Discord lets nobody show this to its asker alone any more.")
+
+    async def _type(self, channel: str) -> None:
+        """Show that we are at it."""
+        now = self._call.pacing.now()
+        if now < self._typed.get(channel, 0.0) or not self._call.pacing.spare(
+            discord_client.TYPING, {"channel": channel}
+        ):
+            return
+        self._typed = {name: until for name, until in self._typed.items() if until > now}
+        self._typed[channel] = now + TYPING_SECONDS
+        with suppress(PlatformError):
+            await self._call(discord_client.TYPING, patience=0.0, channel=channel)
+
+    async def _in_channel(self, question: Question, *, instead: bool) -> tuple[str, ...]:
+        """Return what stands in the channel. `instead`: where we may not look, an interaction's answer is all."""
+        after = discord_directory.question_time(question)
+        try:
+            found = await discord_directory.find_our_pages(self._call, question.place, question.key, after, self._us)
+        except RequestRefused:
+            if not instead:
+                raise
+            return ()
+        return found.messages
+
+    async def _deleted_at(self, question: Question, page: int, number: str) -> None:
+        try:
+            if way := self._way(question):
+                await way.delete(page, number)
+        except InteractionExpired:
+            self._late.append(question.key)
+            await self._deleted_at(question, page, number)
+
+    def _way(self, question: Question) -> Delivery | None:
+        """Return the way to where an answer belongs; None where there is none to its asker alone."""
+        answering = self._answering(question)
+        return answering or (None if question.only_asker else self._channel(question))
+
+    def _answering(self, question: Question) -> InteractionDelivery | None:
+        """Return the way to answer an interaction, while its token is good."""
+        handle = parse_token(question.handle) if question.handle else None
+        good = is_token_valid(question.at.timestamp(), self._now()) and question.key not in self._late
+        return InteractionDelivery(self._call, question, handle, self._channel(question)) if handle and good else None
+
+    def _channel(self, question: Question) -> ChannelDelivery:
+        return ChannelDelivery(self._call, question, self._deleted)

@@ -1,0 +1,96 @@
+"""Decide whether a message in a channel is addressed to the bot, and keep each channel's messages in order.
+
+The rules are the same for all platforms, so that people may talk among themselves.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from weakref import WeakValueDictionary
+
+
+class ChannelOrder:
+    """A line for each channel, in which whoever comes first is first."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
+
+    def of(self, channel: str) -> asyncio.Lock:
+        """Return a channel's line: within it nothing else of that channel is taken."""
+        return self._locks.setdefault(channel, asyncio.Lock())
+
+    async def passed(self, channel: str) -> None:
+        """Wait until what is just being taken in a channel is known."""
+        async with self.of(channel):
+            pass
+
+
+class Audience(StrEnum):
+    """Whose a message is."""
+
+    OURS = "ours"
+    """Somebody asks us."""
+    ANYBODYS = "anybodys"
+    """Nobody asked us, but we may answer."""
+    THEIRS = "theirs"
+    """It is no business of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingMessage:
+    """A message, as far as it tells whose it is."""
+
+    addressed: bool
+    """Whether it mentions us, replies to us, or stands in a DM."""
+    to_others: bool
+    """Whether it is said to somebody else, or to all who are there."""
+    within: bool
+    """Whether it stands in a thread that began before it."""
+    edited: bool = False
+    """Whether its author has changed it since."""
+
+
+Participates = Callable[[bool], Awaitable[bool]]
+"""Says whether we take part in a thread; given True, whether we do so because this message's author asked us there."""
+
+
+def classify_audience(remark: IncomingMessage, *, joined: bool, follows: bool, every: bool) -> Audience:
+    """Return whose a message is; pure.
+
+    Args:
+        remark: The message.
+        joined: Whether we take part in the thread that it stands in.
+        follows: Whether its author asked us there before.
+        every: Whether the channel wants every question answered.
+    """
+    if remark.addressed:
+        return Audience.OURS
+    if remark.to_others:
+        return Audience.THEIRS
+    if remark.within:
+        asked = follows and not every
+        return Audience.THEIRS if not joined else Audience.OURS if asked else Audience.ANYBODYS
+    # What nobody asked us when it was written is not asked by a change of it.
+    return Audience.ANYBODYS if every and not remark.edited else Audience.THEIRS
+
+
+async def find_audience(remark: IncomingMessage, joined: Participates, *, every: bool) -> Audience:
+    """Return the same, and look up only what it depends on. Raises what `joined` raises."""
+    in_thread = remark.within and not (remark.addressed or remark.to_others)
+    takes_part = in_thread and await joined(False)  # noqa: FBT003 - see `Joined`
+    follows = takes_part and not every and await joined(True)  # noqa: FBT003 - see `Joined`
+    return classify_audience(remark, joined=takes_part, follows=follows, every=every)
+
+
+def is_edit_addressed(remark: IncomingMessage, *, unasked: bool) -> bool:
+    """Return whether an edit changes a question that was taken; pure.
+
+    An edit that takes our mention away makes it no less a question to us, and in a thread none has to mention us.
+
+    Args:
+        remark: The message as it now stands.
+        unasked: Whether nobody had asked us by it.
+    """
+    return not unasked or remark.addressed or remark.within

@@ -1,0 +1,179 @@
+"""Read what was asked on a platform while nobody listened, and hand it to the desk.
+
+All is read from where the last question was taken anywhere, a day back at most: until then nothing was missed. What is
+found goes the way of events, under the same idempotency keys, so that what was taken before is known. It is in no
+hurry: half of what a platform allows stays for answers, and what it refuses for now is tried again with backoff. A
+resume marker in a file keeps an interrupted catch-up from being forgotten.
+"""
+
+import asyncio
+import itertools
+import logging
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from bot.desk.desk import Desk
+from bot.desk.types import IntakeStatus, Question
+from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable
+from storage.errors import StorageError
+
+log = logging.getLogger(__name__)
+
+
+class ResumeMarker:
+    """The moments, in seconds since 1970, since which not all was read yet. What cannot be kept is told in the log."""
+
+    def __init__(self, home: Path, platform: str) -> None:
+        """Take the folder of the file that keeps the earliest of them; there is no file while all is read."""
+        self.file, self._open = home / f"{platform}-unread-since", list[float]()
+
+    async def earliest(self) -> float | None:
+        """Return since when an earlier run left something unread; None where it left nothing."""
+        return await asyncio.to_thread(self._kept)
+
+    async def begun(self, since: float) -> None:
+        """Note that what was written since then is to be read."""
+        self._open.append(since)
+        await asyncio.to_thread(self._keep)
+
+    async def closed(self, since: float) -> None:
+        """Note that it is read."""
+        self._open.remove(since)
+        await asyncio.to_thread(self._keep)
+
+    def _kept(self) -> float | None:
+        try:
+            since = float(self.file.read_text("ascii"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            log.warning("it cannot be told what was left unread", extra={"cause": str(error)})
+            return None
+        return since if math.isfinite(since) else None
+
+    def _keep(self) -> None:
+        try:
+            if self._open:
+                self.file.write_text(f"{min(self._open):.6f}", "ascii")
+            else:
+                self.file.unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("what is unread cannot be noted", extra={"cause": str(error)})
+
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[object]]
+
+MAX_AGE = timedelta(days=1)
+"""What was asked before that is not answered any more."""
+CAPACITY_POLL_SECONDS = 1.0
+"""How often it is looked whether a platform leaves room."""
+MAX_BACKOFF_SECONDS = 300.0
+"""The longest pause before what failed is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissedQuestion:
+    """A question that was found."""
+
+    question: Question
+    edited: bool
+    """Whether its author has changed it since."""
+
+
+class MessageArchive(Protocol):
+    """What a platform keeps of what people wrote. Moments are seconds since 1970."""
+
+    async def since(self) -> float | None:
+        """Return when the last question was taken; None where none ever was. Raises `StorageError`."""
+        ...
+
+    def channels(self, since: float) -> AsyncIterator[str]:
+        """Yield the channels in which something may have been written since then. Raises `PlatformError`."""
+        ...
+
+    def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
+        """Yield the questions in one of them, oldest first. Raises `PlatformError`, `StorageError`."""
+        ...
+
+
+class CatchUpRun:
+    """Takes what was missed on one platform."""
+
+    def __init__(
+        self, archive: MessageArchive, desk: Desk, gaps: ResumeMarker, now: Callable[[], float], sleep: Sleep
+    ) -> None:
+        """Take what is read, the desk, what is unread, the date in seconds since 1970, and what waits."""
+        self._archive, self._desk, self._gaps = archive, desk, gaps
+        self._now, self._sleep = now, sleep
+
+    async def since(self) -> float | None:
+        """Return until when nothing was missed, in seconds since 1970; None where nothing was ever taken.
+
+        To be asked before events arrive again. What was taken while an earlier run was still catching up says nothing
+        of what that had not come to. Raises `StorageError`.
+        """
+        taken, unread = await self._archive.since(), await self._gaps.earliest()
+        return min((one for one in (taken, unread) if one is not None), default=None)
+
+    async def run(self, since: float | None) -> None:
+        """Take all that was missed since then; what we may not read is told in the log, and the rest goes on."""
+        if since is None:
+            return
+        since, taken = max(since, self._now() - MAX_AGE.total_seconds()), 0
+        await self._gaps.begun(since)
+        try:
+            async for channel in self._archive.channels(since):
+                taken += await self._channel(channel, since)
+        except PlatformError as error:
+            # The next start looks at all of it again.
+            log.warning("not all that was missed could be looked for", extra={"cause": str(error)})
+        else:
+            await self._gaps.closed(since)
+        if taken:
+            log.info("questions that were asked meanwhile: %d", taken)
+
+    async def _channel(self, channel: str, since: float) -> int:
+        """Take what was missed in a channel; as often as it takes where the database is away."""
+        taken = 0
+        for attempt in itertools.count():
+            try:
+                async for missed in self._archive.missed(channel, since):
+                    taken += await self._take(missed)
+            except StorageError as error:
+                await _back_off(self._sleep, attempt, error)
+                continue
+            except PlatformError as error:
+                log.warning("a channel could not be caught up", extra={"channel": channel, "cause": str(error)})
+            break
+        return taken
+
+    async def _take(self, missed: MissedQuestion) -> int:
+        question = missed.question
+        if question.unasked:
+            return 0
+        taken = await self._desk.take(question)
+        if taken is IntakeStatus.KNOWN and missed.edited:
+            await self._desk.edited(question.key, question.text)
+        return int(taken is IntakeStatus.NEW)
+
+
+async def call_patiently(call: Callable[[], Awaitable[T]], spare: Callable[[], bool], sleep: Sleep) -> T:
+    """Make a call when a platform leaves room, until it answers. Raises `PlatformError` where it refuses for good."""
+    for attempt in itertools.count():
+        while not spare():
+            await sleep(CAPACITY_POLL_SECONDS)
+        try:
+            return await call()
+        except PlatformUnavailable as error:
+            await _back_off(sleep, attempt, error, error.seconds or 0.0)
+    raise AssertionError
+
+
+async def _back_off(sleep: Sleep, attempt: int, error: Exception, least: float = 0.0) -> None:
+    log.warning("what was missed is looked for again soon", extra={"cause": str(error), "attempt": attempt})
+    await sleep(max(least, min(MAX_BACKOFF_SECONDS, 2.0 ** min(attempt, 10))))

@@ -1,0 +1,71 @@
+"""Remember what a platform says of channels and people, and ask again seldom."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+FRESH_SECONDS = 3_600.0
+"""So long an answer counts where no event says otherwise."""
+LOOK_SECONDS = 1.5
+"""So long somebody waits for it. Platforms want to hear within 3 s that a question was taken."""
+MOST = 50_000
+"""How many answers of a kind are remembered."""
+
+
+@dataclass
+class LookupCache(Generic[T]):
+    """Answers by what they are of. Who asks for one that is being looked up waits for the same."""
+
+    look: Callable[[str], Awaitable[T]]
+    clock: Callable[[], float]
+    _known: dict[str, tuple[float, T]] = field(default_factory=dict)
+    _looking: dict[str, asyncio.Task[T]] = field(default_factory=dict)
+
+    async def of(self, name: str, seconds: float = LOOK_SECONDS) -> T:
+        """Return the answer. Raises `PlatformError` where there is none, `TimeoutError` where it takes too long."""
+        until, answer = self._known.get(name, (0.0, None))
+        if answer is not None and until > self.clock():
+            return answer
+        if (task := self._looking.get(name)) is None:
+            task = self._looking[name] = asyncio.create_task(self._look(name))
+            task.add_done_callback(_ignore_result)
+        async with asyncio.timeout(seconds):
+            return await asyncio.shield(task)
+
+    def note(self, name: str, answer: T) -> None:
+        """Remember what was heard without asking."""
+        if len(self._known) >= MOST:
+            self._known.pop(next(iter(self._known)))
+        self._known[name] = (self.clock() + FRESH_SECONDS, answer)
+
+    def forget(self, name: str) -> None:
+        """Forget what is no longer so, also what is just being looked up."""
+        self._known.pop(name, None)
+        self._looking.pop(name, None)
+
+    async def close(self) -> None:
+        """Look nothing up any more."""
+        tasks = list(self._looking.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _look(self, name: str) -> T:
+        mine = asyncio.current_task()
+        try:
+            answer = await self.look(name)
+            if self._looking.get(name) is mine:
+                self.note(name, answer)
+            return answer
+        finally:
+            if self._looking.get(name) is mine:
+                del self._looking[name]
+
+
+def _ignore_result(task: "asyncio.Task[Any]") -> None:
+    """Let an error that nobody waited for be none."""
+    if not task.cancelled():
+        task.exception()

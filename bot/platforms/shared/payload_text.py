@@ -1,0 +1,65 @@
+"""Read foreign JSON whose fields may lack or have another type, and text without its formatting marks; pure."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from storage.language.lazy_pattern import lazy_compile
+
+Json = Mapping[str, Any]
+
+
+def read_object(data: Json, name: str) -> Json:
+    """Return the object that a field holds; an empty one where it holds none."""
+    found = data.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def read_objects(data: Json, name: str) -> list[Json]:
+    """Return the objects of the list that a field holds."""
+    found = data.get(name)
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
+
+
+PlainText = Callable[[str], str]
+
+_CODE = lazy_compile(r"```(?:[\w+#.-]*\n)?(.*?)```|``(.+?)``|`([^`\n]+)`", re.DOTALL)
+_WIDEST = 300
+"""So many characters are looked for the other end of a mark: whoever writes thousands of marks keeps nobody waiting."""
+_FOOTNOTE = lazy_compile(r"^\[\d+\] .*$|[ \t]*\[\d+\]", re.MULTILINE)
+
+
+def build_plain_text(lines: str, marks: Sequence[str], link: str = "") -> PlainText:
+    """Return what takes a platform's formatting out of a text; what stands in code stays as it is.
+
+    Args:
+        lines: An expression for what formats a line from its beginning, such as a quotation.
+        marks: Expressions for what stands around formatted words, the longer before those that they begin with.
+        link: An expression for a link whose first group is what is shown of it; empty where there is none.
+    """
+    at_beginning = re.compile(rf"^[ \t]*(?:{lines})", re.MULTILINE)
+    shown_of = re.compile(link) if link else None
+    around = [
+        re.compile(rf"(?<![\w\\]){mark}(?=\S)(.{{1,{_WIDEST}}}?)(?<=\S){mark}(?!\w)", re.DOTALL) for mark in marks
+    ]
+
+    def unmarked(text: str) -> str:
+        text = at_beginning.sub("", text)
+        text = shown_of.sub(r"\1", text) if shown_of else text
+        for mark in around:
+            text = mark.sub(r"\1", text)
+        return text
+
+    def unformatted(text: str) -> str:
+        shown, end = "", 0
+        for found in _CODE.finditer(text):
+            shown += unmarked(text[end : found.start()]) + next(one for one in found.groups() if one is not None)
+            end = found.end()
+        return shown + unmarked(text[end:])
+
+    return unformatted
+
+
+def strip_footnotes(text: str) -> str:
+    """Return what an answer of our own says, without its footnotes."""
+    return _FOOTNOTE.sub("", text).strip()

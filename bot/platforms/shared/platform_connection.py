@@ -1,0 +1,214 @@
+"""Open and connect each platform of a server beside all else, and try again for as long as it takes."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from starlette.routing import BaseRoute
+
+from bot.desk.desk import Desk
+from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
+from bot.wiring import App
+
+log = logging.getLogger(__name__)
+
+AGAIN_SECONDS, LONGEST_SECONDS = 5.0, 60.0
+"""How long to wait before a platform is tried again, at first and at most."""
+FIRST_RETRY_SECONDS = 5.0
+"""How long a server waits for its platforms before it says that it serves without them."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedPlatform:
+    """A platform that is configured, and what of it the HTTP server serves."""
+
+    platform: Platform
+    routes: tuple[BaseRoute, ...] = ()
+    refused: Callable[[], Awaitable[PlatformError]] | None = None
+    """Waits until it refuses us for good though it was opened, and returns why; None where it cannot tell."""
+
+
+OpenPlatform = Callable[[App, Desk], AbstractAsyncContextManager[OpenedPlatform | None]]
+"""Opens a platform that hands what happens there to the desk; None where it is not configured."""
+ConnectedPlatform = Callable[[OpenedPlatform], Awaitable[None]]
+Sleep = Callable[[float], Awaitable[object]]
+
+
+class PlatformConnection:
+    """One platform, from its first try to its close."""
+
+    def __init__(
+        self,
+        name: str,
+        opening: Callable[[], AbstractAsyncContextManager[OpenedPlatform | None]],
+        failed: asyncio.Event,
+    ) -> None:
+        """Take its name, what opens it, and what is to be set when that fails for good."""
+        self.name, self._opening, self._failed = name, opening, failed
+        self._platform: Platform | None = None
+        self._why = f"{name.capitalize()} has not answered yet."
+        self._alone: Callable[[], bool] = bool
+        self._over = False
+        self.tried = asyncio.Event()
+        """It is there, or not configured, or could not be reached at first, or failed."""
+        self.connected = False
+        self.failure: Exception | None = None
+        self._leaving, self._left, self._closing = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def ready(self) -> str:
+        """Why nothing arrives from there just now; empty when all is well, or none is configured."""
+        return self._platform.ready if self.connected and self._platform else self._why
+
+    @property
+    def hopeful(self) -> bool:
+        """Whether it is there, or may still come."""
+        return not self._over and (self.connected or bool(self._why))
+
+    def begin(self, arrived: ConnectedPlatform, sleep: Sleep, alone: Callable[[], bool]) -> None:
+        """Begin to open it. `alone` says whether no other platform is served."""
+        self._alone = alone
+        self._task = asyncio.create_task(self._live(arrived, sleep), name=f"platform {self.name}")
+
+    async def leave(self) -> None:
+        """Take nothing more from there. What was opened stays open until `close`."""
+        self._leaving.set()
+        if self._task and not self.connected:
+            self._task.cancel()
+        if self._task:
+            left = asyncio.ensure_future(self._left.wait())
+            await asyncio.wait({left, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            left.cancel()
+
+    async def close(self) -> None:
+        """Close it."""
+        self._closing.set()
+        if self._task:
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _live(self, arrived: ConnectedPlatform, sleep: Sleep) -> None:
+        async with AsyncExitStack() as stack:
+            try:
+                if opened := await self._opened(stack, sleep):
+                    await arrived(opened)
+                    await self._connected(opened)
+            except asyncio.CancelledError:
+                # Who leaves breaks off what was not there yet; what was opened may still be posted to.
+                if not self._leaving.is_set():
+                    raise
+            except Exception as error:  # noqa: BLE001 - whatever it is, the server ends by it
+                self.failure, self._why = error, str(error)
+                self._failed.set()
+            self.tried.set()
+            self._left.set()
+            await self._closing.wait()
+
+    async def _opened(self, stack: AsyncExitStack, sleep: Sleep) -> OpenedPlatform | None:
+        wait = AGAIN_SECONDS
+        while True:
+            try:
+                opened = await stack.enter_async_context(self._opening())
+            except PlatformUnavailable as error:
+                self._why = str(error)
+                log.warning("%s cannot be reached yet", self.name, extra={"cause": str(error), "again": wait})
+                self.tried.set()
+            else:
+                self._why = f"The connection to {self.name.capitalize()} is not open." if opened else ""
+                return opened
+            await sleep(wait)
+            wait = min(2 * wait, LONGEST_SECONDS)
+
+    async def _connected(self, opened: OpenedPlatform) -> None:
+        self._platform = platform = opened.platform
+        async with platform.connected():
+            late, self.connected = self.tried.is_set(), True
+            self.tried.set()
+            if late:
+                log.info("connected to %s", self.name)
+            try:
+                await self._left_or_refused(opened)
+            finally:
+                self.connected, self._why = False, ""
+
+    async def _left_or_refused(self, opened: OpenedPlatform) -> None:
+        """Wait until it is left. Raises what it refuses us with, where nothing else would be served."""
+        leaving, refused = asyncio.ensure_future(self._leaving.wait()), opened.refused
+        refusal = asyncio.ensure_future(refused()) if refused else None
+        try:
+            await asyncio.wait({leaving, refusal} if refusal else {leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if refusal and refusal.done() and not leaving.done():
+                self._over = True
+                if self._alone():
+                    raise refusal.result()
+                log.error("%s refuses us; what else there is goes on", self.name)
+                await leaving
+        finally:
+            leaving.cancel()
+            if refusal:
+                refusal.cancel()
+
+
+class PlatformConnections:
+    """All platforms of a server."""
+
+    def __init__(self, app: App, desk: Desk, platforms: Mapping[str, OpenPlatform]) -> None:
+        """Take what opens each, by name."""
+        self.failed = asyncio.Event()
+        """One refuses us for good, or cannot be opened by a fault that trying again does not mend."""
+        self.all_tried = asyncio.Event()
+        """Each is there, or is late."""
+        self.all = tuple(
+            PlatformConnection(name, _open_once(way, app, desk), self.failed) for name, way in platforms.items()
+        )
+
+    @property
+    def failure(self) -> Exception | None:
+        """What the first of those that failed did so with; None where none did."""
+        return next((one.failure for one in self.all if one.failure), None)
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Close at the end of the block what was opened within."""
+        try:
+            yield
+        finally:
+            await asyncio.gather(*(one.close() for one in self.all))
+
+    @asynccontextmanager
+    async def arriving(self, arrived: ConnectedPlatform, *, sleep: Sleep = asyncio.sleep) -> AsyncIterator[None]:
+        """Open and connect them within the block; one that fails for good is told by `failed`.
+
+        `arrived` hears of each that was opened, before anything is taken from there.
+        """
+        for one in self.all:
+            one.begin(arrived, sleep, partial(self._alone, one))
+        trying = asyncio.create_task(self._try(), name="platforms tried")
+        try:
+            yield
+        finally:
+            trying.cancel()
+            await asyncio.gather(*(one.leave() for one in self.all))
+
+    def _alone(self, one: PlatformConnection) -> bool:
+        return not any(other.hopeful for other in self.all if other is not one)
+
+    async def _try(self) -> None:
+        """Tell when each was tried, but do not wait for long."""
+        trying = [asyncio.ensure_future(one.tried.wait()) for one in self.all]
+        try:
+            if trying:
+                await asyncio.wait(trying, timeout=FIRST_RETRY_SECONDS)
+        finally:
+            for task in trying:
+                task.cancel()
+        self.all_tried.set()
+
+
+def _open_once(
+    way: OpenPlatform, app: App, desk: Desk
+) -> Callable[[], AbstractAsyncContextManager[OpenedPlatform | None]]:
+    return lambda: way(app, desk)

@@ -1,0 +1,147 @@
+"""Define what the desk needs of a platform, how places are named, and what may go wrong there.
+
+Slack, Discord and the tests' own platform implement `Platform`. Settings name a channel or a person as `slack:T1/C1` or
+`discord:G1/U1`.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Annotated, Protocol
+
+from pydantic import AfterValidator
+
+from bot.access import Asker
+from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
+from bot.views.turn_view import View
+from storage.language.lazy_pattern import lazy_compile
+
+_ID = lazy_compile(r"(slack|discord):[^/\s]+/[^/\s]+")
+
+
+def platform_of(place: str) -> str:
+    """Return the platform that an id is of."""
+    return place.partition(":")[0]
+
+
+def channel_id(text: str) -> str:
+    """Return the id of a channel as it is. Raises `ValueError` unless it is one."""
+    if not _ID.fullmatch(text):
+        raise ValueError('must be "slack:TEAM/CHANNEL" or "discord:SERVER/CHANNEL", by their ids, not their names')
+    return text
+
+
+def person_id(text: str) -> str:
+    """Return the id of a person as it is. Raises `ValueError` unless it is one."""
+    if not _ID.fullmatch(text):
+        raise ValueError('must be "slack:TEAM/USER" or "discord:SERVER/USER", by their ids, not their names')
+    return text
+
+
+ChannelId = Annotated[str, AfterValidator(channel_id)]
+PersonId = Annotated[str, AfterValidator(person_id)]
+
+
+class PlatformError(Exception):
+    """A call of a platform failed. `str()` is one plain line without secrets."""
+
+    kind = "platform"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class PlatformUnavailable(PlatformError):
+    """It does not answer, or asks us to wait.
+
+    With `seconds`, after which to try again, nothing was posted: that is sure, and every message that a call tried to
+    post is posted by the next try. Without, it is in doubt: something may have been posted, and where the platform
+    cannot be asked, it is not posted again. An edit is in no doubt, since it may be made twice; nor is a removal.
+    """
+
+    kind = "platform_unavailable"
+
+    def __init__(self, message: str, *, hint: str = "", seconds: float | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.seconds = seconds
+
+    def doubted(self) -> "PlatformUnavailable":
+        """Return the same in doubt: an earlier part, or an earlier try, may have been done."""
+        return PlatformUnavailable(str(self), hint=self.hint)
+
+
+class CannotPost(PlatformError):
+    """It refuses for good."""
+
+    kind = "cannot_post"
+
+
+class PostGone(PlatformError):
+    """A message of ours is no longer there."""
+
+    kind = "post_gone"
+
+
+class Platform(Protocol):
+    """A chat platform as the desk sees it. Every method raises `PlatformError`.
+
+    Nothing it posts pings anybody, links anywhere or unfurls, but for `View.mentions` and the addresses of `Source`s.
+    """
+
+    @property
+    def name(self) -> str:
+        """As in `Place.platform`."""
+        ...
+
+    def ways(self, question: Question) -> DeliveryCapabilities:
+        """Say what can be done with the answer to a question."""
+        ...
+
+    async def asker(self, question: Question) -> Asker:
+        """Return who asked, and where they stand by now: the place may have been shared with others meanwhile.
+
+        What is no longer known counts against the place. Raises `PlatformUnavailable` where that cannot be told now.
+        """
+        ...
+
+    async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+        """Bring what is posted in answer to a question to what the view shows, and return all messages of it.
+
+        Posts what is not posted yet, edits what is, and removes messages that are no longer needed. Posts are marked
+        so that `find` finds them. May leave out a view that is not `done` where it would come too fast; a `done` one
+        is shown whole, in as many messages as it needs, or it raises. Where a message cannot be found again, it is
+        posted empty first and returned as `begun`: once its id is stored, this is called again and fills it.
+        """
+        ...
+
+    async def find(self, question: Question) -> PostedMessages:
+        """Ask the platform for our own messages in answer to a question; none if there are none.
+
+        Only called where `ways(question).reads_back`.
+        """
+        ...
+
+    async def remove(self, question: Question, posted: PostedMessages) -> None:
+        """Delete what was posted; what is gone already is no error."""
+        ...
+
+    async def tell(self, question: Question, text: str) -> None:
+        """Say a sentence of ours to the asker, at most once and kept nowhere: what could not even be taken."""
+        ...
+
+    async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
+        """Post a sentence of ours that mentions these people, and no other."""
+        ...
+
+    async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
+        """Return the conversation before the question, oldest first: its last messages, however many pages it has."""
+        ...
+
+    def connected(self) -> AbstractAsyncContextManager[None]:
+        """Be connected within the block: events arrive and are handed to the desk."""
+        ...
+
+    @property
+    def ready(self) -> str:
+        """Why events cannot arrive just now, in one line; empty when all is well."""
+        ...

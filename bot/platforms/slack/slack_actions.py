@@ -1,0 +1,314 @@
+"""Handle what people do with an answer in Slack: buttons, pages of evidence, comments, and the modals they open."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from typing import Any, Literal
+
+from bot.access import Asker
+from bot.desk.answer_actions import MAX_COMMENT, AnswerActions, load_evidence_or_denial
+from bot.desk.authorized_turn import ActionDenied
+from bot.desk.desk import Desk
+from bot.platforms.shared.payload_text import read_object
+from bot.platforms.shared.platform_contract import PlatformError
+from bot.platforms.slack.slack_client import SlackApiClient
+from bot.platforms.slack.slack_events import is_direct, is_ts
+from bot.platforms.slack.slack_intake import SlackDirectory
+from bot.platforms.slack.slack_markup import build_rich_text, escape_mrkdwn
+from bot.platforms.slack.slack_messages import (
+    MODAL,
+    NOTHING,
+    PREFIX,
+    build_label,
+    count_units,
+    parse_action,
+    shorten_label,
+)
+from bot.views.catalog import translate
+from bot.views.pagination import paginate_evidence
+from bot.views.render_tree import MessagePage, MessagePart, PartKind
+from bot.views.turn_view import ButtonAction, EvidenceView
+from storage.errors import StorageError
+
+JsonRow = dict[str, Any]
+
+EVIDENCE, COMMENT = f"{PREFIX}evidence", f"{PREFIX}comment"
+"""The callback ids."""
+BACK, ON = f"{PREFIX}page:back", f"{PREFIX}page:on"
+"""The action ids of the buttons that turn pages."""
+_TITLE = 24
+_HEADER = 150
+
+
+def build_evidence_modal(view: EvidenceView, of: str, page: int, language: str, zone: tzinfo = UTC) -> JsonRow:
+    """Return a page of what a turn checked.
+
+    Args:
+        view: The evidence.
+        of: What it is the evidence of, such as the ticket: it comes back when a page is turned.
+        page: Which page, from 0; the nearest where there are not so many.
+        language: The reader's.
+        zone: Whose days dates are.
+    """
+    pages = paginate_evidence(view, MODAL, language, zone)
+    page = min(max(page, 0), len(pages) - 1)
+    turning = [_page_buttons(of, page, len(pages))] if len(pages) > 1 else []
+    return _build_modal(EVIDENCE, view.heading, [*_modal_blocks(pages[page], view.heading), *turning], language)
+
+
+def parse_page_turn(value: str) -> tuple[str, int] | None:
+    """Return of what, and which page, a button that turns pages means; None where it is none of ours."""
+    of, _, page = value.rpartition(":")
+    return (of, int(page)) if of and page.isascii() and page.isdigit() else None
+
+
+def build_comment_modal(ticket: int, opinion: Literal["up", "down"], language: str) -> JsonRow:
+    """Return what asks for a comment on an answer; `commented` reads it."""
+    field: JsonRow = {"type": "plain_text_input", "action_id": "text", "multiline": True, "max_length": MAX_COMMENT}
+    asked = build_label(translate("slack_comment_label", language), 2_000)
+    block = {"type": "input", "block_id": "comment", "optional": True, "label": asked, "element": field}
+    made = _build_modal(COMMENT, translate("comment", language), [block], language, close="slack_cancel")
+    return {
+        **made,
+        "submit": build_label(translate("slack_send", language), _TITLE),
+        "private_metadata": f"{opinion}:{ticket}",
+    }
+
+
+def parse_comment(view: JsonRow) -> tuple[int, Literal["up", "down"], str] | None:
+    """Return the ticket, the opinion and the comment of a submitted view; None where it is none of ours."""
+    opinion, _, ticket = str(view.get("private_metadata", "")).partition(":")
+    if view.get("callback_id") != COMMENT or opinion not in {"up", "down"} or not ticket.isdigit():
+        return None
+    text = view.get("state", {}).get("values", {}).get("comment", {}).get("text", {}).get("value") or ""
+    return int(ticket), "up" if opinion == "up" else "down", str(text)
+
+
+def build_notice_modal(heading: str, text: str, language: str) -> JsonRow:
+    """Return a modal that says a sentence of ours, such as that something cannot be shown here, or is looked up."""
+    view = EvidenceView(heading, "", text=text)
+    return _build_modal(
+        EVIDENCE, heading, _modal_blocks(paginate_evidence(view, MODAL, language)[0], heading), language
+    )
+
+
+def _build_modal(
+    name: str, heading: str, blocks: list[JsonRow], language: str, *, close: str = "slack_close"
+) -> JsonRow:
+    shown = blocks or [{"type": "section", "text": {"type": "plain_text", "text": NOTHING}}]
+    title, close = build_label(heading.strip() or NOTHING, _TITLE), translate(close, language)
+    return {"type": "modal", "callback_id": name, "title": title, "close": build_label(close, _TITLE), "blocks": shown}
+
+
+def _modal_blocks(page: MessagePage, title: str) -> list[JsonRow]:
+    """Return a page's blocks: its title stands above already, and a line parts each claim from what is before it."""
+    shown = list[JsonRow]()
+    for part in page.parts:
+        block = None if part.kind is PartKind.HEADING and _plain_text(part) == title else _modal_block(part)
+        if (
+            block
+            and shown
+            and (part.kind is PartKind.HEADING or (part.kind is PartKind.CLAIM and not _modal_heading(shown[-1])))
+        ):
+            shown.append({"type": "divider"})
+        shown += [block] if block else []
+    return shown
+
+
+def _modal_block(part: MessagePart) -> JsonRow | None:
+    """Return a part as a block. A claim stands out: it is the heading of what follows."""
+    if part.kind is PartKind.HEADING and 0 < count_units(text := shorten_label(_plain_text(part))) <= _HEADER:
+        return {"type": "header", "text": {"type": "plain_text", "text": text}}
+    return build_rich_text(MessagePart(PartKind.LABEL, part.runs) if part.kind is PartKind.CLAIM else part)
+
+
+def _modal_heading(block: JsonRow) -> bool:
+    return bool(block["type"] == "header")
+
+
+def _plain_text(part: MessagePart) -> str:
+    return "".join(run.text for run in part.runs)
+
+
+def _page_buttons(of: str, page: int, pages: int) -> JsonRow:
+    back = _page_button(BACK, f"◀ {page}/{pages}", f"{of}:{page - 1}") if page else None
+    forward = _page_button(ON, f"{page + 2}/{pages} ▶", f"{of}:{page + 1}") if page + 1 < pages else None
+    return {"type": "actions", "elements": [one for one in (back, forward) if one]}
+
+
+def _page_button(action: str, text: str, value: str) -> JsonRow:
+    return {"type": "button", "action_id": action, "text": build_label(text), "value": value}
+
+
+Json = Mapping[str, Any]
+
+log = logging.getLogger(__name__)
+
+PATIENT_SECONDS = 1.0
+"""So long evidence may take before a modal says that it is looked up."""
+_SENT_AT = "@"
+"""Between what a modal is of and where it was opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class ButtonPress:
+    """A press of a button: of what, by whom, and how they can be answered."""
+
+    name: str
+    value: str
+    user: str
+    channel: str
+    trigger: str
+    url: str = ""
+    thread: str = ""
+    view: str = ""
+    """The modal that the button stands in; empty where it stands in a message."""
+
+
+def parse_press(body: Json) -> ButtonPress | None:
+    """Return the press that `block_actions` is; None where nothing can be made of it. Pure."""
+    actions, container, view = body.get("actions"), read_object(body, "container"), read_object(body, "view")
+    first = actions[0] if isinstance(actions, list) and actions and isinstance(actions[0], Mapping) else {}
+    message = read_object(body, "message")
+    thread = container.get("thread_ts") or message.get("thread_ts")
+    press = ButtonPress(
+        str(first.get("action_id", "")),
+        str(first.get("value", "")),
+        str(read_object(body, "user").get("id", "")),
+        str(read_object(body, "channel").get("id") or container.get("channel_id") or ""),
+        str(body.get("trigger_id", "")),
+        str(body.get("response_url", "")),
+        str(thread) if is_ts(thread) else "",
+        str(view.get("id", "")),
+    )
+    return press if press.name and press.user else None
+
+
+class SlackActions:
+    """Does what people want of one workspace's answers."""
+
+    def __init__(
+        self, desk: Desk, acting: AnswerActions, call: SlackApiClient, places: SlackDirectory, zone: tzinfo
+    ) -> None:
+        """Take the desk, what acts on answers, the way to Slack, what is known of people, and whose days dates are."""
+        self._desk, self._acting, self._call, self._places, self._zone = desk, acting, call, places, zone
+
+    async def press(self, press: ButtonPress) -> None:
+        """Do what a button is for, and answer whoever pressed it."""
+        if press.view:
+            await self._turn(press)
+            return
+        found = parse_action(press.name, press.value)
+        if found is None:
+            return
+        by, language = await self._who(press.user, press.channel)
+        try:
+            words = await self._act(found[0], found[1], press, by, language)
+        except ActionDenied as denied:
+            words = denied.words
+        except StorageError as error:
+            log.error("a button could not be obeyed", extra={"cause": str(error)})  # noqa: TRY400 - the cause is one line
+            words = translate("acting_unavailable", language or "en")
+        if words:
+            await self._tell(press, words)
+
+    async def comment(self, body: Json) -> Json | None:
+        """Note a comment that was sent, and return the modal that says what came of it; None if it is none of ours."""
+        view = read_object(body, "view")
+        metadata, _, channel = str(view.get("private_metadata", "")).partition(_SENT_AT)
+        found = parse_comment({**view, "private_metadata": metadata})
+        if found is None:
+            return None
+        ticket, opinion, text = found
+        by, language = await self._who(str(read_object(body, "user").get("id", "")), channel)
+        try:
+            words = await self._acting.feedback(ticket, by, opinion, text, language=language)
+        except ActionDenied as denied:
+            words = denied.words
+        return build_notice_modal(translate("comment", language or "en"), words, language or "en")
+
+    async def _who(self, user: str, channel: str) -> tuple[Asker, str]:
+        """Return who pressed and where they stand, and the language that they read."""
+        asker = self._places.asker(channel, user, direct=is_direct(channel))
+        return await asyncio.gather(asker, self._places.language(user))
+
+    async def _act(self, action: ButtonAction, ticket: int, press: ButtonPress, by: Asker, language: str) -> str:
+        """Return what whoever pressed is told; empty where they see it anyway. Raises `Denied`, `StorageError`."""
+        match action:
+            case ButtonAction.STOP | ButtonAction.RETRACT:
+                do = self._desk.stop if action is ButtonAction.STOP else self._desk.retract
+                return "" if await do(ticket, by) else translate("slack_not_yours", language or "en")
+            case ButtonAction.ASK:
+                return await self._acting.ask_person(ticket, by, language=language)
+            case ButtonAction.SHARE:
+                return await self._acting.share(ticket, by, language=language)
+            case ButtonAction.EVIDENCE:
+                shown = await self._evidence(ticket, press, by, language)
+                return "" if shown else translate("acting_unavailable", language or "en")
+            case ButtonAction.UP:
+                return await self._acting.feedback(ticket, by, "up", language=language)
+            case ButtonAction.DOWN:
+                words = await self._acting.feedback(ticket, by, "down", language=language)
+                await self._opened(press, _parse_comment_target(ticket, press.channel, language or "en"))
+                return words
+
+    async def _evidence(self, ticket: int, press: ButtonPress, by: Asker, language: str) -> bool:
+        """Show a modal of the evidence, and return whether. Raises `Denied` where none is open that could say so."""
+        looking = asyncio.ensure_future(self._acting.evidence(ticket, by, language=language))
+        done, _ = await asyncio.wait({looking}, timeout=PATIENT_SECONDS)
+        of = f"{ticket}{_SENT_AT}{press.channel}"
+        if done:
+            return bool(
+                await self._opened(press, build_evidence_modal(looking.result(), of, 0, language or "en", self._zone))
+            )
+        heading = translate("evidence", language or "en")
+        opened = await self._opened(
+            press, build_notice_modal(heading, translate("looking", language or "en"), language or "en")
+        )
+        view = await load_evidence_or_denial(looking, heading)
+        if opened:
+            await self._replaced(opened, build_evidence_modal(view, of, 0, language or "en", self._zone))
+        return bool(opened)
+
+    async def _turn(self, press: ButtonPress) -> None:
+        """Show another page of a modal, looked up anew."""
+        found = parse_page_turn(press.value)
+        ticket, _, channel = (found[0] if found else "").partition(_SENT_AT)
+        if found is None or not ticket.isdigit():
+            return
+        by, language = await self._who(press.user, channel)
+        heading = translate("evidence", language or "en")
+        view = await load_evidence_or_denial(self._acting.evidence(int(ticket), by, language=language), heading)
+        await self._replaced(press.view, build_evidence_modal(view, found[0], found[1], language or "en", self._zone))
+
+    async def _opened(self, press: ButtonPress, modal: Json) -> str:
+        """Open a modal, and return its id; empty where Slack will not have it any more."""
+        try:
+            answer = await self._call("views.open", trigger_id=press.trigger, view=modal)
+        except PlatformError as error:
+            log.warning("a modal could not be opened", extra={"cause": str(error)})
+            return ""
+        return str((answer.get("view") or {}).get("id", ""))
+
+    async def _replaced(self, view: str, modal: Json) -> None:
+        try:
+            await self._call("views.update", view_id=view, view=modal)
+        except PlatformError as error:
+            log.warning("a modal could not be changed", extra={"cause": str(error)})
+
+    async def _tell(self, press: ButtonPress, words: str) -> None:
+        """Say something to whoever pressed, and to nobody else."""
+        thread = {"thread_ts": press.thread} if press.thread else {}
+        body = {"response_type": "ephemeral", "replace_original": False, "text": escape_mrkdwn(words), **thread}
+        try:
+            await self._call.respond(press.url, body)
+        except PlatformError as error:
+            log.warning("somebody could not be answered", extra={"cause": str(error)})
+
+
+def _parse_comment_target(ticket: int, channel: str, language: str) -> Json:
+    """Return the modal that asks what was wrong, which knows where it was opened."""
+    modal = build_comment_modal(ticket, "down", language)
+    return {**modal, "private_metadata": f"{modal['private_metadata']}{_SENT_AT}{channel}"}

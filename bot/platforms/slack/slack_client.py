@@ -1,0 +1,311 @@
+"""Call Slack's Web API: at its rate limits, with its errors as the desk's, and nothing ever done twice.
+
+Limits are data (by method, for the workspace); errors are told by their codes; what is safe to repeat is retried with
+backoff.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.webhook.async_client import AsyncWebhookClient
+
+from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.platforms.shared.rate_limit import Busy, Rate, RateWindow
+
+RATES: Mapping[str, Rate] = MappingProxyType(
+    {
+        "chat.startStream": Rate(20),
+        "chat.appendStream": Rate(100),
+        "chat.stopStream": Rate(20),
+        "chat.update": Rate(50),
+        "chat.delete": Rate(50),
+        "chat.postEphemeral": Rate(100),
+        "conversations.replies": Rate(50),
+        "conversations.history": Rate(50),
+        "conversations.info": Rate(50),
+        "users.info": Rate(100),
+        "views.open": Rate(100),
+        "views.update": Rate(100),
+        "views.push": Rate(100),
+        "auth.test": Rate(100),
+        "assistant.threads.setStatus": Rate(100),
+    }
+)
+"""From Slack's documents; those of a method that is not here are taken to be `OTHERS`."""
+OTHERS = Rate(20)
+POSTS = Rate(1, 1.0)
+"""`chat.postMessage`, in one channel."""
+
+
+def choose_bucket(method: str, channel: str) -> tuple[str, Rate]:
+    """Return what a call is counted by."""
+    if method == "chat.postMessage":
+        return f"{method} {channel}", POSTS
+    return method, RATES.get(method, OTHERS)
+
+
+class SlackRateLimit:
+    """The limits of one workspace, and who waits for them."""
+
+    def __init__(
+        self, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    ) -> None:
+        """Take a clock that nobody sets, in seconds, and what waits by it."""
+        self._now, self.sleep = now, sleep
+        self._lanes: dict[str, RateWindow] = {}
+
+    async def turn(self, method: str, channel: str = "", *, patience: float) -> None:
+        """Wait until a call may be made, which is counted.
+
+        Raises:
+            Busy: That would take longer than `patience` seconds. Nothing was counted.
+        """
+        key, rate = choose_bucket(method, channel)
+        until = self._now() + patience
+        while True:
+            now = self._now()
+            at = self._lane(key, rate).soonest(now)
+            if at > max(until, now):
+                raise Busy(at - now)
+            self._lanes[key] = self._lane(key, rate).after(at)
+            if at > now:
+                await self.sleep(at - now)
+            if self._now() >= self._lanes[key].closed:
+                return
+
+    def spare(self, method: str, channel: str = "") -> bool:
+        """Return whether a call may be made that can be left out: half of what is allowed stays for what cannot."""
+        key, rate = choose_bucket(method, channel)
+        return self._lane(key, rate).room(self._now()) > rate.calls // 2
+
+    def hold(self, method: str, channel: str, seconds: float) -> None:
+        """Let no call be made for so long, because Slack says so."""
+        key, rate = choose_bucket(method, channel)
+        lane = self._lane(key, rate)
+        self._lanes[key] = replace(lane, closed=max(lane.closed, self._now() + seconds))
+
+    def now(self) -> float:
+        """Return the clock's seconds."""
+        return self._now()
+
+    def _lane(self, key: str, rate: Rate) -> RateWindow:
+        return self._lanes.get(key) or RateWindow(rate)
+
+
+LIMITED = 429
+_BROKEN = 500
+_RETRY_SECONDS = 5.0
+"""How long to wait where Slack does not say."""
+_GONE = frozenset({"message_not_found", "thread_not_found", "no_such_message"})
+_AWAY = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org"})
+_LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
+_STREAM_OVER = frozenset({"message_not_in_streaming_state", "stopped_by_user"})
+_FIXED = frozenset({"edit_window_closed", "cant_update_message"})
+_NOT_LET_IN = frozenset({"account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked"})
+_LOCKED_OUT_SECONDS = 60.0
+"""How long to wait before a token is tried again that was refused."""
+STREAMING = "streaming_state_conflict"
+_HINTS: Mapping[str, str] = MappingProxyType(
+    {
+        "is_archived": "The channel is archived.",
+        "channel_not_found": "The bot is not in the channel, or the channel is gone: invite the bot.",
+        "not_in_channel": "The bot is not in the channel: invite it.",
+        "missing_scope": "The app lacks a scope: compare it with slack-manifest.yaml, and install it again.",
+        "invalid_auth": "The bot token is not valid: copy it anew from the app's page.",
+        "not_authed": "There is no bot token.",
+        "account_inactive": "The bot was removed from the workspace: install the app again.",
+        "token_revoked": "The bot token was revoked: install the app again.",
+        "token_expired": "The bot token has expired: turn token rotation off, and install the app again.",
+    }
+)
+
+
+class SlackAccessDenied(PlatformUnavailable):
+    """Slack does not take our token. Nothing was done, and nothing can be until the app is installed again."""
+
+    kind = "not_let_in"
+
+    def for_good(self) -> CannotPost:
+        """Return the same for whoever only begins: nothing is under way yet that could rest."""
+        return CannotPost(str(self), hint=self.hint)
+
+
+class MessageNotEditable(CannotPost):
+    """The workspace lets nobody change a message any more. It can be deleted, and said anew."""
+
+
+class StreamClosed(PlatformError):
+    """A message streams no more, or streams still. `still` says which."""
+
+    kind = "not_streaming"
+
+    def __init__(self, message: str, *, still: bool) -> None:
+        super().__init__(message)
+        self.still = still
+
+
+def explain_api_error(method: str, code: str, status: int, retry_after: str = "") -> PlatformError:
+    """Return the error that a refusal is.
+
+    Args:
+        method: What was called.
+        code: Slack's word for why; empty where it said none.
+        status: The HTTP status.
+        retry_after: The header of that name.
+    """
+    code = code if re.fullmatch(r"[a-z0-9_]{1,60}", code) else ""
+    line = f"Slack refused {method}: {code or f'status {status}'}."
+    if status == LIMITED or code in _LIMITED:
+        return PlatformUnavailable(f"Slack asks to wait before {method}.", seconds=_retry_after(retry_after))
+    if status >= _BROKEN or code in _AWAY or not code:
+        return PlatformUnavailable(line)
+    return (
+        _explain_access_error(code, line)
+        or _explain_message_error(code, line)
+        or CannotPost(line, hint=_HINTS.get(code, ""))
+    )
+
+
+def _explain_access_error(code: str, line: str) -> PlatformError | None:
+    return SlackAccessDenied(line, hint=_HINTS[code], seconds=_LOCKED_OUT_SECONDS) if code in _NOT_LET_IN else None
+
+
+def _explain_message_error(code: str, line: str) -> PlatformError | None:
+    if code in _GONE:
+        return PostGone(line)
+    if code in _STREAM_OVER or code == STREAMING:
+        return StreamClosed(line, still=code == STREAMING)
+    return MessageNotEditable(line) if code in _FIXED else None
+
+
+def _retry_after(retry_after: str) -> float:
+    return float(retry_after) if re.fullmatch(r"\d{1,6}(\.\d{1,6})?", retry_after.strip()) else _RETRY_SECONDS
+
+
+PATIENCE = 40.0
+"""Seconds that a call waits for its turn; whoever may be told to come again waits shorter than a desk's call lasts."""
+_RETRY_PAUSES = 1.0
+"""Seconds before a call is repeated."""
+_TRIES = 4
+_REPEATABLE = frozenset(
+    {
+        "auth.test",
+        "chat.delete",
+        "chat.update",
+        "conversations.history",
+        "conversations.info",
+        "conversations.replies",
+        "users.info",
+        "views.update",
+    }
+)
+_TIMEOUT_SECONDS = 5.0
+_OK = 200
+_CUT = (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError, SlackClientError)
+
+
+def build_web_client(token: str, api_url: str) -> AsyncWebClient:
+    """Return the SDK's client as it is meant to be used here."""
+    logger = logging.getLogger("slack_sdk.footnote")
+    # Below warnings it says what it sends: what people wrote, and triggers, which are secrets.
+    logger.setLevel(logging.WARNING)
+    return AsyncWebClient(token=token, base_url=api_url, retry_handlers=[], logger=logger)
+
+
+class SlackApiClient:
+    """Calls methods of one workspace, at its pace."""
+
+    def __init__(self, client: AsyncWebClient, pacing: SlackRateLimit) -> None:
+        """Take a client without retry handlers, as `web_client` makes it."""
+        self._client, self.pacing = client, pacing
+
+    async def __call__(self, method: str, *, patience: float = PATIENCE, **facts: Any) -> Mapping[str, Any]:
+        """Call a method by its name, such as `chat.update`, and return what Slack answers.
+
+        Raises:
+            PlatformError: As `refusals` says. Of `PlatformUnavailable` one with `seconds` has done nothing.
+        """
+        channel, waited, cut = str(facts.get("channel", "")), 0.0, False
+        for attempt in range(_TRIES):
+            started = self.pacing.now()
+            await self._turn(method, channel, patience - waited)
+            try:
+                return await self._once(method, facts)
+            except PlatformUnavailable as error:
+                waited += self.pacing.now() - started
+                cut = cut or error.seconds is None
+                if attempt + 1 == _TRIES or not await self._may_repeat(method, channel, error, patience - waited):
+                    raise error.doubted() if cut else error from error.__cause__
+        raise AssertionError
+
+    async def respond(self, url: str, body: Mapping[str, Any]) -> None:
+        """Post a message to the address that came with a command or an action; once.
+
+        Raises:
+            PlatformError: As above; `CannotPost` where the address is used up.
+        """
+        # The SDK logs the address, which is a secret: it gets a logger that is heard by nobody.
+        silent = logging.Logger("silent", logging.CRITICAL + 1)  # noqa: LOG001 - nobody else is to get it
+        try:
+            answer = await AsyncWebhookClient(url, retry_handlers=[], logger=silent).send_dict(dict(body))
+        except aiohttp.ClientConnectorError as error:
+            raise _explain_transport_error("response_url") from error
+        except _CUT as error:
+            raise PlatformUnavailable("Slack does not answer response_url.") from error
+        if answer.status_code != _OK:
+            code = "" if answer.status_code >= LIMITED else "expired_url"
+            raise explain_api_error(
+                "response_url", code, answer.status_code, str(answer.headers.get("Retry-After", ""))
+            )
+
+    async def _turn(self, method: str, channel: str, patience: float) -> None:
+        try:
+            await self.pacing.turn(method, channel, patience=max(patience, 0.0))
+        except Busy as error:
+            raise PlatformUnavailable(f"Too much is going on for {method}.", seconds=error.seconds) from error
+
+    async def _once(self, method: str, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+        call = getattr(self._client, method.replace(".", "_"))
+        try:
+            answer = await call(**facts)
+        except SlackApiError as error:
+            raise _explain_reply(method, error.response) from error
+        except aiohttp.ClientConnectorError as error:
+            raise _explain_transport_error(method) from error
+        except _CUT as error:
+            raise PlatformUnavailable(f"Slack does not answer {method}.") from error
+        return answer.data if isinstance(answer.data, dict) else {}
+
+    async def _may_repeat(self, method: str, channel: str, error: PlatformUnavailable, patience: float) -> bool:
+        """Wait for what can be repeated, and return whether it can."""
+        if error.seconds is not None:
+            self.pacing.hold(method, channel, error.seconds)
+            return error.seconds <= patience
+        if method not in _REPEATABLE or patience < _RETRY_PAUSES:
+            return False
+        await self.pacing.sleep(_RETRY_PAUSES)
+        return True
+
+
+def _explain_reply(method: str, response: Any) -> PlatformError:
+    """Return what a response of the SDK's means; of one that is no JSON it hands over aiohttp's own."""
+    status = getattr(response, "status_code", 0) or getattr(response, "status", 0)
+    data = getattr(response, "data", None)
+    code = str(data.get("error", "")) if isinstance(data, dict) else ""
+    return explain_api_error(
+        method, code, int(status), str((getattr(response, "headers", None) or {}).get("Retry-After", ""))
+    )
+
+
+def _explain_transport_error(method: str) -> PlatformUnavailable:
+    """Return the error of a call that never left: it is certain that nothing was done."""
+    return PlatformUnavailable(f"Slack cannot be reached for {method}.", seconds=_TIMEOUT_SECONDS)

@@ -1,0 +1,401 @@
+"""Parse Slack's events, commands and shortcuts into frozen values; pure."""
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any
+
+from bot.access import Asker
+from bot.desk.types import Place, Question, TaskKind
+from bot.platforms.shared.payload_text import read_object, strip_footnotes
+from bot.platforms.slack.slack_markup import decode_mrkdwn, strip_formatting
+from storage.language.lazy_pattern import lazy_compile
+
+_TO_SOMEBODY = lazy_compile(r"\s*<(?:@|!(?=subteam\^|here\b|channel\b|everyone\b))([^|<>]+)(?:\|[^<>]*)?>")
+"""Whom a message begins by mentioning: a person, a group, or all who are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlackBotIdentity:
+    """Who we are in a workspace."""
+
+    team: str
+    user: str
+    bot: str = ""
+    enterprise: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SlackMessagePosted:
+    """A message that somebody wrote, as it stands."""
+
+    team: str
+    channel: str
+    ts: str
+    user: str
+    raw: str
+    """Its text as Slack has it, with references to people and channels in it."""
+    thread: str = ""
+    """The root of the thread that it stands in; empty for a message of the channel itself."""
+    direct: bool = False
+    """Whether it is in a DM with us."""
+    edited: bool = False
+    shared: bool = False
+    """Whether Slack said with it that people of other organisations are there."""
+
+    @property
+    def key(self) -> str:
+        """Its key at the desk."""
+        return build_message_key(self.team, self.channel, self.ts)
+
+    @property
+    def root(self) -> str:
+        """The thread that an answer belongs to."""
+        return self.thread or self.ts
+
+    @property
+    def conversation(self) -> str:
+        """The conversation at the desk."""
+        return f"slack:{self.team}/{self.channel}/{self.root}"
+
+    def mentions(self, us: SlackBotIdentity) -> bool:
+        """Return whether it mentions us."""
+        return re.search(rf"<@{re.escape(us.user)}(\|[^<>]*)?>", self.raw) is not None
+
+    def to_others(self, us: SlackBotIdentity) -> bool:
+        """Return whether it begins with the mention of somebody else or of many, and so is to them."""
+        found = _TO_SOMEBODY.match(self.raw)
+        return found is not None and found[1] != us.user
+
+
+def build_message_key(team: str, channel: str, ts: str) -> str:
+    """Return the key of a message at the desk."""
+    return f"slack:{team}/{channel}/{ts}"
+
+
+@dataclass(frozen=True, slots=True)
+class SlackMessageEdited:
+    """Somebody edited a message."""
+
+    now: SlackMessagePosted
+
+
+@dataclass(frozen=True, slots=True)
+class SlackMessageDeleted:
+    """Somebody deleted a message."""
+
+    team: str
+    channel: str
+    ts: str
+
+    @property
+    def key(self) -> str:
+        """The key that it had at the desk."""
+        return build_message_key(self.team, self.channel, self.ts)
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantOpened:
+    """Somebody opened the chat with us."""
+
+    channel: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested:
+    """Somebody pressed Slack's own button that stops an agent."""
+
+    team: str
+    channel: str
+    thread: str
+    user: str
+    messages: tuple[str, ...] = ()
+    """What was being written."""
+
+    @property
+    def conversation(self) -> str:
+        """The conversation at the desk."""
+        return f"slack:{self.team}/{self.channel}/{self.thread}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelChanged:
+    """Something about a channel is not as it was."""
+
+    channel: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceDisconnected:
+    """The workspace let us go."""
+
+    why: str
+
+
+SlackEvent = (
+    SlackMessagePosted
+    | SlackMessageEdited
+    | SlackMessageDeleted
+    | AssistantOpened
+    | StopRequested
+    | ChannelChanged
+    | WorkspaceDisconnected
+    | None
+)
+
+Json = Mapping[str, Any]
+
+_TS = lazy_compile(r"\d{1,12}\.\d{1,9}")
+_PEOPLES = frozenset({"", "file_share", "me_message", "thread_broadcast"})
+"""The subtypes of messages that people write; others are what happened, such as that somebody joined."""
+_SLACKBOT = "USLACKBOT"
+
+
+def parse_event(body: Json, us: SlackBotIdentity) -> SlackEvent:
+    """Return what an event means to us, given all that it came in; None where it means nothing."""
+    event = body.get("event")
+    if not isinstance(event, Mapping):
+        return None
+    reader = PARSERS.get(str(event.get("type")))
+    found = reader(event, us) if reader else None
+    if isinstance(found, SlackMessagePosted) and body.get("is_ext_shared_channel") is True:
+        return replace(found, shared=True)
+    return found
+
+
+def build_message_question(
+    written: SlackMessagePosted, us: SlackBotIdentity, asker: Asker, *, only_asker: bool = False, unasked: bool = False
+) -> Question:
+    """Return the question that a message is."""
+    return Question(
+        written.key,
+        "ask",
+        extract_text(written.raw, us),
+        asker,
+        Place("slack", written.team, written.channel, written.root),
+        written.conversation,
+        parse_ts(written.ts),
+        message=written.ts,
+        only_asker=only_asker,
+        unasked=unasked,
+    )
+
+
+def extract_text(raw: str, us: SlackBotIdentity) -> str:
+    """Return a text of Slack's in plain words, without the mentions of us."""
+    return decode_mrkdwn(re.sub(rf"<@{re.escape(us.user)}(\|[^<>]*)?>[,:]?[ \t]*", "", raw)).strip()
+
+
+def parse_ts(ts: str) -> datetime:
+    """Return when a message was written, by its timestamp."""
+    return datetime.fromtimestamp(float(ts), UTC)
+
+
+def is_direct(channel: str, kind: str = "") -> bool:
+    """Return whether a channel is a DM with one person."""
+    return kind == "im" or (not kind and channel.startswith("D"))
+
+
+def build_task(name: str) -> TaskKind:
+    """Return the task of a command or a shortcut by its name."""
+    return "check" if "check" in name else "ask"
+
+
+def _parse_message(event: Json, us: SlackBotIdentity) -> SlackEvent:
+    match event.get("subtype") or "":
+        case "message_changed":
+            return _parse_edited(event, us)
+        case "message_deleted":
+            return _parse_deleted(event, us)
+        case subtype if subtype in _PEOPLES and not event.get("hidden"):
+            return _parse_posted(event, event, us)
+        case _:
+            return None
+
+
+def _parse_posted(message: Json, event: Json, us: SlackBotIdentity) -> SlackMessagePosted | None:
+    """Return a message of a person; the event says in which channel."""
+    texts = {name: message.get(name) or "" for name in ("ts", "user", "text", "thread_ts")}
+    channel, kind = event.get("channel"), event.get("channel_type") or ""
+    known = all(isinstance(value, str) for value in (*texts.values(), channel, kind))
+    if not known or not channel or not is_ts(texts["ts"]) or not _is_from_person(message, us):
+        return None
+    ts, thread = texts["ts"], texts["thread_ts"] if is_ts(texts["thread_ts"]) else ""
+    return SlackMessagePosted(
+        us.team,
+        channel,
+        ts,
+        texts["user"],
+        texts["text"],
+        thread=thread if thread != ts else "",
+        direct=is_direct(channel, kind),
+        edited=bool(message.get("edited")),
+    )
+
+
+def _is_from_person(message: Json, us: SlackBotIdentity) -> bool:
+    user = message.get("user")
+    return bool(user) and user not in {us.user, _SLACKBOT} and not message.get("bot_id")
+
+
+def _parse_edited(event: Json, us: SlackBotIdentity) -> SlackMessageEdited | SlackMessageDeleted | None:
+    now, before = event.get("message"), event.get("previous_message")
+    if not isinstance(now, Mapping):
+        return None
+    if now.get("subtype") == "tombstone":  # stands where a message was that others replied to
+        return _parse_deleted({**event, "deleted_ts": now.get("ts")}, us)
+    if (now.get("subtype") or "") not in _PEOPLES:
+        return None
+    # Slack says the same when it adds a preview of a link, or counts replies.
+    if isinstance(before, Mapping) and before.get("text") == now.get("text"):
+        return None
+    written = _parse_posted(now, event, us)
+    return SlackMessageEdited(written) if written else None
+
+
+def _parse_deleted(event: Json, us: SlackBotIdentity) -> SlackMessageDeleted | None:
+    before, ts, channel = event.get("previous_message"), event.get("deleted_ts"), event.get("channel")
+    if not (isinstance(ts, str) and is_ts(ts) and isinstance(channel, str) and channel):
+        return None
+    if isinstance(before, Mapping) and "user" in before and not _is_from_person(before, us):
+        return None
+    return SlackMessageDeleted(us.team, channel, ts)
+
+
+def is_ts(text: object) -> bool:
+    """Return whether something is a timestamp of Slack's, which is a message's id."""
+    return isinstance(text, str) and bool(_TS.fullmatch(text)) and math.isfinite(float(text))
+
+
+def _parse_opened(event: Json, _: SlackBotIdentity) -> AssistantOpened | None:
+    channel, user = event.get("channel"), event.get("user")
+    if event.get("tab") != "messages" or not (isinstance(channel, str) and isinstance(user, str)):
+        return None
+    return AssistantOpened(channel, user)
+
+
+def _parse_stop(event: Json, us: SlackBotIdentity) -> StopRequested | None:
+    channel, thread, user = event.get("channel"), event.get("thread_ts"), event.get("user")
+    if not (isinstance(channel, str) and is_ts(thread) and isinstance(user, str)):
+        return None
+    messages = event.get("streaming_message_ts")
+    listed = messages if isinstance(messages, list) else [messages]
+    return StopRequested(us.team, channel, str(thread), user, tuple(one for one in listed if isinstance(one, str)))
+
+
+def _parse_channel_change(event: Json, _: SlackBotIdentity) -> ChannelChanged | None:
+    channel = event.get("channel")
+    found = channel.get("id") if isinstance(channel, Mapping) else channel
+    return ChannelChanged(found, str(event["type"])) if isinstance(found, str) and found else None
+
+
+def _parse_uninstalled(_: Json, __: SlackBotIdentity) -> WorkspaceDisconnected:
+    return WorkspaceDisconnected("The app was uninstalled from the workspace.")
+
+
+def _parse_revoked(event: Json, us: SlackBotIdentity) -> WorkspaceDisconnected | None:
+    tokens = event.get("tokens")
+    ours = tokens.get("bot") if isinstance(tokens, Mapping) else None
+    if not isinstance(ours, list) or not {us.user, us.bot} & set(filter(None, map(str, ours))):
+        return None
+    return WorkspaceDisconnected("The workspace revoked the bot token.")
+
+
+CHANNELS = (
+    "channel_archive",
+    "channel_deleted",
+    "channel_rename",
+    "channel_shared",
+    "channel_unarchive",
+    "channel_unshared",
+    "group_archive",
+    "group_deleted",
+    "group_rename",
+    "group_unarchive",
+)
+"""The events that say that a channel is not as it was."""
+PARSERS: Mapping[str, Callable[[Json, SlackBotIdentity], SlackEvent]] = MappingProxyType(
+    {
+        "message": _parse_message,
+        "app_mention": _parse_message,
+        "app_home_opened": _parse_opened,
+        "agent_session_stopped": _parse_stop,
+        "app_uninstalled": _parse_uninstalled,
+        "tokens_revoked": _parse_revoked,
+        **dict.fromkeys(CHANNELS, _parse_channel_change),
+    }
+)
+"""What reads each kind of event. Slack hands over no others than those that the app's manifest names."""
+
+ASK_COMMANDS = ("/ask", "/check")
+"""The commands that ask."""
+CONFIGURE_COMMAND = "/footnote"
+SHORTCUT = "footnote_check"
+"""The callback id of **Fact-check this message**."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlackInvocation:
+    """A question that somebody put by a command or a shortcut."""
+
+    task: TaskKind
+    kind: str
+    trigger: str
+    user: str
+    channel: str
+    text: str
+    url: str
+    thread: str = ""
+
+    @property
+    def direct(self) -> bool:
+        """Whether it was in a DM with us or with somebody else: Slack tells them apart for nobody."""
+        return is_direct(self.channel)
+
+
+def parse_invocation(body: Json, us: SlackBotIdentity) -> SlackInvocation | None:
+    """Return what a command or a shortcut asks; None where it is none of those that ask."""
+    if body.get("command") in ASK_COMMANDS:
+        task, text = build_task(str(body["command"])), extract_text(str(body.get("text") or ""), us)
+        return SlackInvocation(
+            task,
+            "command",
+            str(body.get("trigger_id", "")),
+            str(body.get("user_id", "")),
+            str(body.get("channel_id", "")),
+            strip_formatting(text) if task == "check" else text,
+            str(body.get("response_url", "")),
+        )
+    if body.get("type") == "message_action" and body.get("callback_id") == SHORTCUT:
+        return _parse_shortcut(body, us)
+    return None
+
+
+def _parse_shortcut(body: Json, us: SlackBotIdentity) -> SlackInvocation:
+    message = read_object(body, "message")
+    # Of a thread that nobody has begun yet, nothing would be shown that one person is to see.
+    root = message.get("thread_ts")
+    text = strip_formatting(extract_text(str(message.get("text") or ""), us))
+    return SlackInvocation(
+        "check",
+        "shortcut",
+        str(body.get("trigger_id", "")),
+        str(read_object(body, "user").get("id", "")),
+        str(read_object(body, "channel").get("id", "")),
+        strip_footnotes(text) if message.get("user") == us.user else text,
+        str(body.get("response_url", "")),
+        thread=str(root) if is_ts(root) else "",
+    )
+
+
+def build_invocation_question(invoked: SlackInvocation, us: SlackBotIdentity, asker: Asker, at: datetime) -> Question:
+    """Return the question that it is: a conversation by itself."""
+    key = f"slack:{us.team}/{invoked.kind}/{hashlib.sha256(invoked.trigger.encode()).hexdigest()[:32]}"
+    place = Place("slack", us.team, invoked.channel, invoked.thread)
+    return Question(key, invoked.task, invoked.text, asker, place, key, at, only_asker=True, handle=invoked.url)

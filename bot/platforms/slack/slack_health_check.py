@@ -1,0 +1,105 @@
+"""Check Slack's tokens and scopes for `footnote doctor`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from bot.doctor.diagnosis import CheckResult, Inspection
+from bot.settings.platform_settings import SlackSettings
+
+SCOPES: Mapping[str, str] = MappingProxyType(
+    {
+        "app_mentions:read": "hears where it is mentioned",
+        "assistant:write": "shows what it is doing, and suggests what to ask",
+        "channels:history": "reads threads of public channels that it is in",
+        "channels:read": "knows whether a public channel is shared with other organisations",
+        "chat:write": "answers",
+        "commands": "has commands and the shortcut",
+        "groups:history": "reads threads of private channels that it is in",
+        "groups:read": "knows whether a private channel is shared",
+        "im:history": "reads what is written to it alone",
+        "im:read": "finds the chats with it again",
+        "mpim:history": "reads group messages that it is in",
+        "mpim:read": "knows whether a group message is shared",
+        "users:read": "knows whose organisation somebody is of, and their language",
+    }
+)
+"""Of the bot token."""
+SOCKET_SCOPE = "connections:write"
+"""Of the app token, for Socket Mode."""
+MESSAGE_SCOPES = ("message.channels", "message.groups", "message.im", "message.mpim")
+"""The events that all arrive as `message`."""
+
+_TOKEN = "Copy the bot token (xoxb-…) anew from the app's page, under OAuth & Permissions, to SLACK_BOT_TOKEN."  # noqa: S105
+_APP_TOKEN = (
+    "Make an app token (xapp-…) with the scope connections:write on the app's page, under Basic Information, "  # noqa: S105
+    "and set SLACK_APP_TOKEN; Socket Mode must be on."
+)
+_SECRET = "Copy the signing secret anew from the app's page, under Basic Information, to SLACK_SIGNING_SECRET."  # noqa: S105
+_AWAY = "See whether this machine reaches slack.com, then try again."
+_LETTERS = frozenset("0123456789abcdef")
+_SECRET_LENGTH = 32
+
+
+async def check_slack(scene: Inspection) -> Sequence[CheckResult]:
+    """Whether Slack takes the tokens, and whether they may do all that is needed."""
+    settings = scene.settings.slack
+    if not settings.configured or settings.missing:
+        return ()  # what is missing is told by the check of platforms
+    found = await _check_bot(settings)
+    return (*found, *(await _check_socket(settings) if settings.mode == "socket" else _check_http(settings)))
+
+
+async def _check_bot(settings: SlackSettings) -> Sequence[CheckResult]:
+    from slack_sdk.errors import SlackApiError
+
+    from bot.platforms.slack.slack_client import build_web_client
+
+    try:
+        who = await build_web_client(settings.bot_token.get_secret_value(), settings.api_url).auth_test()
+    except SlackApiError as error:
+        return (CheckResult("fail", f"Slack: the bot token is refused: {_error_code(error)}.", _TOKEN),)
+    except Exception as error:  # noqa: BLE001 - whatever it is, Slack could not be asked
+        return (CheckResult("fail", f"Slack: it cannot be reached: {type(error).__name__}.", _AWAY),)
+    given = {name.strip() for name in str(who.headers.get("x-oauth-scopes", "")).split(",")}
+    known = f"Slack: the bot is {who.get('user')} in {who.get('team')} (slack:{who.get('team_id')})."
+    return (CheckResult("ok", known), *list_missing_scopes(given))
+
+
+def list_missing_scopes(given: set[str]) -> Iterator[CheckResult]:
+    """Tell what the bot token may not do, by the scopes that it was given; pure."""
+    for scope in SCOPES:
+        if scope not in given:
+            hint = f"It {SCOPES[scope]}. Update the app by slack-manifest.yaml, and install it again."
+            yield CheckResult("fail", f"Slack: the scope {scope} was not given.", hint)
+
+
+async def _check_socket(settings: SlackSettings) -> Sequence[CheckResult]:
+    from slack_sdk.errors import SlackApiError
+
+    from bot.platforms.slack.slack_client import build_web_client
+
+    try:
+        await build_web_client("", settings.api_url).apps_connections_open(
+            app_token=settings.app_token.get_secret_value()
+        )
+    except SlackApiError as error:
+        return (CheckResult("fail", f"Slack: the app token opens no socket: {_error_code(error)}.", _APP_TOKEN),)
+    except Exception as error:  # noqa: BLE001 - as above
+        return (CheckResult("fail", f"Slack: no socket can be asked for: {type(error).__name__}.", _AWAY),)
+    return (CheckResult("ok", "Slack: the app token opens sockets."),)
+
+
+def _check_http(settings: SlackSettings) -> Sequence[CheckResult]:
+    secret = settings.signing_secret.get_secret_value()
+    if len(secret) != _SECRET_LENGTH or not set(secret) <= _LETTERS:
+        return (
+            CheckResult("warn", "Slack: the signing secret does not look like one (32 digits and a to f).", _SECRET),
+        )
+    return (CheckResult("ok", "Slack: there is a signing secret; Slack sends to /slack/events."),)
+
+
+def _error_code(error: Exception) -> str:
+    """Return Slack's word for a refusal, and nothing else of it."""
+    response = getattr(error, "response", None)
+    code = response.get("error", "") if response is not None and hasattr(response, "get") else ""
+    return code if isinstance(code, str) and code.replace("_", "").isalnum() else "it did not say why"

@@ -1,0 +1,295 @@
+"""Turn Slack's messages into questions for the desk, also those that were missed, and know places and people.
+
+`SlackIntake.take` returns once a question is on the disk; only then is Slack told that it arrived. What could not be
+kept has been told, so that it need not come again; where nothing can be told, it raises, and Slack delivers once more.
+"""
+
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Literal
+
+from bot.access import Asker
+from bot.desk.authorized_turn import load_channel_settings_or_file
+from bot.desk.desk import Desk
+from bot.desk.types import IntakeStatus, Question, QuestionState
+from bot.platforms.shared.addressing import Audience, ChannelOrder, IncomingMessage, find_audience, is_edit_addressed
+from bot.platforms.shared.catch_up import MissedQuestion, call_patiently
+from bot.platforms.shared.lookup_cache import LOOK_SECONDS, LookupCache
+from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable
+from bot.platforms.slack import slack_events
+from bot.platforms.slack.slack_client import SlackApiClient
+from bot.platforms.slack.slack_events import (
+    SlackBotIdentity,
+    SlackInvocation,
+    SlackMessageDeleted,
+    SlackMessageEdited,
+    SlackMessagePosted,
+    StopRequested,
+    is_direct,
+)
+from bot.server.supervisor import TaskSupervisor
+from bot.wiring import App
+from storage.queue import Queue
+
+Json = Mapping[str, Any]
+
+log = logging.getLogger(__name__)
+
+PATIENT_SECONDS = 20.0
+"""So long a question waits for it whose arrival was acknowledged long ago."""
+
+
+def is_shared(channel: Json) -> bool | None:
+    """Return whether people of other organisations are in a channel, as `conversations.info` has it; pure.
+
+    Other workspaces of the same organisation are not others. None where Slack does not say, as of most DMs.
+    """
+    if channel.get("is_ext_shared") is True or channel.get("connected_team_ids"):
+        return True
+    if channel.get("is_shared") is True:
+        return channel.get("is_org_shared") is not True
+    return False if channel.get("is_ext_shared") is False else None
+
+
+def is_stranger(user: Json, us: SlackBotIdentity) -> bool:
+    """Return whether somebody is of another organisation, as `users.info` has them; pure."""
+    own = user.get("enterprise_user")
+    if us.enterprise and isinstance(own, Mapping) and own.get("enterprise_id") == us.enterprise:
+        return False
+    return user.get("is_stranger") is True or user.get("team_id") != us.team
+
+
+class SlackDirectory:
+    """What is known of one workspace's channels and people."""
+
+    def __init__(self, call: SlackApiClient, us: SlackBotIdentity, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take the way to Slack, who we are there, and a clock in seconds."""
+        self._call, self._us = call, us
+        self._channels = LookupCache[Json](self._channel, clock)
+        self._people = LookupCache[Json](self._person, clock)
+
+    async def asker(self, channel: str, user: str, *, direct: bool, shared: bool = False) -> Asker:
+        """Return somebody and where they stand. `shared`: Slack said with what they did that the channel is."""
+        if shared:
+            self._channels.note(channel, {"is_ext_shared": True})
+        others = shared or await self.shared(channel, user if direct else "")
+        kind: Literal["dm", "channel"] = "dm" if direct else "channel"
+        return Asker("slack", kind, self._us.team, channel, user, shared_with_other_organisations=others)
+
+    async def by_now(self, asker: Asker) -> Asker:
+        """Return somebody who asked a while ago, and where they stand by now.
+
+        Raises:
+            PlatformUnavailable: Slack does not say so now, but may later.
+        """
+        try:
+            others = await self._shared(asker.channel, asker.user if asker.kind == "dm" else "", PATIENT_SECONDS)
+        except TimeoutError as error:
+            raise PlatformUnavailable("Slack does not say in time who is in a channel.") from error
+        except PlatformUnavailable:
+            raise
+        except PlatformError as error:
+            _report_lookup(asker.channel, error)
+            others = True
+        return replace(asker, shared_with_other_organisations=others)
+
+    async def shared(self, channel: str, user: str = "") -> bool:
+        """Return whether people of other organisations may be in a channel, or in the DM with somebody."""
+        try:
+            return await self._shared(channel, user, LOOK_SECONDS)
+        except (PlatformError, TimeoutError) as error:
+            _report_lookup(channel, error)
+            return True
+
+    async def _shared(self, channel: str, user: str, seconds: float) -> bool:
+        if user:
+            return is_stranger(await self._people.of(user, seconds), self._us)
+        return is_shared(await self._channels.of(channel, seconds)) is not False
+
+    async def language(self, user: str) -> str:
+        """Return the language that somebody reads Slack in, such as `de`; empty where that is not known."""
+        try:
+            locale = (await self._people.of(user)).get("locale")
+        except (PlatformError, TimeoutError):
+            return ""
+        return locale.partition("-")[0].lower() if isinstance(locale, str) else ""
+
+    def forget(self, channel: str) -> None:
+        """Forget a channel of which something changed."""
+        self._channels.forget(channel)
+
+    async def close(self) -> None:
+        """Look nothing up any more."""
+        await self._channels.close()
+        await self._people.close()
+
+    async def _channel(self, channel: str) -> Json:
+        found: Json = (await self._call("conversations.info", channel=channel)).get("channel") or {}
+        # A DM says nothing of the sort, but who it is with does.
+        if is_direct(channel) and is_shared(found) is None and found.get("user"):
+            return {"is_ext_shared": is_stranger(await self._people.of(str(found["user"])), self._us)}
+        return found
+
+    async def _person(self, user: str) -> Json:
+        found: Json = (await self._call("users.info", user=user, include_locale=True)).get("user") or {}
+        return found
+
+
+def _report_lookup(channel: str, error: Exception) -> None:
+    log.warning("it cannot be told who is in a channel", extra={"channel": channel, "cause": str(error)})
+
+
+RECENT_QUESTIONS = 5
+"""How many questions of a conversation may be the one that is stopped."""
+EMPTY_MENTION = "hello"
+"""What somebody says who mentions us and says nothing else."""
+
+
+class SlackIntake:
+    """Takes questions of one workspace."""
+
+    def __init__(
+        self, app: App, desk: Desk, us: SlackBotIdentity, places: SlackDirectory, tasks: TaskSupervisor
+    ) -> None:
+        """Take what is opened, the desk, who we are, what is known of places, and what keeps work that takes longer."""
+        self._app, self._desk, self._us, self.places, self._tasks = app, desk, us, places, tasks
+        self._lines = ChannelOrder()
+
+    async def take(self, written: SlackMessagePosted) -> IntakeStatus | None:
+        """Take a message, if it is a question. Raises `StorageError` where that cannot be told.
+
+        Messages of one channel are taken in the order in which they arrive, whichever is looked up faster.
+        """
+        async with self._lines.of(written.channel):
+            question = await self.question(written)
+            return await self._desk.take(question) if question else None
+
+    async def take_invoked(self, invoked: SlackInvocation) -> IntakeStatus:
+        """Take what a command or a shortcut asks."""
+        asker = await self.places.asker(invoked.channel, invoked.user, direct=invoked.direct)
+        return await self._desk.take(
+            slack_events.build_invocation_question(invoked, self._us, asker, datetime.now(UTC))
+        )
+
+    async def question(self, written: SlackMessagePosted) -> Question | None:
+        """Return the question that a message is; None where it is none to us.
+
+        `overhearing` says which those are.
+
+        Raises:
+            StorageError: Whether we take part in a thread cannot be looked up.
+        """
+        settings = await load_channel_settings_or_file(self._app, f"slack:{written.team}/{written.channel}")
+        remark = self._remark(written)
+        whose = await find_audience(remark, partial(self._joined, written), every=settings.answer == "every")
+        if whose is Audience.THEIRS:
+            return None
+        asker = await self.places.asker(written.channel, written.user, direct=written.direct, shared=written.shared)
+        found = slack_events.build_message_question(
+            written, self._us, asker, only_asker=settings.ephemeral, unasked=whose is Audience.ANYBODYS
+        )
+        return found if found.text else self._wordless(found, addressed=remark.addressed)
+
+    async def rewritten(self, event: SlackMessageEdited) -> None:
+        """Have an edited question answered anew. Raises `StorageError`."""
+        now = event.now
+        await self._lines.passed(now.channel)
+        row, text = await self._app.queue.by_key(now.key), slack_events.extract_text(now.raw, self._us)
+        if row and text and is_edit_addressed(self._remark(now), unasked=bool(row.body.get("unasked"))):
+            await self._tasks.soon(self._desk.edited(now.key, text))
+
+    async def erased(self, event: SlackMessageDeleted) -> None:
+        """Take back the answer to a deleted question. Raises `StorageError`."""
+        await self._lines.passed(event.channel)
+        await self._tasks.soon(self._desk.deleted(event.key))
+
+    async def halted(self, event: StopRequested) -> None:
+        """Stop answering where somebody pressed Slack's own button for that. Raises `StorageError`."""
+        channel = f"slack:{event.team}/{event.channel}"
+        rows = [await self._app.queue.by_message(channel, one) for one in event.messages]
+        if not any(rows):
+            rows = [*await self._app.queue.conversation(event.conversation, limit=RECENT_QUESTIONS)]
+        by = await self.places.asker(event.channel, event.user, direct=slack_events.is_direct(event.channel))
+        for ticket in {row.ticket for row in rows if row and row.state == QuestionState.RUNNING}:
+            await self._desk.stop(ticket, by)
+
+    def _remark(self, written: SlackMessagePosted) -> IncomingMessage:
+        addressed = written.direct or written.mentions(self._us)
+        return IncomingMessage(
+            addressed, written.to_others(self._us), within=bool(written.thread), edited=written.edited
+        )
+
+    async def _joined(self, written: SlackMessagePosted, by_author: bool) -> bool:  # noqa: FBT001 - see `Joined`
+        author = f"slack:{written.team}/{written.user}" if by_author else ""
+        return await self._desk.joined(written.conversation, author)
+
+    def _wordless(self, question: Question, *, addressed: bool) -> Question | None:
+        """Return what a message without words is: a greeting to whom it is addressed."""
+        return replace(question, text=EMPTY_MENTION) if addressed else None
+
+
+THREAD_AGE = timedelta(days=7)
+"""How old a thread may be in which somebody asks on."""
+PAGE = 200
+_SKEW = 1.0
+"""Seconds that may pass between when something is written and when it is taken."""
+_TYPES = "public_channel,private_channel,im,mpim"
+
+
+class SlackArchive:
+    """One workspace. Implements `bot.platforms.shared.catch_up.MessageArchive`."""
+
+    def __init__(self, queue: Queue, call: SlackApiClient, us: SlackBotIdentity, taking: SlackIntake) -> None:
+        """Take the queue, the way to Slack, who we are, and what makes questions of messages."""
+        self._queue, self._call, self._us, self._taking = queue, call, us, taking
+        self._kinds: dict[str, str] = {}
+
+    async def since(self) -> float | None:
+        """Return when the last question was taken. Raises `StorageError`."""
+        last = await self._queue.newest("slack")
+        return last.taken_at.timestamp() - _SKEW if last else None
+
+    async def channels(self, since: float) -> AsyncIterator[str]:  # noqa: ARG002 - Slack does not say where it is quiet
+        """Yield the channels and DMs that we are in. Raises `PlatformError`."""
+        async for channel in self._pages("users.conversations", "channels", types=_TYPES, exclude_archived=True):
+            name = str(channel.get("id", ""))
+            self._kinds[name] = "im" if channel.get("is_im") else "mpim" if channel.get("is_mpim") else "channel"
+            yield name
+
+    async def missed(self, channel: str, since: float) -> AsyncIterator[MissedQuestion]:
+        """Yield the questions in a channel, with those in threads that began before. Raises `PlatformError`."""
+        where = {"channel": channel, "channel_type": self._kinds.get(channel, "")}
+        async for message in self._written(channel, since):
+            written = slack_events.parse_event({"event": {"type": "message", **message, **where}}, self._us)
+            if isinstance(written, SlackMessagePosted) and (question := await self._taking.question(written)):
+                yield MissedQuestion(question, written.edited)
+
+    async def _written(self, channel: str, since: float) -> AsyncIterator[Json]:
+        """Yield a channel's messages since then, with those of threads that were begun before; oldest first."""
+        oldest = f"{since - THREAD_AGE.total_seconds():.6f}"
+        roots = [one async for one in self._pages("conversations.history", "messages", channel=channel, oldest=oldest)]
+        for root in reversed(roots):
+            if float(root.get("ts", 0)) > since:
+                yield root
+            if float(root.get("latest_reply") or 0) > since:
+                facts: dict[str, Any] = {"channel": channel, "ts": root["ts"], "oldest": f"{since:.6f}"}
+                async for reply in self._pages("conversations.replies", "messages", **facts):
+                    if reply.get("ts") != root.get("ts"):
+                        yield reply
+
+    async def _pages(self, method: str, what: str, **facts: Any) -> AsyncIterator[Json]:
+        """Yield the items of a list, all pages of it. Raises `PlatformError`, but not that Slack is away."""
+        pacing = self._call.pacing
+        while True:
+            page: Json = await call_patiently(
+                lambda: self._call(method, limit=PAGE, **facts), lambda: pacing.spare(method), pacing.sleep
+            )
+            for item in page.get(what) or ():
+                yield item
+            if not (cursor := str((page.get("response_metadata") or {}).get("next_cursor") or "")):
+                return
+            facts["cursor"] = cursor

@@ -1,0 +1,265 @@
+"""Render a view as Slack's messages: blocks, buttons, the notification's text, and the payload that posts them; pure.
+
+Limits are data; lengths are counted as UTF-16 does, which is never less than Slack's count. A post carries a mark, so
+that it is found again.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from typing import Any
+
+from bot.desk.types import Place, Question
+from bot.platforms.slack.slack_markup import PERSON, build_rich_text, escape_markdown, escape_mrkdwn
+from bot.views.pagination import paginate_view, split_text
+from bot.views.render_tree import MessageLimits, MessagePage, MessagePart, PartKind, TextRun, TextStyle
+from bot.views.sanitize import defang_text
+from bot.views.turn_view import Button, ButtonAction, Confirmation, View
+
+ROW = 5
+"""Buttons in a row: more are possible, but hard to survey."""
+
+
+def measure_mrkdwn(text: str) -> int:
+    """Return how long a text is as mrkdwn."""
+    return count_units(escape_mrkdwn(text))
+
+
+def measure_markdown(text: str) -> int:
+    """Return how long a text is as Markdown."""
+    return count_units(escape_markdown(text))
+
+
+def count_units(text: str) -> int:
+    """Return the length in UTF-16 units; halves of surrogate pairs count as what they are replaced by."""
+    return len(text.encode("utf-16-le", "replace")) // 2
+
+
+SECTIONS = MessageLimits(message=9_000, parts=46, part=3_000, row=ROW, measure=measure_mrkdwn, markup=8, line=2, gap=80)
+"""Sections of mrkdwn, with room for a row of buttons, one for feedback, and a divider each."""
+MARKDOWN = MessageLimits(
+    message=9_000, parts=46, part=9_000, row=ROW, measure=measure_markdown, markup=8, line=2, gap=2
+)
+"""Markdown blocks, and what is streamed."""
+MODAL = MessageLimits(message=36_000, parts=49, part=3_000, row=ROW, measure=measure_mrkdwn, markup=8, line=2)
+"""Blocks of a modal, of which all together take 250,000 bytes at most, whatever the script and however it is coded. A
+line may part any two of them, and there is room for a row of buttons."""
+
+Json = dict[str, Any]
+
+PREFIX = "footnote:"
+FEEDBACK = f"{PREFIX}feedback"
+_LONGEST = 75
+_QUESTION, _ANSWER = 300, 30
+_OPINIONS = (ButtonAction.UP, ButtonAction.DOWN)
+
+
+def build_actions(rows: Iterable[Iterable[Button]]) -> list[Json]:
+    """Return rows of buttons: an `actions` block for each, and `context_actions` for feedback. Each action once."""
+    found = [list(row) for row in rows]
+    first = {button.action: button for row in reversed(found) for button in reversed(row)}
+    opinions = [first.pop(action) for action in _OPINIONS] if first.keys() >= set(_OPINIONS) else []
+    kept = [[_build_button(one) for one in row if first.get(one.action) is one] for row in found]
+    blocks = [{"type": "actions", "elements": row} for row in kept if row]
+    return [*blocks, _build_feedback(*opinions)] if opinions else blocks
+
+
+def parse_action(action_id: str, value: str) -> tuple[ButtonAction, int] | None:
+    """Return what a press of a button means: the action and its ticket; None where it is no button of ours."""
+    name, ticket = action_id.removeprefix(PREFIX), value
+    if action_id == FEEDBACK:
+        name, _, ticket = value.partition(":")
+    if not (action_id.startswith(PREFIX) and name in set(ButtonAction) and ticket.isascii() and ticket.isdigit()):
+        return None
+    return ButtonAction(name), int(ticket)
+
+
+def build_label(text: str, longest: int = _LONGEST) -> Json:
+    """Return a plain text that is short enough for a button or a title."""
+    shown = " ".join(text.split())
+    shown = shown if _count_utf16(shown) <= longest else shown[: longest // 2 - 1] + "…"
+    return {"type": "plain_text", "text": shown, "emoji": True}
+
+
+def _build_button(button: Button) -> Json:
+    made = {"type": "button", "text": build_label(button.label), "value": str(button.ticket)}
+    made["action_id"] = f"{PREFIX}{button.action.value}"
+    return {**made, "confirm": _ask_first(button.label, button.sure)} if button.sure else made
+
+
+def _ask_first(title: str, sure: Confirmation) -> Json:
+    """Return what Slack asks before it tells us that a button was pressed."""
+    answers = {"confirm": build_label(sure.yes, _ANSWER), "deny": build_label(sure.no, _ANSWER)}
+    return {"title": build_label(title), "text": build_label(sure.question, _QUESTION), **answers}
+
+
+def _build_feedback(up: Button, down: Button) -> Json:
+    both = {"positive_button": _build_opinion(up), "negative_button": _build_opinion(down)}
+    return {"type": "context_actions", "elements": [{"type": "feedback_buttons", "action_id": FEEDBACK, **both}]}
+
+
+def _build_opinion(button: Button) -> Json:
+    return {"text": build_label(button.label), "value": f"{button.action.value}:{button.ticket}"}
+
+
+def _count_utf16(text: str) -> int:
+    return len(text.encode("utf-16-le", "replace")) // 2
+
+
+def shorten_label(text: str) -> str:
+    """Return a text for a field that is plain by itself, such as a card's title."""
+    return defang_text(" ".join(text.split()))
+
+
+CARD_STATES = {"checking": "in_progress", "supported": "complete", "refuted": "error", "unknown": "pending"}
+"""Our states of a claim as Slack's of a task."""
+TITLE = 256
+"""Characters of a card's title."""
+NOTHING = "…"
+_TEXT = 3_000
+_CONTEXT_ROWS = 2_000
+_APART = frozenset({PartKind.SOURCES, PartKind.LEFT_OUT})
+"""What a line parts from the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlackMessage:
+    """What a message is made of, as Slack takes it."""
+
+    blocks: tuple[Json, ...]
+    text: str
+
+
+def render_messages(view: View, zone: tzinfo = UTC) -> tuple[SlackMessage, ...]:
+    """Return the messages that show a view whole: one at least."""
+    return tuple(map(render_page, paginate_view(view, SECTIONS, zone)))
+
+
+def render_first(view: View, zone: tzinfo = UTC) -> SlackMessage:
+    """Return one message with the beginning of a view and all its buttons: for a view on the way."""
+    pages = paginate_view(view, SECTIONS, zone)
+    return render_page(MessagePage(pages[0].parts, pages[-1].rows))
+
+
+def render_page(page: MessagePage) -> SlackMessage:
+    """Return the message that is a page."""
+    text = render_fallback(page)
+    shown = [*_render_blocks(page.parts), *build_actions(page.rows)]
+    return SlackMessage(tuple(shown) or ({"type": "section", "text": {"type": "mrkdwn", "text": text}},), text)
+
+
+def render_fallback(page: MessagePage) -> str:
+    """Return the text of a page as mrkdwn, cut where it gets long: the blocks have it all."""
+    said, left = list[str](), _TEXT
+    for run in (run for part in page.parts for run in (*part.runs, TextRun("\n"))):
+        piece = _render_mrkdwn(run, left)
+        said.append(piece)
+        left -= count_units(piece)
+        if not piece and run.text:
+            break
+    return "".join(said).strip() or NOTHING
+
+
+def _render_mrkdwn(run: TextRun, left: int) -> str:
+    """Return a run for mrkdwn, cut to what is left; empty where there is no room for any of it."""
+    if run.style is TextStyle.PERSON and PERSON.fullmatch(run.text):
+        made = f"<@{run.text}>"
+    else:
+        made = escape_mrkdwn(next(split_text(run.text, lambda text: count_units(escape_mrkdwn(text)) <= left), ""))
+    return made if count_units(made) <= left else ""
+
+
+def _render_blocks(parts: tuple[MessagePart, ...]) -> Iterator[Json]:
+    divided = False
+    for number, part in enumerate(parts):
+        block = _render_block(part, number)
+        if block and part.kind in _APART and number and not divided:
+            divided = True
+            yield {"type": "divider"}
+        if block:
+            yield block
+
+
+def _render_block(part: MessagePart, number: int) -> Json | None:
+    if part.state:
+        return _render_card(part, number)
+    return _render_context(part) if part.kind is PartKind.COLLAPSED else build_rich_text(part)
+
+
+def _render_context(part: MessagePart) -> Json | None:
+    """Return what is said beside the answer, in small letters."""
+    text = shorten_label("".join(run.text for run in part.runs))
+    if not text or count_units(text) > _CONTEXT_ROWS:
+        return build_rich_text(part)
+    return {"type": "context", "elements": [{"type": "plain_text", "text": text, "emoji": False}]}
+
+
+def _render_card(part: MessagePart, number: int) -> Json | None:
+    """Return a claim as a card; what is left of one that was cut follows as text."""
+    head, *rest = part.runs
+    title = shorten_label(head.text)
+    if head.style is not TextStyle.NOTE or not title or count_units(title) > TITLE:
+        return build_rich_text(part)
+    card: Json = {"type": "task_card", "task_id": f"claim-{number}", "title": title, "status": CARD_STATES[part.state]}
+    while rest and not rest[0].text.strip(" :"):
+        rest = rest[1:]
+    details = build_rich_text(MessagePart(part.kind, tuple(rest)))
+    return {**card, "details": details} if details else card
+
+
+ANSWER, CALL = "footnote_answer", "footnote_call"
+"""What a post is: part of an answer, or a call for help."""
+
+
+def build_mark(kind: str, key: str, page: int = 0) -> Json:
+    """Return the metadata of a post, by which it is found again. Everybody in the workspace can read it."""
+    return {"event_type": kind, "event_payload": {"key": key, "page": page}}
+
+
+def add_mark(message: Mapping[str, Any], kind: str) -> str:
+    """Return the key that a message is marked with; empty if it is not marked so."""
+    metadata = message.get("metadata") or {}
+    return str((metadata.get("event_payload") or {}).get("key", "")) if metadata.get("event_type") == kind else ""
+
+
+def build_post(place: Place, message: SlackMessage, metadata: Json) -> Json:
+    """Return the arguments of a post."""
+    return {
+        **_thread_fields(place),
+        **_message_fields(message),
+        "metadata": metadata,
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }
+
+
+def build_edit(place: Place, ts: str, message: SlackMessage, metadata: Json) -> Json:
+    """Return the arguments of an update. What was not unfurled stays so."""
+    return {"channel": place.channel, "ts": ts, **_message_fields(message), "metadata": metadata}
+
+
+def build_ephemeral(question: Question, message: SlackMessage) -> Json:
+    """Return the arguments of a post that its asker sees."""
+    where = {"channel": question.place.channel, **_reply_fields(question)}
+    return {**where, "user": question.asker.user, **_message_fields(message)}
+
+
+def build_response(question: Question, message: SlackMessage) -> Json:
+    """Return what is sent to the address that came with a command or an action: its asker sees it."""
+    where = _reply_fields(question)
+    unfurl = {"unfurl_links": False, "unfurl_media": False}
+    return {"response_type": "ephemeral", "replace_original": False, **where, **_message_fields(message), **unfurl}
+
+
+def _thread_fields(place: Place) -> Json:
+    return {"channel": place.channel, **({"thread_ts": place.thread} if place.thread else {})}
+
+
+def _reply_fields(question: Question) -> Json:
+    """Return where among replies one person sees a post: what asks may have none, and then it would not be shown."""
+    thread = question.place.thread
+    return {"thread_ts": thread} if thread and thread != question.message else {}
+
+
+def _message_fields(message: SlackMessage) -> Json:
+    return {"blocks": list(message.blocks), "text": message.text}

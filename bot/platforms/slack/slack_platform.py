@@ -1,0 +1,332 @@
+"""Bring what stands in Slack to what a view shows, and read back what stands there."""
+
+import secrets
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from bot.access import Asker
+from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
+from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
+from bot.platforms.slack import slack_messages
+from bot.platforms.slack.slack_client import PATIENCE, MessageNotEditable, SlackApiClient, StreamClosed
+from bot.platforms.slack.slack_events import SlackBotIdentity, extract_text
+from bot.platforms.slack.slack_markup import decode_mrkdwn
+from bot.platforms.slack.slack_messages import (
+    ANSWER,
+    CALL,
+    SlackMessage,
+    add_mark,
+    build_mark,
+    render_first,
+    render_messages,
+)
+from bot.platforms.slack.slack_streaming import LiveMessages
+from bot.views.turn_view import View
+
+Json = Mapping[str, Any]
+
+PAGE = 200
+"""Messages that are asked for at once."""
+
+
+async def find_our_message(call: SlackApiClient, question: Question, us: str) -> PostedMessages:
+    """Return our messages in answer to a question, in the order in which they stand."""
+    after, found, unmarked = _question_ts(question), list[str](), list[str]()
+    async for message in _read_pages(call, question.place, oldest=after):
+        if message.get("user") != us or _to_datetime(message) <= float(after):
+            continue
+        if add_mark(message, ANSWER) == question.key:
+            found.append(str(message["ts"]))
+        elif not message.get("metadata") and "#" not in question.key:  # what is shared is never live
+            unmarked.append(str(message["ts"]))
+    return PostedMessages(tuple(sorted([*found, *([] if found else unmarked[:1])], key=float)))
+
+
+async def find_help_call(call: SlackApiClient, place: Place, key: str) -> PostedMessages:
+    """Return the call for help that has this key, if it stands in a thread, or among the newest posts of a channel."""
+    looked = 0
+    async for message in _read_pages(call, place):
+        looked += 1
+        if add_mark(message, CALL) == key:
+            return PostedMessages((str(message["ts"]),))
+        if not place.thread and looked == PAGE:  # a channel is read backwards
+            break
+    return PostedMessages()
+
+
+async def read_thread(call: SlackApiClient, question: Question, us: str, most: int) -> tuple[ConversationMessage, ...]:
+    """Return the last messages before a question in its thread, oldest first.
+
+    What has no thread is a conversation by itself, such as a command: what a channel's people say is none of its.
+    """
+    if not question.place.thread:
+        return ()
+    before, found = float(_question_ts(question)), deque[ConversationMessage](maxlen=most)
+    async for message in _read_pages(call, question.place):
+        if _to_datetime(message) < before and (one := _to_turn(message, us)).text:
+            found.append(one)
+    return tuple(sorted(found, key=lambda one: float(one.message)))
+
+
+async def _read_pages(call: SlackApiClient, place: Place, *, oldest: str = "0") -> AsyncIterator[Json]:
+    """Yield what stands in a thread, or in a channel since a moment; nothing where that is gone."""
+    facts: dict[str, Any] = {"channel": place.channel, "limit": PAGE, "include_all_metadata": True}
+    facts |= {"ts": place.thread} if place.thread else {"oldest": oldest}
+    method = "conversations.replies" if place.thread else "conversations.history"
+    while True:
+        try:
+            page = await call(method, **facts)
+        except PostGone:
+            return
+        for message in page.get("messages") or ():
+            if not ("cursor" in facts and message.get("ts") == place.thread):  # it begins every page
+                yield message
+        cursor = (page.get("response_metadata") or {}).get("next_cursor")
+        if not cursor:
+            return
+        facts["cursor"] = cursor
+
+
+def _question_ts(question: Question) -> str:
+    """Return the moment of a question as Slack's timestamp."""
+    return question.message or f"{question.at.timestamp():.6f}"
+
+
+def _to_datetime(message: Json) -> float:
+    return float(message.get("ts", 0))
+
+
+def _to_turn(message: Json, us: str) -> ConversationMessage:
+    user = str(message.get("user") or message.get("bot_id") or "?")
+    at = datetime.fromtimestamp(_to_datetime(message), UTC)
+    raw = str(message.get("text") or "")
+    text = decode_mrkdwn(raw) if user == us else extract_text(raw, SlackBotIdentity("", us))
+    return ConversationMessage(str(message["ts"]), "" if user == us else user, text, at)
+
+
+TYPING_REFRESH = 5.0
+"""Seconds that the first sign of life waits for its turn in a channel."""
+_REMEMBERED = 1_000
+PACE = 1.5
+"""Seconds between two changes of one message."""
+
+
+class SlackPlatform:
+    """One workspace. Implements `bot.platforms.shared.platform_contract.Platform`."""
+
+    name = "slack"
+
+    def __init__(
+        self,
+        call: SlackApiClient,
+        *,
+        by_now: Callable[[Asker], Awaitable[Asker]],
+        connected: Callable[[], AbstractAsyncContextManager[None]],
+        ready: Callable[[], str],
+        zone: tzinfo = UTC,
+    ) -> None:
+        """Take what it works with.
+
+        Args:
+            call: The way to Slack.
+            by_now: Says where somebody stands by now.
+            connected: Receives Slack's events.
+            ready: Says whether it does.
+            zone: Whose days dates are.
+        """
+        self._call, self._streaming, self._zone = call, LiveMessages(call), zone
+        self.connected, self._ready, self._by_now = connected, ready, by_now
+        self._shown: dict[str, SlackMessage] = {}
+        self._us = ""
+        self._deleted = deque[str](maxlen=_REMEMBERED)
+
+    @property
+    def ready(self) -> str:
+        """Why events cannot arrive just now; empty when all is well."""
+        return self._ready()
+
+    async def asker(self, question: Question) -> Asker:
+        """Return who asked, and where they stand by now. Raises `PlatformUnavailable` where Slack does not say."""
+        return await self._by_now(question.asker)
+
+    def ways(self, question: Question) -> DeliveryCapabilities:
+        """Say what can be done: what only the asker sees can be neither changed nor read back."""
+        return DeliveryCapabilities(edits=not question.only_asker, reads_back=not question.only_asker, pace=PACE)
+
+    async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+        """Bring what stands there to what the view shows."""
+        if question.only_asker:
+            return await self._privately(question, view) if view.done else posted
+        bring = self._whole if view.done else self._on_the_way
+        try:
+            return await bring(question, view, posted)
+        except (CannotPost, PostGone):
+            self._forget(question)
+            raise
+
+    async def find(self, question: Question) -> PostedMessages:
+        """Read our messages in answer to a question."""
+        return await find_our_message(self._call, question, await self._our_id())
+
+    async def remove(self, question: Question, posted: PostedMessages) -> None:
+        """Delete what was posted. What only the asker sees is gone when they look away, and cannot be deleted."""
+        for ts in () if question.only_asker else posted.messages:
+            await self._delete(question, ts)
+        self._forget(question)
+
+    def deleted_by_us(self, ts: str) -> bool:
+        """Return whether it was we who deleted a message: Slack tells of that as of anybody's."""
+        return ts in self._deleted
+
+    async def tell(self, question: Question, text: str) -> None:
+        """Say a sentence to the asker alone."""
+        for message in render_messages(View(0, text=text), self._zone):
+            await self._say(question, message)
+
+    async def call(self, place: Place, text: str, people: Sequence[str]) -> PostedMessages:
+        """Post a sentence that mentions these people; one whose post is in doubt is looked for, not repeated."""
+        sent = list[str]()
+        for message in render_messages(View(0, text=text, mentions=tuple(people)), self._zone):
+            key = secrets.token_hex(8)
+            try:
+                answer = await self._call(
+                    "chat.postMessage", **slack_messages.build_post(place, message, build_mark(CALL, key))
+                )
+            except PlatformUnavailable as error:
+                found = PostedMessages() if error.seconds is not None else await find_help_call(self._call, place, key)
+                if not found:
+                    raise
+                sent += found.messages
+            else:
+                sent.append(str(answer["ts"]))
+        return PostedMessages(tuple(sent))
+
+    async def heard(self, question: Question, most: int) -> tuple[ConversationMessage, ...]:
+        """Read the conversation before a question."""
+        return await read_thread(self._call, question, await self._our_id(), most)
+
+    async def _on_the_way(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+        """Show a view that others follow, or leave it out."""
+        if not posted:
+            return await self._begin(question, view)
+        ts = posted.messages[0]
+        if self._streaming.live(question, ts):
+            if await self._streaming.go_on(question, view):
+                return posted
+            await self._streaming.end(question, ts, build_mark(ANSWER, question.key), patience=TYPING_REFRESH)
+        message = render_first(view, self._zone)
+        if self._shown.get(question.key) != message and self._call.pacing.spare("chat.update"):
+            self._shown[question.key] = message
+            with suppress(MessageNotEditable):
+                await self._edit(question, ts, message, 0, patience=0.0)
+        return posted
+
+    async def _begin(self, question: Question, view: View) -> PostedMessages:
+        """Show the first sign of life."""
+        if self._streaming.possible(question) and (ts := await self._streaming.begin(question, view)):
+            return PostedMessages((ts,))
+        message = render_first(view, self._zone)
+        self._shown[question.key] = message
+        return PostedMessages((await self._post(question, message, 0, patience=TYPING_REFRESH),))
+
+    async def _whole(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
+        """Show the whole of it, in as many messages as it takes."""
+        pages = render_messages(view, self._zone)
+        for ts in posted.messages[:1]:
+            if self._streaming.live(question, ts):
+                await self._streaming.end(question, ts, build_mark(ANSWER, question.key))
+        left, fixed, shown = deque(posted.messages), list[str](), list[str]()
+        try:
+            for number, message in enumerate(pages):
+                edited = await self._into(question, left, fixed, message, number)
+                shown.append(edited or await self._post(question, message, number))
+            for ts in (*fixed, *left):
+                await self._delete(question, ts)
+        except PlatformUnavailable as error:
+            raise error.doubted() if set(shown) - set(posted.messages) else error from error
+        self._forget(question)
+        return PostedMessages(tuple(shown))
+
+    async def _into(
+        self, question: Question, left: deque[str], fixed: list[str], message: SlackMessage, page: int
+    ) -> str:
+        """Let the first of our messages that can be changed show a page, and return it; those that cannot are fixed."""
+        while left:
+            ts = left.popleft()
+            try:
+                await self._edit(question, ts, message, page)
+            except MessageNotEditable:
+                fixed.append(ts)
+            else:
+                return ts
+        return ""
+
+    async def _privately(self, question: Question, view: View) -> PostedMessages:
+        """Show the asker alone. Of such messages nothing is known later, not even where they stand."""
+        sent = list[str]()
+        for number, message in enumerate(render_messages(view, self._zone)):
+            try:
+                await self._say(question, message)
+            except PlatformUnavailable as error:
+                raise error.doubted() if sent else error from error
+            sent.append(f"private-{number}")
+        return PostedMessages(tuple(sent))
+
+    async def _say(self, question: Question, message: SlackMessage) -> None:
+        """Post to one person: where they asked, as long as the address that came with it lives."""
+        if question.handle:
+            try:
+                await self._call.respond(question.handle, slack_messages.build_response(question, message))
+            except CannotPost:
+                pass
+            else:
+                return
+        await self._call("chat.postEphemeral", **slack_messages.build_ephemeral(question, message))
+
+    async def _post(self, question: Question, message: SlackMessage, page: int, *, patience: float = PATIENCE) -> str:
+        facts = slack_messages.build_post(question.place, message, build_mark(ANSWER, question.key, page))
+        return str((await self._call("chat.postMessage", patience=patience, **facts))["ts"])
+
+    async def _edit(
+        self, question: Question, ts: str, message: SlackMessage, page: int, *, patience: float = PATIENCE
+    ) -> None:
+        metadata = build_mark(ANSWER, question.key, page)
+        facts = slack_messages.build_edit(question.place, ts, message, metadata)
+        try:
+            await self._call("chat.update", patience=patience, **facts)
+        except StreamClosed:
+            # It is live still: begun before a restart, or given up while Slack could not be reached.
+            await self._streaming.end(question, ts, metadata)
+            await _iterate_once(self._call("chat.update", patience=patience, **facts))
+
+    async def _delete(self, question: Question, ts: str) -> None:
+        if self._streaming.live(question, ts):
+            await self._streaming.end(question, ts, build_mark(ANSWER, question.key))
+        self._deleted.append(ts)
+        try:
+            await self._call("chat.delete", channel=question.place.channel, ts=ts)
+        except PostGone:
+            return
+        except StreamClosed:
+            await self._streaming.end(question, ts, build_mark(ANSWER, question.key))
+            await _iterate_once(self._call("chat.delete", channel=question.place.channel, ts=ts))
+
+    async def _our_id(self) -> str:
+        if not self._us:
+            self._us = str((await self._call("auth.test"))["user_id"])
+        return self._us
+
+    def _forget(self, question: Question) -> None:
+        self._streaming.forget(question)
+        self._shown.pop(question.key, None)
+
+
+async def _iterate_once(call: Awaitable[object]) -> None:
+    """Make a call that waits for the end of a live message, which comes by itself after some minutes."""
+    try:
+        await call
+    except StreamClosed as error:
+        raise PlatformUnavailable(str(error), seconds=TYPING_REFRESH) from error

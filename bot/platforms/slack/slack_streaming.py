@@ -1,0 +1,234 @@
+"""Append what is new in a view to a live message, which only ever grows."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bot.desk.types import Question
+from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
+from bot.platforms.slack.slack_client import PATIENCE, SlackApiClient, StreamClosed
+from bot.platforms.slack.slack_markup import escape_markdown, escape_mrkdwn
+from bot.platforms.slack.slack_messages import CARD_STATES, build_actions, count_units
+from bot.views.catalog import translate
+from bot.views.pagination import split_text
+from bot.views.turn_view import ClaimCard, ShownSentence, ShownSource, View
+
+Json = dict[str, Any]
+
+FIELD = 256
+"""Characters of a card's title, details and output."""
+MOST_BYTES = 8_000
+"""A live message is reported to hold little more than 10,000 bytes, in which details count twice
+(openclaw/openclaw#143882). What does not fit in is shown when it is done."""
+MOST_CARDS = 30
+_AROUND = 4
+"""What stands around a quotation."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedState:
+    """What a live message shows by now."""
+
+    cards: tuple[tuple[str, Json], ...] = ()
+    sentences: tuple[ShownSentence, ...] = ()
+    noticed: bool = False
+    text: int = 0
+    """Bytes of its text."""
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes it takes."""
+        return self.text + sum(
+            _count_bytes(card, "title") + 2 * _count_bytes(card, "details") for _, card in self.cards
+        )
+
+
+def build_opening_chunks(view: View) -> tuple[list[Json], StreamedState]:
+    """Return what a live message begins with: what can be pressed, the status, and what it says beforehand.
+
+    The buttons come first: whatever comes later stands beneath, and so the cards stay together.
+    """
+    made, sent = build_new_chunks(StreamedState(), view)
+    pressed = build_actions([view.buttons])
+    return [*([{"type": "blocks", "blocks": pressed}] if pressed else []), *made], sent
+
+
+def build_new_chunks(sent: StreamedState, view: View) -> tuple[list[Json], StreamedState]:
+    """Return the chunks that a view adds, and what is shown then; none where it adds nothing, or has no room.
+
+    Raises:
+        ValueError: The view takes back what was shown, which a live message cannot.
+    """
+    if view.sentences[: len(sent.sentences)] != sent.sentences:
+        raise ValueError("sentences were taken back")
+    known = dict(sent.cards)
+    # A card whose claim is no longer there was not needed.
+    cards = {name: {**card, "status": "complete"} for name, card in known.items() if card["status"] == "in_progress"}
+    cards |= {str(card["id"]): card for card in _diff_cards(view)}
+    noticed = sent.noticed or bool(view.notice)
+    said = [f"{escape_markdown(view.notice)}\n\n"] if noticed and not sent.noticed else []
+    text = "".join([*said, *map(_sentence_chunk, view.sentences[len(sent.sentences) :])])
+    size = sent.text + len(text.encode("utf-8", "replace"))
+    after = StreamedState(tuple({**known, **cards}.items()), view.sentences, noticed, size)
+    if after.size > MOST_BYTES:
+        return [], sent
+    changed = [_card_update(card, known.get(name, {})) for name, card in cards.items() if known.get(name) != card]
+    return [*changed, *([{"type": "markdown_text", "text": text}] if text else [])], after
+
+
+def _diff_cards(view: View) -> Iterator[Json]:
+    if view.status:
+        yield _task_card("status", view.status, "in_progress")
+    for card in view.claims[:MOST_CARDS]:
+        yield _task_card(f"claim-{card.number}", translate(f"claim_{card.state}", view.language), *_claim_card(card))
+    if view.quote and not view.sentences:
+        quoted = f"“{view.quote.quote}” ({view.quote.title})"
+        name = hashlib.sha256(quoted.encode("utf-8", "replace")).hexdigest()[:12]
+        # Not "complete": that is the sign of what was confirmed.
+        made = _task_card(f"quote-{name}", view.quote_label or view.quote.title, "pending")
+        yield {**made, "details": _quote_card(view.quote)}
+
+
+def _card_update(card: Json, known: Json) -> Json:
+    """Return what changes a card: details that it has are not said again."""
+    return {name: value for name, value in card.items() if name != "details" or not known.get("details")}
+
+
+def _claim_card(card: ClaimCard) -> tuple[str, str]:
+    return CARD_STATES[card.state], " · ".join(filter(None, (card.text, ", ".join(card.sources))))
+
+
+def _task_card(name: str, title: str, status: str, details: str = "") -> Json:
+    made: Json = {"type": "task_update", "id": name, "title": _shorten_title(title), "status": status}
+    return {**made, "details": _shorten_title(details)} if details.strip() else made
+
+
+def _quote_card(source: ShownSource) -> str:
+    """Return a quotation for a card's details, so short that there is room for where it stands."""
+    title = _shorten_title(f"({source.title})", FIELD // 2)
+    return f"“{_shorten_title(source.quote, FIELD - count_units(title) - _AROUND)}” {title}"
+
+
+def _shorten_title(text: str, most: int = FIELD) -> str:
+    """Return a text for a card's field: the evidence shows it whole."""
+    text = " ".join(text.split())
+    piece = next(split_text(text, lambda text: count_units(escape_mrkdwn(text)) < most), "")
+    return escape_mrkdwn(piece if piece == text else f"{piece.rstrip()}…") or "…"
+
+
+def _sentence_chunk(sentence: ShownSentence) -> str:
+    before = "\n\n" if sentence.paragraph else " "
+    note = f"{escape_markdown(f'({sentence.note})')} " if sentence.note else ""
+    marks = "".join(escape_markdown(f"[{number}]") for number in sentence.numbers)
+    return f"{before}{note}{escape_markdown(sentence.text)}{' ' if marks else ''}{marks}"
+
+
+def _count_bytes(card: Json, name: str) -> int:
+    return len(str(card.get(name, "")).encode("utf-8", "replace"))
+
+
+REFUSALS, REFUSED_SECONDS = 3, 600.0
+"""After how many refusals one after another no live message is begun, and for how long."""
+
+
+@dataclass(slots=True)
+class _LiveMessage:
+    """A live message."""
+
+    ts: str
+    sent: StreamedState
+    given_up: bool = False
+
+
+class LiveMessages:
+    """The live messages of one workspace, by their questions."""
+
+    def __init__(self, call: SlackApiClient) -> None:
+        """Take the way to Slack."""
+        self._call = call
+        self._live: dict[str, _LiveMessage] = {}
+        self._refused, self._closed_until = 0, 0.0
+
+    def possible(self, question: Question) -> bool:
+        """Return whether a question's answer may begin as a live message: in a thread, where Slack has them."""
+        return bool(question.place.thread) and self._call.pacing.now() >= self._closed_until
+
+    def live(self, question: Question, ts: str) -> bool:
+        """Return whether a message is a live one of ours."""
+        live = self._live.get(question.key)
+        return live is not None and live.ts == ts
+
+    async def begin(self, question: Question, view: View) -> str:
+        """Begin a live message and return its id; empty where Slack will not have one, or the limits leave no room.
+
+        Raises:
+            PlatformUnavailable: Without `seconds` it may stand there.
+        """
+        made, sent = build_opening_chunks(view)
+        if not sent.cards:
+            return ""
+        try:
+            answer = await self._call("chat.startStream", patience=0.0, **_stream_target(question), chunks=made)
+        except PlatformUnavailable as error:
+            if error.seconds is None:
+                raise
+            return ""
+        except (CannotPost, PostGone, StreamClosed):
+            self._refused += 1
+            if self._refused >= REFUSALS:
+                self._refused, self._closed_until = 0, self._call.pacing.now() + REFUSED_SECONDS
+            return ""
+        ts, self._refused = str(answer["ts"]), 0
+        self._live[question.key] = _LiveMessage(ts, sent)
+        return ts
+
+    async def go_on(self, question: Question, view: View) -> bool:
+        """Append what is new if there is room for it within the limits; returns False if it has to be given up."""
+        live = self._live[question.key]
+        live.given_up = live.given_up or not await self._appended(question, live, view)
+        return not live.given_up
+
+    async def _appended(self, question: Question, live: _LiveMessage, view: View) -> bool:
+        try:
+            made, sent = build_new_chunks(live.sent, view)
+        except ValueError:
+            return False
+        if not made:
+            return True
+        facts = {"channel": question.place.channel, "ts": live.ts, "chunks": made}
+        try:
+            await self._call("chat.appendStream", patience=0.0, **facts)
+        except PlatformUnavailable as error:
+            # Whether it arrived nobody knows, and appended again it would stand there twice.
+            return error.seconds is not None
+        except PlatformError:
+            return False
+        live.sent = sent
+        return True
+
+    async def end(self, question: Question, ts: str, metadata: dict[str, Any], *, patience: float = PATIENCE) -> None:
+        """Stop a live message, so that it can be updated; one that is none any more is no error.
+
+        Raises:
+            PlatformUnavailable: It has to be tried again.
+        """
+        try:
+            facts = {"channel": question.place.channel, "ts": ts, "metadata": metadata}
+            await self._call("chat.stopStream", patience=patience, **facts)
+        except PlatformUnavailable:
+            raise
+        except PlatformError:
+            pass  # The update that follows says whether the message is still there.
+        self.forget(question)
+
+    def forget(self, question: Question) -> None:
+        """Let go of a question's live message."""
+        self._live.pop(question.key, None)
+
+
+def _stream_target(question: Question) -> dict[str, Any]:
+    """Return where a live message goes. In a channel Slack wants to know for whom it is."""
+    place, asker = question.place, question.asker
+    who = {"recipient_team_id": asker.workspace, "recipient_user_id": asker.user} if asker.user else {}
+    return {"channel": place.channel, "thread_ts": place.thread, "task_display_mode": "timeline", **who}

@@ -1,0 +1,309 @@
+"""Receive Slack's events over a socket that we open, or by signed requests that Slack makes to us.
+
+A socket that has heard nothing for too long is opened anew, however alive it looks.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Protocol
+
+from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
+from slack_bolt.adapter.starlette.async_handler import AsyncSlackRequestHandler
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from bot.platforms.shared.platform_contract import PlatformUnavailable
+from bot.platforms.slack.slack_client import SlackAccessDenied, SlackApiClient
+from bot.server.supervisor import TaskSupervisor
+
+SIGNATURE_AGE_SECONDS = 300
+"""So old, or so far ahead, a request may be: an older one may be one that somebody caught and sends again."""
+
+
+def is_signed_by_slack(secret: str, body: bytes, headers: Mapping[str, str], now: float) -> bool:
+    """Return whether a request is signed with our secret, and was signed just now.
+
+    Args:
+        secret: The signing secret; an empty one signs nothing.
+        body: As it came.
+        headers: By their names in lower case.
+        now: Seconds since 1970.
+    """
+    moment, signature = headers.get("x-slack-request-timestamp", ""), headers.get("x-slack-signature", "")
+    if not secret or not re.fullmatch(r"[0-9]{1,12}", moment) or abs(now - int(moment)) > SIGNATURE_AGE_SECONDS:
+        return False
+    digest = hmac.new(secret.encode(), b"v0:" + moment.encode() + b":" + body, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(f"v0={digest}".encode(), signature.encode("utf-8", "replace"))
+
+
+log = logging.getLogger(__name__)
+
+DEAF_SECONDS = 240.0
+LOST_SECONDS = 300.0
+"""After so long a silence that ends with a new connection, Slack has given events up."""
+CHECK_SECONDS = 15.0
+
+
+class ReconnectingSocket(Protocol):
+    """What is watched."""
+
+    closed: bool
+
+    async def connect_to_new_endpoint(self, force: bool = False) -> None:  # noqa: FBT001, FBT002 - the SDK's own
+        """Open it anew."""
+        ...
+
+
+class SocketWatch:
+    """When a socket heard something last, by a clock in seconds that nobody sets."""
+
+    def __init__(
+        self,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Take a clock, and what waits by it."""
+        self._now, self.sleep = now, sleep
+        self._last = self._tried = now()
+        self.greeted = False
+        """Whether Slack has said hello."""
+
+    def heard(self, *, greeting: bool) -> float:
+        """Note that something came, and return for how many seconds events were lost before it; 0 if they were not."""
+        now = self._now()
+        silence = now - self._last if greeting and self.greeted else 0.0
+        self.greeted = self.greeted or greeting
+        self._last = self._tried = now
+        return silence if silence > LOST_SECONDS else 0.0
+
+    def deaf(self) -> bool:
+        """Return whether it has heard nothing for too long, and nobody has opened it anew since."""
+        return self._now() - max(self._last, self._tried) >= DEAF_SECONDS
+
+    def tried(self) -> None:
+        """Note that it is opened anew."""
+        self._tried = self._now()
+
+
+async def watch_socket(hearing: SocketWatch, socket: ReconnectingSocket) -> None:
+    """Open a socket anew whenever it is deaf, until this is cancelled."""
+    while not socket.closed:
+        await hearing.sleep(CHECK_SECONDS)
+        if not hearing.deaf() or socket.closed:
+            continue
+        hearing.tried()
+        log.info("the socket to Slack has been silent, and is opened anew")
+        try:
+            await socket.connect_to_new_endpoint(force=True)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is tried again
+            log.warning("the socket could not be opened anew", extra={"cause": str(error)})
+
+
+StartCatchUp = Callable[[float | None], Awaitable[None]]
+"""Takes what was missed since a moment."""
+PATH = "/slack/events"
+"""Where Slack sends events, commands and what people press."""
+PING_SECONDS = 10.0
+LAST_SECONDS = 3.0
+"""How long what has arrived may take to be taken in when the socket is closed."""
+AGAIN_SECONDS = 5.0
+
+
+class SlackTransport(Protocol):
+    """A way in which events arrive."""
+
+    @property
+    def routes(self) -> tuple[BaseRoute, ...]:
+        """What the HTTP server serves for it."""
+        ...
+
+    def connected(self) -> AbstractAsyncContextManager[None]:
+        """Be connected within the block. Raises `PlatformError` where Slack refuses."""
+        ...
+
+    def ready(self) -> str:
+        """Say why events cannot arrive just now; nothing when all is well."""
+        ...
+
+    def end(self, why: str) -> None:
+        """Take no more: the workspace let us go."""
+        ...
+
+
+class HttpTransport:
+    """Requests that Slack makes; each proves by its signature that it is Slack's."""
+
+    def __init__(
+        self,
+        app: AsyncApp,
+        secret: str,
+        tasks: TaskSupervisor,
+        catch_up: StartCatchUp,
+        since: float | None,
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Take bolt's app, the signing secret, what keeps tasks, what catches up since when, and the date."""
+        self._handler, self._secret, self._tasks = AsyncSlackRequestHandler(app), secret, tasks
+        self._catch_up, self._since, self._now, self._ended = catch_up, since, now, ""
+        self.routes: tuple[BaseRoute, ...] = (Route(PATH, self._receive, methods=["POST"]),)
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """Catch up with what was missed; requests arrive whenever the HTTP server listens."""
+        async with self._tasks.kept():
+            self._tasks.spawn(self._catch_up(self._since))
+            yield
+
+    def ready(self) -> str:
+        """Say why the workspace let us go, if it did."""
+        return self._ended
+
+    def end(self, why: str) -> None:
+        """Take no more."""
+        self._ended = self._ended or why
+
+    async def _receive(self, request: Request) -> Response:
+        body = await request.body()
+        if not is_signed_by_slack(self._secret, body, request.headers, self._now()):
+            log.warning("a request that is not Slack's was refused")
+            return Response(status_code=401)
+        try:
+            return await self._handler.handle(request)
+        except ValueError:  # neither JSON nor a form, or no text at all
+            return Response(status_code=400)
+
+
+class SocketTransport:
+    """A socket that we open. What goes deaf is opened anew."""
+
+    def __init__(
+        self,
+        app: AsyncApp,
+        call: SlackApiClient,
+        token: str,
+        tasks: TaskSupervisor,
+        catch_up: StartCatchUp,
+        since: float | None,
+        *,
+        hearing: SocketWatch | None = None,
+        ping_seconds: float = PING_SECONDS,
+    ) -> None:
+        """Take bolt's app, the way to Slack, the app token, what keeps tasks, what catches up since when, the watch."""
+        self._app, self._call, self._token, self._tasks = app, call, token, tasks
+        self._catch_up, self._since = catch_up, since
+        self._hearing, self._ping, self._ended = hearing or SocketWatch(), ping_seconds, ""
+        self._client: SocketModeClient | None = None
+        self._taking, self._closing = set[asyncio.Task[Any] | None](), False
+        self.routes: tuple[BaseRoute, ...] = ()
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """Hold a socket open within the block.
+
+        Raises:
+            PlatformError: Slack refuses; that it is away is none, for it is tried again until it is there.
+        """
+        address = await self._address()
+        handler = AsyncSocketModeHandler(self._app, self._token, ping_interval=self._ping)
+        client = self._client = handler.client
+        client.wss_uri = address
+        client.socket_mode_request_listeners[:] = [self._one_of(handler)]
+        client.message_listeners.append(self._heard)
+        async with self._tasks.kept():
+            self._tasks.spawn(self._catch_up(self._since))
+            connecting = self._tasks.spawn(self._connect(client))
+            watch = self._tasks.spawn(watch_socket(self._hearing, client))
+            try:
+                yield
+            finally:
+                watch.cancel()
+                connecting.cancel()
+                await self._close(client)
+
+    def ready(self) -> str:
+        """Say why the socket hears nothing."""
+        if self._ended:
+            return self._ended
+        session = self._client.current_session if self._client else None
+        open_ = session is not None and not session.closed
+        return "" if open_ and self._hearing.greeted else "The socket to Slack is not open."
+
+    def end(self, why: str) -> None:
+        """Close the socket for good."""
+        if not self._ended:
+            self._ended = why
+            log.error("Slack let us go: %s", why)
+            if self._client:
+                self._tasks.spawn(_close_quietly(self._client))
+
+    async def _address(self) -> str | None:
+        try:
+            return str((await self._call("apps.connections.open", app_token=self._token))["url"])
+        except SlackAccessDenied as error:
+            raise error.for_good() from error
+        except PlatformUnavailable as error:
+            log.warning("Slack cannot be reached yet", extra={"cause": str(error)})
+            return None
+
+    async def _connect(self, client: SocketModeClient) -> None:
+        while client.wss_uri is None:
+            await self._hearing.sleep(AGAIN_SECONDS)
+            client.wss_uri = await self._address()
+        await client.connect()  # type: ignore[no-untyped-call]
+
+    def _one_of(
+        self, handler: AsyncSocketModeHandler
+    ) -> Callable[[AsyncBaseSocketModeClient, SocketModeRequest], Awaitable[None]]:
+        async def handle(client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+            if self._closing:
+                return
+            task = asyncio.current_task()
+            self._taking.add(task)
+            try:
+                await handler.handle(client, request)  # type: ignore[arg-type]
+            except ConnectionError:
+                log.info("something was taken in, but Slack could not be told; it comes again, and is known")
+            finally:
+                self._taking.discard(task)
+
+        return handle
+
+    async def _heard(self, _: AsyncBaseSocketModeClient, message: dict[str, object], __: str | None) -> None:
+        """Note that something came; after a long silence what was missed is caught up."""
+        if lost := self._hearing.heard(greeting=message.get("type") == "hello"):
+            self._tasks.spawn(self._catch_up(time.time() - lost))
+
+    async def _close(self, client: SocketModeClient) -> None:
+        """Take in what has arrived, then close; what comes meanwhile is not acknowledged, and comes again."""
+        self._closing = True
+        if taking := set(filter(None, self._taking)):
+            _, late = await asyncio.wait(taking, timeout=LAST_SECONDS)
+            await _cancel_all(late)
+        await _close_quietly(client)
+
+
+async def _close_quietly(client: SocketModeClient) -> None:
+    """Close a client once its own tasks are over: they would still write to the socket while that closes."""
+    client.closed, client.auto_reconnect_enabled = True, False
+    await _cancel_all(filter(None, (client.message_processor, client.current_session_monitor, client.message_receiver)))
+    await client.close()  # type: ignore[no-untyped-call]
+
+
+async def _cancel_all(tasks: Iterable[asyncio.Future[Any]]) -> None:
+    """Break tasks off, and wait until they are."""
+    ending = [*tasks]
+    for task in ending:
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)

@@ -1,1 +1,0 @@
-"""Slack: its events become questions, views become its messages."""
