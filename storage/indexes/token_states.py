@@ -1,8 +1,8 @@
-"""What MiniLM makes of single tokens, in eight-bit weights; unlike `minilm`, which gives a whole text's vector.
+"""Compute the states of single tokens by MiniLM with eight-bit weights; `minilm` gives a whole text's vector.
 
-Who compares two sentences word by word needs the tokens' states, at a few milliseconds. Eight bits a weight are 2.7
-times as fast as 32, and leave a state's cosine with the original at .99, one scale for each row of a weight. They are
-made from the packaged weights once, in a second or two, and kept in the home as 24 MB.
+The support check compares sentences word by word, in a few milliseconds. Eight bits a weight are 2.7 times as fast as
+32, and leave a state's cosine with the original at .99, one scale for each row of a weight. They are made from the
+packaged weights once, in a second or two, and kept in the home as 24 MB.
 """
 
 import logging
@@ -26,6 +26,7 @@ from storage.indexes.minilm import (
     build_states_model,
     check_model,
     find_model_folder,
+    open_session,
     open_tokenizer,
 )
 
@@ -51,17 +52,15 @@ class TokenStates:
 
 
 def open_token_states(home: Path, folder: Path | None = None) -> "TokenStateReader":
-    """Load the eight-bit model from `home`/models, made first where it is missing or damaged.
-
-    A home that cannot be written to costs the second or two at every start.
+    """Load the eight-bit model from `home`/models, and make it first where it is missing or damaged.
 
     Raises:
-        EmbeddingUnavailable: the packaged model is missing or damaged, or onnxruntime refuses it.
+        EmbeddingUnavailable: The packaged model is missing or damaged, or onnxruntime refuses it.
     """
     folder = folder or find_model_folder()
     kept = home / "models" / STATES_FILE
     try:
-        session = _kept(kept) or _session(_made(folder, kept))
+        session = _open_kept(kept) or open_session(_make_model(folder, kept))
         return TokenStateReader(session, open_tokenizer(folder / TOKENIZER, MOST_TOKENS))
     except EmbeddingUnavailable:
         raise
@@ -70,14 +69,14 @@ def open_token_states(home: Path, folder: Path | None = None) -> "TokenStateRead
 
 
 class TokenStateReader:
-    """The loaded model; opened by `open_states`. Safe to call from several threads."""
+    """The loaded model; opened by `open_token_states`. Safe to call from several threads."""
 
     def __init__(self, session: Any, tokenizer: Any) -> None:
         self._session = session
         self._tokenizer = tokenizer
 
     def read(self, texts: Sequence[str]) -> tuple[TokenStates, ...]:
-        """Return the states of each text, in their order. Blocks until all are computed, on one core."""
+        """Return the states of each text, in order. Blocks, on one core."""
         rows = [self._tokenizer.encode(text.encode(errors="replace").decode()).ids for text in texts]  # UTF-8 it wants
         lengths = [len(row) for row in rows]
         ids = np.array([[token for row in rows for token in row]], np.int32)
@@ -87,35 +86,33 @@ class TokenStateReader:
         layers = self._session.run(None, {"ids": ids, "positions": positions, "unseen": unseen})
         ends = np.cumsum(lengths)
         return tuple(
-            _of_one_text(ids[0, end - length : end], [layer[end - length : end] for layer in layers])
+            _build_states(ids[0, end - length : end], [layer[end - length : end] for layer in layers])
             for end, length in zip(ends, lengths, strict=True)
         )
 
 
-def _of_one_text(ids: NDArray[np.int32], layers: Sequence[Floats]) -> TokenStates:
-    inner = tuple(_of_length_one(states[1:-1]) for states in layers)
-    return TokenStates(ids[1:-1], inner, _of_length_one(layers[-1].mean(axis=0)))
+def _build_states(ids: NDArray[np.int32], layers: Sequence[Floats]) -> TokenStates:
+    inner = tuple(_normalize(states[1:-1]) for states in layers)
+    return TokenStates(ids[1:-1], inner, _normalize(layers[-1].mean(axis=0)))
 
 
-def _of_length_one(rows: Floats) -> Floats:
+def _normalize(rows: Floats) -> Floats:
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     unit: Floats = (rows / np.maximum(lengths, 1e-12)).astype(np.float32)
     return unit
 
 
-def _kept(path: Path) -> Any | None:
+def _open_kept(path: Path) -> Any | None:
     try:
-        return _session(path.read_bytes())
-    except OSError:
-        return None
-    except Exception:  # noqa: BLE001  # onnxruntime raises no common class: a damaged file is made again
+        return open_session(path.read_bytes(), log_level=4)  # a damaged file is told by what it raises
+    except Exception:  # noqa: BLE001  # onnxruntime raises no common class: what is missing or damaged is made again
         return None
 
 
-def _made(folder: Path, path: Path) -> bytes:
+def _make_model(folder: Path, path: Path) -> bytes:
     check_model(folder)
-    with tempfile.TemporaryDirectory() as made:
-        model = _quantized(folder, Path(made))
+    with tempfile.TemporaryDirectory() as work:
+        model = _quantize(folder, Path(work))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_suffix(f".{os.getpid()}")
@@ -126,7 +123,7 @@ def _made(folder: Path, path: Path) -> bytes:
     return model
 
 
-def _quantized(folder: Path, made: Path) -> bytes:
+def _quantize(folder: Path, work: Path) -> bytes:
     import onnx
 
     model = build_states_model(folder / WEIGHTS, LAYERS)
@@ -135,17 +132,17 @@ def _quantized(folder: Path, made: Path) -> bytes:
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             tensor.data_location = onnx.TensorProto.DEFAULT
             del tensor.external_data[:]
-    onnx.save(model, made / "float32.onnx")
-    with _root_logger_kept():
+    onnx.save(model, work / "float32.onnx")
+    with _root_logger_unchanged():
         from onnxruntime.quantization import QuantType, quantize_dynamic
 
-        quantize_dynamic(made / "float32.onnx", made / "int8.onnx", weight_type=QuantType.QInt8, per_channel=True)
-    return (made / "int8.onnx").read_bytes()
+        quantize_dynamic(work / "float32.onnx", work / "int8.onnx", weight_type=QuantType.QInt8, per_channel=True)
+    return (work / "int8.onnx").read_bytes()
 
 
 @contextmanager
-def _root_logger_kept() -> Iterator[None]:
-    """Leave the root logger as it was: the library sets it up as it is imported, and advises a step in vain."""
+def _root_logger_unchanged() -> Iterator[None]:
+    """Keep the library from setting up the root logger when it is imported, and from giving advice."""
     root, nothing = logging.getLogger(), logging.NullHandler()
     level = root.level
     root.addHandler(nothing)  # `logging.basicConfig` leaves a logger alone that has a handler
@@ -155,14 +152,3 @@ def _root_logger_kept() -> Iterator[None]:
     finally:
         root.setLevel(level)
         root.removeHandler(nothing)
-
-
-def _session(model: bytes) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # fatal only: a damaged file is told by what it raises
-    onnxruntime.disable_telemetry_events()
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
