@@ -1,1 +1,1 @@
-"""Database."""
+"""The database: engine, threads, tables, migrations, and the transactions over them."""

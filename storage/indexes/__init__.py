@@ -7,10 +7,10 @@ INDEX_SCHEMA = 1
 
 
 def aliases_text(document: Document, passage: Passage) -> str:
-    """Return the other titles of a document for its first passage, which alone is found by them, by words."""
+    """Return a document's other titles for its first passage; only that one is found by them, by words alone."""
     return "\n".join(document.aliases) if passage.position == 0 else ""
 
 
 def indexed_text(document: Document, passage: Passage) -> str:
-    """Return title, section and text on lines of their own: a passage is found by what it is about, too."""
+    """Return title, section and text, a line each: a passage is also found by what it is about."""
     return "\n".join(part for part in (document.title, passage.section, passage.text) if part)

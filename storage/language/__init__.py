@@ -1,4 +1,4 @@
-"""What storage knows of human language: scripts, sentences, words and which language a text is in.
+"""Human language: scripts, words, sentences and detection; every room may import it.
 
-Pure functions over strings; imports nothing else of this project, so every room may use it.
+Pure functions over strings, which import nothing else of this project.
 """

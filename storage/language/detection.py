@@ -8,14 +8,14 @@ from storage.language.words import fold_spelling, stop_words, words
 
 _CHARACTERS_READ = 2_000
 _MARGIN = 1.2
-"""How many times the score of the second language the first one needs."""
-_LETTERS_SAID = {"Han": 5, "Hiragana": 5, "Katakana": 5, "Hangul": 2}
+"""By how much the first language must outscore the second."""
+_LETTER_WEIGHTS = {"Han": 5, "Hiragana": 5, "Katakana": 5, "Hangul": 2}
 """How many letters of an alphabet one character is worth: a Chinese text full of English titles is still Chinese."""
 
-_LEAST = 0.3
-"""The score below which nothing is said: less than one word that three languages share."""
-_USUAL = {"en": 1.4, "de": 1.25, "fr": 1.25, "es": 1.25}
-"""Languages that texts are more often in, so that "Wie werden die ..." is German before it is Dutch."""
+_MINIMUM_SCORE = 0.3
+"""The score below which the language is unknown: less than one word that three languages share."""
+_FREQUENCY = {"en": 1.4, "de": 1.25, "fr": 1.25, "es": 1.25}
+"""Weights of frequent languages, so that "Wie werden die ..." is German before it is Dutch."""
 _SPANISH_MARK = 3
 """Weight of an inverted question or exclamation mark, in function words."""
 _HAN_A_KANA = 8
@@ -53,7 +53,7 @@ def detect_language(text: str) -> str:
     """Return the ISO 639-1 code of the language of `text`, from its first 2,000 characters; "" when unsure."""
     begin = text[:_CHARACTERS_READ]
     counts = Counter(map(script_of, begin))
-    scripts = Counter({name: count * _LETTERS_SAID.get(name, 1) for name, count in counts.items() if name})
+    scripts = Counter({name: count * _LETTER_WEIGHTS.get(name, 1) for name, count in counts.items() if name})
     if not scripts:
         return ""
     script = max(scripts, key=scripts.__getitem__)
@@ -70,12 +70,12 @@ def _detect_han_or_kana(scripts: Counter[str]) -> str:
 
 
 def _detect_by_words(text: str, script: str) -> str:
-    """Return the language of one script whose function words and letters the text has most of.
+    """Pick the language of one script whose function words and letters the text has most of.
 
     Acronyms do not count, nor do the letters of capitalised words: names keep the spelling of their own language.
     """
     scores: defaultdict[str, float] = defaultdict(float)
-    weights, telling = _weights(script), _telling(script)
+    weights, telling = _word_weights(script), _telling_letters(script)
     shouted = text.isupper()
     if script == "Latin" and ("¿" in text or "¡" in text):
         scores["es"] += _SPANISH_MARK
@@ -92,25 +92,25 @@ def _detect_by_words(text: str, script: str) -> str:
 
 
 def _pick_winner(scores: dict[str, float]) -> str:
-    ranked = sorted(((score * _USUAL.get(language, 1.0), language) for language, score in scores.items()), reverse=True)
+    ranked = sorted(
+        ((score * _FREQUENCY.get(language, 1.0), language) for language, score in scores.items()), reverse=True
+    )
     (score, best), (second, _) = [*ranked, (0.0, ""), (0.0, "")][:2]
-    return best if score >= max(_LEAST, _MARGIN * second) else ""
+    return best if score >= max(_MINIMUM_SCORE, _MARGIN * second) else ""
 
 
 @lru_cache(maxsize=8)
-def _telling(script: str) -> dict[str, tuple[str, ...]]:
+def _telling_letters(script: str) -> dict[str, tuple[str, ...]]:
     """Return for each telling letter the languages of one script that use it."""
-    known = {
-        char: tuple(lang for lang in listed.split() if lang in _LANGUAGES[script]) for char, listed in _TELLING.items()
-    }
+    known = {char: tuple(filter(_LANGUAGES[script].__contains__, held.split())) for char, held in _TELLING.items()}
     return {char: languages for char, languages in known.items() if languages}
 
 
 @lru_cache(maxsize=8)
-def _weights(script: str) -> dict[str, tuple[tuple[str, float], ...]]:
+def _word_weights(script: str) -> dict[str, tuple[tuple[str, float], ...]]:
     """Return for each function word the languages that have it, each weighed by how few they are."""
-    holders: dict[str, list[str]] = {}
+    holders = defaultdict[str, list[str]](list)
     for language in _LANGUAGES[script]:
         for word in stop_words(language):
-            holders.setdefault(word, []).append(language)
+            holders[word].append(language)
     return {word: tuple((language, 1 / len(known)) for language in known) for word, known in holders.items()}

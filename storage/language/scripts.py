@@ -1,4 +1,4 @@
-"""Which script a character is written in, and how much of a text is Latin.
+"""Tell the script of a character, and how much of a text is Latin.
 
 Knows characters only; `detect` goes on from scripts to languages, `words` to words.
 """
@@ -102,7 +102,7 @@ def script_of(char: str) -> str:
 
 
 def is_unspaced(char: str) -> bool:
-    """Whether one character belongs to a script that puts no spaces between words."""
+    """Return whether one character belongs to a script that puts no spaces between words."""
     return _UNSPACED.match(char) is not None
 
 

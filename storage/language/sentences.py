@@ -1,12 +1,7 @@
-"""Which lines of a text stand for themselves: paragraphs, list items, headings, rows of a table.
+"""Split text of any script into blocks (paragraphs, list items, headings, table rows) and into sentences.
 
-A line break ends a block where a blank line, a list item, a row or a heading says so; elsewhere it is a soft wrap.
-`sentences` looks for sentence ends inside a block.
-
-Where sentences begin and end, in every script.
-
-`blocks` cuts a text into paragraphs, items, rows and headings; here each block is cut at sentence ends. Every mark that
-could end a sentence is found by one pattern, then decided upon by what stands before and after it.
+A line break ends a block where a blank line, a list item, a row or a heading says so; elsewhere it is a soft wrap. In a
+block one pattern finds every mark that could end a sentence, and what stands before and after it decides.
 """
 
 import re
@@ -39,7 +34,7 @@ def block_spans(text: str) -> Iterator[Span]:
 
 
 def is_row(line: str) -> bool:
-    """Whether a line is a row of a table, which has cells and no sentences."""
+    """Return whether a line is a row of a table, which has cells and no sentences."""
     bare = line.strip()
     return bare.startswith("|") or bare.count(" | ") >= _CELL_ENDS or bare.count("\t") >= _CELL_ENDS
 
@@ -58,14 +53,14 @@ def _blocks_of_paragraph(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _is_separate(line: str, following: str, width: int) -> bool:
-    """Whether the break between two lines ends a block. `width` is that of the longest line around them."""
+    """Return whether the break between two lines ends a block. `width` is that of the longest line around them."""
     if _ITEM.match(following) or _MARKED_ALONE.match(line) or _MARKED_ALONE.match(following):
         return True
     return is_row(line) or is_row(following) or _is_heading(line, following, width)
 
 
 def _is_heading(line: str, following: str, width: int) -> bool:
-    """Whether a short line was broken although the next word, a capitalised one, had room on it."""
+    """Return whether a short line was broken although the next word, a capitalised one, had room on it."""
     next_word = _NEXT_WORD.match(following)
     if next_word is None or len(line) > _LONGEST_HEADING or _OPEN_ENDED.search(line):
         return False
@@ -126,14 +121,12 @@ def sentence_spans(text: str) -> tuple[Span, ...]:
 
 def _trim_span(text: str, start: int, end: int) -> Iterator[Span]:
     piece = text[start:end]
-    bare = piece.strip()
-    if bare:
-        begin = start + len(piece) - len(piece.lstrip())
+    if bare := piece.strip():
+        begin = end - len(piece.lstrip())
         yield begin, begin + len(bare)
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield the sentences of one block."""
     block = text[start:end]
     if is_row(block):
         yield start, end
@@ -185,7 +178,7 @@ def _find_matches(sought: re.Pattern[str], begins: re.Pattern[str], text: str) -
 
 
 def _is_end(block: str, begin: int, mark: re.Match[str], end: int, *, cased: bool) -> bool:
-    """Whether the sentence that began at `begin` ends at `end`, behind a mark and the quotes that close after it."""
+    """Return whether the sentence from `begin` ends at `end`, behind a mark and the closing quotes after it."""
     following = _OPENING.match(block, end)
     place = following.end() if following else end
     next_char = block[place : place + 1]
@@ -196,20 +189,19 @@ def _is_end(block: str, begin: int, mark: re.Match[str], end: int, *, cased: boo
         return not (closed and "\u3041" <= block[end : end + 1] <= "\u309f")
     if mark["soft"] and _is_continued(block, mark.start(), place, cased=cased):
         return False
-    return mark["soft"] != "." or _is_period_end(
-        block[max(begin, mark.start() - _READ_BACK) : mark.start()], block, place
-    )
+    before = block[max(begin, mark.start() - _READ_BACK) : mark.start()]
+    return mark["soft"] != "." or _is_period_end(before, block, place)
 
 
 def _is_continued(block: str, start: int, place: int, *, cased: bool) -> bool:
-    """Whether a mark at `start` stands alone in brackets, or a small letter at `place` goes on with the sentence."""
+    """Return whether a mark at `start` stands alone in brackets, or a small letter at `place` follows."""
     if start and block[start - 1] in "([":
         return True
     return cased and block[place : place + 1].islower() and not block[place + 1 : place + 2].isupper()
 
 
 def _is_period_end(before: str, block: str, place: int) -> bool:
-    """Whether a single period ends the sentence `before`, when the next word stands at `place` of the block."""
+    """Return whether a single period ends the sentence `before`, when the next word stands at `place` of the block."""
     lead = _BEFORE_TOKEN.match(before)
     token = before[lead.end() if lead else 0 :].lstrip("'")
     head = before[: len(before) - len(token)].rstrip()
@@ -229,7 +221,7 @@ def _is_period_end(before: str, block: str, place: int) -> bool:
 
 
 def _is_word_end(token: str, *, starts: bool, numbered: bool) -> bool:
-    """Whether a word with a period ends a sentence, before a word that begins sentences, or before a number."""
+    """Return whether a word with a period ends a sentence, before a word that begins sentences, or before a number."""
     known, word = load_word_lists("abbreviations"), token.casefold()
     if word in known["last"]:
         return True
@@ -243,14 +235,10 @@ def _is_word_end(token: str, *, starts: bool, numbered: bool) -> bool:
 
 
 def _is_ordinal(head: str, number: str, word: str) -> bool:
-    """Whether a number with a period is an ordinal or part of a date (German), or counts what a colon announced."""
+    """Return whether a number with a period is an ordinal, part of a German date, or announced by a colon."""
     if len(number) > _ORDINAL_DIGITS:
         return False
     lead = head.rsplit(None, 1)[-1].casefold() if head else ""
     dated = lead[:-1].isdecimal() and lead.endswith(".")
-    return (
-        dated
-        or lead.endswith(":")
-        or lead in load_word_lists("abbreviations")["ordinal"]
-        or word in load_word_lists("abbreviations")["month"]
-    )
+    known = load_word_lists("abbreviations")
+    return dated or lead.endswith(":") or lead in known["ordinal"] or word in known["month"]

@@ -1,17 +1,14 @@
-"""Lists of words kept as data beside this module, and the plain spelling in which they are compared.
+"""Split text into words, and words into the terms that a lexical index holds.
 
-A list is a text file of lines `kind: word word ...`; a kind may have several lines, `#` opens a comment.
-
-Words as they stand, how many there are, and the terms that a lexical index holds of them.
-
-Works inside a sentence; `sentences` finds the sentences. A word is a surface string, a term is what the spellings and
-forms of one word share: casefolded, stemmed, without accents. Scripts that put no spaces between words have no words
-that could be told without a dictionary: a run of them is one word here, its characters and pairs of them are its terms.
+A word is a surface string; a term is what the spellings and forms of one word share: casefolded, stemmed, without
+accents. Scripts that put no spaces between words would need a dictionary: a run of them is one word here, and its
+characters and pairs of them are its terms. Word lists are data beside this module: lines of `kind: word word ...`.
 """
 
 import re
 import threading
 import unicodedata
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -46,14 +43,14 @@ def fold_spelling(word: str) -> str:
 
 @lru_cache(maxsize=8)
 def load_word_lists(name: str) -> Mapping[str, frozenset[str]]:
-    """Return the kinds of the list `name` and the words of each, as they are written."""
+    """Load the list `name`: the words of each kind, as they are written."""
     lines = files(__package__).joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines()
-    found: dict[str, set[str]] = {}
+    found: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
     for line in lines:
         kind, colon, listed = line.partition(":")
         if colon and not line.startswith("#"):
-            found.setdefault(kind, set()).update(listed.split())
-    return MappingProxyType({kind: frozenset(listed) for kind, listed in found.items()})
+            found[kind] |= frozenset(listed.split())
+    return MappingProxyType(dict(found))
 
 
 @lru_cache(maxsize=1)
@@ -157,13 +154,13 @@ def content_terms(text: str, language: str = "") -> list[str]:
 
 @lru_cache(maxsize=64)
 def stop_words(language: str = "") -> frozenset[str]:
-    """Return the function words of a language in plain spelling (see `plain`); English ones for "", none if unknown."""
+    """Return the function words of a language, folded by `fold_spelling`; English ones for "", none if unknown."""
     return frozenset(map(fold_spelling, load_word_lists("function_words").get(language or "en", ())))
 
 
 @lru_cache(maxsize=1)
 def _word_pattern() -> re.Pattern[str]:
-    """One word: an unspaced run, a date, number or version, an acronym with periods, or letters, marks and digits.
+    """Match a word: an unspaced run, a date, number or version, an acronym with periods, or letters, marks and digits.
 
     The re module's word characters leave out combining marks, without which Hindi or vocalised Arabic falls to
     pieces.
@@ -223,9 +220,8 @@ def _number(number: str, language: str) -> str:
 
 def _stem(word: str, language: str) -> str:
     """Return the stem of a word in plain spelling; empty when it is nothing but an apostrophe."""
-    bare = _without_clitics(
-        unicodedata.normalize("NFKC", word).casefold().replace("\u2019", "'").replace("\u02bc", "'")
-    )
+    folded = unicodedata.normalize("NFKC", word).casefold().replace("\u2019", "'").replace("\u02bc", "'")
+    bare = _strip_clitics(folded)
     bare = bare.translate({ord("'"): None, ord("."): None, ord("-"): None})
     script = next((script_of(char) for char in bare if char.isalpha()), "")
     usual = _USUAL_LANGUAGE.get(script, "")
@@ -234,8 +230,8 @@ def _stem(word: str, language: str) -> str:
     return fold_spelling(stemmer.stemWord(bare) if stemmer else bare) or fold_spelling(bare) or bare
 
 
-def _without_clitics(word: str) -> str:
-    """Return `word` (casefolded) without an English possessive or a French or Italian article before it."""
+def _strip_clitics(word: str) -> str:
+    """Strip an English possessive, or a French or Italian article, from a casefolded word."""
     head, apostrophe, tail = word.partition("'")
     if apostrophe and head in _ELISIONS and len(tail) > 1:
         return tail
@@ -244,7 +240,7 @@ def _without_clitics(word: str) -> str:
 
 @lru_cache(maxsize=256)
 def _stemmer(language: str, _thread: int) -> Stemmer.Stemmer | None:
-    """Return the stemmer of a language for one thread, which is all that may use it."""
+    """Return the stemmer of a language for one thread; no other may use it."""
     return Stemmer.Stemmer(_STEMMERS[language], 0) if language in _STEMMERS else None
 
 
@@ -265,6 +261,6 @@ def _language_of_run(run: str, language: str) -> str:
 
 @lru_cache(maxsize=8)
 def _stop_pattern(language: str) -> re.Pattern[str]:
-    """Return what cuts an unspaced run: the stop words of two characters and more, longest first."""
+    """Return the pattern that splits an unspaced run at its stop words of two characters and more, longest first."""
     listed = sorted((word for word in stop_words(language) if len(word) > 1), key=len, reverse=True)
     return re.compile("|".join(map(re.escape, listed)))
