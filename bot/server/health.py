@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bot.server.server_log import Redact
+from bot.server.supervisor import run_beside
 from bot.views.error_messages import explain_error
 from bot.wiring import App
 from storage.home_folder import free_bytes
@@ -92,12 +93,8 @@ async def watch_readiness(
     readiness: ReadinessSource, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 ) -> AsyncIterator[None]:
     """Log what is not ready: at once, and whenever that changes."""
-    task = asyncio.create_task(_log_readiness_changes(readiness, sleep), name="readiness")
-    try:
+    async with run_beside(_log_readiness_changes(readiness, sleep), name="readiness"):
         yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def _log_readiness_changes(readiness: ReadinessSource, sleep: Callable[[float], Awaitable[object]]) -> None:
@@ -124,12 +121,8 @@ async def watch_event_loop(
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> AsyncIterator[None]:
     """Log each time that the event loop is blocked for longer than `tolerated`."""
-    task = asyncio.create_task(_log_lag(tolerated, clock, sleep), name="lag watch")
-    try:
+    async with run_beside(_log_lag(tolerated, clock, sleep), name="lag watch"):
         yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def _log_lag(tolerated: float, clock: Callable[[], float], sleep: Callable[[float], Awaitable[object]]) -> None:

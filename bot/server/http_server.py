@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bot.server.health import Readiness, ReadinessCheck
 from bot.server.server_log import Redact
+from bot.server.supervisor import wait_for_first
 from bot.settings.settings_tables import HttpSettings
 
 
@@ -53,11 +54,9 @@ async def serve_socket(
         yield
     finally:
         server.should_exit = True
-        hurry = asyncio.ensure_future((hurried or asyncio.Event()).wait())
         try:
-            await asyncio.wait({task, hurry}, return_when=asyncio.FIRST_COMPLETED)
+            await wait_for_first(task, (hurried or asyncio.Event()).wait())
         finally:
-            hurry.cancel()
             server.force_exit = True
             await _cancel_requests(task, *server.server_state.tasks)
 
@@ -75,9 +74,7 @@ class _Server(uvicorn.Server):
 
     async def ready(self, task: "asyncio.Task[None]") -> None:
         """Wait until it listens. Raises what `task`, which serves, ended with instead."""
-        waiting = asyncio.create_task(self._listens.wait())
-        await asyncio.wait({waiting, task}, return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
+        await wait_for_first(task, self._listens.wait())
         if task.done():
             task.result()
 

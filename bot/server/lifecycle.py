@@ -23,6 +23,7 @@ from bot.server.refresh.nightly import NightLease, NightNotifier, schedule_night
 from bot.server.refresh.run_history import build_history
 from bot.server.server_log import build_redactor, collect_secrets
 from bot.server.service import LocalService
+from bot.server.supervisor import run_beside, wait_for_first
 from bot.settings.settings_errors import find_missing_secrets
 from bot.settings.settings_tables import Settings
 from bot.wiring import App, open_app
@@ -99,7 +100,7 @@ async def serve(settings: Settings, platforms: Mapping[str, OpenPlatform]) -> No
         raise fault
     with handle_stop_signals() as stopping:
         async with _run_server(settings, platforms, stopping) as arrivals:
-            await _wait_for_first(stopping.asked, arrivals.failed)
+            await wait_for_first(stopping.asked.wait(), arrivals.failed.wait())
             if arrivals.failure:
                 raise arrivals.failure
             log.info("stopping")
@@ -136,21 +137,12 @@ async def _run_server(
         told, watch, corpora = NightNotifier(settings.schedule, there), build_night_watch(app), await home.corpora()
         await stack.enter_async_context(schedule_nights(settings, home.refresh, told, watch=watch, corpora=corpora))
         await stack.enter_async_context(arrivals.arriving(arrived))
-        await _wait_for_first(stopping.asked, arrivals.failed, arrivals.all_tried)
+        await wait_for_first(stopping.asked.wait(), arrivals.failed.wait(), arrivals.all_tried.wait())
         if not arrivals.failure:
             # Whatever level is logged, that it serves, and where, is told.
             log.log(max(logging.INFO, log.getEffectiveLevel()), _ready_message(settings, address, arrivals))
             await stack.enter_async_context(watch_readiness(health.Readiness(holds, redact)))
         yield arrivals
-
-
-async def _wait_for_first(*events: asyncio.Event) -> None:
-    waiting = {asyncio.ensure_future(event.wait()) for event in events}
-    try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in waiting:
-            task.cancel()
 
 
 @asynccontextmanager
@@ -161,12 +153,8 @@ async def _forward_hurry(desk: Desk, hurried: asyncio.Event) -> AsyncIterator[No
         await hurried.wait()
         desk.stop_now()
 
-    task = asyncio.create_task(hurry(), name="hurry")
-    try:
+    async with run_beside(hurry(), name="hurry"):
         yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def _with_polite_refresh(app: App) -> App:

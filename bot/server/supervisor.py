@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -12,7 +12,6 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 3.0
 """How long what is under way may take when all ends."""
-
 SOON_SECONDS = 0.25
 """How long a platform waits for work before it is told that what asks for it has arrived."""
 
@@ -22,13 +21,13 @@ class TaskSupervisor:
 
     def __init__(self) -> None:
         """Start with none."""
-        self._tasks = set[asyncio.Task[object]]()
+        self._tasks = set[asyncio.Task[Any]]()
 
     def spawn(self, work: Awaitable[T]) -> asyncio.Task[T]:
         """Begin some work; whoever likes may wait for it."""
         task = asyncio.ensure_future(_await_work(work))
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._discard)
         return task
 
     async def soon(self, work: Awaitable[None]) -> None:
@@ -38,24 +37,57 @@ class TaskSupervisor:
         if done:
             task.result()
 
+    async def cancel(self) -> None:
+        """Cancel what is under way."""
+        await cancel_tasks(self._tasks)
+
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """Break off, after a while, what is still under way at the end of the block."""
+        """Cancel, after a while, what is still under way at the end of the block."""
         try:
             yield
         finally:
             if self._tasks:
                 await asyncio.wait(self._tasks, timeout=SHUTDOWN_SECONDS)
-            left = list(self._tasks)
-            for task in left:
-                task.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
+            await self.cancel()
 
-    def _ended(self, task: "asyncio.Task[object]") -> None:
+    def _discard(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
-            log.error("work on a platform's side failed", extra={"cause": f"{type(error).__name__}: {error}"})
+            log.error("a background task failed", extra={"cause": f"{type(error).__name__}: {error}"})
 
 
 async def _await_work(work: Awaitable[T]) -> T:
     return await work
+
+
+@asynccontextmanager
+async def run_beside(work: Coroutine[Any, Any, T], *, name: str) -> AsyncIterator[asyncio.Task[T]]:
+    """Run a task within the block, and cancel it at its end."""
+    task = asyncio.create_task(work, name=name)
+    try:
+        yield task
+    finally:
+        await cancel_tasks([task])
+
+
+async def wait_for_first(*work: Awaitable[object]) -> None:
+    """Wait until one of these has ended: tasks go on, all else is cancelled then."""
+    waiting = [asyncio.ensure_future(one) for one in work]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await cancel_tasks(task for task, given in zip(waiting, work, strict=True) if task is not given)
+
+
+async def cancel_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
+    """Cancel tasks, and wait until they have ended."""
+    left = list(tasks)
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+
+
+def compute_backoff(attempt: int, *, longest: float = 60.0) -> float:
+    """Return how many seconds to wait after an attempt that failed: twice as long each time."""
+    return min(longest, 2.0 ** min(attempt, 10))

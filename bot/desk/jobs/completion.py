@@ -17,6 +17,7 @@ from bot.desk.jobs.job import Job
 from bot.desk.jobs.message_writer import DeliveryUnknown
 from bot.desk.types import DeliveryOutcome, Failure, PostedMessages, Question, build_turn_request
 from bot.platforms.shared.platform_contract import PlatformError
+from bot.server.supervisor import compute_backoff, run_beside, wait_for_first
 from bot.views.answer_text import render_plain_text
 from bot.views.catalog import translate
 from bot.views.turn_view import View
@@ -137,7 +138,7 @@ async def store_with_retry(job: Job, store: Callable[[], Awaitable[T]]) -> T:
             return await store()
         except StorageError as error:
             job.log(logging.ERROR, "it could not be recorded", error)
-            await job.context.clock.sleep_unless(job.server_stops, min(60.0, 2.0 ** min(attempt, 10)))
+            await job.context.clock.sleep_unless(job.server_stops, compute_backoff(attempt))
     raise ServerStopping
 
 
@@ -225,16 +226,11 @@ async def _begin_retraction(job: Job) -> tuple[LogEntry, ...]:
 
 async def _remove_unless_stopping(job: Job, entries: tuple[LogEntry, ...]) -> Removal:
     """Remove what is posted. Raises `ServerStopping` where that comes first: it can be done again."""
-    work = asyncio.ensure_future(_remove_messages(job, entries))
-    stop = asyncio.ensure_future(job.server_stops.wait())
-    try:
-        await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
-        if not work.done():
+    async with run_beside(_remove_messages(job, entries), name="removal") as removal:
+        await wait_for_first(removal, job.server_stops.wait())
+        if not removal.done():
             raise ServerStopping
-        return work.result()
-    finally:
-        work.cancel()
-        stop.cancel()
+        return removal.result()
 
 
 async def _remove_messages(job: Job, entries: tuple[LogEntry, ...]) -> Removal:

@@ -16,13 +16,13 @@ from typing import Any, Protocol, TypeVar
 from bot.desk.jobs.ports import Clock, log_event
 from bot.desk.types import DeliveryCapabilities, PostedMessages, Question
 from bot.platforms.shared.platform_contract import Platform, PlatformUnavailable
+from bot.server.supervisor import compute_backoff
 from bot.views.turn_view import View
 
 T = TypeVar("T")
 
 CALL_SECONDS = 120.0
 """A platform that has said nothing for so long is taken for one that does not answer."""
-_MAX_BACKOFF_SECONDS = 60.0
 
 
 class DeliveryUnknown(Exception):
@@ -220,4 +220,4 @@ class MessageWriter:
 
 def _choose_delay(error: PlatformUnavailable, attempt: int) -> float:
     """Return how many seconds to wait: what the platform asks for, or twice as long each time."""
-    return error.seconds if error.seconds is not None else min(_MAX_BACKOFF_SECONDS, 2.0 ** min(attempt, 10))
+    return error.seconds if error.seconds is not None else compute_backoff(attempt)

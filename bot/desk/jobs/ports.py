@@ -11,6 +11,7 @@ from bot.access import Asker
 from bot.desk.turn_record import TurnRecord
 from bot.desk.types import Failure, Question, TaskKind, TurnRequest, TurnResult
 from bot.platforms.shared.platform_contract import Platform
+from bot.server.supervisor import wait_for_first
 from bot.views.turn_view import View
 from pipeline.types import Event, Status
 from storage.types import LogEntry, QueuedQuestion
@@ -31,12 +32,7 @@ class Clock:
 
     async def sleep_unless(self, event: asyncio.Event, seconds: float) -> None:
         """Wait so many seconds, or until the event is set."""
-        waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(self.sleep(seconds))]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+        await wait_for_first(event.wait(), self.sleep(seconds))
 
 
 log = logging.getLogger("footnote.desk")

@@ -23,6 +23,7 @@ from bot.desk.jobs.job import Interrupt, Job, WorkerContext
 from bot.desk.jobs.ports import log_event
 from bot.desk.jobs.turn_runner import run_job
 from bot.platforms.shared.platform_contract import Platform
+from bot.server.supervisor import TaskSupervisor, cancel_tasks, run_beside, wait_for_first
 from bot.views.view_reducer import show_queue_position
 from storage.errors import StorageError
 from storage.types import QueuedQuestion
@@ -136,7 +137,7 @@ class Scheduler:
         self._platforms, self._context, self._settings = platforms, context, settings
         self._state = SchedulerState()
         self._jobs: dict[int, Job] = {}
-        self._tasks = set[asyncio.Task[Any]]()
+        self._tasks = TaskSupervisor()
         self._leases: asyncio.Task[None] | None = None
         self._no_grace = asyncio.Event()
         self._notices: dict[str, asyncio.Semaphore] = {}
@@ -170,16 +171,13 @@ class Scheduler:
             if not job.started:
                 job.finished.set()
         self._jobs = {job.ticket: job for job in running}
-        grace = asyncio.ensure_future(self._context.clock.sleep_unless(self._no_grace, self._settings.grace))
-        done = asyncio.ensure_future(_wait_until_finished(running))
-        await asyncio.wait({grace, done}, return_when=asyncio.FIRST_COMPLETED)
-        for job in self._jobs.values():
-            job.request(Interrupt.STOP_SERVER)
-        await asyncio.wait({done}, timeout=2 * RELEASE_SECONDS)
-        tasks = {grace, done, leases, *self._tasks}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        async with run_beside(_wait_until_finished(running), name="desk") as finished:
+            await wait_for_first(finished, self._context.clock.sleep_unless(self._no_grace, self._settings.grace))
+            for job in self._jobs.values():
+                job.request(Interrupt.STOP_SERVER)
+            await asyncio.wait({finished}, timeout=2 * RELEASE_SECONDS)
+        await cancel_tasks([leases])
+        await self._tasks.cancel()
 
     def stop_now(self) -> None:
         """Let nothing finish any more: what is under way at the stop is released at once."""
@@ -187,10 +185,7 @@ class Scheduler:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run a background task until it ends or the scheduler stops."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        return self._tasks.spawn(work)
 
     def enqueue(self, row: QueuedQuestion) -> None:
         """Let a question wait for its turn; what is to be removed starts at once.

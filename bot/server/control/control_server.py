@@ -26,6 +26,7 @@ from bot.server.control import control_protocol
 from bot.server.control.control_socket import open_socket
 from bot.server.http_server import serve_socket
 from bot.server.service import BotService
+from bot.server.supervisor import cancel_tasks
 from bot.views.error_messages import ReportableError, explain_error, explain_failure
 from bot.views.sanitize import replace_unencodable
 from pipeline.types import Status
@@ -141,9 +142,7 @@ class _LineStream(Response):
             # The server stops. Who waits sees the end of what was told, and nothing is left to be logged as a fault.
             await _close_stream(send)
         finally:
-            task.cancel()
-            hung_up.cancel()
-            await asyncio.gather(task, hung_up, return_exceptions=True)
+            await cancel_tasks([task, hung_up])
 
 
 async def _run_work(work: Callable[[Tell], Awaitable[object]], lines: "asyncio.Queue[bytes]") -> None:

@@ -8,16 +8,17 @@ it fails to come, nothing ran.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from bot.cli.terminal_output import format_count, format_duration
 from bot.desk.types import Place
 from bot.platforms.shared.platform_contract import Platform, PlatformError, PlatformUnavailable
+from bot.server.supervisor import run_beside, wait_for_first
 from bot.settings.settings_tables import ScheduleSettings, Settings
 from bot.settings.source_settings import SourceSettings
 from bot.views.error_messages import Fault, ReportableError, explain_error
@@ -119,7 +120,7 @@ class NightLease:
         if count := await self.nights.undo(self.clock() + CLOCK_LEAP):
             log.warning("the clock was put back: %d of the nights on record have yet to come", count)
 
-    async def keep(self, due: datetime, work: Callable[[], Awaitable[NightReport]]) -> NightReport | None:
+    async def keep(self, due: datetime, work: Callable[[], Coroutine[Any, Any, NightReport]]) -> NightReport | None:
         """Have a night's work done, and noted; return what it came to, or None where another process did it.
 
         Nothing is done either where the clock is put back meanwhile, so that the night has yet to come.
@@ -142,7 +143,7 @@ class NightLease:
             return None
         return False if ended else None
 
-    async def _worked(self, work: Callable[[], Awaitable[NightReport]]) -> NightReport | None:
+    async def _worked(self, work: Callable[[], Coroutine[Any, Any, NightReport]]) -> NightReport | None:
         try:
             if night := await self._held(work):
                 await self._noted(night)
@@ -151,20 +152,14 @@ class NightLease:
             with suppress(StorageError):  # it lapses by itself
                 await self.leases.release(NIGHT_LEASE, self.owner)
 
-    async def _held(self, work: Callable[[], Awaitable[NightReport]]) -> NightReport | None:
+    async def _held(self, work: Callable[[], Coroutine[Any, Any, NightReport]]) -> NightReport | None:
         """Do the work while the lease is ours; where it is lost, stop: another process does it then."""
-        working = asyncio.ensure_future(work())
-        renewing = asyncio.create_task(self._renew(), name="night lease")
-        try:
-            await asyncio.wait((working, renewing), return_when=asyncio.FIRST_COMPLETED)
+        async with run_beside(work(), name="night") as working:
+            await wait_for_first(working, self._renew())
             if working.done():
                 return working.result()
             log.warning("another process took the night over: this one did not renew its lease in time")
             return None
-        finally:
-            for task in (working, renewing):
-                task.cancel()
-            await asyncio.gather(working, renewing, return_exceptions=True)
 
     async def _noted(self, night: NightReport) -> None:
         try:
