@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from bot.desk.types import TurnRequest, TurnResult
     from bot.server.refresh.document_lookup import ForgottenDocument
-    from bot.server.refresh.source_factory import SourceContext
-    from bot.settings.source_settings import SourceSettings
+    from bot.settings.source_settings import SourceContext, SourceSettings
     from bot.wiring import App
     from ingest.types import LiveSource, RefreshProgress, RefreshReport
     from pipeline.types import Event
@@ -148,9 +147,9 @@ class LocalService:
 
     @property
     def _around(self) -> SourceContext:
-        from bot.server.refresh import source_factory
+        from bot.settings.source_settings import SourceContext
 
-        return source_factory.SourceContext(self.app.settings.home, os.environ)
+        return SourceContext(self.app.settings.home, os.environ)
 
 
 def hash_source(source: SourceSettings) -> str:

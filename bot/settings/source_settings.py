@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import reduce
 from importlib.metadata import entry_points
 from operator import or_
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
@@ -270,6 +271,41 @@ class FolderSettings(SourceSettings):
     include: tuple[str, ...] = ("**/*",)
     exclude: tuple[str, ...] = ()
     newest_days: NewestDays = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """What a source may need of this process besides its settings."""
+
+    home: Path
+    """Where it may keep what it fetched, in a folder of its own."""
+    environment: Mapping[str, str]
+    """Where its secrets are: they stand neither in the settings nor in what other processes are sent."""
+
+    def read_secret(self, name: str) -> str:
+        """Return what the variable of this name holds, or the file that `NAME_FILE` names; empty where `name` is.
+
+        Raises `SettingsError` where there is neither, or the file cannot be read. What is held is in no message.
+        """
+        from bot.settings.settings_errors import SettingsError
+
+        if not name:
+            return ""
+        if held := self.environment.get(name, "").strip():
+            return held
+        path = self.environment.get(f"{name}_FILE", "")
+        if not path:
+            raise SettingsError(f"{name}, which a source names, is not set.", hint=f"Set {name}, or {name}_FILE.")
+        try:
+            held = Path(path).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", "") or "it is not UTF-8 text"
+            raise SettingsError(
+                f"The file that {name}_FILE names cannot be read: {reason}.", hint="Mend the path, or what may be read."
+            ) from error
+        if not held:
+            raise SettingsError(f"The file that {name}_FILE names is empty.", hint="Write the secret into it.")
+        return held
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from bot.server.refresh.source_factory import SourceContext, open_source
-from bot.settings.source_settings import SOURCE_ENTRIES
+from bot.server.refresh.source_factory import open_source
+from bot.settings.source_settings import SOURCE_ENTRIES, SourceContext
 from ingest.sources.confluence.confluence_export import ConfluenceExport
 from ingest.sources.confluence.confluence_source import ConfluenceSource
 from ingest.sources.mediawiki.mediawiki_source import MediaWikiSource

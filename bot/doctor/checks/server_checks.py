@@ -12,8 +12,8 @@ from pathlib import Path
 
 from bot.cli.terminal_output import format_count
 from bot.doctor.diagnosis import CheckResult, Inspection
-from bot.server.refresh.source_factory import SourceContext, open_source
-from bot.settings.source_settings import GitSettings, SourceSettings
+from bot.server.refresh.source_factory import open_source
+from bot.settings.source_settings import GitSettings, SourceContext, SourceSettings
 from bot.views.error_messages import explain_error
 from ingest.sources.git import git_program
 from ingest.types import SourceUnavailable

@@ -5,13 +5,10 @@ it stands neither in the settings nor in what other processes are sent.
 """
 
 import pkgutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from bot import read_version
-from bot.settings.settings_errors import SettingsError
 from bot.settings.source_settings import (
     SOURCE_ENTRIES,
     ConfluenceExportSettings,
@@ -22,6 +19,7 @@ from bot.settings.source_settings import (
     LlamaIndexSettings,
     MediaWikiSettings,
     SiteSettings,
+    SourceContext,
     SourceSettings,
     WikipediaSettings,
 )
@@ -46,49 +44,12 @@ from ingest.sources.sites.site_source import SiteSource
 from ingest.types import LiveSource
 from ingest.web.web_client import RequestPolicy, WebClient, build_user_agent
 
-
-@dataclass(frozen=True, slots=True)
-class SourceContext:
-    """What a source may need of this process besides its settings."""
-
-    home: Path
-    """Where it may keep what it fetched, in a folder of its own."""
-    environment: Mapping[str, str]
-    """Where its secrets are."""
-
-
-def read_secret(name: str, environment: Mapping[str, str]) -> str:
-    """Return what the variable of this name holds, or the file that `NAME_FILE` names; empty where `name` is.
-
-    Raises `SettingsError` where there is neither, or the file cannot be read. What is held is in no message.
-    """
-    if not name:
-        return ""
-    if held := environment.get(name, "").strip():
-        return held
-    path = environment.get(f"{name}_FILE", "")
-    if not path:
-        raise SettingsError(f"{name}, which a source names, is not set.", hint=f"Set {name}, or {name}_FILE.")
-    try:
-        held = Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", "") or "it is not UTF-8 text"
-        raise SettingsError(
-            f"The file that {name}_FILE names cannot be read: {reason}.", hint="Mend the path, or what may be read."
-        ) from error
-    if not held:
-        raise SettingsError(f"The file that {name}_FILE names is empty.", hint="Write the secret into it.")
-    return held
-
-
 _NO_CONTACT = "no contact given"
 
 
 def open_mediawiki(given: MediaWikiSettings, around: SourceContext) -> MediaWikiSource:
-    token = read_secret(given.token_env, around.environment)
-    login = WikiLogin(
-        given.user, read_secret(given.password_env, around.environment), token, given.password_env or given.token_env
-    )
+    token = around.read_secret(given.token_env)
+    login = WikiLogin(given.user, around.read_secret(given.password_env), token, given.password_env or given.token_env)
     rules = SelectionRules(
         given.include, given.exclude, given.categories, given.without_categories, newest_days=given.newest_days
     )
@@ -102,7 +63,7 @@ def open_mediawiki(given: MediaWikiSettings, around: SourceContext) -> MediaWiki
 
 
 def open_confluence(given: ConfluenceSettings, around: SourceContext) -> ConfluenceSource:
-    token = read_secret(given.token_env, around.environment)
+    token = around.read_secret(given.token_env)
     cloud = given.edition == "cloud" or (not given.edition and is_cloud(given.url))
     basic = bool(token and given.email)
     web = WebClient(
@@ -145,10 +106,8 @@ def _build_confluence_rules(given: ConfluencePages) -> SelectionRules:
 
 def open_source(given: SourceSettings, around: SourceContext) -> LiveSource:
     """Return the source. Raises an error that says what to do where there is none."""
-    opener: Callable[[SourceSettings, SourceContext], LiveSource] = pkgutil.resolve_name(
-        SOURCE_ENTRIES[given.type].opener
-    )
-    return opener(given, around)
+    opened: LiveSource = pkgutil.resolve_name(SOURCE_ENTRIES[given.type].opener)(given, around)
+    return opened
 
 
 def open_folder(given: FolderSettings, _around: SourceContext) -> LiveSource:
@@ -158,7 +117,7 @@ def open_folder(given: FolderSettings, _around: SourceContext) -> LiveSource:
 
 
 def open_git(given: GitSettings, around: SourceContext) -> LiveSource:
-    remote = GitRemote(given.url or str(given.path), read_secret(given.token_env, around.environment))
+    remote = GitRemote(given.url or str(given.path), around.read_secret(given.token_env))
     mirror = GitMirror(remote, around.home / "git", around.environment, branch=given.branch, depth=given.depth)
     rules = SelectionRules(given.include, given.exclude, newest_days=given.newest_days)
     return GitSource(
@@ -167,7 +126,7 @@ def open_git(given: GitSettings, around: SourceContext) -> LiveSource:
 
 
 def open_llama_index(given: LlamaIndexSettings, around: SourceContext) -> LiveSource:
-    secrets = {option: read_secret(name, around.environment) for option, name in given.options_env.items()}
+    secrets = {option: around.read_secret(name) for option, name in given.options_env.items()}
     reader = LlamaReader(given.reader, {**given.options, **secrets}, given.load, tuple(secrets.values()))
     return LlamaIndexSource(reader, SelectionRules(given.include, given.exclude, newest_days=given.newest_days))
 
@@ -189,7 +148,7 @@ def _read_cirrus(wiki: str, paths: tuple[Path, ...]) -> CirrusDump:
 
 
 def open_site(given: SiteSettings, around: SourceContext) -> LiveSource:
-    token = read_secret(given.token_env, around.environment)
+    token = around.read_secret(given.token_env)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     manners = RequestPolicy(build_user_agent(given.contact, read_version()), gap=given.gap)
     rules = SelectionRules(given.include, given.exclude, newest_days=given.newest_days)

@@ -4,9 +4,9 @@ import bz2
 
 import pytest
 
-from bot.server.refresh.source_factory import SourceContext, open_source
+from bot.server.refresh.source_factory import open_source
 from bot.settings.settings_errors import SettingsError
-from bot.settings.source_settings import SiteSettings, WikipediaSettings
+from bot.settings.source_settings import SiteSettings, SourceContext, WikipediaSettings
 from tests.ingest.servers.dump_mirror import FakeMirror
 from tests.ingest.servers.site import FakeSite
 from tests.ingest.servers.web import serve
