@@ -243,7 +243,7 @@ def _build_result(turn: _Turn, tools: TurnTools, status: Status, failure: Failur
 
 def _select_scope(app: App, asked: TurnRequest, catalogue: Sequence[Corpus]) -> tuple[str, ...]:
     """Return the corpora that this turn may read. To name one out of reach is an error, whatever keeps it so."""
-    readers = app.settings.readers
+    readers = app.settings.visible_to
     allowed = select_readable({corpus.name: readers.get(corpus.name, ()) for corpus in catalogue}, asked.asker)
     if asked.within is not None:
         allowed = tuple(name for name in allowed if name in asked.within)

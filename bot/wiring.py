@@ -131,7 +131,7 @@ class App:
 
 async def find_readable(app: App, asker: Asker) -> tuple[str, ...]:
     """Return the corpora that there are and whose readers admit somebody where they stand. Raises `StorageError`."""
-    readers = app.settings.readers
+    readers = app.settings.visible_to
     return select_readable({info.name: readers.get(info.name, ()) for info in await app.manifest.catalogue()}, asker)
 
 

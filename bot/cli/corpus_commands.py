@@ -254,8 +254,8 @@ def corpora(context: typer.Context, *, forgotten: ForgottenOption = False, as_js
             return
         there, settings, now = ctx.call_records(_load_corpora), ctx.settings, datetime.now(UTC)
         missing = sorted(settings.sources.keys() - {corpus.name for corpus in there})
-        view = views.render_corpora(there, settings.readers, settings.zone, now, missing)
-        ctx.output.give(documents.build_corpora_document(there, settings.readers, missing), view)
+        view = views.render_corpora(there, settings.visible_to, settings.zone, now, missing)
+        ctx.output.give(documents.build_corpora_document(there, settings.visible_to, missing), view)
 
 
 def reindex(context: typer.Context, *, as_json: JsonOption = False) -> None:

@@ -128,7 +128,7 @@ def _check_all(context: typer.Context, *, as_json: bool) -> None:
 async def _run_all_checks(config: "Path | None", services: "Services") -> "Sequence[CheckResult]":
     from bot.doctor.checks import CHECKS
     from bot.doctor.diagnosis import CheckResult, inspect_home, report_error, run_checks
-    from bot.settings.settings_reader import load_settings
+    from bot.settings.settings_reader import list_old_keys, load_settings
     from bot.settings.settings_tables import FILE_NAME
 
     try:
@@ -138,7 +138,11 @@ async def _run_all_checks(config: "Path | None", services: "Services") -> "Seque
     path = config or FILE_NAME
     told = f"{path} can be read" if path.exists() else "there is no footnote.toml, so all is at its default"
     looked = await inspect_home(settings, services.open_model)
-    return (CheckResult("ok", f"Settings: {told}."), *await run_checks(CHECKS, looked))
+    results = [CheckResult("ok", f"Settings: {told}.")]
+    if old := list_old_keys(path):
+        message = f"Settings: {', '.join(old)} has a new name, visible_to; the old one is still read."
+        results.append(CheckResult("warn", message, f"Rename it in {path}."))
+    return (*results, *await run_checks(CHECKS, looked))
 
 
 def _examine_model(ctx: CommandContext, wanted: "ExamRequest") -> None:

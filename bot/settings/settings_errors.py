@@ -26,20 +26,18 @@ class SettingsError(Exception):
 
 
 ENV_PREFIX = "FOOTNOTE_"
+_SHOULD_BE = "Input should be "
 Key = tuple[str | int, ...]
 """The path of a value, such as `("corpus", 0, "name")`."""
 
-_KINDS = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "string": "text in quotes",
-    "tuple": "a list in [ ], or tables under [[ ]]",
-    "path": "a path in quotes",
-    "model": "a table of keys",
-    "mapping": "a table of keys",
-    "dict": "a table of keys",
+_TOML_WORDS = {
+    "path_type": "a path",
+    "tuple_type": "a list",
+    "model_type": "a table",
+    "mapping_type": "a table",
+    "dict_type": "a table",
 }
+"""TOML's words, where pydantic's are Python's."""
 _NAMED_TABLES: Mapping[Key, type[BaseModel]] = {("model", "stages"): StageValues, ("model", "prices"): PriceValues}
 """Tables of tables whose names are the operator's own."""
 _DEPTH = 3
@@ -51,7 +49,6 @@ _SECRET_KEYS = frozenset(
     }
 )
 """Keys whose values are never shown; also tables, as somebody may write a secret in place of one."""
-_BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
 _HEADER = lazy_compile(r"\s*(\[{1,2})\s*([\w.-]+)\s*\]")
 _SETTING = lazy_compile(r"\s*([\w.-]+)\s*=")
 
@@ -180,28 +177,22 @@ def _index_lines(text: str) -> Iterator[tuple[Key, int]]:
 
 
 def _describe_fault(fault: ErrorDetails) -> str:
-    kind, bounds = fault["type"], fault.get("ctx", {})
+    """Put pydantic's message behind the name of a key."""
+    kind, context = fault["type"], fault.get("ctx", {})
     if kind in {"missing", "union_tag_not_found"}:
         return "is missing"
     if kind == "value_error":
-        return str(bounds["error"])
-    wanted = _describe_expected(fault, bounds)
-    if not wanted:
-        return f"is wrong: {fault['msg']}"
-    shown = bounds["tag"] if kind == "union_tag_invalid" else fault["input"]
-    return f"must be {wanted}" + ("" if fault["loc"][-1] in _SECRET_KEYS else f", not {_format_value(shown)}")
-
-
-def _describe_expected(fault: ErrorDetails, bounds: Mapping[str, Any]) -> str:
-    kind = fault["type"]
+        return str(context["error"])
     if kind == "string_pattern_mismatch":
-        return READER_RULE if fault["loc"][-2:-1] == ("readers",) else CORPUS_NAME_RULE
-    if kind == "union_tag_invalid":
-        return str(bounds["expected_tags"].replace(", ", " or "))
-    if kind == "literal_error":
-        return str(bounds["expected"])
-    bound = next((bound for bound in _BOUNDS if bound in bounds), "")
-    return f"{_BOUNDS[bound]} {bounds[bound]:g}" if bound else _KINDS.get(kind.split("_")[0], "")
+        wanted = READER_RULE if fault["loc"][-2:-1] in {("visible_to",), ("readers",)} else CORPUS_NAME_RULE
+    elif kind == "union_tag_invalid":
+        wanted = context["expected_tags"].replace(", ", " or ")
+    elif kind in _TOML_WORDS or fault["msg"].startswith(_SHOULD_BE):
+        wanted = _TOML_WORDS.get(kind) or fault["msg"].removeprefix(_SHOULD_BE).split(", unable")[0]
+    else:
+        return f"is wrong: {fault['msg']}"
+    shown = context["tag"] if kind == "union_tag_invalid" else fault["input"]
+    return f"must be {wanted}" + ("" if fault["loc"][-1] in _SECRET_KEYS else f", not {_format_value(shown)}")
 
 
 def _format_value(value: Any) -> str:

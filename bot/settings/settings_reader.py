@@ -20,6 +20,7 @@ from bot.settings.settings_errors import (
     SettingsOrigin,
     explain_unknown_key,
     explain_validation_error,
+    format_key,
 )
 from bot.settings.settings_tables import FILE_NAME, Settings
 from bot.settings.source_settings import SOURCE_ENTRIES
@@ -86,6 +87,12 @@ def load_settings(config: Path | None = None) -> Settings:
         field = re.search(r'field "(\w+)"', str(error))
         name = ENV_PREFIX + field[1].upper() if field else "A variable"
         raise SettingsError(f"{name} is not valid JSON.", hint="Lists and tables are written as JSON.") from error
+
+
+def list_old_keys(path: Path) -> list[str]:
+    """List the keys of a file that is read which have a new name: `readers` of a corpus, `visible_to` since."""
+    corpora = _parse_toml(path, _read_text(path, must_exist=False)).get("corpus", ())
+    return [format_key(("corpus", place, "readers")) for place, corpus in enumerate(corpora) if "readers" in corpus]
 
 
 def _read_text(path: Path, *, must_exist: bool) -> str:

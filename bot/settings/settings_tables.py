@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     BeforeValidator,
     Field,
     SecretStr,
@@ -307,7 +308,9 @@ class CorpusSettings(SettingsTable):
     """A named collection of documents, who may read it, and where it comes from."""
 
     name: Annotated[str, StringConstraints(pattern=f"^{CORPUS_NAME}$")]
-    readers: tuple[Annotated[str, StringConstraints(pattern=f"^({READER})$")], ...] = ()
+    visible_to: tuple[Annotated[str, StringConstraints(pattern=f"^({READER})$")], ...] = Field(
+        default=(), validation_alias=AliasChoices("visible_to", "readers")
+    )
     """Empty means nobody but the terminal."""
     source: AnySource | None = None
 
@@ -364,6 +367,6 @@ class Settings(SettingsTable):
         return {corpus.name: corpus.source for corpus in self.corpus if corpus.source}
 
     @property
-    def readers(self) -> dict[str, tuple[str, ...]]:
+    def visible_to(self) -> dict[str, tuple[str, ...]]:
         """Who may read each corpus that is set, by its name."""
-        return {corpus.name: corpus.readers for corpus in self.corpus}
+        return {corpus.name: corpus.visible_to for corpus in self.corpus}

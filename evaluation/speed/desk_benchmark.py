@@ -236,7 +236,7 @@ def _settings(home: Path, exam: Exam, load: DeskLoad) -> Settings:
     return Settings(
         home=home,
         system="extractive",
-        corpus=(CorpusSettings(name=exam.corpus, readers=("*",)),),
+        corpus=(CorpusSettings(name=exam.corpus, visible_to=("*",)),),
         desk=DeskSettings(at_once=load.in_flight, per_channel=load.in_flight, patience_seconds=3_600),
         limits=LimitSettings(seconds=3_600),
     )

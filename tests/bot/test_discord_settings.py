@@ -58,10 +58,10 @@ def test_the_token_is_seen_nowhere_and_makes_no_difference_to_a_digest(monkeypat
         ("[discord]\nservers = ['Lake']", "discord.servers has 'Lake', which is no id"),
         ("[discord]\ndeny = ['@ann']", "discord.deny has '@ann', which is no id"),
         ("[discord]\nadmins = ['slack:T/U']", "discord.admins names slack:T/U, who is not on Discord"),
-        ("[discord]\ncooldown_seconds = -1", "discord.cooldown_seconds must be at least 0, not -1."),
+        ("[discord]\ncooldown_seconds = -1", "discord.cooldown_seconds must be greater than or equal to 0, not -1."),
         ("[discord]\ntokn = 'hush'", "Did you mean `discord.token`?"),
-        ("[discord]\ntoken = ['hush']", "discord.token must be text in quotes."),
-        ("discord = 'hush'", "discord must be a table of keys."),
+        ("[discord]\ntoken = ['hush']", "discord.token must be a valid string."),
+        ("discord = 'hush'", "discord must be a table."),
         ("[[channel]]\nid = 'discord:1/2'\nthreads = 'always'", "channel[1].threads must be 'never' or 'long'"),
     ],
 )

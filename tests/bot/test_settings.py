@@ -7,7 +7,7 @@ import pytest
 
 from bot.cli.operator_commands import write_starter
 from bot.settings.settings_errors import SettingsError, find_line, list_keys
-from bot.settings.settings_reader import load_settings
+from bot.settings.settings_reader import list_old_keys, load_settings
 from bot.settings.settings_tables import Settings, load_time_zone
 from bot.settings.source_settings import FolderSettings, WikipediaSettings
 from bot.wiring import locate_chroma
@@ -59,7 +59,7 @@ def test_the_starters_corpus_can_be_uncommented() -> None:
     _file("\n".join([*lines[:start], *(line.removeprefix("# ") for line in table)]))
 
     (corpus,) = load_settings().corpus
-    assert (corpus.name, corpus.readers) == ("handbook", ())
+    assert (corpus.name, corpus.visible_to) == ("handbook", ())
     assert isinstance(corpus.source, FolderSettings)
     assert corpus.source.include == ("**/*",)
 
@@ -97,7 +97,7 @@ def test_a_whole_list_can_come_from_the_environment_as_json(monkeypatch: pytest.
     """Corpora too."""
     monkeypatch.setenv("FOOTNOTE_CORPUS", '[{"name": "docs", "readers": ["slack:T1/C1"]}]')
 
-    assert load_settings().readers == {"docs": ("slack:T1/C1",)}
+    assert load_settings().visible_to == {"docs": ("slack:T1/C1",)}
 
 
 def test_empty_variables_set_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,6 +106,14 @@ def test_empty_variables_set_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOOTNOTE_DATABASE_FILE", "")
 
     assert load_settings() == Settings()
+
+
+def test_who_may_read_a_corpus_is_also_read_under_its_old_name() -> None:
+    """And it is known where the old one stands, so that it can be said."""
+    path = _file("[[corpus]]\nname = 'old'\nreaders = ['*']\n[[corpus]]\nname = 'new'\nvisible_to = ['*']\n")
+
+    assert load_settings().visible_to == {"old": ("*",), "new": ("*",)}
+    assert list_old_keys(path) == ["corpus[1].readers"]
 
 
 def test_a_secret_is_read_from_the_file_that_its_variable_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,14 +165,18 @@ def test_settings_are_frozen() -> None:
         ("[[corpus]]\nname='abc'\n[[corpus]]\nnam='d'", "line 4: there is no setting `corpus[2].nam`. Did you mean `c"),
         ("qqq = 1", "There are: timezone, home"),
         ("timezone = 'Mars'", '\'Mars\' is no time zone; write one like "Europe/Berlin" or "UTC".'),
-        ("home = 5", "footnote.toml, line 1: home must be a path in quotes, not 5."),
-        ("[limits]\npassages = 'ten'", 'line 2: limits.passages must be a whole number, not "ten".'),
-        ("[limits]\nseconds = -1", "limits.seconds must be more than 0, not -1."),
-        ("[limits]\nseconds = nan", "limits.seconds is wrong: Input should be a finite number."),
-        ("limits = 4", "limits must be a table of keys, not 4."),
-        ("corpus = 4", "corpus must be a list in [ ], or tables under [[ ]], not 4."),
+        ("home = 5", "footnote.toml, line 1: home must be a path, not 5."),
+        ("[limits]\npassages = 'ten'", 'line 2: limits.passages must be a valid integer, not "ten".'),
+        ("[limits]\nseconds = -1", "limits.seconds must be greater than 0, not -1."),
+        ("[limits]\nseconds = nan", "limits.seconds must be a finite number, not nan."),
+        ("limits = 4", "limits must be a table, not 4."),
+        ("corpus = 4", "corpus must be a list, not 4."),
         ("[[corpus]]\nreaders = []", "corpus[1].name is missing. Add it."),
         ("[[corpus]]\nname = 'a b'", "corpus[1].name must be 1 to 60 letters, digits,"),
+        (
+            "[[corpus]]\nname = 'abc'\nvisible_to = ['slak:x']",
+            'line 3: corpus[1].visible_to[1] must be "*", "slack:TEAM/',
+        ),
         ("[[corpus]]\nname = 'abc'\nreaders = ['slak:x']", 'line 3: corpus[1].readers[1] must be "*", "slack:TEAM/'),
         ("[[corpus]]\nname = 'abc'\n[[corpus]]\nname = 'abc'", "two entries named 'abc'"),
         (
@@ -221,7 +233,7 @@ def test_what_is_wrong_is_said_in_one_plain_line(text: str, expected: str) -> No
     [
         ("FOOTNOTE_TIMEZON", "UTC", "FOOTNOTE_TIMEZON: there is no setting `timezon`. Did you mean `timezone`?"),
         ("FOOTNOTE_LIMITS__SECOND", "1", "FOOTNOTE_LIMITS__SECOND: there is no setting `limits.second`. Did you"),
-        ("FOOTNOTE_LIMITS__SECONDS", "x", 'FOOTNOTE_LIMITS__SECONDS: limits.seconds must be a number, not "x".'),
+        ("FOOTNOTE_LIMITS__SECONDS", "x", 'FOOTNOTE_LIMITS__SECONDS: limits.seconds must be a valid number, not "x".'),
         ("FOOTNOTE_CORPUS", "[{", "FOOTNOTE_CORPUS is not valid JSON."),
     ],
 )

@@ -103,9 +103,9 @@ def test_what_a_mode_lacks_is_said(
         ("[slack]\nadmins = ['U1']", 'slack.admins[1] must be "slack:TEAM/USER" or'),
         ("[slack]\nadmins = ['discord:G/U']", "slack.admins names discord:G/U, who is not on Slack"),
         ("[slack]\nbot_tokn = 'xoxb-hush'", "Did you mean `slack.bot_token`?"),
-        ("[slack]\nbot_token = ['xoxb-hush']", "slack.bot_token must be text in quotes."),
-        ("slack = 'xoxb-hush'", "slack must be a table of keys."),
-        ("model = 'sk-hush'", "model must be a table of keys."),
+        ("[slack]\nbot_token = ['xoxb-hush']", "slack.bot_token must be a valid string."),
+        ("slack = 'xoxb-hush'", "slack must be a table."),
+        ("model = 'sk-hush'", "model must be a table."),
     ],
 )
 def test_what_is_wrong_is_said_without_a_secret(text: str, expected: str) -> None:

@@ -129,7 +129,7 @@ def _settings(home: Path, exam: Exam, load: CommandLoad) -> Settings:
     return Settings(
         home=home,
         system="extractive",
-        corpus=(CorpusSettings(name=exam.corpus, readers=("*",)),),
+        corpus=(CorpusSettings(name=exam.corpus, visible_to=("*",)),),
         desk=DeskSettings(at_once=both, per_channel=both, patience_seconds=3_600),
         limits=LimitSettings(seconds=3_600),
     )

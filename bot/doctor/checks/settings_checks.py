@@ -8,7 +8,7 @@ from bot.settings.settings_errors import find_missing_secrets
 from bot.settings.settings_tables import Settings
 from ingest.refresh.night_schedule import night_after
 
-_READERS_HINT = "Name channels or people in its readers, as under [[corpus]] in footnote.toml."
+_READERS_HINT = "Name channels or people in its visible_to, as under [[corpus]] in footnote.toml."
 
 
 async def check_corpora(scene: Inspection) -> Sequence[CheckResult]:
@@ -72,7 +72,7 @@ def _check_each_corpus(scene: Inspection) -> Iterator[CheckResult]:
     settings = scene.settings
     indexed = {info.name: info.refreshed for info in scene.corpora or ()}
     if list_configured_platforms(settings):
-        unread = [name for name in {**indexed, **settings.readers} if not settings.readers.get(name)]
+        unread = [name for name in {**indexed, **settings.visible_to} if not settings.visible_to.get(name)]
         for name in unread:
             yield CheckResult("warn", f"Corpora: nobody but the terminal may read {name}.", _READERS_HINT)
     for corpus in settings.corpus:
@@ -92,8 +92,8 @@ def _check_each_channel(scene: Inspection) -> Iterator[CheckResult]:
                 yield CheckResult(
                     "warn", f"Channels: {channel.id} is to be answered from {name}, which is empty.", hint
                 )
-            if not {channel.id, "*"} & set(settings.readers.get(name, ())):
-                hint = f'Add "{channel.id}" to the readers of {name}, or take {name} out of the channel\'s corpora.'
+            if not {channel.id, "*"} & set(settings.visible_to.get(name, ())):
+                hint = f'Add "{channel.id}" to visible_to of {name}, or take {name} out of the channel\'s corpora.'
                 yield CheckResult("warn", f"Channels: {channel.id} names {name}, which may not be read there.", hint)
 
 

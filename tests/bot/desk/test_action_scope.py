@@ -54,8 +54,8 @@ def allowed(record: Record, by: Asker) -> set[str]:
     names = {name for name in CORPORA if name in record.corpora}
     own = not by.shared_with_other_organisations
     here = f"slack:T1/{by.channel if by.kind == 'channel' else by.user}"
-    named = {name for name in names if {here} & set(record.settings.readers[name])}
-    named |= {name for name in names if own and "*" in record.settings.readers[name]}
+    named = {name for name in names if {here} & set(record.settings.visible_to[name])}
+    named |= {name for name in names if own and "*" in record.settings.visible_to[name]}
     ceiling = record.narrowed.get(f"slack:T1/{by.channel}")
     return named if ceiling is None else named & set(ceiling["corpora"])
 
