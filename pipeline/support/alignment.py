@@ -1,6 +1,5 @@
 """Align a sentence with the passage sentence that it follows most closely, token by token."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -41,10 +40,9 @@ class Alignment:
     """The share of the sentence's words of substance that the source has, or that are names said elsewhere."""
 
     def coverage_without(self, first: int, last: int) -> float:
-        """The coverage of a sentence without what its tokens from `first` to `last` say."""
-        left_out = set(self.sentence.stems[first:last])
-        rest = [key for key in self.sentence.content if key not in left_out]
-        return sum(key in self.source.content for key in rest) / len(rest) if rest else 0.0
+        """Return the coverage of a sentence without what its tokens from `first` to `last` say."""
+        rest = self.sentence.content.difference(self.sentence.stems[first:last])
+        return len(rest & self.source.content) / len(rest) if rest else 0.0
 
     def place_of(self, first: int, last: int, *, phrase: bool = False) -> Gap:
         """Return what the source has in the place of the tokens from `first` to `last`, matched ones among them.
@@ -65,6 +63,10 @@ class Alignment:
         return tuple(_build_gap(one, two) for one, two in pairwise(ends) if two[0] - one[0] > 1 or two[1] - one[1] > 1)
 
 
+def _build_gap(one: tuple[int, int], two: tuple[int, int]) -> Gap:
+    return Gap((one[0] + 1, two[0]), (one[1] + 1, two[1]), two[1] - one[1] <= two[0] - one[0] + _SPARE)
+
+
 def _find_phrase_end(source: ParsedSentence, start: int) -> int:
     """Return where the phrase ends that begins at a token: at a mark or small word behind words of substance."""
     begun = False
@@ -76,24 +78,15 @@ def _find_phrase_end(source: ParsedSentence, start: int) -> int:
     return len(source.text)
 
 
-def _build_gap(one: tuple[int, int], two: tuple[int, int]) -> Gap:
-    """Return what stands between two matches."""
-    return Gap((one[0] + 1, two[0]), (one[1] + 1, two[1]), two[1] - one[1] <= two[0] - one[0] + _SPARE)
-
-
 def align(sentence: ParsedSentence, facts: PassageFacts) -> Alignment | None:
     """Return the sentence beside the passage sentence with which it shares most; None where none shares enough."""
     content = sentence.content
-    sources = facts.sentences
-    if not content or not sources:
+    source = max(facts.sentences, key=lambda one: (len(content & one.content), -len(one.content)), default=None)
+    if not content or source is None:
         return None
-    shared = [sum(1 for key in content if key in source.content) for source in sources]
-    best = max(range(len(sources)), key=lambda at: (shared[at], -len(sources[at].content)))
-    if shared[best] < _LEAST_SHARED * len(content):
-        return None
-    source = sources[best]
-    pairs = _match_tokens(sentence, source)
-    return Alignment(sentence, source, pairs, shared[best] / len(content)) if pairs else None
+    coverage = len(content & source.content) / len(content)
+    pairs = _match_tokens(sentence, source) if coverage >= _LEAST_SHARED else ()
+    return Alignment(sentence, source, pairs, coverage) if pairs else None
 
 
 def _match_tokens(sentence: ParsedSentence, source: ParsedSentence) -> tuple[tuple[int, int], ...]:
@@ -102,35 +95,23 @@ def _match_tokens(sentence: ParsedSentence, source: ParsedSentence) -> tuple[tup
     theirs = [place for place, key in enumerate(source.stems) if key and key in sentence.places]
     if len(ours) * len(theirs) > _LARGEST_MATRIX:
         return ()
-    weights = [1.0 if sentence.stems[place] in sentence.content else _FUNCTION_WORD_WEIGHT for place in ours]
     keys = [source.stems[place] for place in theirs]
     rows: list[list[float]] = [[0.0] * (len(theirs) + 1)]
-    for place, weight in zip(ours, weights, strict=True):
-        rows.append(_score_row(rows[-1], sentence.stems[place], keys, weight))
-    return _trace_back(rows, ours, theirs)
-
-
-def _score_row(above: Sequence[float], key: str, keys: Sequence[str], weight: float) -> list[float]:
-    row = [0.0]
-    left = 0.0
-    for at, other in enumerate(keys):
-        value = above[at] + weight if other == key else 0.0
-        left = max(value, left, above[at + 1])
-        row.append(left)
-    return row
-
-
-def _trace_back(
-    rows: Sequence[Sequence[float]], ours: Sequence[int], theirs: Sequence[int]
-) -> tuple[tuple[int, int], ...]:
+    for place in ours:
+        key, above, row, best = sentence.stems[place], rows[-1], [0.0], 0.0
+        weight = 1.0 if key in sentence.content else _FUNCTION_WORD_WEIGHT
+        for at, other in enumerate(keys):
+            best = max(above[at] + weight if other == key else 0.0, best, above[at + 1])
+            row.append(best)
+        rows.append(row)
     pairs: list[tuple[int, int]] = []
-    row, column = len(ours), len(theirs)
-    while row and column:
-        if rows[row][column] == rows[row - 1][column]:
-            row -= 1
-        elif rows[row][column] == rows[row][column - 1]:
+    at, column = len(ours), len(theirs)
+    while at and column:
+        if rows[at][column] == rows[at - 1][column]:
+            at -= 1
+        elif rows[at][column] == rows[at][column - 1]:
             column -= 1
         else:
-            row, column = row - 1, column - 1
-            pairs.append((ours[row], theirs[column]))
+            at, column = at - 1, column - 1
+            pairs.append((ours[at], theirs[column]))
     return tuple(pairs[::-1])

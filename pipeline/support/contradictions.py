@@ -12,7 +12,6 @@ from pipeline.support.analysis.date_parser import Date, implies_date
 from pipeline.support.analysis.parsed_sentence import (
     ParsedSentence,
     collect_clause_stems,
-    is_table_row,
     parse_sentence,
     strip_possessive,
 )
@@ -83,7 +82,7 @@ def find_other_name(alignment: Alignment, name: ProperName, *, elsewhere: bool) 
 
     In the row of a table the order of values says nothing, and its labels are none (see `tables`).
     """
-    if is_table_row(alignment.source.text.text):
+    if alignment.source.is_row:
         return ""
     place = _find_place(alignment, name, elsewhere=elsewhere, phrase=True)
     ours, theirs = alignment.sentence, alignment.source
@@ -145,7 +144,7 @@ def _find_other_value(
 ) -> str:
     place = (
         None
-        if elsewhere and is_table_row(alignment.source.text.text)
+        if elsewhere and alignment.source.is_row
         else _find_place(alignment, said, elsewhere=elsewhere)
     )
     if place is None or (elsewhere and not place.tight) or not _is_anchored(alignment, said):
@@ -314,10 +313,10 @@ def find_row_mix(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] |
     A sentence that has two cells of one column, or denies something, tells of several rows, and is left alone.
     """
     sentence = alignment.sentence
-    if not is_table_row(alignment.source.text.text) or find_negation_scopes(sentence).reached:
+    if not alignment.source.is_row or find_negation_scopes(sentence).reached:
         return None
     labels = _parse_labels(alignment.source)
-    rows = [source for source in facts.sentences if is_table_row(source.text.text) and _parse_labels(source) == labels]
+    rows = [source for source in facts.sentences if source.is_row and _parse_labels(source) == labels]
     if not _is_covered(sentence, rows):
         return None
     table = [_parse_cells(row) for row in rows]

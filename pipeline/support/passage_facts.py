@@ -1,9 +1,10 @@
 """Look up whether passages, taken together, contain a number, a date or a name."""
+# ruff: noqa: PLR2004 - two words are more than one
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 from pipeline.support.analysis.date_parser import Date, implies_date
 from pipeline.support.analysis.numerals import load_numerals
@@ -17,14 +18,13 @@ from pipeline.support.analysis.proper_names import (
     is_ordinary_word,
     load_name_tables,
 )
-from pipeline.support.analysis.quantity_parser import Bound, Number, convert_amount, is_equal_amount, is_same_unit
+from pipeline.support.analysis.quantity_parser import Bound, Number, convert_amount, is_equal_quantity, is_same_unit
 from pipeline.support.analysis.tokenizer import find_stem
-from storage.language.lazy_pattern import lazy_compile
 
-_LEAST_GLUED = 6
+_LEAST_JOINED = 6
+_MOST_INITIALS = 6
 _ROUGHLY = 0.1
 """How far, as a share, "about" may be from the number; "over", "nearly" and "under" twice as far."""
-_ACRONYM = lazy_compile(r"[a-z]{2,6}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +36,21 @@ class PassageFacts:
 
     @property
     def everything(self) -> tuple[ParsedPassage, ...]:
-        """The passages and the context."""
         return (*self.passages, self.context)
 
     @property
+    def numbers(self) -> Iterator[Number]:
+        return (number for part in self.everything for number in part.numbers)
+
+    @property
     def sentences(self) -> tuple[ParsedSentence, ...]:
-        """The sentences of the passages."""
         return tuple(sentence for passage in self.passages for sentence in passage.sentences)
 
 
 def collect_facts(passages: Sequence[str], context: Sequence[str] = (), language: str = "") -> PassageFacts:
-    """Read passages, and words from outside them that count as said; `language` is that of the question."""
-    return PassageFacts(
-        tuple(parse_passage(text, language) for text in passages), parse_passage("\n".join(context), language)
-    )
+    """Parse passages, and words from outside them that count as said; `language` is that of the question."""
+    parsed = tuple(parse_passage(text, language) for text in passages)
+    return PassageFacts(parsed, parse_passage("\n".join(context), language))
 
 
 def has_date(facts: PassageFacts, date: Date) -> bool:
@@ -61,7 +62,7 @@ def has_date(facts: PassageFacts, date: Date) -> bool:
     if any(implies_date(source, date) for source in known):
         return True
     if date.year is not None and date.month is None:
-        return any(float(date.year) in number.values for part in facts.everything for number in part.numbers)
+        return any(date.year in number.values for number in facts.numbers)
     if date.year is None or not any(source.year == date.year for source in known):
         return False
     return any(
@@ -71,7 +72,7 @@ def has_date(facts: PassageFacts, date: Date) -> bool:
 
 def has_number(facts: PassageFacts, number: Number) -> bool:
     """Whether the passages say a number, whatever its unit, or another that its bound or its unit makes the same."""
-    return any(is_same_number(known, number) for part in facts.everything for known in part.numbers) or any(
+    return any(is_same_number(known, number) for known in facts.numbers) or any(
         _has_number_in_words(part, number) for part in facts.everything
     )
 
@@ -80,43 +81,42 @@ def is_same_number(known: Number, number: Number) -> bool:
     """Whether a number of the passages makes one of the sentence true."""
     if any(value in known.values for value in (*number.values, *number.halves)):
         return True
-    if number.units and known.units and is_equal_quantity(known, number):
+    if is_equal_quantity(known, number):
         return True
     return number.bound is not Bound.EXACTLY and not known.ordinal and _is_within_bound(known, number)
 
 
-def is_equal_quantity(known: Number, number: Number) -> bool:
-    """Whether two quantities are the same in different units."""
-    return is_equal_amount(number.values[0], number.units, known.values[0], known.units)
+def is_same_value(known: object, said: object) -> bool:
+    """Whether two values are numbers or dates, and the first makes the second true."""
+    if isinstance(known, Number) and isinstance(said, Number):
+        return is_same_number(known, said)
+    return isinstance(known, Date) and isinstance(said, Date) and implies_date(known, said)
 
 
 def _is_within_bound(known: Number, number: Number) -> bool:
     """Whether a number lies where "about", "over" or "nearly" puts it: the sentence says it more roughly, no more."""
+    pairs = product(number.values, known.values)
     if number.units and known.units and not is_same_unit(number.units, known.units):
         return any(
             _is_rounded(converted, value, number.bound)
-            for value in number.values
-            for other in known.values
+            for value, other in pairs
             for converted in convert_amount(other, known.units, number.units)
         )
     return any(
         _count_figures(value) < _count_figures(other) and _is_rounded(other, value, number.bound)
-        for value in number.values
-        for other in known.values
+        for value, other in pairs
     )
 
 
 def _is_rounded(exact: float, rough: float, bound: Bound) -> bool:
-    """Whether `rough` is `exact` rounded as the bound says."""
     if bound is Bound.ABOUT:
         return abs(exact - rough) <= _ROUGHLY * abs(exact)
-    if bound is Bound.OVER:
-        return rough < exact <= rough * (1 + 2 * _ROUGHLY)
-    return exact < rough <= exact * (1 + 2 * _ROUGHLY)
+    low, high = (rough, exact) if bound is Bound.OVER else (exact, rough)
+    return low < high <= low * (1 + 2 * _ROUGHLY)
 
 
 def _count_figures(value: float) -> int:
-    """Count the figures of a number that tell: 3 of 1250."""
+    """Count the significant figures of a number: 3 of 1250."""
     return len(f"{value:.9g}".replace(".", "").split("e")[0].strip("0")) if value else 1
 
 
@@ -125,14 +125,13 @@ def is_name_ordinal(facts: PassageFacts, number: Number, sentence: ParsedSentenc
 
     So it is where the passages say the name it belongs to, and never with a number.
     """
-    after = sentence.text.at(number.last) if number.last in sentence.capitals else ""
-    before = sentence.text.at(number.first - 1) if number.first - 1 in sentence.capitals else ""
-    named = before if sentence.text.words[number.first].isupper() else after
+    place = number.first - 1 if sentence.text.words[number.first].isupper() else number.last
+    named = sentence.text.at(place) if place in sentence.capitals else ""
     if not number.ordinal or not named:
         return False
-    said = [(one, place) for one in facts.sentences for place, low in enumerate(one.text.low) if low == named]
+    said = [(one, at) for one in facts.sentences for at, low in enumerate(one.text.low) if low == named]
     return bool(said) and not any(
-        known.first - 3 <= place <= known.last + 2 for one, place in said for known in one.numbers if known.ordinal
+        known.first - 3 <= at <= known.last + 2 for one, at in said for known in one.numbers if known.ordinal
     )
 
 
@@ -154,43 +153,39 @@ def _has_number_in_words(part: ParsedPassage, number: Number) -> bool:
         if any(date.year == value or (number.ordinal and date.day == value) for date in part.dates):
             return True
     shares = {value / 100 for value in number.values} if any(unit.name == "%" for unit in number.units) else set()
-    return any(value in known.values for known in part.numbers for value in shares)
-
-
-_LEAST_JOINED = 6
-_ACRONYM_WORD = lazy_compile(r"[a-z]{2,6}")
+    return any(not shares.isdisjoint(known.values) for known in part.numbers)
 
 
 def has_name(facts: PassageFacts, name: ProperName) -> bool:
     """Whether the passages say a name: each of its words, a spelling of it, or what may stand for it."""
     missing = [word for word in name.parts if not _has_word(facts, word)]
-    if not missing:
-        return True
-    return _has_whole_name(facts, name) or _lacks_only_given_names(facts, name, missing)
+    return not missing or _has_whole_name(facts, name) or _lacks_only_given_names(facts, name, missing)
 
 
 def _has_word(facts: PassageFacts, word: str) -> bool:
     """Whether a passage says a word, another form of it, what it abbreviates, or what may stand for it."""
-    known, plain = find_spellings(word), word.replace(".", "")
-    everything = facts.everything
-    if any(not known.isdisjoint(part.words) or find_stem(word, "en") in part.stems for part in everything):
-        return True
-    if any(_is_akin(word, other) for part in everything for other in part.capitals):
-        return True
-    if _ACRONYM_WORD.fullmatch(plain) and any(
-        plain in initials for part in everything for initials in _collect_initials(part)
-    ):
-        return True
-    if any(" " in alias and f" {alias} " in part.joined for alias in find_aliases(word) for part in everything):
-        return True
-    return len(word) >= _LEAST_JOINED and any(word.removesuffix("s") in _join_neighbours(part) for part in everything)
+    known, plain, aliases = find_spellings(word), word.replace(".", ""), find_aliases(word)
+    acronym = plain.isascii() and plain.isalpha() and plain.islower() and 2 <= len(plain) <= _MOST_INITIALS
+    for part in facts.everything:
+        if not known.isdisjoint(part.words) or find_stem(word, "en") in part.stems:
+            return True
+        if any(_is_akin(word, other) for other in part.capitals) or _has_phrase(part, aliases):
+            return True
+        if acronym and any(plain in initials for initials in _collect_initials(part)):
+            return True
+        if len(word) >= _LEAST_JOINED and word.removesuffix("s") in _join_neighbours(part):
+            return True
+    return False
+
+
+def _has_phrase(part: ParsedPassage, phrases: Iterable[str]) -> bool:
+    return any(" " in phrase and f" {phrase} " in part.joined for phrase in phrases)
 
 
 def _is_akin(word: str, other: str) -> bool:
     """Whether two words have one root or differ by a letter, unless both are known, and known to be different."""
-    return (find_name_root(word) == find_name_root(other) or is_near_spelling(word, other)) and not (
-        find_aliases(word) and find_aliases(other)
-    )
+    akin = find_name_root(word) == find_name_root(other) or is_near_spelling(word, other)
+    return akin and not (find_aliases(word) and find_aliases(other))
 
 
 @lru_cache(maxsize=2048)
@@ -221,65 +216,44 @@ def _has_whole_name(facts: PassageFacts, name: ProperName) -> bool:
     """Whether the passages say a name of several words as one: by its first letters, an alias, or written together."""
     initials = "".join(word[0] for word in name.parts)
     together = "".join(filter(str.isalnum, "".join(name.parts)))
-    aliases = load_name_tables().phrases.get(" ".join(name.parts), frozenset())
-    for part in facts.everything:
-        if len(initials) > 1 and initials in part.acronyms:
-            return True
-        if together in part.words or together in _join_neighbours(part) or not aliases.isdisjoint(part.words):
-            return True
-        if any(" " in alias and f" {alias} " in part.joined for alias in aliases):
-            return True
-    return False
+    aliases = find_aliases(" ".join(name.parts)) if len(name.parts) > 1 else frozenset()
+    return any(
+        (len(initials) > 1 and initials in part.acronyms)
+        or together in part.words
+        or together in _join_neighbours(part)
+        or not aliases.isdisjoint(part.words)
+        or _has_phrase(part, aliases)
+        for part in facts.everything
+    )
 
 
 def _lacks_only_given_names(facts: PassageFacts, name: ProperName, missing: Iterable[str]) -> bool:
     """Whether only words before a surname are missing, and the passages give that surname no other ones."""
-    surname = name.parts[-1]
-    if (
-        not name.parts[:-1]
-        or surname in missing
-        or name.last - name.first != len(name.parts)
-        or is_ordinary_word(surname)
-    ):
+    *given, surname = name.parts
+    if not given or surname in missing or len(name.places) != len(name.parts) or is_ordinary_word(surname):
         return False
     if not any(surname in part.capitals for part in facts.everything):
         return False
-    given = expand_given_names(name.parts[:-1])
+    nicknames = load_name_tables().nicknames
+    known = {form for word in given for form in nicknames.get(word, {word})}
     return all(
-        word in given or (len(word) == 1 and any(one.startswith(word) for one in name.parts))
+        word in known or (len(word) == 1 and any(one.startswith(word) for one in name.parts))
         for part in facts.everything
         for word in _find_words_before(part, surname)
     )
-
-
-def expand_given_names(words: Iterable[str]) -> frozenset[str]:
-    """Return given names with their short forms."""
-    return frozenset(form for word in words for form in load_name_tables().nicknames.get(word, frozenset([word])))
 
 
 @lru_cache(maxsize=4096)
 def _find_words_before(part: ParsedPassage, surname: str) -> frozenset[str]:
     """Return the capitalised words that stand before a surname, without titles."""
     found: set[str] = set()
+    skipped = load_name_tables().titles | {"."}
     for sentence in part.sentences:
         low = sentence.text.low
-        for place, word in enumerate(low):
+        for place in (at for at, word in enumerate(low) if strip_possessive(word) == surname):
             before = place - 1
-            while strip_possessive(word) == surname and (
-                before in sentence.capitals or low[before : before + 1] == (".",)
-            ):
-                if (
-                    low[before] != "."
-                    and low[before] not in load_name_tables().titles
-                    and not (before == 0 and is_ordinary_word(low[0]))
-                ):
+            while before in sentence.capitals or sentence.text.at(before) == ".":
+                if low[before] not in skipped and not (before == 0 and is_ordinary_word(low[0])):
                     found.add(low[before].rstrip("."))
                 before -= 1
     return frozenset(found)
-
-
-def is_same_value(known: object, said: object) -> bool:
-    """Whether two values are numbers or dates, and the first makes the second true."""
-    if isinstance(known, Number) and isinstance(said, Number):
-        return is_same_number(known, said)
-    return isinstance(known, Date) and isinstance(said, Date) and implies_date(known, said)

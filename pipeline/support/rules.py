@@ -7,7 +7,7 @@ from enum import StrEnum
 from pipeline.support.alignment import Alignment, align
 from pipeline.support.analysis.parsed_sentence import ParsedSentence, choose_language, detect_language, parse_sentence
 from pipeline.support.analysis.proper_names import ProperName, find_names
-from pipeline.support.analysis.quantity_parser import Number, is_same_dimension, is_same_unit
+from pipeline.support.analysis.quantity_parser import Number, is_equal_quantity, is_same_dimension, is_same_unit
 from pipeline.support.contradictions import (
     LEAST_COVERAGE,
     find_other_date,
@@ -24,7 +24,6 @@ from pipeline.support.passage_facts import (
     has_date,
     has_name,
     has_number,
-    is_equal_quantity,
     is_list_count,
     is_name_ordinal,
 )

@@ -1,27 +1,33 @@
 """Find the dates of a text: days, months, weekdays, years, decades and centuries."""
+# ruff: noqa: PLR2004 - the numbers that dates are made of
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
 from pipeline.support.analysis.numerals import is_han_numeral, load_numerals, load_scales, parse_han, parse_roman
 from pipeline.support.analysis.quantity_parser import is_unit
-from pipeline.support.analysis.tokenizer import Tokens
+from pipeline.support.analysis.tokenizer import Tokens, TokenSpan, load_table
 from storage.language.lazy_pattern import lazy_compile
+
+_ORDINAL = frozenset({"st", "nd", "rd", "th", "er", "ere", "eme", "e", "°", "o", "a"})
+_RANGE = frozenset({"-", "and", "to", "/", "&", "bis", "und", "y", "et", "al", "au", "or", "until", "through"})
+_FIRST_PLAIN_YEAR, _LAST_PLAIN_YEAR = 1000, 2100
+_LONGEST_YEAR = 5
+_PEOPLE = frozenset({"people", "men", "women", "children"})
+_DOTTED = lazy_compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
+_CJK_YEAR, _CJK_MONTH, _CJK_DAY = ("年", "년"), ("月", "월"), ("日", "号", "號", "일")
+Span = tuple[int, int, int]
+"""The number of a day, and where its date begins and ends."""
 
 
 @dataclass(frozen=True, slots=True)
-class Date:
-    """A date as far as it is said, and the tokens that say it. Years before Christ are negative.
+class Date(TokenSpan):
+    """A date as far as it is said. Years before Christ are negative.
 
     `years` are the first and last year of a decade or century. `numeric` dates may have day and month either way.
     """
 
-    said: str
-    first: int
-    last: int
     year: int | None = None
     month: int | None = None
     day: int | None = None
@@ -42,15 +48,10 @@ def implies_date(source: Date, claim: Date) -> bool:
     wanted, given = claim.reach, source.reach
     if wanted and not (given and wanted[0] <= given[0] and given[1] <= wanted[1]):
         return False
-    if _agrees_on_parts(source, claim):
-        return True
-    return (source.numeric or claim.numeric) and _agrees_on_parts(
-        replace(source, month=source.day, day=source.month), claim
-    )
-
-
-def _agrees_on_parts(source: Date, claim: Date) -> bool:
-    return claim.month in {None, source.month} and claim.day in {None, source.day}
+    orders = [(source.month, source.day)]
+    if source.numeric or claim.numeric:
+        orders.append((source.day, source.month))
+    return any(claim.month in {None, month} and claim.day in {None, day} for month, day in orders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,49 +81,26 @@ class Calendar:
 
 
 @cache
-def load_calendar() -> Calendar:
-    """Read the words, once."""
-    data = json.loads(resources.files(__package__).joinpath("calendar.json").read_text(encoding="utf-8"))
-    sets = {
-        key: frozenset(data[key].split())
-        for key in (
-            "doubtful_months", "verbs", "centuries", "century_first", "before_christ", "after_christ", "month_leads",
-            "year_leads", "joints",
-        )
-    }  # fmt: skip
-    months, weekdays = _number_lines(data["months"]), _number_lines(data["weekdays"])
-    ordinal_days = _number_lines(data["ordinal_days"])
-    beside = {**_number_lines(data["short_months"]), **months}
-    return Calendar(
-        months=months,
-        short_months=beside,
-        ordinal_days=ordinal_days,
-        weekdays=weekdays,
-        decades=data["decades"],
-        leads=frozenset(
-            {*beside, *weekdays, *ordinal_days, *data["decades"], *sets["centuries"], *sets["after_christ"]}
-        ),
-        **sets,
+def _load_calendar() -> Calendar:
+    data = load_table("calendar.json")
+    sets = {key: frozenset(words.split()) for key, words in data.items() if isinstance(words, str)}
+    months, short_months, weekdays, ordinal_days = (
+        {word: number for number, line in enumerate(data[key], start=1) for word in line.split()}
+        for key in ("months", "short_months", "weekdays", "ordinal_days")
     )
+    short_months |= months
+    leads = {*short_months, *weekdays, *ordinal_days, *data["decades"], *sets["centuries"], *sets["after_christ"]}
+    return Calendar(
+        months=months, short_months=short_months, ordinal_days=ordinal_days, weekdays=weekdays,
+        decades=data["decades"], leads=frozenset(leads), **sets,
+    )  # fmt: skip
 
 
-def _number_lines(lines: Sequence[str]) -> dict[str, int]:
-    return {word: number for number, line in enumerate(lines, start=1) for word in line.split()}
-
-
-ORDINAL = frozenset({"st", "nd", "rd", "th", "er", "ere", "eme", "e", "°", "o", "a"})
-RANGE = frozenset({"-", "and", "to", "/", "&", "bis", "und", "y", "et", "al", "au", "or", "until", "through"})
-_FIRST_PLAIN_YEAR, _LAST_PLAIN_YEAR = 1000, 2100
-_LONGEST_ORDINAL = 5
-"""Figures of a year."""
-_PEOPLE = frozenset({"people", "men", "women", "children"})
-
-
-def parse_years_at(text: Tokens, place: int, known: Calendar) -> list[Date]:
-    """Read 1990, the 1990s, 1914-18, 44 BC; not a number that counts something."""
-    before, end = parse_era_at(text, place + 1, known)
+def _parse_years_at(text: Tokens, place: int, known: Calendar) -> list[Date]:
+    """Parse 1990, the 1990s, 1914-18, 44 BC; not a number that counts something."""
+    before, end = _parse_era_at(text, place + 1, known)
     low = text.low[place].replace(",", "") if end > place + 1 else text.low[place]
-    if not low.isdecimal() or len(low) > _LONGEST_ORDINAL:
+    if not low.isdecimal() or len(low) > _LONGEST_YEAR:
         return []
     if end > place + 1:
         return [Date(text.said(place, end), place, end, -int(low) if before else int(low))]
@@ -132,22 +110,18 @@ def parse_years_at(text: Tokens, place: int, known: Calendar) -> list[Date]:
 
 
 def _parse_second_year(text: Tokens, place: int) -> list[Date]:
-    """Read the 18 of 1914-18."""
-    first, later = text.low[place], text.at(place + 2)
+    """Parse the 18 of 1914-18."""
+    first, later, end = text.low[place], text.at(place + 2), place + 3
     if text.at(place + 1) not in {"-", "/"} or not later.isdecimal() or not text.glued(place + 2):
         return []
-    second = (
-        int(first[: 4 - len(later)] + later) if len(later) in {2, 4} and not _continues_number(text, place + 3) else 0
-    )
-    return [Date(later, place + 2, place + 3, second)] if int(first) < second <= _LAST_PLAIN_YEAR else []
-
-
-def _continues_number(text: Tokens, place: int) -> bool:
-    return text.glued(place) and text.at(place)[:1].isalnum()
+    if len(later) not in {2, 4} or (text.glued(end) and text.at(end)[:1].isalnum()):
+        return []
+    second = int(first[: 4 - len(later)] + later)
+    return [Date(later, place + 2, end, second)] if int(first) < second <= _LAST_PLAIN_YEAR else []
 
 
 def _parse_decade(text: Tokens, place: int) -> list[Date]:
-    """Read 1990s, 1990's, '90s and 1900s, which is a century."""
+    """Parse 1990s, 1990's, '90s and 1900s, which is a century."""
     low, end = text.low[place], place + 1
     if text.at(end) == "'" and text.at(end + 1) == "s":
         end += 1
@@ -159,10 +133,10 @@ def _parse_decade(text: Tokens, place: int) -> list[Date]:
 
 
 def _parse_bc_range(text: Tokens, place: int, known: Calendar) -> list[Date]:
-    """Read the first year of 300-250 BC."""
+    """Parse the first year of 300-250 BC."""
     later = text.at(place + 2)
     if text.at(place + 1) in {"-", "to", "and"} and later.isdecimal():
-        before, end = parse_era_at(text, place + 3, known)
+        before, end = _parse_era_at(text, place + 3, known)
         if end > place + 3 and before:
             return [Date(text.low[place], place, place + 1, -int(text.low[place]))]
     return []
@@ -183,8 +157,8 @@ def _is_year(text: Tokens, place: int, known: Calendar) -> bool:
     return not counted or following in {"was", "this", "his"}
 
 
-def parse_era_at(text: Tokens, place: int, known: Calendar) -> tuple[bool, int]:
-    """Read "BC", "CE", "v. Chr.": whether it is before Christ, and where it ends."""
+def _parse_era_at(text: Tokens, place: int, known: Calendar) -> tuple[bool, int]:
+    """Parse "BC", "CE", "v. Chr.": whether it is before Christ, and where it ends."""
     low = text.at(place)
     if low in known.before_christ or low in known.after_christ:
         return low in known.before_christ, place + 1
@@ -193,19 +167,12 @@ def parse_era_at(text: Tokens, place: int, known: Calendar) -> tuple[bool, int]:
     return False, place
 
 
-def parse_year_of_era(text: Tokens, place: int) -> list[Date]:
-    """Read AD 70."""
-    low = text.at(place + 1)
-    if low.isdecimal() and len(low) <= 4:
-        return [Date(text.said(place, place + 2), place, place + 2, int(low))]
-    return []
-
-
-def parse_centuries_before(text: Tokens, place: int, known: Calendar) -> list[Date]:
-    """Read "19th century", "nineteenth and twentieth centuries", "siglo XIX"; `place` is the century's own word."""
-    before, last = parse_era_at(text, place + 1, known)
+def _parse_centuries_before(text: Tokens, place: int, known: Calendar) -> list[Date]:
+    """Parse "19th century", "nineteenth and twentieth centuries", "siglo XIX"; `place` is the century's own word."""
+    before, last = _parse_era_at(text, place + 1, known)
     if text.low[place] in known.century_first:
-        return _parse_century_after(text, place)
+        value = parse_roman(text.words[place + 1].upper()) if place + 1 < len(text) else None
+        return [_build_century(text, place, place + 2, value, before=False)] if value else []
     found: list[Date] = []
     end = place
     while True:
@@ -215,20 +182,14 @@ def parse_centuries_before(text: Tokens, place: int, known: Calendar) -> list[Da
             return found[::-1]
         found.append(_build_century(text, first, last, number, before=before))
         last = end = first - 1
-        if text.at(end) not in RANGE and text.at(end) != ",":
+        if text.at(end) not in _RANGE and text.at(end) != ",":
             return found[::-1]
 
 
-def _parse_century_after(text: Tokens, place: int) -> list[Date]:
-    """Read "siglo XIX"."""
-    number = parse_roman(text.words[place + 1].upper()) if place + 1 < len(text) else None
-    return [_build_century(text, place, place + 2, number, before=False)] if number else []
-
-
 def _parse_ordinal_before(text: Tokens, end: int) -> tuple[int | None, int]:
-    """Read the ordinal that ends before a token, and return where it begins."""
+    """Parse the ordinal that ends before a token, and return where it begins."""
     low, ordinals = text.at(end - 1), load_numerals("en").ordinals
-    if low in ORDINAL or low == ".":
+    if low in _ORDINAL or low == ".":
         digits = text.at(end - 2)
         return (int(digits) if digits.isdecimal() and len(digits) <= 2 else None), end - 2
     if low in ordinals:
@@ -244,15 +205,9 @@ def _build_century(text: Tokens, first: int, last: int, number: int, *, before: 
     return Date(text.said(first, last), first, last, years=years)
 
 
-_MONTHS, _DAYS = 12, 31
-_FIRST_YEAR = 1000
-_DOTTED = lazy_compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
-_CJK_YEAR, _CJK_MONTH, _CJK_DAY = ("年", "년"), ("月", "월"), ("日", "号", "號", "일")
-
-
 def find_dates(text: Tokens) -> tuple[Date, ...]:
     """Return the dates of a text in order; they do not overlap."""
-    known = load_calendar()
+    known = _load_calendar()
     leads = known.leads
     places = [place for place, low in enumerate(text.low) if low in leads or low[0].isdecimal() or not low.isascii()]
     found: list[Date] = []
@@ -266,115 +221,83 @@ def find_dates(text: Tokens) -> tuple[Date, ...]:
 
 def _parse_dates_at(text: Tokens, place: int, known: Calendar) -> list[Date]:
     """Return the dates that begin at a token; of a century, those that end at its word."""
-    low = text.low[place]
+    low, following = text.low[place], text.at(place + 1)
     if low[0].isdecimal() or is_han_numeral(low):
-        readers = (_parse_numeric_date, _parse_chinese_date, _parse_day_first, parse_years_at)
-        return next(filter(None, (reader(text, place, known) for reader in readers)), [])
-    if low in known.ordinal_days:
-        return _parse_day_of(text, place, known)
-    if low in known.short_months:
-        return _parse_month_first(text, place, known)
-    if low in known.centuries:
-        return parse_centuries_before(text, place, known)
-    if low in known.after_christ:
-        return parse_year_of_era(text, place)
-    return _parse_named_day(text, place, known)
-
-
-def _parse_named_day(text: Tokens, place: int, known: Calendar) -> list[Date]:
-    """Read a weekday, or a decade in words: "the nineties"."""
-    low, word = text.low[place], text.words[place]
+        parsers = (_parse_numeric_date, _parse_chinese_date, _parse_day_first, _parse_years_at)
+        return next(filter(None, (parse(text, place, known) for parse in parsers)), [])
+    by_word = (
+        (known.ordinal_days, _parse_day_of),
+        (known.short_months, _parse_month_first),
+        (known.centuries, _parse_centuries_before),
+    )
+    for words, parse in by_word:
+        if low in words:
+            return parse(text, place, known)
+    if low in known.after_christ and following.isdecimal() and len(following) <= 4:  # AD 70
+        return [Date(text.said(place, place + 2), place, place + 2, int(following))]
     if low in known.weekdays:
-        return [Date(word, place, place + 1, weekday=known.weekdays[low])]
+        return [Date(text.words[place], place, place + 1, weekday=known.weekdays[low])]
     first = 1900 + known.decades.get(low, 0)
-    return [Date(word, place, place + 1, years=(first, first + 9))] if low in known.decades else []
+    return [Date(text.words[place], place, place + 1, years=(first, first + 9))] if low in known.decades else []
 
 
 def _parse_numeric_date(text: Tokens, place: int, _known: Calendar) -> list[Date]:
-    """Read 1990-05-03, 03/05/1990 and 3.5.1990."""
+    """Parse 1990-05-03, 03/05/1990 and 3.5.1990."""
     dotted = _DOTTED.fullmatch(text.low[place])
+    last = place + 1 if dotted else place + 5
     if dotted:
-        return _build_numeric_date(text, place, place + 1, dotted.groups())
-    parts = text.low[place : place + 5]
-    if (
-        len(parts) < 5
-        or parts[1] != parts[3]
-        or parts[1] not in "-/"
-        or not all(map(text.glued, range(place + 1, place + 5)))
-    ):
-        return []
-    numbers = parts[0], parts[2], parts[4]
-    if not all(map(str.isdecimal, numbers)):
-        return []
+        numbers = [str(part) for part in dotted.groups()]
+    else:
+        parts = text.low[place:last]
+        if len(parts) < 5 or parts[1] != parts[3] or parts[1] not in "-/":
+            return []
+        numbers = [*parts[::2]]
+        if not all(map(text.glued, range(place + 1, last))) or not all(map(str.isdecimal, numbers)):
+            return []
+    said = text.said(place, last)
     if len(numbers[0]) == 4:
         year, month, day = map(int, numbers)
-        return [Date(text.said(place, place + 5), place, place + 5, year, month, day)] if _is_day(month, day) else []
-    return _build_numeric_date(text, place, place + 5, numbers) if len(numbers[2]) == 4 else []
-
-
-def _build_numeric_date(text: Tokens, first: int, last: int, parts: tuple[str | None, ...]) -> list[Date]:
-    day, month, year = (int(part or 0) for part in parts)
-    if not (_is_day(month, day) or _is_day(day, month)):
+        return [Date(said, place, last, year, month, day)] if _is_day(month, day) else []
+    day, month, year = map(int, numbers)
+    if len(numbers[2]) != 4 or not (_is_day(month, day) or _is_day(day, month)):
         return []
-    return [Date(text.said(first, last), first, last, year, month, day, numeric=True)]
+    return [Date(said, place, last, year, month, day, numeric=True)]
 
 
 def _is_day(month: int, day: int) -> bool:
-    return 1 <= month <= _MONTHS and 1 <= day <= _DAYS
+    return 1 <= month <= 12 and 1 <= day <= 31
 
 
 def _parse_chinese_date(text: Tokens, place: int, _known: Calendar) -> list[Date]:
-    """Read 1990年5月3日, in digits or in Chinese numerals, with any part missing."""
+    """Parse 1990年5月3日, in digits or in Chinese numerals, with any part missing."""
     parts: dict[str, int] = {}
     last = place
     for name, marks in (("year", _CJK_YEAR), ("month", _CJK_MONTH), ("day", _CJK_DAY)):
-        value, end = _parse_numeral(text, last)
-        if value is not None and text.at(end).startswith(marks):
-            parts[name] = value
+        low, end = text.at(last), last + 1
+        if not low.isdecimal():
+            end = next((at for at in range(last, len(text)) if not is_han_numeral(text.low[at])), len(text))
+        if end > last and text.at(end).startswith(marks):
+            parts[name] = int(low) if low.isdecimal() else parse_han(text.low[last:end])
             last = end + 1
-    if not parts or (set(parts) == {"day"}) or not _is_day(parts.get("month", 1), parts.get("day", 1)):
+    if not parts or set(parts) == {"day"} or not _is_day(parts.get("month", 1), parts.get("day", 1)):
         return []
-    if set(parts) == {"year"} and parts["year"] < _FIRST_YEAR:
+    if set(parts) == {"year"} and parts["year"] < _FIRST_PLAIN_YEAR:
         return []
-    said = text.said(place, last)
-    return [Date(said, place, last, parts.get("year"), parts.get("month"), parts.get("day"))]
-
-
-def _parse_numeral(text: Tokens, place: int) -> tuple[int | None, int]:
-    """Read digits, or a run of Chinese numerals, and return where they end."""
-    if text.at(place).isdecimal():
-        return int(text.low[place]), place + 1
-    end = place
-    while text.at(end) and is_han_numeral(text.at(end)):
-        end += 1
-    return (parse_han(text.low[place:end]) if end > place else None), end
+    return [Date(text.said(place, last), place, last, parts.get("year"), parts.get("month"), parts.get("day"))]
 
 
 def _parse_day_first(text: Tokens, place: int, known: Calendar) -> list[Date]:
-    """Read 3 May 1990, 3rd of May, 3.-5. Mai 1990, 3 and 5 May."""
-    day, end = _parse_day(text, place)
-    if day is None:
-        return []
-    days, beyond = [(day, place, end)], end
-    if text.at(end) in RANGE:
-        second, beyond = _parse_day(text, end + 1)
-        if second is not None:
-            days.append((second, end + 1, beyond))
-        else:
-            beyond = end
-    month_at = _skip_tokens(text, beyond, known.joints)
-    month = known.short_months.get(text.at(month_at))
+    """Parse 3 May 1990, 3rd of May, 3.-5. Mai 1990, 3 and 5 May."""
+    days, end = _parse_days(text, place, place)
+    month_at = _skip_tokens(text, end, known.joints)
+    month = known.short_months.get(text.at(month_at)) if days else None
     if month is None or _is_verb(text, month_at, known):
         return []
-    year, last = _parse_year_after(text, month_at + 1, known)
-    return [
-        Date(text.said(start, last if start == days[-1][1] else stop), start, last, year, month, number)
-        for number, start, stop in days
-    ]
+    return _build_days(text, days, month, *_parse_year_after(text, month_at + 1, known))
 
 
 def _parse_day_of(text: Tokens, place: int, known: Calendar) -> list[Date]:
-    """Read the first of May, with a year or without."""
+    """Parse the first of May, with a year or without."""
     month_at = place + 2
     month = known.short_months.get(text.at(month_at)) if text.at(place + 1) == "of" else None
     if month is None or _is_verb(text, month_at, known):
@@ -388,35 +311,44 @@ def _is_verb(text: Tokens, place: int, known: Calendar) -> bool:
     return text.low[place] in known.verbs and text.words[place].islower() and not text.text.islower()
 
 
+def _parse_days(text: Tokens, first: int, at: int) -> tuple[list[Span], int]:
+    """Parse the number of one day or of two, and return each with where its date begins and ends."""
+    day, end = _parse_day(text, at)
+    if day is None:
+        return [], at
+    second, beyond = _parse_day(text, end + 1) if text.at(end) in _RANGE else (None, end)
+    if second is None:
+        return [(day, first, end)], end
+    return [(day, first, end), (second, end + 1, beyond)], beyond
+
+
+def _build_days(text: Tokens, days: Sequence[Span], month: int, year: int | None, last: int) -> list[Date]:
+    return [
+        Date(text.said(start, last if start == days[-1][1] else stop), start, last, year, month, day)
+        for day, start, stop in days
+    ]
+
+
 def _parse_day(text: Tokens, place: int) -> tuple[int | None, int]:
-    """Read the number of a day, with its ordinal mark."""
+    """Parse the number of a day, with its ordinal mark."""
     low = text.at(place)
-    if not (low.isdecimal() and len(low) <= 2 and 1 <= int(low) <= _DAYS):
+    if not (low.isdecimal() and len(low) <= 2 and 1 <= int(low) <= 31):
         return None, place
-    marked = text.glued(place + 1) and (text.at(place + 1) in ORDINAL or text.at(place + 1) == ".")
+    marked = text.glued(place + 1) and (text.at(place + 1) in _ORDINAL or text.at(place + 1) == ".")
     return int(low), place + 1 + marked
 
 
 def _parse_month_first(text: Tokens, place: int, known: Calendar) -> list[Date]:
-    """Read May 3, 1990; May 3-5; May 1990; May."""
+    """Parse May 3, 1990; May 3-5; May 1990; May."""
     if _is_verb(text, place, known):
         return []
     month = known.short_months[text.low[place]]
     at = place + 1 + (text.at(place + 1) == "." and text.glued(place + 1))
-    day, end = _parse_day(text, at)
-    if day is not None and not (text.glued(end) and text.at(end) in {"%", ":"}):
-        days, beyond = [(day, place, end)], end
-        if text.at(end) in RANGE:
-            second, beyond = _parse_day(text, end + 1)
-            if second is None or text.at(beyond) in known.short_months:
-                beyond = end
-            else:
-                days.append((second, end + 1, beyond))
-        year, last = _parse_year_after(text, beyond, known)
-        return [
-            Date(text.said(start, last if start == days[-1][1] else stop), start, last, year, month, number)
-            for number, start, stop in days
-        ]
+    days, end = _parse_days(text, place, at)
+    if days and not (text.glued(days[0][2]) and text.at(days[0][2]) in {"%", ":"}):
+        if text.at(end) in known.short_months:  # the second number belongs to the next month
+            days, end = days[:1], days[0][2]
+        return _build_days(text, days, month, *_parse_year_after(text, end, known))
     year, last = _parse_year_after(text, at, known)
     if year is not None:
         return [Date(text.said(place, last), place, last, year, month)]
@@ -436,12 +368,12 @@ def _is_month(text: Tokens, place: int, known: Calendar) -> bool:
 
 
 def _parse_year_after(text: Tokens, place: int, known: Calendar) -> tuple[int | None, int]:
-    """Read a year behind a month or a day, and return where the date ends."""
+    """Parse a year behind a month or a day, and return where the date ends."""
     at = _skip_tokens(text, place, known.joints)
     low = text.at(at)
     if not low.isdecimal() or not 3 <= len(low) <= 4 or (text.glued(at + 1) and text.at(at + 1) in {"%", "s"}):
         return None, place
-    before, end = parse_era_at(text, at + 1, known)
+    before, end = _parse_era_at(text, at + 1, known)
     if len(low) == 3 and end == at + 1:
         return None, place
     return (-int(low) if before else int(low)), end

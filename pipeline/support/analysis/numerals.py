@@ -1,19 +1,30 @@
-"""Parse the value of digits and of number words in several languages: "1,200", "2.5 million", "two hundred and five"."""
+"""Parse the value of digits and number words in several languages: "1,200", "2.5 million", "two hundred and five"."""
+# ruff: noqa: PLR2004 - the numbers that words stand for
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-from types import MappingProxyType
 from typing import Any
 
-from pipeline.support.analysis.tokenizer import Tokens
+from pipeline.support.analysis.tokenizer import Tokens, load_table
 from storage.language.lazy_pattern import lazy_compile
+
+Values = tuple[float, ...]
+"""What a number may mean, the likeliest first."""
 
 _ROMAN = lazy_compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
-_TEN_THOUSAND = 10_000
+_GROUPED = lazy_compile(r"\d{1,3}(?:([.,'])\d{3})(?:\1\d{3})*")
+_INDIAN = lazy_compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
+_DENOMINATORS = frozenset({"2", "3", "4", "5", "6", "8", "10", "16"})
+_DOZENS = frozenset({"dozen", "dutzend", "douzaine", "docena"})
+_VAGUE = frozenset({"millions", "milliards", "millionen", "milliarden", "millones", "cents", "vingts"})
+"""They multiply, and begin no number."""
+_DECIMAL_MARKS = {
+    ".": ("en", "zh", "ja", "ko", "he", "th", "hi", "bn", "ta"),
+    ",": ("bg", "ca", "cs", "da", "de", "el", "es", "fi", "fr", "hu", "id", "it", "nb", "nl", "no", "pl", "pt", "ro",
+          "ru", "sr", "sv", "tr", "uk", "vi"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,29 +39,28 @@ class Numerals:
     """Words that say a number without being one: "twice", "both"."""
     joints: frozenset[str]
     leads: frozenset[str]
-    """Every word at which a number may be read."""
+    """Every word at which a number may begin."""
+
+
+@cache
+def _load_numeral_data() -> dict[str, Any]:
+    loaded: dict[str, Any] = load_table("numerals.json")
+    return loaded
 
 
 @cache
 def load_numerals(language: str) -> Numerals:
     """Return a language's numerals; English ones where it has none."""
     data = _load_numeral_data()
-    own = data.get(language) if len(language) == len("en") else None
-    own = own or data["en"]
-    return Numerals(
-        cardinals=own["cardinals"],
-        ordinals=own["ordinals"],
-        fractions=own["fractions"],
-        hints=own["hints"],
-        joints=frozenset(own["joints"]),
-        leads=frozenset({*own["cardinals"], *own["ordinals"], *own["fractions"]}),
-    )
+    own = (data.get(language) if len(language) == 2 else None) or data["en"]
+    leads = frozenset({*own["cardinals"], *own["ordinals"], *own["fractions"]})
+    return Numerals(own["cardinals"], own["ordinals"], own["fractions"], own["hints"], frozenset(own["joints"]), leads)
 
 
-@cache
 def load_scales() -> Mapping[str, int]:
-    """Words that multiply the digits before them: "million", "bn", "万"."""
-    return MappingProxyType(_load_numeral_data()["scales"])
+    """Return the words that multiply the digits before them: "million", "bn", "万"."""
+    scales: Mapping[str, int] = _load_numeral_data()["scales"]
+    return scales
 
 
 def parse_roman(word: str) -> int | None:
@@ -69,14 +79,14 @@ def is_han_numeral(char: str) -> bool:
 def parse_han(run: Sequence[str]) -> int:
     """Return the value of a run of Chinese numerals: by places ("一九九〇") or with units ("三百二十")."""
     values: list[int] = [_load_numeral_data()["han"][char] for char in run]
-    if all(value < len("0123456789") for value in values):
+    if all(value < 10 for value in values):
         return int("".join(map(str, values)))
     total = section = digit = 0
     for value in values:
-        if value >= _TEN_THOUSAND:
+        if value >= 10_000:
             total += (section + digit or 1) * value
             section = digit = 0
-        elif value >= len("0123456789"):
+        elif value >= 10:
             section += (digit or 1) * value
             digit = 0
         else:
@@ -84,46 +94,21 @@ def parse_han(run: Sequence[str]) -> int:
     return total + section + digit
 
 
-@cache
-def _load_numeral_data() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(
-        resources.files(__package__).joinpath("numerals.json").read_text(encoding="utf-8")
-    )
-    return loaded
-
-
-Values = tuple[float, ...]
-"""What a number may mean, the likeliest first."""
-
-_GROUPED = lazy_compile(r"\d{1,3}(?:([.,'])\d{3})(?:\1\d{3})*")
-_INDIAN = lazy_compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
-_GROUP = 3
-_DOZENS = frozenset({"dozen", "dutzend", "douzaine", "docena"})
-_VAGUE = frozenset({"millions", "milliards", "millionen", "milliarden", "millones", "cents", "vingts"})
-"""They multiply, and begin no number."""
-_HALF = ("and", "a", "half")
-_DECIMAL_POINT = frozenset({"en", "zh", "ja", "ko", "he", "th", "hi", "bn", "ta"})
-_DECIMAL_COMMA = frozenset({
-    "bg", "ca", "cs", "da", "de", "el", "es", "fi", "fr", "hu", "id", "it", "nb", "nl", "no", "pl", "pt", "ro", "ru",
-    "sr", "sv", "tr", "uk", "vi",
-})  # fmt: skip
-
-
 def parse_digits_at(text: Tokens, place: int, language: str) -> tuple[Values, int]:
-    """Read digits with what multiplies them or a fraction behind them, and return where they end."""
+    """Parse digits with what multiplies them or a fraction behind them, and return where they end."""
     values, end = _parse_readings(text.low[place], language), place + 1
     while _is_digit_group(text, end, place):
         values, end = (values[0] * 1000 + int(text.low[end]),), end + 1
-    added, end = _parse_fraction_at(text, end)
-    if added:
-        values = (values[0] + added,)
-    elif text.at(end) == "/" and text.glued(end) and text.glued(end + 1) and _is_denominator(text.at(end + 1)):
-        values, end = (values[0] / int(text.low[end + 1]), values[0]), end + 2
+    one, slash, two = text.at(end), text.at(end + 1), text.at(end + 2)
+    if one.isdecimal() and slash == "/" and text.glued(end + 1) and two in _DENOMINATORS:  # 3 1/2
+        values, end = (values[0] + int(one) / int(two),), end + 3
+    elif one == "/" and text.glued(end) and text.glued(end + 1) and slash in _DENOMINATORS:
+        values, end = (values[0] / int(slash), values[0]), end + 2
     return _parse_and_a_half(text, *_apply_scale(text, values, end))
 
 
 def parse_words_at(text: Tokens, place: int, known: Numerals) -> tuple[Values, int, bool]:
-    """Read "two hundred and five", "twenty-first", "a dozen": the value, where it ends, and whether it is ordinal.
+    """Parse "two hundred and five", "twenty-first", "a dozen": the value, where it ends, and whether it is ordinal.
 
     It ends where it begins if there is no numeral.
     """
@@ -150,7 +135,7 @@ def parse_words_at(text: Tokens, place: int, known: Numerals) -> tuple[Values, i
 
 
 def _parse_and_a_half(text: Tokens, values: Values, end: int) -> tuple[Values, int]:
-    if text.low[end : end + 3] == _HALF:
+    if text.low[end : end + 3] == ("and", "a", "half"):
         return tuple(value + 0.5 for value in values), end + 3
     return values, end
 
@@ -159,8 +144,9 @@ def _parse_readings(digits: str, language: str) -> Values:
     """Return what digits with separators may mean, the likeliest first."""
     if digits.isdecimal():
         return (float(digits),)
-    if ":" in digits:
-        return (_parse_time(digits),)
+    if ":" in digits:  # hours, and a share for the minutes so small that it is no other number
+        hours, *rest = (float(_only_digits(part) or 0) for part in digits.split(":"))
+        return (hours + sum(part / 6000.0**place for place, part in enumerate(rest, start=1)),)
     whole, _, part = digits.rpartition(next(char for char in reversed(digits) if not char.isdecimal()))
     grouped, decimal = float(_only_digits(digits)), float(f"{_only_digits(whole)}.{_only_digits(part)}")
     mark = _GROUPED.fullmatch(digits)
@@ -168,66 +154,36 @@ def _parse_readings(digits: str, language: str) -> Values:
         return (grouped if _INDIAN.fullmatch(digits) else decimal,)
     if mark[1] == "'" or digits.count(mark[1]) > 1:
         return (grouped,)
-    return (decimal, grouped) if mark[1] == _decimal_mark(language) else (grouped, decimal)
-
-
-def _parse_time(digits: str) -> float:
-    """Return a time of day as hours and a share for its minutes so small that it is no other number."""
-    hours, *rest = (float(_only_digits(part) or 0) for part in digits.split(":"))
-    return hours + sum(part / 6000.0**place for place, part in enumerate(rest, start=1))
+    return (decimal, grouped) if language in _DECIMAL_MARKS[mark[1]] else (grouped, decimal)
 
 
 def _only_digits(text: str) -> str:
     return "".join(filter(str.isdecimal, text))
 
 
-def _decimal_mark(language: str) -> str:
-    """Return what a language writes before decimals; empty where that is not known."""
-    if language in _DECIMAL_POINT:
-        return "."
-    return "," if language in _DECIMAL_COMMA else ""
-
-
 def _is_digit_group(text: Tokens, at: int, first: int) -> bool:
     """Whether three digits behind a space belong to the number before: 10 000."""
     low = text.at(at)
-    if len(low) != _GROUP or not low.isdecimal() or text.glued(at) or len(text.low[first]) > _GROUP:
+    if len(low) != 3 or not low.isdecimal() or text.glued(at) or len(text.low[first]) > 3:
         return False
     return text.low[first].isdecimal() and text.starts[at] == text.starts[at - 1] + len(text.low[at - 1]) + 1
 
 
-def _parse_fraction_at(text: Tokens, at: int) -> tuple[float, int]:
-    """Read the 1/2 of 3 1/2."""
-    if text.at(at).isdecimal() and text.at(at + 1) == "/" and text.glued(at + 1) and _is_denominator(text.at(at + 2)):
-        return int(text.low[at]) / int(text.low[at + 2]), at + 3
-    return 0.0, at
-
-
-def _is_denominator(low: str) -> bool:
-    return low in {"2", "3", "4", "5", "6", "8", "10", "16"}
-
-
 def _apply_scale(text: Tokens, values: Values, end: int) -> tuple[Values, int]:
-    """Multiply by what follows: "million", "k", "万"."""
+    """Multiply by what follows: "million", "k", "万"; the result is rounded, as 1.1 million is 1100000."""
     while True:
         at = end + (text.at(end) == "-")
-        low = text.at(at)
-        if low == "m" and text.glued(at) and at == end:
-            return (*values, *(_round_value(value * 1_000_000) for value in values)), end
-        if low in {"b", "t"} and text.glued(at) and at == end:
-            return tuple(_round_value(value * (1e9 if low == "b" else 1e12)) for value in values), end + 1
-        if low not in load_scales() or (low == "k" and not text.glued(at)):
+        low, touches = text.at(at), text.glued(at)
+        if low in {"m", "b", "t"} and touches and at == end:
+            scaled = tuple(float(f"{value * {'m': 1e6, 'b': 1e9, 't': 1e12}[low]:.12g}") for value in values)
+            return ((*values, *scaled), end) if low == "m" else (scaled, end + 1)
+        if low not in load_scales() or (low == "k" and not touches):
             return values, end
-        values, end = (_round_value(values[0] * load_scales()[low]),), at + 1
-
-
-def _round_value(value: float) -> float:
-    """Drop what binary fractions add: 1.1 million is 1100000."""
-    return float(f"{value:.12g}")
+        values, end = (float(f"{values[0] * load_scales()[low]:.12g}"),), at + 1
 
 
 def _fits(total: int, current: int, value: int) -> bool:
-    """Whether a numeral's word goes on with the number so far."""
+    """Whether a numeral's word continues the number so far."""
     if value >= 1000:
         return bool(current) or (total > 0 and value < total)
     if value == 100:
@@ -239,19 +195,16 @@ def _fits(total: int, current: int, value: int) -> bool:
 
 
 def _add_word(total: int, current: int, value: int, *, dozens: bool) -> tuple[int, int]:
-    if dozens:
-        return total, (current or 1) * value
-    if value >= 1000:
+    if value >= 1000 and not dozens:
         return (total + (current or 1) * value, 0) if current or not total else (total * value, 0)
-    if value == 100 or (current, value) == (4, 20):
+    if dozens or value == 100 or (current, value) == (4, 20):
         return total, (current or 1) * value
     return total, current + value
 
 
 def _joins(text: Tokens, at: int, known: Numerals, *, large: bool) -> bool:
     """Whether a word only joins two parts of a number: "twenty-five", "two hundred and five"."""
-    low = text.at(at)
+    low, following = text.at(at), text.at(at + 1)
     if low not in known.joints or (low == "and" and not large):
         return False
-    following = text.at(at + 1)
     return following in known.cardinals or following in known.ordinals

@@ -3,24 +3,26 @@
 Results are cached: the passages of a turn are asked about every sentence of its answer.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib import resources
 
 from pipeline.support.analysis.date_parser import Date, find_dates
 from pipeline.support.analysis.quantity_parser import Number, find_numbers
-from pipeline.support.analysis.tokenizer import Tokens, find_stem, is_mark, load_function_words, tokenize
-from storage.language.detection import detect_language as detection_detect_language
+from pipeline.support.analysis.tokenizer import Tokens, find_stem, is_mark, load_function_words, load_table, tokenize
+from storage.language import detection
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.sentences import sentence_spans
 from storage.language.words import stop_words
 
 _LANGUAGE_SAMPLE = 200
 """Characters of a passage that tell its language."""
+_LONGEST_STRETCH = 15
+"""Tokens of an exception, a condition or a contrast."""
 _ROW = lazy_compile(r"\s*[^:;\n]{1,60}: [^;\n]*(?:; [^:;\n]{1,60}: [^;\n]*)+")
 _LINE = lazy_compile(r"[^\n]+")
+_RELATIVE_WORDS = frozenset({"where", "which", "who", "because", "as", "then"})
+"""Words that begin what is said of an exception."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +40,14 @@ class ParsedSentence:
     """The stems of its words of substance and its numbers."""
     places: Mapping[str, int]
     """The last place of each stem."""
+    valued: frozenset[int]
+    """The places of dates and numbers."""
+    is_row: bool
+    """Whether it is a row of a table, each value behind its column's label: "Label: value; Label: value"."""
+
+    def stems_in(self, first: int, last: int) -> frozenset[str]:
+        """Return the stems of substance of a stretch."""
+        return self.content.intersection(self.stems[first:last])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,38 +69,40 @@ class ParsedPassage:
 
 @lru_cache(maxsize=4096)
 def parse_sentence(text: str, language: str) -> ParsedSentence:
-    """Read one sentence in a language (ISO 639-1)."""
-    cut = tokenize(text)
-    found = find_dates(cut)
-    stems = tuple([find_stem(low, language) if low[0].isalnum() else "" for low in cut.low])
-    capitals = frozenset([place for place, word in enumerate(cut.words) if word[0].isupper()])
-    empty = load_function_words(language)
-    content = frozenset([key for low, key in zip(cut.low, stems, strict=True) if key and low not in empty])
-    places = {key: place for place, key in enumerate(stems) if key}
-    return ParsedSentence(cut, language, stems, found, find_numbers(cut, found, language), capitals, content, places)
+    """Parse one sentence in a language (ISO 639-1)."""
+    tokens, empty = tokenize(text), load_function_words(language)
+    dates = find_dates(tokens)
+    numbers = find_numbers(tokens, dates, language)
+    stems = tuple([find_stem(low, language) if low[0].isalnum() else "" for low in tokens.low])
+    return ParsedSentence(
+        tokens,
+        language,
+        stems,
+        dates,
+        numbers,
+        capitals=frozenset([place for place, word in enumerate(tokens.words) if word[0].isupper()]),
+        content=frozenset([key for low, key in zip(tokens.low, stems, strict=True) if key and low not in empty]),
+        places={key: place for place, key in enumerate(stems) if key},
+        valued=frozenset([place for one in (*dates, *numbers) for place in one.places]),
+        is_row=_is_row(tokens.text),
+    )
 
 
 def parse_passage(text: str, language: str = "") -> ParsedPassage:
-    """Read a passage sentence by sentence, in its own language or, where that cannot be told, in the one given."""
+    """Parse a passage sentence by sentence, in its own language or, where that cannot be told, in the one given."""
     return _parse_passage_in(text, detect_language(text[:_LANGUAGE_SAMPLE]) or language)
 
 
 @lru_cache(maxsize=1024)
 def _parse_passage_in(text: str, language: str) -> ParsedPassage:
     read = tuple(parse_sentence(text[start:end], language) for start, end in _find_sentence_spans(text))
+    capitals = {(one.text.words[place], one.text.low[place]) for one in read for place in one.capitals}
     return ParsedPassage(
         sentences=read,
         words=frozenset(map(strip_possessive, {low for sentence in read for low in sentence.text.low})),
         stems=frozenset().union(*(sentence.places for sentence in read)),
-        capitals=frozenset(
-            map(strip_possessive, {sentence.text.low[place] for sentence in read for place in sentence.capitals})
-        ),
-        acronyms=frozenset(
-            sentence.text.low[place].replace(".", "")
-            for sentence in read
-            for place in sentence.capitals
-            if sentence.text.words[place].isupper() and len(sentence.text.words[place]) > 1
-        ),
+        capitals=frozenset(strip_possessive(low) for _, low in capitals),
+        acronyms=frozenset(low.replace(".", "") for word, low in capitals if word.isupper() and len(word) > 1),
         dates=tuple(date for sentence in read for date in sentence.dates),
         numbers=tuple(number for sentence in read for number in sentence.numbers),
         joined=" ".join(["", *(low for sentence in read for low in sentence.text.low), ""]),
@@ -101,7 +113,7 @@ def _find_sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each sentence of a passage; each row of a table is one."""
     for start, end in sentence_spans(text):
         lines = [line.span() for line in _LINE.finditer(text, start, end)] if "; " in text[start:end] else []
-        rows = [line for line in lines if is_table_row(text[slice(*line)])]
+        rows = [line for line in lines if _is_row(text[slice(*line)])]
         if rows and rows[0][0] > start:
             yield start, rows[0][0] - 1
         yield from rows or [(start, end)]
@@ -109,15 +121,14 @@ def _find_sentence_spans(text: str) -> Iterator[tuple[int, int]]:
             yield rows[-1][1] + 1, end
 
 
-def is_table_row(text: str) -> bool:
-    """Whether a line is a row of a table, each value behind its column's label: "Label: value; Label: value"."""
-    return bool(_ROW.fullmatch(text))
+def _is_row(text: str) -> bool:
+    return "; " in text and bool(_ROW.fullmatch(text))
 
 
 @lru_cache(maxsize=4096)
 def detect_language(text: str) -> str:
     """Return the language of a text; empty where it cannot be told."""
-    return detection_detect_language(text)
+    return detection.detect_language(text)
 
 
 def choose_language(text: str, passages: Iterable[ParsedPassage]) -> str:
@@ -131,97 +142,82 @@ def choose_language(text: str, passages: Iterable[ParsedPassage]) -> str:
 
 
 def strip_possessive(word: str) -> str:
-    """Return a word in lower case without "'s"."""
     return word.removesuffix("'s")
-
-
-_RELATIVE_WORDS = frozenset({"where", "which", "who", "because", "as", "then"})
-"""Words that begin what is said of an exception."""
-_LONGEST_STRETCH = 15
-"""Tokens of such a stretch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clauses:
-    """The places of the words of each kind, without the words that open a stretch."""
+    """The places of a sentence's words that do not say what happens, without the words that open each stretch.
 
-    excepted: frozenset[int]
-    conditional: frozenset[int]
-    contrasted: frozenset[int]
-    limited: bool
+    A negation inside one of them denies nothing of the whole ("if nobody answers, the request is granted"), and one
+    outside may not reach into it ("not paid, except when somebody leaves").
+    """
+
+    excepted: frozenset[int] = frozenset()
+    conditional: frozenset[int] = frozenset()
+    contrasted: frozenset[int] = frozenset()
+    limited: bool = False
     """Whether anything is said to hold "only" here."""
 
     def inverts(self, other: "Clauses") -> bool:
         """Whether one sentence says "only when" of what another denies "except when"."""
-        return (self.limited and not other.limited and bool(other.excepted)) or (
-            other.limited and not self.limited and bool(self.excepted)
-        )
+        return self.limited != other.limited and bool(other.excepted if self.limited else self.excepted)
 
     @property
     def hedged(self) -> frozenset[int]:
-        """All of these places."""
         return self.excepted | self.conditional | self.contrasted
 
 
 @lru_cache(maxsize=4096)
-def find_clauses(reading: ParsedSentence) -> Clauses:
-    """Find them by their first words; in a language without a list of these, none are found."""
-    known = _load_openers(reading.language)
-    if known is None:
-        return Clauses(frozenset(), frozenset(), frozenset(), limited=False)
-    found = {
-        kind: [stretch for phrase in phrases for stretch in _find_stretches(reading, phrase)] for kind, phrases in known
-    }
+def find_clauses(sentence: ParsedSentence) -> Clauses:
+    """Find clauses by their first words; in a language without a list of these, none are found."""
     excepted, conditional, contrasted, limits = (
-        frozenset(at for stretch in found[kind] for at in range(*stretch))
+        frozenset(at for stretch in _find_stretches(sentence, kind) for at in range(*stretch))
         for kind in ("exceptions", "conditions", "contrasts", "limits")
     )
     return Clauses(excepted, conditional, contrasted, limited=bool(limits))
 
 
-def find_exception(reading: ParsedSentence) -> tuple[int, int] | None:
+def find_exception(sentence: ParsedSentence) -> tuple[int, int] | None:
     """Return the first stretch that is excepted from what stands before it; None where there is none."""
-    known = dict(_load_openers(reading.language) or ())
-    found = sorted(stretch for phrase in known.get("exceptions", ()) for stretch in _find_stretches(reading, phrase))
-    return next((stretch for stretch in found if stretch[0] > 1 + reading.text.words[0][0].isupper()), None)
+    found = sorted(_find_stretches(sentence, "exceptions"))
+    return next((stretch for stretch in found if stretch[0] > 1 + sentence.text.words[0][0].isupper()), None)
 
 
-def collect_clause_stems(reading: ParsedSentence, first: int, last: int) -> frozenset[str]:
+def collect_clause_stems(sentence: ParsedSentence, first: int, last: int) -> frozenset[str]:
     """Return the stems between the marks around a value's tokens; of one said of an exception, what is excepted too."""
-    marks = [at for at, low in enumerate(reading.text.low) if is_mark(low)]
+    marks = [at for at, low in enumerate(sentence.text.low) if is_mark(low)]
     start = max((at for at in marks if at < first), default=-1)
-    end = min((at for at in marks if at >= last), default=len(reading.text))
-    stretch = find_exception(reading)
+    end = min((at for at in marks if at >= last), default=len(sentence.text))
+    stretch = find_exception(sentence)
     if stretch and stretch[1] <= first:
         start = min(start, stretch[0] - 1)
-    return frozenset(reading.stems[start + 1 : end])
+    return frozenset(sentence.stems[start + 1 : end])
 
 
-def _find_stretches(reading: ParsedSentence, phrase: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Return what follows each place of a phrase, up to the next mark or relative word."""
-    low = reading.text.low
-    if phrase[0] not in low:
-        return []
-    starts = [at for at, word in enumerate(low) if word == phrase[0] and low[at : at + len(phrase)] == phrase]
-    return [(at + len(phrase), _find_stretch_end(reading, at + len(phrase))) for at in starts]
+def _find_stretches(sentence: ParsedSentence, kind: str) -> list[tuple[int, int]]:
+    """Return what follows each opening phrase of a kind, up to the next mark or relative word."""
+    low, found = sentence.text.low, []
+    for phrase in _load_openers(sentence.language).get(kind, ()):
+        for at, word in enumerate(low):
+            start = at + len(phrase)
+            if word == phrase[0] and low[at:start] == phrase:
+                last = min(len(low), start + _LONGEST_STRETCH)
+                ends = (one for one in range(start, last) if low[one] in _RELATIVE_WORDS or _is_end(low[one]))
+                found.append((start, next(ends, last)))
+    return found
 
 
-def _find_stretch_end(reading: ParsedSentence, start: int) -> int:
-    low = reading.text.low
-    last = min(len(low), start + _LONGEST_STRETCH)
-    return next(
-        (at for at in range(start, last) if (is_mark(low[at]) and low[at] != '"') or low[at] in _RELATIVE_WORDS), last
-    )
+def _is_end(token: str) -> bool:
+    return is_mark(token) and token != '"'
 
 
 @cache
-def _load_openers(language: str) -> tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] | None:
-    data = json.loads(resources.files(__package__).joinpath("polarity.json").read_text(encoding="utf-8"))
+def _load_openers(language: str) -> Mapping[str, Iterable[tuple[str, ...]]]:
+    data = load_table("polarity.json")
     own = data.get(language) if len(language) == len("en") else data["en"]
     if not own or "exceptions" not in own:
-        return None
-    phrases = {
-        **{kind: own[kind] for kind in ("exceptions", "conditions", "contrasts")},
-        "limits": own["limits"].split(),
-    }
-    return tuple((kind, tuple(tuple(phrase.split()) for phrase in listed)) for kind, listed in phrases.items())
+        return {}
+    phrases = {**own, "limits": own["limits"].split()}
+    kinds = ("exceptions", "conditions", "contrasts", "limits")
+    return {kind: tuple(tuple(phrase.split()) for phrase in phrases[kind]) for kind in kinds}

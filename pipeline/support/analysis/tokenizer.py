@@ -3,12 +3,13 @@
 Unlike `storage.language.words` it keeps marks, and parts numbers from letters that touch them ("5km", "1990s").
 """
 
+import json
 import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
-from typing import Protocol
+from typing import Any
 
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import UNSPACED_CLASS
@@ -33,6 +34,19 @@ _SPELLINGS = str.maketrans({
 _MARKS = frozenset(',.;:!?()[]"—…。，；：！？、')
 
 
+@dataclass(frozen=True, slots=True)
+class TokenSpan:
+    """A stretch of tokens, from `first` up to `last`, exclusive, and its text."""
+
+    said: str
+    first: int
+    last: int
+
+    @property
+    def places(self) -> range:
+        return range(self.first, self.last)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tokens:
     """A text's tokens as they are written, in plain lower case, and where each begins."""
@@ -51,49 +65,45 @@ class Tokens:
 
     def glued(self, place: int) -> bool:
         """Whether a token touches the one before it."""
-        return 0 < place < len(self.starts) and self.starts[place] == self.starts[place - 1] + len(
-            self.words[place - 1]
+        before = place - 1
+        return 0 <= before < len(self.starts) - 1 and self.starts[place] == self.starts[before] + len(
+            self.words[before]
         )
 
     def said(self, first: int, last: int) -> str:
-        """The text of tokens from `first` up to `last`, exclusive."""
         return self.text[self.starts[first] : self.starts[last - 1] + len(self.words[last - 1])]
 
 
 def tokenize(text: str) -> Tokens:
-    """Cut a text into tokens, after writing its digits, dashes, quotes and spaces in one way."""
+    """Write digits, dashes, quotes and spaces of a text in one way, and split it."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text).translate(_SPELLINGS)
     if text.isascii():
-        words = tuple(_ASCII_TOKEN.findall(text))
-        return Tokens(text, words, tuple(_ASCII_TOKEN.findall(text.lower())), _find_starts(text, words))
-    text = "".join(_to_ascii_digit(char) if char.isdecimal() else char for char in text)
-    words = tuple(_TOKEN.findall(text))
-    return Tokens(text, words, tuple(map(fold_case, words)), _find_starts(text, words))
-
-
-def _find_starts(text: str, words: tuple[str, ...]) -> tuple[int, ...]:
+        words, low = tuple(_ASCII_TOKEN.findall(text)), tuple(_ASCII_TOKEN.findall(text.lower()))
+    else:
+        text = "".join(str(unicodedata.decimal(char)) if char.isdecimal() else char for char in text)
+        words = tuple(_TOKEN.findall(text))
+        low = tuple(map(_fold_case, words))
     starts: list[int] = []
     end = 0
     for word in words:
-        start = text.index(word, end)
-        starts.append(start)
-        end = start + len(word)
-    return tuple(starts)
+        starts.append(text.index(word, end))
+        end = starts[-1] + len(word)
+    return Tokens(text, words, low, tuple(starts))
 
 
-def fold_case(word: str) -> str:
+@lru_cache(maxsize=16_384)
+def _fold_case(word: str) -> str:
     """Return a word in lower case without accents."""
-    return word.lower() if word.isascii() else _fold_accents(word) or word
+    return word.lower() if word.isascii() else fold_spelling(word) or word
 
 
 def is_word(token: str) -> bool:
-    """Whether a token is letters."""
     return token[:1].isalpha()
 
 
 def is_mark(token: str) -> bool:
-    """Whether a token is a mark that parts phrases."""
+    """Whether a token is a mark that separates phrases."""
     return token in _MARKS
 
 
@@ -114,34 +124,14 @@ def load_function_words(language: str) -> frozenset[str]:
 
 @cache
 def _load_irregular_forms() -> dict[str, str]:
-    """Return the first form of English words whose forms no stemmer brings together."""
-    lines = resources.files(__package__).joinpath("irregular.txt").read_text(encoding="utf-8").splitlines()
-    return {form: line.split()[0] for line in lines for form in line.split()}
+    """Map English words whose forms no stemmer brings together to the first form."""
+    return {form: line.split()[0] for line in read_data("irregular.txt").splitlines() for form in line.split()}
 
 
-@lru_cache(maxsize=16_384)
-def _fold_accents(word: str) -> str:
-    return fold_spelling(word)
+def load_table(name: str) -> Any:
+    """Load a table of words that stands beside this module."""
+    return json.loads(read_data(name))
 
 
-def _to_ascii_digit(char: str) -> str:
-    return str(unicodedata.decimal(char))
-
-
-class TokenSpan(Protocol):
-    """What has tokens."""
-
-    @property
-    def said(self) -> str:
-        """Its text."""
-        ...
-
-    @property
-    def first(self) -> int:
-        """Its first token."""
-        ...
-
-    @property
-    def last(self) -> int:
-        """The token after its last."""
-        ...
+def read_data(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
