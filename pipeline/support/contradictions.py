@@ -1,11 +1,10 @@
 """Find the number, date, name, rate or table cell that the source has in another's place."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise, product
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from pipeline.support.alignment import Alignment, Gap
 from pipeline.support.analysis.date_parser import Date, implies_date
@@ -26,7 +25,7 @@ from pipeline.support.analysis.proper_names import (
 from pipeline.support.analysis.quantity_parser import (
     Bound,
     Number,
-    Unit,
+    Units,
     find_units_at,
     is_same_dimension,
     is_same_unit,
@@ -46,10 +45,13 @@ _NEAR = 10
 _SHORT_FORM = 3
 _ALIKE = 0.75
 """The share of letters in order that two spellings of one word have in common."""
-
-T = TypeVar("T", bound=TokenSpan)
 _PRONOUNS = frozenset({"he", "she", "it", "they", "him", "her", "them", "his", "hers", "its", "their", "theirs"})
 _DEFINITE = frozenset({"the", "this", "these"})
+_PER_WORDS = frozenset({"a", "an", "per", "each", "every", "/", "pro", "je", "par", "por"})
+_CELL = lazy_compile(r"\s*([^:;]{1,60}): ([^;]*)")
+_JOINS = frozenset({",", ";", "and", "but", "while"})
+
+T = TypeVar("T", bound=TokenSpan)
 
 
 def find_other_number(alignment: Alignment, number: Number, *, elsewhere: bool) -> str:
@@ -57,35 +59,52 @@ def find_other_number(alignment: Alignment, number: Number, *, elsewhere: bool) 
     return _find_other_value(alignment, number, alignment.source.numbers, _are_conflicting_numbers, elsewhere=elsewhere)
 
 
-def find_other_unit(alignment: Alignment, number: Number) -> str:
-    """Return the quantity that the source has in a number's place: the same number in a unit that makes it another."""
-    start, end = alignment.place_of(number.first, number.last).given
-    same = [
-        given
-        for given in alignment.source.numbers
-        if start <= given.first and given.last <= end and given.values[0] == number.values[0] and given.units
-    ]
-    different = all(
-        is_same_dimension(given.units, number.units) and not is_same_unit(given.units, number.units) for given in same
-    )
-    close = alignment.coverage_without(number.first, number.last) >= LEAST_COVERAGE_ELSEWHERE
-    return same[0].said if same and different and close else ""
-
-
 def find_other_date(alignment: Alignment, date: Date, *, elsewhere: bool) -> str:
     """Return the date that the source has in a date's place."""
     return _find_other_value(alignment, date, alignment.source.dates, _are_conflicting_dates, elsewhere=elsewhere)
 
 
+def find_other_unit(alignment: Alignment, number: Number) -> str:
+    """Return the quantity that the source has in a number's place: the same number in a unit that makes it another."""
+    start, end = alignment.place_of(number.first, number.last).given
+    within = [given for given in alignment.source.numbers if start <= given.first and given.last <= end]
+    same = [given for given in within if given.values[0] == number.values[0] and given.units]
+    close = alignment.coverage_without(number.first, number.last) >= LEAST_COVERAGE_ELSEWHERE
+    return same[0].said if same and close and all(_is_other_unit(one.units, number.units) for one in same) else ""
+
+
+def _is_other_unit(given: Units, said: Units) -> bool:
+    return is_same_dimension(given, said) and not is_same_unit(given, said)
+
+
+def find_other_rate(alignment: Alignment, number: Number) -> str:
+    """Return the rate that the source has where the sentence says the same amount of another period; else nothing."""
+    said = _find_period(alignment.sentence, number)
+    if not said or alignment.coverage_without(number.first, number.last + 2) < LEAST_COVERAGE:
+        return ""
+    numbers = alignment.source.numbers
+    same = [one for one in numbers if is_same_number(one, number) and is_same_unit(one.units, number.units)]
+    if not same or not all(_is_other_unit(_find_period(alignment.source, one), said) for one in same):
+        return ""
+    return alignment.source.text.said(same[0].first, same[0].last + 2)
+
+
+def _find_period(sentence: ParsedSentence, number: Number) -> Units:
+    """Return the period that a number with a unit is said of: "45 euros a day"; nothing where there is none."""
+    text, at = sentence.text, number.last
+    if not number.units or text.at(at) not in _PER_WORDS or not text.at(at + 1):
+        return ()
+    units, last = find_units_at(text, at, at + 1)
+    return units if last == at + 2 and any(unit.measures == "time" for unit in units) else ()
+
+
 def find_other_name(alignment: Alignment, name: ProperName, *, elsewhere: bool) -> str:
     """Return the name that the source has in a name's place, where it shares no word with it.
 
-    In the row of a table the order of values says nothing, and its labels are none (see `tables`).
+    In the row of a table the order of values says nothing, and its labels are none.
     """
-    if alignment.source.is_row:
-        return ""
-    place = _find_place(alignment, name, elsewhere=elsewhere, phrase=True)
     ours, theirs = alignment.sentence, alignment.source
+    place = None if theirs.is_row else _find_place(alignment, name, elsewhere=elsewhere, phrase=True)
     if place is None or not place.tight or _is_list(alignment, place):
         return ""
     if not theirs.content.isdisjoint(ours.stems[name.first : name.last]) and not may_change_roles(alignment):
@@ -94,8 +113,8 @@ def find_other_name(alignment: Alignment, name: ProperName, *, elsewhere: bool) 
     words = [strip_possessive(theirs.text.low[at]) for at in given]
     if not given or _is_abbreviation(name.parts, words) or _is_abbreviation(words, name.parts):
         return ""
-    new = [word for word in name.parts if not any(_is_same_word(word, other) for other in words)]
-    old = [word for word in words if not any(_is_same_word(word, other) for other in name.parts)]
+    new = any(not any(_is_same_word(word, other) for other in words) for word in name.parts)
+    old = any(not any(_is_same_word(word, other) for other in name.parts) for word in words)
     return theirs.text.said(given[0], given[-1] + 1) if new and old else ""
 
 
@@ -105,13 +124,33 @@ def _find_name_words(alignment: Alignment, name: ProperName, place: Gap) -> list
     One people in the place of another is enough, whatever else stands there: "a French film", "a 1980 Danish film".
     """
     ours, theirs = alignment.sentence, alignment.source
-    given = [at for at in range(*place.given) if at in theirs.capitals and _is_substance(theirs, at)]
+    there = _find_substance(theirs, *place.given)
+    given = [at for at in there if at in theirs.capitals]
     peoples = [at for at in given if is_demonym(theirs.text.low[at])] if is_demonym(name.parts[-1]) else []
-    if peoples:
-        return peoples
-    more = any(_is_substance(theirs, at) for at in range(*place.given) if at not in given)
-    beside = {at for at in range(*place.said) if not name.first <= at < name.last} - ours.capitals
-    return [] if more or any(_is_substance(ours, at) for at in beside) else given
+    beside = [at for at in _find_substance(ours, *place.said) if at not in name.places and at not in ours.capitals]
+    return peoples or ([] if beside or given != there else given)
+
+
+def _is_list(alignment: Alignment, place: Gap) -> bool:
+    """Whether what stands in a sentence's last place goes on as a list of names, of which it may say others."""
+    source, end = alignment.source, place.given[1]
+    last = place.said[1] == len(alignment.sentence.text)
+    return last and source.text.at(end) in {",", "and", "&"} and end + 1 in source.capitals
+
+
+def _is_same_word(one: str, two: str) -> bool:
+    """Whether two words of names may be one, spelt differently or cut short: "Aleksandr", "Con"."""
+    if not find_name_forms(one).isdisjoint(find_name_forms(two)) or find_name_root(one) == find_name_root(two):
+        return True
+    shorter, longer = sorted((one, two), key=len)
+    if len(shorter) >= _SHORT_FORM and longer.startswith(shorter):
+        return True
+    return one[0] == two[0] and SequenceMatcher(None, one, two).ratio() >= _ALIKE
+
+
+def _is_abbreviation(short: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether a name's first word is the first letters of other words."""
+    return len(words) > 1 and short[0].replace(".", "") == "".join(word[0] for word in words)
 
 
 def find_referring_word(alignment: Alignment, name: ProperName, earlier: Sequence[ParsedSentence]) -> str:
@@ -129,36 +168,23 @@ def find_referring_word(alignment: Alignment, name: ProperName, earlier: Sequenc
     return theirs.said(0, min(2, len(theirs)))
 
 
-def _is_list(alignment: Alignment, place: Gap) -> bool:
-    """Whether what stands in a sentence's last place goes on as a list of names, of which it may say others."""
-    source, end = alignment.source, place.given[1]
-    return (
-        place.said[1] == len(alignment.sentence.text)
-        and source.text.at(end) in {",", "and", "&"}
-        and end + 1 in source.capitals
-    )
-
-
 def _find_other_value(
     alignment: Alignment, said: T, given: Sequence[T], conflict: Callable[[T, T], bool], *, elsewhere: bool
 ) -> str:
-    place = (
-        None
-        if elsewhere and alignment.source.is_row
-        else _find_place(alignment, said, elsewhere=elsewhere)
-    )
+    ours, theirs = alignment.sentence, alignment.source
+    place = None if elsewhere and theirs.is_row else _find_place(alignment, said, elsewhere=elsewhere)
     if place is None or (elsewhere and not place.tight) or not _is_anchored(alignment, said):
         return ""
     start, end = place.given
     there = [one for one in given if start <= one.first and one.last <= end]
     if not there or not all(conflict(one, said) for one in there):
         return ""
-    if not all(conflict(one, said) for one in given) and _has_more_substance(alignment, place, said, there[0]):
-        return ""
-    if _is_said_apart(alignment, said, given, there[0]):
+    beside = set(_find_substance(ours, *place.said)) - {*said.places}
+    beside_given = set(_find_substance(theirs, start, end)) - {*there[0].places}
+    if (beside or beside_given) and not all(conflict(one, said) for one in given):
         return ""
     near = there[0].first - start <= _NEAR or end - there[-1].last <= _NEAR
-    return there[0].said if near else ""
+    return there[0].said if near and not _is_said_apart(alignment, said, given, there[0]) else ""
 
 
 def _is_said_apart(alignment: Alignment, said: TokenSpan, given: Sequence[TokenSpan], other: TokenSpan) -> bool:
@@ -170,7 +196,7 @@ def _is_said_apart(alignment: Alignment, said: TokenSpan, given: Sequence[TokenS
     if any(is_same_value(other, one) for one in (*ours.numbers, *ours.dates)):
         return False
     same = [one for one in given if is_same_value(one, said)]
-    told = ours.content & theirs.content - {theirs.stems[at] for one in same for at in range(one.first, one.last)}
+    told = ours.content & theirs.content - {theirs.stems[at] for one in same for at in one.places}
     beside = told & collect_clause_stems(theirs, other.first, other.last)
     return any(told & collect_clause_stems(theirs, one.first, one.last) - beside for one in same)
 
@@ -181,50 +207,34 @@ def _is_anchored(alignment: Alignment, said: TokenSpan) -> bool:
     Of a value that begins the sentence, the next word of substance.
     """
     matched = {place for place, _ in alignment.pairs}
-    words = [at for at in range(len(alignment.sentence.text)) if _is_substance(alignment.sentence, at)]
+    words = _find_substance(alignment.sentence, 0, len(alignment.sentence.text))
     before = [at for at in words if at < said.first] or [at for at in words if at >= said.last][:1]
     return said.last in matched or not before or before[-1] in matched
 
 
-def _has_more_substance(alignment: Alignment, place: Gap, said: TokenSpan, given: TokenSpan) -> bool:
-    """Whether anything of substance stands in a place beside the two values."""
-    ours, theirs = alignment.sentence, alignment.source
-    return any(_is_substance(ours, at) for at in range(*place.said) if not said.first <= at < said.last) or any(
-        _is_substance(theirs, at) for at in range(*place.given) if not given.first <= at < given.last
-    )
-
-
 def _find_place(alignment: Alignment, said: TokenSpan, *, elsewhere: bool, phrase: bool = False) -> Gap | None:
-    """Return the place of something in the source; None where the two follow each other too loosely to tell."""
+    """Return the place of something in the source; None where the two follow each other too loosely to tell.
+
+    The source must have most of what the sentence says in small letters: what was done, not only who and where.
+    """
+    ours, theirs = alignment.sentence, alignment.source
     if alignment.coverage_without(said.first, said.last) < (LEAST_COVERAGE_ELSEWHERE if elsewhere else LEAST_COVERAGE):
         return None
-    if not _is_same_relation(alignment, said):
-        return None
-    place = alignment.place_of(said.first, said.last, phrase=phrase)
-    theirs = find_negation_scopes(alignment.source)
-    denied = find_negation_scopes(alignment.sentence).denies(said.first) and not any(
-        map(theirs.denies, range(*place.given))
-    )
-    return None if denied else place
-
-
-def _is_same_relation(alignment: Alignment, said: TokenSpan) -> bool:
-    """Whether the source has most of what the sentence says in small letters: what was done, not only who and where."""
-    ours = alignment.sentence
     words = [
-        ours.stems[at]
-        for at in range(len(ours.text))
-        if at not in ours.capitals and not said.first <= at < said.last and _is_substance(ours, at)
+        ours.stems[at] for at in _find_substance(ours, 0, len(ours.text)) if at not in ours.capitals | {*said.places}
     ]
     told = [word for word in words if word[0].isalpha()]
-    return sum(word in alignment.source.content for word in told) >= LEAST_COVERAGE * len(told)
+    if sum(word in theirs.content for word in told) < LEAST_COVERAGE * len(told):
+        return None
+    place = alignment.place_of(said.first, said.last, phrase=phrase)
+    denied = find_negation_scopes(ours).denies(said.first)
+    return None if denied and not any(map(find_negation_scopes(theirs).denies, range(*place.given))) else place
 
 
-def _is_substance(reading: ParsedSentence, place: int) -> bool:
-    low = reading.text.low[place]
-    return (
-        bool(reading.stems[place]) and low not in load_name_tables().titles and reading.stems[place] in reading.content
-    )
+def _find_substance(sentence: ParsedSentence, first: int, last: int) -> list[int]:
+    """Return the places of the words of substance of a stretch, titles left out."""
+    low, stems, titles = sentence.text.low, sentence.stems, load_name_tables().titles
+    return [at for at in range(first, last) if stems[at] in sentence.content and low[at] not in titles]
 
 
 def _are_conflicting_numbers(given: Number, said: Number) -> bool:
@@ -243,58 +253,7 @@ def _are_conflicting_dates(given: Date, said: Date) -> bool:
     return apart or any(a is not None and b is not None and a != b for a, b in parts)
 
 
-def _is_same_word(one: str, two: str) -> bool:
-    """Whether two words of names may be one, spelt differently or cut short: "Aleksandr", "Con"."""
-    if not find_name_forms(one).isdisjoint(find_name_forms(two)) or find_name_root(one) == find_name_root(two):
-        return True
-    shorter, longer = sorted((one, two), key=len)
-    if len(shorter) >= _SHORT_FORM and longer.startswith(shorter):
-        return True
-    return one[0] == two[0] and SequenceMatcher(None, one, two).ratio() >= _ALIKE
-
-
-def _is_abbreviation(short: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether a name's first word is the first letters of other words."""
-    return len(words) > 1 and short[0].replace(".", "") == "".join(word[0] for word in words)
-
-
-_PER_WORDS = frozenset({"a", "an", "per", "each", "every", "/", "pro", "je", "par", "por"})
-_RATE_COVERAGE = 0.6
-"""The share of the sentence's other words that the source must have."""
-
-
-def find_other_rate(alignment: Alignment, number: Number) -> str:
-    """Return the rate that the source has where the sentence says the same amount of another period; else nothing."""
-    said = _find_period(alignment.sentence, number)
-    if not said or alignment.coverage_without(number.first, number.last + 2) < _RATE_COVERAGE:
-        return ""
-    same = [
-        one for one in alignment.source.numbers if is_same_number(one, number) and is_same_unit(one.units, number.units)
-    ]
-    given = [_find_period(alignment.source, one) for one in same]
-    if not same or not all(
-        period and is_same_dimension(period, said) and not is_same_unit(period, said) for period in given
-    ):
-        return ""
-    return alignment.source.text.said(same[0].first, same[0].last + 2)
-
-
-def _find_period(reading: ParsedSentence, number: Number) -> tuple[Unit, ...]:
-    """Return the period that a number with a unit is said of; nothing where there is none."""
-    text, at = reading.text, number.last
-    if not number.units or text.at(at) not in _PER_WORDS or not text.at(at + 1):
-        return ()
-    units, last = find_units_at(text, at, at + 1)
-    return units if last == at + 2 and any(unit.measures == "time" for unit in units) else ()
-
-
-_CELL = lazy_compile(r"\s*([^:;]{1,60}): ([^;]*)")
-_TABLE_COVERAGE = 0.6
-"""The share of a sentence's words of substance that the table must have."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableCell:
+class TableCell(NamedTuple):
     """What one row has below one label; `items` are the parts of a list."""
 
     label: str
@@ -303,8 +262,6 @@ class TableCell:
 
 
 CellRow = tuple[TableCell, ...]
-PartSpan = tuple[int, int]
-_JOINS = frozenset({",", ";", "and", "but", "while"})
 
 
 def find_row_mix(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] | None:
@@ -315,9 +272,10 @@ def find_row_mix(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] |
     sentence = alignment.sentence
     if not alignment.source.is_row or find_negation_scopes(sentence).reached:
         return None
-    labels = _parse_labels(alignment.source)
-    rows = [source for source in facts.sentences if source.is_row and _parse_labels(source) == labels]
-    if not _is_covered(sentence, rows):
+    labels = [cell.label for cell in _parse_cells(alignment.source)]
+    rows = [one for one in facts.sentences if one.is_row and [cell.label for cell in _parse_cells(one)] == labels]
+    known = frozenset().union(*(row.content for row in rows))
+    if len(sentence.content & known) < LEAST_COVERAGE * len(sentence.content):
         return None
     table = [_parse_cells(row) for row in rows]
     columns = [_find_mentions(sentence, [row[at] for row in table]) for at in range(len(labels))]
@@ -342,55 +300,44 @@ def _find_exchanged_columns(
     told = [rows for rows in columns if rows]
     rows = frozenset.intersection(*told) if told else frozenset()
     numbered = [cell for cell in table[min(rows)] if any(item.numbers for item in cell.items)] if len(rows) == 1 else []
+    labels = {cell: frozenset(filter(None, parse_sentence(cell.label, "en").stems)) for cell in numbered}
     for (first, last), one, other in product(_split_parts(sentence), numbered, numbered):
         stems = set(sentence.stems[first:last])
-        if (
-            one is other
-            or _has_cell_number(sentence, (first, last), other)
-            or not _has_cell_number(sentence, (first, last), one)
-        ):
+        within = [number for number in sentence.numbers if first <= number.first < last]
+        if one is other or len(within) != 1 or _has_number(other, within[0]) or not _has_number(one, within[0]):
             continue
-        own, others = _collect_label_stems(one), _collect_label_stems(other)
+        own, others = labels[one], labels[other]
         if others - own and others - own <= stems and not (own - others) <= stems:
             return one.said, f"{one.label}: {one.said}"
     return None
 
 
-def _split_parts(sentence: ParsedSentence) -> Iterator[PartSpan]:
+def _split_parts(sentence: ParsedSentence) -> Iterator[tuple[int, int]]:
     """Yield the parts of a sentence that "and" or a mark sets apart."""
-    low = sentence.text.low
-    ends = [at for at, word in enumerate(low) if word in _JOINS]
-    for start, end in pairwise([-1, *ends, len(low)]):
+    ends = [at for at, word in enumerate(sentence.text.low) if word in _JOINS]
+    for start, end in pairwise([-1, *ends, len(sentence.text)]):
         yield start + 1, end
 
 
-def _has_cell_number(sentence: ParsedSentence, part: PartSpan, cell: TableCell) -> bool:
-    """Whether a part of a sentence has a number of a cell, and no other number."""
-    within = [number for number in sentence.numbers if part[0] <= number.first < part[1]]
-    return len(within) == 1 and any(_is_same_quantity(one, within[0]) for item in cell.items for one in item.numbers)
+def _has_number(cell: TableCell, said: Number) -> bool:
+    return any(_is_same_quantity(one, said) for item in cell.items for one in item.numbers)
 
 
-def _collect_label_stems(cell: TableCell) -> frozenset[str]:
-    return frozenset(key for key in parse_sentence(cell.label, "en").stems if key)
-
-
-def _find_mentions(sentence: ParsedSentence, column: Sequence[TableCell]) -> frozenset[int]:
+def _find_mentions(sentence: ParsedSentence, column: Iterable[TableCell]) -> frozenset[int]:
     """Return the rows whose cell of a column a sentence mentions."""
     return frozenset(row for row, cell in enumerate(column) if any(_has_item(sentence, item) for item in cell.items))
 
 
 def _has_item(sentence: ParsedSentence, item: ParsedSentence) -> bool:
     """Whether a sentence has all numbers, dates and words of an item; of a name, the surname is enough."""
-    spans = [*((one.first, one.last) for one in item.numbers), *((one.first, one.last) for one in item.dates)]
-    valued = {at for span in spans for at in range(*span)}
-    words = [at for at in range(len(item.text)) if at not in valued and item.stems[at] in item.content]
+    words = [at for at in range(len(item.text)) if at not in item.valued and item.stems[at] in item.content]
     if not words and not item.dates and not any(number.units or ":" in number.said for number in item.numbers):
         return False
     if not all(any(_is_same_quantity(one, other) for other in sentence.numbers) for one in item.numbers):
         return False
     if not all(any(implies_date(one, other) for other in sentence.dates) for one in item.dates):
         return False
-    named = bool(words) and not valued and item.capitals.issuperset(words)
+    named = bool(words) and not item.valued and item.capitals.issuperset(words)
     return all(item.stems[at] in sentence.content for at in (words[-1:] if named else words))
 
 
@@ -401,22 +348,10 @@ def _is_same_quantity(one: Number, other: Number) -> bool:
     return is_same_number(one, other) and (is_same_unit(one.units, other.units) or not (one.units and other.units))
 
 
-def _is_covered(sentence: ParsedSentence, rows: Iterable[ParsedSentence]) -> bool:
-    """Whether a table has most of what a sentence says."""
-    known = frozenset().union(*(row.content for row in rows))
-    return len(sentence.content & known) >= _TABLE_COVERAGE * len(sentence.content)
-
-
-def _parse_labels(row: ParsedSentence) -> tuple[str, ...]:
-    return tuple(cell.label for cell in _parse_cells(row))
-
-
 @lru_cache(maxsize=2048)
 def _parse_cells(row: ParsedSentence) -> CellRow:
-    return tuple(_parse_item(row))
-
-
-def _parse_item(row: ParsedSentence) -> Iterator[TableCell]:
+    found = []
     for label, said in _CELL.findall(row.text.text):
-        items = (part.strip() for part in said.split(", "))
-        yield TableCell(label, said.strip(), tuple(parse_sentence(item, row.language) for item in items if item))
+        items = filter(None, (part.strip() for part in said.split(", ")))
+        found.append(TableCell(label, said.strip(), tuple(parse_sentence(item, row.language) for item in items)))
+    return tuple(found)

@@ -235,7 +235,9 @@ def find_missing_negation(alignment: Alignment) -> tuple[str, str] | None:
         return None
     for at in range(1, len(ours.text) - 1):
         if ours.text.low[at] == "no" and ours.text.low[at - 1] in _BEING_VERBS:
-            end = next((one for one in range(at + 1, len(ours.text)) if ours.stems[one] not in ours.content), len(ours.text))
+            end = next(
+                (one for one in range(at + 1, len(ours.text)) if ours.stems[one] not in ours.content), len(ours.text)
+            )
             phrase = ours.stems[at + 1 : end]
             for start in range(len(theirs.text) - len(phrase) if phrase else 0):
                 same = theirs.stems[start + 1 : start + 1 + len(phrase)] == phrase

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pipeline.support.alignment import Alignment, align
+from pipeline.support.analysis.date_parser import Date
 from pipeline.support.analysis.parsed_sentence import ParsedSentence, choose_language, detect_language, parse_sentence
 from pipeline.support.analysis.proper_names import ProperName, find_names
 from pipeline.support.analysis.quantity_parser import Number, is_equal_quantity, is_same_dimension, is_same_unit
@@ -90,12 +91,38 @@ def check_rules(sentence: str, passages: Sequence[str], *, context: Sequence[str
     read = parse_sentence(sentence, choose_language(sentence, facts.passages))
     alignment = align(read, facts)
     return (
-        *_check_numbers(read, facts, alignment),
+        *(finding for number in read.numbers for finding in _check_number(number, read, facts, alignment)),
         *_check_dates(read, facts, alignment),
-        *_check_names(read, facts, alignment),
-        *_check_denials(alignment),
-        *_check_misplaced(facts, alignment),
+        *(finding for name in find_names(read) for finding in _check_name(name, facts, alignment)),
+        *(_check_denials(alignment) if alignment and alignment.coverage >= LEAST_COVERAGE else ()),
+        *(_check_misplaced(facts, alignment) if alignment else ()),
     )
+
+
+def _check_number(
+    number: Number, sentence: ParsedSentence, facts: PassageFacts, alignment: Alignment | None
+) -> Iterator[RuleFinding]:
+    """Look up a number; "one", "first" and "half" are said of too much to be missed."""
+    claim = number.values not in {(1.0,), (0.5,), (0.0,)} or bool(number.units)
+    found = not claim or has_number(facts, number)
+    found = found or is_name_ordinal(facts, number, sentence) or is_list_count(number, sentence)
+    instead = find_other_number(alignment, number, elsewhere=found) if alignment else ""
+    other = _find_other_unit(number, facts, alignment) if found and number.units else ""
+    other = other or (find_other_rate(alignment, number) if alignment and found else "")
+    if other and not instead:
+        yield _build_contradiction(FindingKind.UNIT, number.said, other)
+    elif claim or instead:
+        yield _build_finding(FindingKind.NUMBER, number.said, instead, found=found)
+
+
+def _find_other_unit(number: Number, facts: PassageFacts, alignment: Alignment | None) -> str:
+    """Return the quantity that the source says instead, or all passages do, if they give this number other units."""
+    instead = find_other_unit(alignment, number) if alignment else ""
+    same = [one for one in facts.numbers if not one.ordinal and not set(one.values).isdisjoint(number.values)]
+    if instead or not same or any(not one.units or is_same_unit(one.units, number.units) for one in same):
+        return instead
+    kin = [one for one in same if is_same_dimension(one.units, number.units)]
+    return kin[0].said if kin and not any(is_equal_quantity(one, number) for one in facts.numbers) else ""
 
 
 def _check_dates(sentence: ParsedSentence, facts: PassageFacts, alignment: Alignment | None) -> Iterator[RuleFinding]:
@@ -105,89 +132,48 @@ def _check_dates(sentence: ParsedSentence, facts: PassageFacts, alignment: Align
         yield _build_finding(FindingKind.DATE, date.said, instead, found=found)
 
 
-def _check_names(sentence: ParsedSentence, facts: PassageFacts, alignment: Alignment | None) -> Iterator[RuleFinding]:
-    for name in find_names(sentence):
-        found = has_name(facts, name)
-        instead = find_other_name(alignment, name, elsewhere=found) if alignment else ""
-        meant = _find_meant(alignment, name, facts) if alignment and name.sure and not found and not instead else ""
-        if meant:
-            yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.UNNAMED, meant)
-        elif name.sure or instead:
-            yield _build_finding(FindingKind.NAME, name.said, instead, found=found)
+def _check_name(name: ProperName, facts: PassageFacts, alignment: Alignment | None) -> Iterator[RuleFinding]:
+    """Look up a name; where the context and earlier sentences name nobody, a pronoun may mean it."""
+    found = has_name(facts, name)
+    instead = find_other_name(alignment, name, elsewhere=found) if alignment else ""
+    meant = ""
+    if alignment and name.sure and not found and not instead and not facts.context.words:
+        within = next(part.sentences for part in facts.passages if alignment.source in part.sentences)
+        meant = find_referring_word(alignment, name, within[: within.index(alignment.source)])
+    if meant:
+        yield RuleFinding(FindingKind.NAME, name.said, FindingOutcome.UNNAMED, meant)
+    elif name.sure or instead:
+        yield _build_finding(FindingKind.NAME, name.said, instead, found=found)
 
 
-def _find_meant(alignment: Alignment, name: ProperName, facts: PassageFacts) -> str:
-    """Return the pronoun that may mean a name; none where the context or an earlier sentence names somebody else."""
-    within = next(part.sentences for part in facts.passages if alignment.source in part.sentences)
-    return "" if facts.context.words else find_referring_word(alignment, name, within[: within.index(alignment.source)])
+def _check_denials(alignment: Alignment) -> Iterator[RuleFinding]:
+    for one in find_denials(alignment):
+        kind = FindingKind.COMPARATIVE if one.comparative else FindingKind.NEGATION
+        yield _build_contradiction(kind, one.said, one.instead)
+    turned = find_role_swap(alignment)
+    if turned:
+        yield _build_contradiction(FindingKind.NAME, *turned)
 
 
-def _check_numbers(sentence: ParsedSentence, facts: PassageFacts, alignment: Alignment | None) -> Iterator[RuleFinding]:
-    for number in sentence.numbers:
-        claim = _is_claim(number)
-        found = not claim or has_number(facts, number) or _is_exempt_count(facts, number, sentence)
-        instead = find_other_number(alignment, number, elsewhere=found) if alignment else ""
-        other = _find_other_unit(number, facts, alignment) if found and number.units else ""
-        other = other or (find_other_rate(alignment, number) if alignment and found else "")
-        if other and not instead:
-            yield RuleFinding(FindingKind.UNIT, number.said, FindingOutcome.CONTRADICTED, other)
-        elif claim or instead:
-            yield _build_finding(FindingKind.NUMBER, number.said, instead, found=found)
-
-
-def _is_exempt_count(facts: PassageFacts, number: Number, sentence: ParsedSentence) -> bool:
-    """Whether a number need not be said, as it only numbers a name or counts what the sentence lists."""
-    return is_name_ordinal(facts, number, sentence) or is_list_count(number, sentence)
-
-
-def _check_denials(alignment: Alignment | None) -> Iterator[RuleFinding]:
-    if alignment and alignment.coverage >= LEAST_COVERAGE:
-        for one in find_denials(alignment):
-            kind = FindingKind.COMPARATIVE if one.comparative else FindingKind.NEGATION
-            yield RuleFinding(kind, one.said, FindingOutcome.CONTRADICTED, one.instead)
-        turned = find_role_swap(alignment)
-        if turned:
-            yield RuleFinding(FindingKind.NAME, turned[0], FindingOutcome.CONTRADICTED, turned[1])
-
-
-def _check_misplaced(facts: PassageFacts, alignment: Alignment | None) -> Iterator[RuleFinding]:
+def _check_misplaced(facts: PassageFacts, alignment: Alignment) -> Iterator[RuleFinding]:
     """Yield what the passages say, but of something else."""
-    if alignment:
-        swapped = find_value_swap(alignment)
-        dated = swapped and any(date.said == swapped[0] for date in alignment.sentence.dates)
-        told = (
-            (FindingKind.NAME, find_row_mix(alignment, facts)),
-            (FindingKind.NAME, find_misdescription(alignment)),
-            (FindingKind.NEGATION, find_missing_negation(alignment)),
-            (FindingKind.NUMBER, find_exception_swap(alignment, facts)),
-            (FindingKind.DATE if dated else FindingKind.NUMBER, swapped),
-        )
-        yield from (RuleFinding(kind, one[0], FindingOutcome.CONTRADICTED, one[1]) for kind, one in told if one)
+    told = (
+        (FindingKind.NAME, find_row_mix(alignment, facts)),
+        (FindingKind.NAME, find_misdescription(alignment)),
+        (FindingKind.NEGATION, find_missing_negation(alignment)),
+        (FindingKind.NUMBER, find_exception_swap(alignment, facts)),
+    )
+    yield from (_build_contradiction(kind, *one) for kind, one in told if one)
+    swapped = find_value_swap(alignment)
+    if swapped:
+        kind = FindingKind.DATE if isinstance(swapped[0], Date) else FindingKind.NUMBER
+        yield _build_contradiction(kind, swapped[0].said, swapped[1])
+
+
+def _build_contradiction(kind: FindingKind, said: str, instead: str) -> RuleFinding:
+    return RuleFinding(kind, said, FindingOutcome.CONTRADICTED, instead)
 
 
 def _build_finding(kind: FindingKind, said: str, instead: str, *, found: bool) -> RuleFinding:
     outcome = FindingOutcome.CONTRADICTED if instead else FindingOutcome.FOUND if found else FindingOutcome.ABSENT
     return RuleFinding(kind, said, outcome, instead)
-
-
-def _is_claim(number: Number) -> bool:
-    """Whether a number must be found: "one", "first" and "half" are said of too much."""
-    return number.values not in {(1.0,), (0.5,), (0.0,)} or bool(number.units)
-
-
-def _find_other_unit(number: Number, facts: PassageFacts, alignment: Alignment | None) -> str:
-    """Return the quantity that the source says instead, or all passages do, if they give this number other units."""
-    instead = find_other_unit(alignment, number) if alignment else ""
-    if instead:
-        return instead
-    same = [
-        known
-        for part in facts.everything
-        for known in part.numbers
-        if not known.ordinal and any(value in known.values for value in number.values)
-    ]
-    if not same or any(not known.units or is_same_unit(known.units, number.units) for known in same):
-        return ""
-    kin = [known for known in same if is_same_dimension(known.units, number.units)]
-    equals = any(is_equal_quantity(known, number) for part in facts.everything for known in part.numbers)
-    return kin[0].said if kin and not equals else ""

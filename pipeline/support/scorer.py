@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, Protocol, TypeAlias
+from itertools import product
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from storage.language.lazy_pattern import lazy_compile
 from storage.language.words import content_terms, count_words, terms
 
 Floats: TypeAlias = NDArray[np.float32]
+Vector: TypeAlias = NDArray[np.float64]
 
 
 class TokenEmbeddings(Protocol):
@@ -28,31 +30,38 @@ class TokenEmbeddings(Protocol):
     @property
     def ids(self) -> NDArray[np.int32]:
         """Each token's place in a vocabulary that is sorted by how common words are, (tokens,)."""
-        ...
 
     @property
     def layers(self) -> tuple[Floats, ...]:
         """Their states, (tokens, width) each, rows of length 1: as words, half way, and where they stand."""
-        ...
 
     @property
     def mean(self) -> Floats:
         """The whole text's vector, (width,), of length 1."""
-        ...
 
 
 class EmbedTokens(Protocol):
-    """Reads texts, off the event loop."""
+    """Embed the tokens of texts, in their order and off the event loop."""
 
-    async def __call__(self, texts: Sequence[str]) -> Sequence[TokenEmbeddings]:
-        """Return the states of each text, in their order."""
-        ...
+    async def __call__(self, texts: Sequence[str]) -> Sequence[TokenEmbeddings]: ...
 
 
 MOST_SENTENCES = 3
 MOST_WORDS = 45
 """What of the passages is read word by word: the sentences that cover most of the sentence, within so many words."""
-
+HEIGHTS = ("word", "middle", "top")
+FIRST_WORD = 1_996
+"""Below it the vocabulary holds marks, single characters and digits."""
+SAME_WORD = 0.9
+"""A cosine between words as they stand in the table above which they are taken for one word."""
+FAR = (0.55, 0.7, 0.6)
+"""Cosines below which a token aligns with nothing, at each height."""
+_FLAT = 1.0
+MOST_COUNTED = 3.0
+"""More findings of a kind than this say no more."""
+OUTERMOST = 4.0
+"""Deviations from the mean at which a feature is cut, so that none seen nowhere in training outweighs all others."""
+WEIGHTS = "weights.json"
 _I_OR_YOU = lazy_compile(r"\b(?:i|my|me|we|our|you|your)\b", re.IGNORECASE)
 _ABSOLUTE = lazy_compile(
     r"\b(?:only|all|every|always|never|most|best|worst|first|last|entirely|solely|just)\b", re.IGNORECASE
@@ -64,10 +73,10 @@ _HEDGE = lazy_compile(
 
 
 def measure_overlap(sentence: str, passages: Sequence[Sequence[str]]) -> Mapping[str, float]:
-    """Return the signs by name. `passages` are the sentences of each.
+    """Return the features by name. `passages` are the sentences of each.
 
-    How long the sentence and the passages are is no sign: it told the sets of labelled claims apart, and the scores on
-    sets not seen in training were the worse for it.
+    Lengths are no features: they told the sets of labelled claims apart, and scores on sets not seen in training were
+    the worse for it.
     """
     said = [one for passage in passages for one in passage]
     wanted = _find_content(sentence)
@@ -135,35 +144,26 @@ def _find_runs(running: Sequence[str], length: int) -> set[tuple[str, ...]]:
     return {tuple(running[place : place + length]) for place in range(len(running) - length + 1)}
 
 
-HEIGHTS = ("word", "middle", "top")
-FIRST_WORD = 1_996
-"""Below it the vocabulary holds marks, single characters and digits."""
-SAME_WORD = 0.9
-"""A cosine between words as they stand in the table above which they are taken for one word."""
-FAR = (0.55, 0.7, 0.6)
-"""Cosines below which a token aligns with nothing, at each height."""
-_FLAT = 1.0
-
 AlignmentFeatures = dict[str, float]
 
 
 def measure_alignment(sentence: TokenEmbeddings, source: Sequence[TokenEmbeddings]) -> Mapping[str, float]:
-    """Return the signs by name. `source` are the sentences of the passages that were read; none gives all zeros."""
+    """Return the features by name. `source` are the sentences of the passages that were read; none gives all zeros."""
     source = [one for one in source if len(one.ids)]
     if not len(sentence.ids) or not source:
         return dict.fromkeys(ALIGNMENT_NAMES, 0.0)
     content = sentence.ids >= FIRST_WORD
     content = content if content.any() else np.ones(len(sentence.ids), bool)
     best: list[Floats] = []
-    signs: AlignmentFeatures = {}
+    features: AlignmentFeatures = {}
     for place, height in enumerate(HEIGHTS):
         cosines = [sentence.layers[place] @ one.layers[place].T for one in source]
         best.append(np.concatenate(cosines, axis=1).max(axis=1))
         found = _measure_height(cosines, best[-1], _weigh_tokens(sentence.ids), content, FAR[place])
-        signs.update({f"{name}_{height}": value for name, value in found.items()})
-    signs.update(_measure_unmatched(best, content))
-    signs.update(_measure_whole(sentence, source, content, best))
-    return signs
+        features.update({f"{name}_{height}": value for name, value in found.items()})
+    features.update(_measure_unmatched(best, content))
+    features.update(_measure_whole(sentence, source, content, best))
+    return features
 
 
 def _weigh_tokens(ids: NDArray[np.int32]) -> Floats:
@@ -197,13 +197,13 @@ def _measure_height(
 def _measure_unmatched(best: Sequence[Floats], content: NDArray[np.bool_]) -> AlignmentFeatures:
     """Return how near the words that do not occur themselves come, and how alike those that do are in context."""
     new, same = content & (best[0] < SAME_WORD), content & (best[0] >= SAME_WORD)
-    signs: AlignmentFeatures = {"new_share": float(new.sum() / content.sum()), "new": float(new.sum())}
+    features: AlignmentFeatures = {"new_share": float(new.sum() / content.sum()), "new": float(new.sum())}
     for height, cosines in zip(HEIGHTS, best, strict=True):
-        signs[f"new_least_{height}"] = float(cosines[new].min()) if new.any() else _FLAT
-        signs[f"new_mean_{height}"] = float(cosines[new].mean()) if new.any() else _FLAT
-    signs["same_mean"] = float(best[-1][same].mean()) if same.any() else _FLAT
-    signs["same_least"] = float(best[-1][same].min()) if same.any() else _FLAT
-    return signs
+        features[f"new_least_{height}"] = float(cosines[new].min()) if new.any() else _FLAT
+        features[f"new_mean_{height}"] = float(cosines[new].mean()) if new.any() else _FLAT
+    features["same_mean"] = float(best[-1][same].mean()) if same.any() else _FLAT
+    features["same_least"] = float(best[-1][same].min()) if same.any() else _FLAT
+    return features
 
 
 def _measure_whole(
@@ -229,42 +229,16 @@ def _measure_whole(
     }
 
 
+_AT_HEIGHT = (
+    "mean", "mean_single", "least", "least_two", "least_three", "far", "least_single", "back", "in_order", "jumps",
+)  # fmt: skip
 ALIGNMENT_NAMES = (
-    *(
-        f"{name}_{height}"
-        for height in HEIGHTS
-        for name in (
-            "mean",
-            "mean_single",
-            "least",
-            "least_two",
-            "least_three",
-            "far",
-            "least_single",
-            "back",
-            "in_order",
-            "jumps",
-        )
-    ),
-    "new_share",
-    "new",
-    *(f"new_{kind}_{height}" for height in HEIGHTS for kind in ("least", "mean")),
-    "same_mean",
-    "same_least",
-    "cosine",
-    "cosine_two",
-    "towards_least",
-    "towards_least_three",
-    "towards_mean",
-    "gap_least",
-    "gap_least_three",
-    "gap_mean",
-    "new_towards",
-)
-"""Every sign that `alignment` gives, in its order."""
-
-MOST_COUNTED = 3.0
-"""More findings of a kind than this say no more."""
+    *(f"{name}_{height}" for height in HEIGHTS for name in _AT_HEIGHT),
+    "new_share", "new", *(f"new_{kind}_{height}" for height in HEIGHTS for kind in ("least", "mean")),
+    "same_mean", "same_least", "cosine", "cosine_two", "towards_least", "towards_least_three", "towards_mean",
+    "gap_least", "gap_least_three", "gap_mean", "new_towards",
+)  # fmt: skip
+"""Every feature that `measure_alignment` gives, in its order."""
 
 
 def extract_features(
@@ -275,40 +249,23 @@ def extract_features(
     source: Sequence[TokenEmbeddings],
     found: Sequence[RuleFinding],
 ) -> Mapping[str, float]:
-    """Return every sign of a sentence.
+    """Return every feature of a sentence by name.
 
-    Args:
-        sentence: What is to be said.
-        passages: The sentences of each passage it cites.
-        states: The tokens of the sentence.
-        source: The tokens of those sentences of the passages that are read word by word.
-        found: What the rules found.
+    `passages` are the sentences of each passage it cites, `source` the tokens of those of them that are closest to it.
     """
-    return {**measure_overlap(sentence, passages), **measure_alignment(states, source), **_count_findings(found)}
-
-
-def _count_findings(found: Sequence[RuleFinding]) -> Mapping[str, float]:
     counts = Counter((finding.kind, finding.outcome) for finding in found)
-    return {
+    counted = {
         f"{kind}_{outcome}": min(MOST_COUNTED, float(counts[kind, outcome]))
-        for kind in FindingKind
-        for outcome in FindingOutcome
+        for kind, outcome in product(FindingKind, FindingOutcome)
     }
+    return {**measure_overlap(sentence, passages), **measure_alignment(states, source), **counted}
 
 
-Vector: TypeAlias = NDArray[np.float64]
-
-OUTERMOST = 4.0
-"""Deviations from the mean at which a sign is cut, so that none seen nowhere in training outweighs all others."""
-WEIGHTS = "weights.json"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ScorerMember:
-    """One network: signs to hidden units to log-odds."""
+class ScorerMember(NamedTuple):
+    """One network: features to hidden units to log-odds."""
 
     inner: Vector
-    """(signs, hidden)"""
+    """(features, hidden)"""
     inner_bias: Vector
     outer: Vector
     """(hidden,)"""
@@ -317,7 +274,7 @@ class ScorerMember:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scorer:
-    """The trained networks, the signs they read, and the scores at which a sentence is taken for supported."""
+    """The trained networks, the features they read, and the scores at which a sentence is taken for supported."""
 
     names: tuple[str, ...]
     means: Vector
@@ -326,13 +283,13 @@ class Scorer:
     thresholds: Mapping[str, float]
     """By strictness: what share of supported sentences each loses is said where they are made."""
 
-    def score(self, signs: Mapping[str, float]) -> float:
-        """Return how likely a sentence with these signs is supported, 0 to 1. Every sign must be there."""
-        row = np.array([signs[name] for name in self.names])
+    def score(self, features: Mapping[str, float]) -> float:
+        """Return how likely a sentence with these features is supported, 0 to 1. Every feature must be there."""
+        row = np.array([features[name] for name in self.names])
         return float(self.scores(row[np.newaxis])[0])
 
     def scores(self, rows: Vector) -> Vector:
-        """Return the same for many rows of signs, in the order of `names`."""
+        """Return the same for many rows of features, in the order of `names`."""
         scaled = np.clip((rows - self.means) / self.deviations, -OUTERMOST, OUTERMOST)
         odds = np.mean([_compute_odds(member, scaled) for member in self.members], axis=0)
         likely: Vector = 1 / (1 + np.exp(-odds))
@@ -346,7 +303,7 @@ def load_scorer() -> Scorer:
 
 
 def parse_scorer(kept: Mapping[str, Any]) -> Scorer:
-    """Read what `to_json` gave."""
+    """Build a scorer from the values that the training writes."""
     members = tuple(
         ScorerMember(np.array(one["inner"]), np.array(one["inner_bias"]), np.array(one["outer"]), one["outer_bias"])
         for one in kept["members"]
@@ -355,30 +312,7 @@ def parse_scorer(kept: Mapping[str, Any]) -> Scorer:
     return Scorer(tuple(kept["names"]), means, deviations, members, kept["thresholds"])
 
 
-def dump_scorer(scorer: Scorer, digits: int = 4) -> Mapping[str, Any]:
-    """Return a scorer as plain values, weights rounded to so many digits."""
-    return {
-        "names": list(scorer.names),
-        "means": _round_values(scorer.means, digits),
-        "deviations": _round_values(scorer.deviations, digits),
-        "thresholds": {name: round(value, digits) for name, value in scorer.thresholds.items()},
-        "members": [
-            {
-                "inner": [_round_values(row, digits) for row in one.inner],
-                "inner_bias": _round_values(one.inner_bias, digits),
-                "outer": _round_values(one.outer, digits),
-                "outer_bias": round(one.outer_bias, digits),
-            }
-            for one in scorer.members
-        ],
-    }
-
-
 def _compute_odds(member: ScorerMember, scaled: Vector) -> Vector:
     hidden = np.maximum(scaled @ member.inner + member.inner_bias, 0)
     odds: Vector = hidden @ member.outer + member.outer_bias
     return odds
-
-
-def _round_values(values: Sequence[float] | Vector, digits: int) -> list[float]:
-    return [round(float(value), digits) for value in values]

@@ -1,8 +1,8 @@
 """Find values and names that have changed places: a rule and its exception, parallel clauses, who did it to whom."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
+from typing import NamedTuple
 
 from pipeline.support.alignment import Alignment
 from pipeline.support.analysis.date_parser import Date
@@ -11,200 +11,29 @@ from pipeline.support.analysis.proper_names import ProperName, find_names
 from pipeline.support.analysis.quantity_parser import Number, is_same_unit
 from pipeline.support.analysis.tokenizer import is_mark
 from pipeline.support.passage_facts import PassageFacts, is_same_number, is_same_value
-from pipeline.support.polarity import find_negation_scopes
+from pipeline.support.polarity import find_negation_scopes, is_plain
 
 SaidNumber = tuple[ParsedSentence, Number]
 """A number, and the sentence of a passage that has it."""
+SwapValue = Number | Date
+Span = tuple[int, int]
 _ALMOST_ALL = 0.8
 """The share of a sentence's words of substance that a rule must have, to be all that it says."""
 _INCLUDING = frozenset({"includ", "even", "also", "peopl", "everybodi", "everyon", "well"})
 """Stems by which a sentence takes in what is excepted."""
-_EXCEPTION_LEADS = frozenset({"every", "each", "per"})
+_PERIOD_LEADS = frozenset({"every", "each", "per"})
 _VAGUE = frozenset({
     "there", "then", "that", "those", "this", "these", "such", "some", "sometimes", "certain", "otherwise", "elsewhere",
     "instead", "than", "usual", "usually", "normal", "normally", "standard", "more", "additional", "additionally",
     "extra", "exception", "exceptions", "special", "depending", "case", "cases", "former", "latter", "most", "both",
 })  # fmt: skip
 """Words by which a sentence may mean the exception, or compare it with the rule."""
-
-
-def find_exception_swap(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] | None:
-    """Return a number of a sentence that the source says of something else, and the words that say so."""
-    return _find_dropped_count(alignment) or _find_exchanged(alignment, facts) or _find_included(alignment)
-
-
-def _find_exchanged(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] | None:
-    ours, theirs = alignment.sentence, alignment.source
-    stretch = find_exception(theirs)
-    if (
-        not stretch
-        or not _VAGUE.isdisjoint(ours.text.low)
-        or find_clauses(ours).hedged
-        or find_negation_scopes(ours).reached
-    ):
-        return None
-    start, end = stretch
-    rule = [(theirs, number) for number in theirs.numbers if number.last < start]
-    tail = [(theirs, number) for number in theirs.numbers if number.first >= end]
-    before = {theirs.stems[at] for at in range(start - 1)}
-    head = {theirs.stems[at] for at in range(start, end)} & theirs.content - before
-    named = head & (ours.content | facts.context.stems)
-    others = [(source, number) for source in facts.sentences if source is not theirs for number in source.numbers]
-    wrong, right = (rule, tail) if named else (tail, rule)
-    if not head or (named and not _is_named(theirs, stretch, ours)) or not tail:
-        return None
-    told = (
-        None if _find_among(ours, [number for _, number in right]) else _find_only_among(ours, wrong, [*right, *others])
-    )
-    if told is None or (named and not any(_is_same_measure(ours, told, one) for one in right)):
-        return None
-    return ours.text.said(told.first, max(told.last, told.first + 2)), theirs.text.said(start - 1, end)
-
-
-def _find_included(alignment: Alignment) -> tuple[str, str] | None:
-    """Return what is excepted where a sentence says the rule, its numbers among it, of that very thing."""
-    ours, theirs = alignment.sentence, alignment.source
-    stretch = find_exception(theirs)
-    if not stretch or not _VAGUE.isdisjoint(ours.text.low) or find_clauses(ours).hedged or find_clauses(ours).limited:
-        return None
-    start, end = stretch
-    rule = {theirs.stems[at] for at in range(start - 1)} & theirs.content
-    head = {theirs.stems[at] for at in range(start, end)} & theirs.content - rule
-    tail = {theirs.stems[at] for at in range(end, len(theirs.text))} & theirs.content - rule
-    said = ours.content - head - _INCLUDING
-    numbers = [number for number in theirs.numbers if number.last < start]
-    if (
-        not head
-        or not head <= ours.content
-        or said & tail
-        or find_negation_scopes(ours).reached
-        or find_negation_scopes(theirs).reached
-    ):
-        return None
-    if (numbers and not _find_among(ours, numbers)) or len(said & rule) < max(2, _ALMOST_ALL * len(said)):
-        return None
-    at = next(at for at in range(len(ours.text)) if ours.stems[at] in head)
-    return ours.text.said(at, at + 1), theirs.text.said(start - 1, end)
-
-
-def _is_named(theirs: ParsedSentence, stretch: tuple[int, int], ours: ParsedSentence) -> bool:
-    """Whether a sentence has a name of what is excepted."""
-    return any(at in theirs.capitals and theirs.stems[at] in ours.content for at in range(*stretch))
-
-
-def _find_among(ours: ParsedSentence, numbers: Iterable[Number]) -> bool:
-    return any(is_same_number(known, number) for known in numbers for number in ours.numbers)
-
-
-def _find_only_among(ours: ParsedSentence, wrong: Sequence[SaidNumber], others: Sequence[SaidNumber]) -> Number | None:
-    """Return the number of a sentence that is, of the same thing, among some of the source's and not among others."""
-
-    def says(number: Number, known: Sequence[SaidNumber]) -> bool:
-        return any(is_same_number(one[1], number) and _is_same_measure(ours, number, one) for one in known)
-
-    return next((number for number in ours.numbers if says(number, wrong) and not says(number, others)), None)
-
-
-def _is_same_measure(ours: ParsedSentence, said: Number, known: SaidNumber) -> bool:
-    """Whether a number of the sentence and one of the source have one unit, or count the same.
-
-    A number that ends its clause has the unit that was said before: "it lasts six months, theirs lasts three".
-    """
-    theirs, given = known
-    if said.units and not given.units:
-        return is_mark(theirs.text.at(given.last))
-    if said.units or given.units:
-        return is_same_unit(said.units, given.units)
-    if max(said.last - len(ours.text), given.last - len(theirs.text)) >= 0:
-        return False
-    return bool(ours.stems[said.last]) and ours.stems[said.last] == theirs.stems[given.last]
-
-
-def _find_dropped_count(alignment: Alignment) -> tuple[str, str] | None:
-    """Return "every year" where the source has "every five years"."""
-    ours, theirs = alignment.sentence, alignment.source
-    for number in theirs.numbers:
-        unit = theirs.stems[number.last - 1]
-        if not number.units or number.values == (1.0,) or theirs.text.at(number.first - 1) not in _EXCEPTION_LEADS:
-            continue
-        for at in range(len(ours.text) - 1):
-            if ours.text.low[at] in _EXCEPTION_LEADS and ours.stems[at + 1] == unit and not _find_among(ours, [number]):
-                return ours.text.said(at, at + 2), theirs.text.said(number.first - 1, number.last)
-    return None
-
-
 _CLAUSE_JOINS = frozenset({",", ";", "and", "but", "while", "whereas"})
 _COMPARING = frozenset({
     "than", "twice", "as", "like", "unlike", "both", "before", "after", "later", "earlier", "until", "between", "from",
     "to", "through", "ago", "already", "still", "once", "former", "other", "since", "with", "together",
 })  # fmt: skip
 """Words by which a sentence may speak of two clauses at once."""
-SwapValue = Number | Date
-
-
-@dataclass(frozen=True, slots=True)
-class _ValueClause:
-    """A clause that has one value, and the stems of its words of substance in order."""
-
-    value: SwapValue
-    words: tuple[str, ...]
-
-
-def find_value_swap(alignment: Alignment) -> tuple[str, str] | None:
-    """Return a value of the sentence that its source says in another clause, and the value that it has instead."""
-    ours, theirs = alignment.sentence, alignment.source
-    if not _COMPARING.isdisjoint(ours.text.low) or find_negation_scopes(ours).reached or find_clauses(ours).hedged:
-        return None
-    if find_exception(theirs):
-        return None
-    for values, given in ((ours.dates, theirs.dates), (ours.numbers, theirs.numbers)):
-        if len(values) == 1 and len(given) > 1:
-            found = _find_elsewhere(ours, values[0], _find_parallel_clauses(theirs, given, values[0]))
-            if found:
-                return values[0].said, found.said
-    return None
-
-
-def _find_elsewhere(ours: ParsedSentence, said: SwapValue, listed: Sequence[_ValueClause]) -> SwapValue | None:
-    own = [one for one in listed if is_same_value(one.value, said)]
-    if len(own) != 1:
-        return None
-    known = _find_distinct_words(own[0], listed)
-    hit = {key for key in known if key in ours.content}
-    if not known or not hit <= set(known[:1]) or hit == set(known):
-        return None
-    others = [(one.value, _find_distinct_words(one, listed)) for one in listed if one is not own[0]]
-    return next((value for value, words in others if words and ours.content.issuperset(words)), None)
-
-
-def _find_distinct_words(clause: _ValueClause, listed: Sequence[_ValueClause]) -> list[str]:
-    """Return the words that no other clause has, in order."""
-    others = {key for one in listed if one is not clause for key in one.words}
-    return [key for key in clause.words if key not in others]
-
-
-def _find_parallel_clauses(theirs: ParsedSentence, given: Sequence[SwapValue], said: SwapValue) -> list[_ValueClause]:
-    """Return the clauses of a sentence that have one value of the kind that is asked about."""
-    low = theirs.text.low
-    valued = {at for date in theirs.dates for at in range(date.first, date.last)}
-    valued |= {at for number in theirs.numbers for at in range(number.first, number.last)}
-    ends = [at for at, word in enumerate(low) if word in _CLAUSE_JOINS and at not in valued]
-    found = []
-    for start, end in zip([-1, *ends], [*ends, len(low)], strict=True):
-        within = [one for one in given if start < one.first < end and _is_same_kind(one, said)]
-        if len(within) == 1:
-            places = [at for at in range(start + 1, end) if at not in valued and theirs.stems[at] in theirs.content]
-            found.append(_ValueClause(within[0], tuple(dict.fromkeys(theirs.stems[at] for at in places))))
-    return found
-
-
-def _is_same_kind(one: SwapValue, said: SwapValue) -> bool:
-    if isinstance(one, Number) and isinstance(said, Number):
-        return bool(said.units) and is_same_unit(one.units, said.units)
-    return isinstance(one, Date) and isinstance(said, Date) and one.reach is not None and said.reach is not None
-
-
-Span = tuple[int, int]
 _LEAST_COVERAGE = 0.8
 _MOST_NAMES = 10
 _MOST_BETWEEN = 8
@@ -221,19 +50,223 @@ _BOTH_WAYS = frozenset({
 })  # fmt: skip
 
 
+def find_exception_swap(alignment: Alignment, facts: PassageFacts) -> tuple[str, str] | None:
+    """Return a number of a sentence that the source says of something else, and the words that say so.
+
+    "27 days, except in Hamburg, where it is 30" has a rule, an exception, and what is said of the exception.
+    """
+    dropped, stretch, ours = _find_dropped_count(alignment), find_exception(alignment.source), alignment.sentence
+    if dropped or not stretch or not _VAGUE.isdisjoint(ours.text.low) or not is_plain(ours):
+        return dropped
+    return _find_exchanged(alignment, facts, *stretch) or _find_included(alignment, *stretch)
+
+
+def _find_exchanged(alignment: Alignment, facts: PassageFacts, start: int, end: int) -> tuple[str, str] | None:
+    """Return a number of the rule that a sentence says of the exception, or the other way round."""
+    ours, theirs = alignment.sentence, alignment.source
+    rule = [(theirs, number) for number in theirs.numbers if number.last < start]
+    tail = [(theirs, number) for number in theirs.numbers if number.first >= end]
+    head = theirs.stems_in(start, end).difference(theirs.stems[: start - 1])
+    named = head & (ours.content | facts.context.stems)
+    if not head or not tail:
+        return None
+    if named and not any(at in theirs.capitals and theirs.stems[at] in ours.content for at in range(start, end)):
+        return None
+    wrong, right = (rule, tail) if named else (tail, rule)
+    if _has_any(ours, [number for _, number in right]):
+        return None
+    others = [(source, number) for source in facts.sentences if source is not theirs for number in source.numbers]
+    for number in ours.numbers:
+        if _is_among(ours, number, wrong) and not _is_among(ours, number, [*right, *others]):
+            if named and not any(_is_same_measure(ours, number, one) for one in right):
+                return None
+            return ours.text.said(number.first, max(number.last, number.first + 2)), theirs.text.said(start - 1, end)
+    return None
+
+
+def _find_included(alignment: Alignment, start: int, end: int) -> tuple[str, str] | None:
+    """Return what is excepted where a sentence says the rule, its numbers among it, of that very thing."""
+    ours, theirs = alignment.sentence, alignment.source
+    rule = theirs.stems_in(0, start - 1)
+    head, tail = theirs.stems_in(start, end) - rule, theirs.stems_in(end, len(theirs.text)) - rule
+    said = ours.content - head - _INCLUDING
+    numbers = [number for number in theirs.numbers if number.last < start]
+    if not head or not head <= ours.content or said & tail:
+        return None
+    if find_clauses(ours).limited or find_negation_scopes(theirs).reached:
+        return None
+    if (numbers and not _has_any(ours, numbers)) or len(said & rule) < max(2, _ALMOST_ALL * len(said)):
+        return None
+    at = next(at for at in range(len(ours.text)) if ours.stems[at] in head)
+    return ours.text.said(at, at + 1), theirs.text.said(start - 1, end)
+
+
+def _has_any(ours: ParsedSentence, numbers: Iterable[Number]) -> bool:
+    return any(is_same_number(known, number) for known, number in product(numbers, ours.numbers))
+
+
+def _is_among(ours: ParsedSentence, number: Number, known: Sequence[SaidNumber]) -> bool:
+    return any(is_same_number(one[1], number) and _is_same_measure(ours, number, one) for one in known)
+
+
+def _is_same_measure(ours: ParsedSentence, said: Number, known: SaidNumber) -> bool:
+    """Whether a number of the sentence and one of the source have one unit, or count the same.
+
+    A number that ends its clause has the unit that was said before: "it lasts six months, theirs lasts three".
+    """
+    theirs, given = known
+    if said.units and not given.units:
+        return is_mark(theirs.text.at(given.last))
+    if said.units or given.units:
+        return is_same_unit(said.units, given.units)
+    if said.last >= len(ours.text) or given.last >= len(theirs.text):
+        return False
+    return bool(ours.stems[said.last]) and ours.stems[said.last] == theirs.stems[given.last]
+
+
+def _find_dropped_count(alignment: Alignment) -> tuple[str, str] | None:
+    """Return "every year" where the source has "every five years"."""
+    ours, theirs = alignment.sentence, alignment.source
+    for number in theirs.numbers:
+        unit = theirs.stems[number.last - 1]
+        if not number.units or number.values == (1.0,) or theirs.text.at(number.first - 1) not in _PERIOD_LEADS:
+            continue
+        for at in range(len(ours.text) - 1):
+            if ours.text.low[at] in _PERIOD_LEADS and ours.stems[at + 1] == unit and not _has_any(ours, [number]):
+                return ours.text.said(at, at + 2), theirs.text.said(number.first - 1, number.last)
+    return None
+
+
+class _ValueClause(NamedTuple):
+    """A clause that has one value, and the stems of its words of substance in order."""
+
+    value: SwapValue
+    words: tuple[str, ...]
+
+
+def find_value_swap(alignment: Alignment) -> tuple[SwapValue, str] | None:
+    """Return a value of the sentence that its source says in another clause, and the value that it has instead.
+
+    A sentence that has a value of "Jupiter in 1979 and Saturn in 1980" with all the words that only another clause has,
+    and with none of its own, tells it of the wrong thing.
+    """
+    ours, theirs = alignment.sentence, alignment.source
+    if not _COMPARING.isdisjoint(ours.text.low) or not is_plain(ours) or find_exception(theirs):
+        return None
+    for values, given in ((ours.dates, theirs.dates), (ours.numbers, theirs.numbers)):
+        if len(values) == 1 and len(given) > 1:
+            found = _find_elsewhere(ours, values[0], _find_parallel_clauses(theirs, given, values[0]))
+            if found:
+                return values[0], found.said
+    return None
+
+
+def _find_elsewhere(ours: ParsedSentence, said: SwapValue, listed: Sequence[_ValueClause]) -> SwapValue | None:
+    own = [one for one in listed if is_same_value(one.value, said)]
+    if len(own) != 1:
+        return None
+    known = _find_distinct_words(own[0], listed)
+    hit = ours.content.intersection(known)
+    if not known or not hit <= set(known[:1]) or hit == set(known):
+        return None
+    others = [(one.value, _find_distinct_words(one, listed)) for one in listed if one is not own[0]]
+    return next((value for value, words in others if words and ours.content.issuperset(words)), None)
+
+
+def _find_distinct_words(clause: _ValueClause, listed: Sequence[_ValueClause]) -> list[str]:
+    """Return the words that no other clause has, in order."""
+    others = {key for one in listed if one is not clause for key in one.words}
+    return [key for key in clause.words if key not in others]
+
+
+def _find_parallel_clauses(theirs: ParsedSentence, given: Sequence[SwapValue], said: SwapValue) -> list[_ValueClause]:
+    """Return the clauses of a sentence that have one value of the kind that is asked about."""
+    low, valued = theirs.text.low, theirs.valued
+    ends = [at for at, word in enumerate(low) if word in _CLAUSE_JOINS and at not in valued]
+    found = []
+    for start, end in zip([-1, *ends], [*ends, len(low)], strict=True):
+        within = [one for one in given if start < one.first < end and _is_same_kind(one, said)]
+        if len(within) == 1:
+            words = [theirs.stems[at] for at in range(start + 1, end) if at not in valued]
+            found.append(_ValueClause(within[0], tuple(dict.fromkeys(key for key in words if key in theirs.content))))
+    return found
+
+
+def _is_same_kind(one: SwapValue, said: SwapValue) -> bool:
+    if isinstance(one, Number) and isinstance(said, Number):
+        return bool(said.units) and is_same_unit(one.units, said.units)
+    return isinstance(one, Date) and isinstance(said, Date) and one.reach is not None and said.reach is not None
+
+
 def find_role_swap(alignment: Alignment) -> tuple[str, str] | None:
     """Return two stretches, of the sentence and of its source, in which two names stand the other way round."""
     if alignment.coverage < _LEAST_COVERAGE:
         return None
     ours, theirs = alignment.sentence, alignment.source
     for one, two in combinations(find_names(ours)[:_MOST_NAMES], 2):
-        if set(one.parts).isdisjoint(two.parts):
-            turned = _find_turned(
-                ours, (one.first, one.last), (two.first, two.last), theirs, _pair_names(theirs, one, two)
-            )
-            if turned:
-                return ours.text.said(one.first, two.last), theirs.text.said(*turned)
+        turned = _find_turned(ours, one, two, theirs) if set(one.parts).isdisjoint(two.parts) else None
+        if turned:
+            return ours.text.said(one.first, two.last), theirs.text.said(*turned)
     return None
+
+
+def _find_turned(ours: ParsedSentence, one: ProperName, two: ProperName, theirs: ParsedSentence) -> Span | None:
+    """Return where the source has two names the other way round: around the same words, or each led to by the same.
+
+    Not where it has them this way round as well.
+    """
+    between = _collect_between(ours, one.last, two.first)
+    leads = (_find_lead(ours, one.first), _find_lead(ours, two.first))
+    led = leads[0] != leads[1] and "" not in leads and _BOTH_WAYS.isdisjoint(leads)
+    found = None
+    for there, here in product(_find_places(theirs, one), _find_places(theirs, two)):
+        first, second = sorted((there, here))
+        if first == second:
+            continue
+        same = between is not None and between == _collect_between(theirs, first[1], second[0])
+        if same or (led and leads == (_find_lead(theirs, first[0]), _find_lead(theirs, second[0]))):
+            if first == there:
+                return None
+            found = (first[0], second[1])
+    return found
+
+
+def _find_lead(sentence: ParsedSentence, place: int) -> str:
+    """Return the stem of the word before a name, articles left out."""
+    while sentence.text.at(place - 1) in _ARTICLES:
+        place -= 1
+    return sentence.stems[place - 1] if place else ""
+
+
+def _collect_between(sentence: ParsedSentence, start: int, end: int) -> tuple[frozenset[str], tuple[str, ...]] | None:
+    """Return the stems of substance between two places and the words that give a relation its direction.
+
+    None where there is nothing, too much, or what holds both ways.
+    """
+    low = sentence.text.low[start:end]
+    stems = frozenset(sentence.stems[at] for at in range(start, end) if at not in sentence.capitals) & sentence.content
+    if not stems or len(low) > _MOST_BETWEEN or not _BOTH_WAYS.isdisjoint({*stems, *low}):
+        return None
+    possessive = ("'s",) if sentence.text.at(start - 1).endswith("'s") else ()
+    return stems, (*possessive, *(word for word in low if word in _TURNING))
+
+
+def _find_places(sentence: ParsedSentence, name: ProperName) -> list[Span]:
+    """Return where a sentence says a name, its last word or all of it."""
+    found: list[Span] = []
+    low = [strip_possessive(word) for word in sentence.text.low]
+    for place in sorted(at for at in sentence.capitals if low[at] == name.parts[-1]):
+        first = place
+        while first and (low[first - 1] in name.parts or (first > 1 and low[first - 2] in name.parts)):
+            first -= 1
+        found.append((first, place + 1))
+    return found
+
+
+def may_change_roles(alignment: Alignment) -> bool:
+    """Whether a name in another place means something else: no passive for an active, nothing that holds both ways."""
+    ours, theirs = alignment.sentence, alignment.source
+    return ours.content.isdisjoint(_BOTH_WAYS) and ours.text.low.count("by") == theirs.text.low.count("by")
 
 
 def find_misdescription(alignment: Alignment) -> tuple[str, str] | None:
@@ -251,85 +284,16 @@ def find_misdescription(alignment: Alignment) -> tuple[str, str] | None:
     return None
 
 
-def _find_descriptions(reading: ParsedSentence) -> list[tuple[ProperName, frozenset[str], str]]:
+def _find_descriptions(sentence: ParsedSentence) -> list[tuple[ProperName, frozenset[str], str]]:
     """Return each name with the words of substance that stand behind it between commas, and all of that as text."""
     found = []
-    low = reading.text.low
-    for name in find_names(reading)[:_MOST_NAMES]:
+    low = sentence.text.low
+    for name in find_names(sentence)[:_MOST_NAMES]:
         start = name.last + 1
-        if low[name.last : start] != (",",) or reading.text.at(start) not in _ARTICLES:
+        if sentence.text.at(name.last) != "," or sentence.text.at(start) not in _ARTICLES:
             continue
         end = next((at for at in range(start, len(low)) if low[at] in {",", ";", "."}), len(low))
-        words = frozenset(reading.stems[start + 1 : end]) & reading.content
+        words = sentence.stems_in(start + 1, end)
         if words and end - start <= _MOST_BETWEEN:
-            found.append((name, words, reading.text.said(name.first, end)))
-    return found
-
-
-def _find_turned(
-    ours: ParsedSentence, one: Span, two: Span, theirs: ParsedSentence, pairs: Sequence[tuple[Span, Span]]
-) -> Span | None:
-    """Return where the source has two names the other way round: around the same words, or each led to by the same.
-
-    Not where it has them this way round as well.
-    """
-    between, leads = _collect_between(ours, one[1], two[0]), (_find_lead(ours, one[0]), _find_lead(ours, two[0]))
-    led = leads[0] != leads[1] and "" not in leads and _BOTH_WAYS.isdisjoint(leads)
-    found = None
-    for there, here in pairs:
-        first, second = sorted((there, here))
-        same = between is not None and between == _collect_between(theirs, first[1], second[0])
-        if same or (led and leads == (_find_lead(theirs, first[0]), _find_lead(theirs, second[0]))):
-            if first == there:
-                return None
-            found = (first[0], second[1])
-    return found
-
-
-def _pair_names(reading: ParsedSentence, one: ProperName, two: ProperName) -> list[tuple[Span, Span]]:
-    """Return where a sentence says one name and another."""
-    return [
-        (first, second)
-        for first in _find_places(reading, one)
-        for second in _find_places(reading, two)
-        if first != second
-    ]
-
-
-def _find_lead(reading: ParsedSentence, place: int) -> str:
-    """Return the word before a name, articles left out."""
-    while place and reading.text.low[place - 1] in {"the", "a", "an"}:
-        place -= 1
-    return reading.stems[place - 1] if place else ""
-
-
-def may_change_roles(alignment: Alignment) -> bool:
-    """Whether a name in another place means something else: no passive for an active, nothing that holds both ways."""
-    ours, theirs = alignment.sentence, alignment.source
-    return ours.content.isdisjoint(_BOTH_WAYS) and ours.text.low.count("by") == theirs.text.low.count("by")
-
-
-def _collect_between(reading: ParsedSentence, start: int, end: int) -> tuple[frozenset[str], tuple[str, ...]] | None:
-    """Return the stems of substance between two places and the words that give a relation its direction.
-
-    None where there is nothing, too much, or what holds both ways.
-    """
-    low = reading.text.low[start:end]
-    stems = frozenset(reading.stems[at] for at in range(start, end) if at not in reading.capitals) & reading.content
-    if not stems or len(low) > _MOST_BETWEEN or not _BOTH_WAYS.isdisjoint({*stems, *low}):
-        return None
-    possessive = ("'s",) if start and reading.text.low[start - 1].endswith("'s") else ()
-    return stems, (*possessive, *(word for word in low if word in _TURNING))
-
-
-def _find_places(reading: ParsedSentence, name: ProperName) -> list[Span]:
-    """Return where a sentence says a name, its last word or all of it."""
-    found: list[Span] = []
-    low = [strip_possessive(word) for word in reading.text.low]
-    for place in sorted(reading.capitals):
-        if low[place] == name.parts[-1]:
-            first = place
-            while first and (low[first - 1] in name.parts or (first > 1 and low[first - 2] in name.parts)):
-                first -= 1
-            found.append((first, place + 1))
+            found.append((name, words, sentence.text.said(name.first, end)))
     return found

@@ -8,12 +8,13 @@ import pytest
 
 from evaluation import EvaluationError
 from evaluation.claims.labelled_claims import LabelledClaim
-from pipeline.support.scorer import dump_scorer, load_scorer, parse_scorer
+from pipeline.support.scorer import load_scorer, parse_scorer
 from storage.types import Verdict
 from tools.training.support_weights import (
     ClaimFeatures,
     HeldOutScores,
     collect_features,
+    dump_scorer,
     render_training,
     report_training,
     train,

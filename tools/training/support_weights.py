@@ -27,7 +27,7 @@ from evaluation.claims.claim_metrics import (
 )
 from evaluation.claims.labelled_claims import LabelledClaim
 from evaluation.claims.verifiers import build_evidence
-from pipeline.support.scorer import OUTERMOST, WEIGHTS, Scorer, ScorerMember, dump_scorer
+from pipeline.support.scorer import OUTERMOST, WEIGHTS, Scorer, ScorerMember
 from pipeline.support.support_check import analyse_sentence
 from storage.indexes.token_states import TokenStates, open_token_states
 from tools.training.answer_weights import Booleans, Floats
@@ -306,6 +306,29 @@ def _thresholds(examples: ClaimFeatures, held: HeldOutScores) -> dict[str, float
     every = [score_source(examples, source, held.folds) for source in examples.sources]
     levels = {name: find_threshold_losing(passed, share) for name, share in LOST.items()}
     return {**levels, "strict": find_best_threshold(every)}
+
+
+def dump_scorer(scorer: Scorer, digits: int = 4) -> Mapping[str, Any]:
+    """Return a scorer as plain values, weights rounded to so many digits."""
+    return {
+        "names": list(scorer.names),
+        "means": _round_values(scorer.means, digits),
+        "deviations": _round_values(scorer.deviations, digits),
+        "thresholds": {name: round(value, digits) for name, value in scorer.thresholds.items()},
+        "members": [
+            {
+                "inner": [_round_values(row, digits) for row in one.inner],
+                "inner_bias": _round_values(one.inner_bias, digits),
+                "outer": _round_values(one.outer, digits),
+                "outer_bias": round(one.outer_bias, digits),
+            }
+            for one in scorer.members
+        ],
+    }
+
+
+def _round_values(values: Sequence[float] | Floats, digits: int) -> list[float]:
+    return [round(float(value), digits) for value in values]
 
 
 if __name__ == "__main__":

@@ -208,8 +208,8 @@ def _find_stretches(sentence: ParsedSentence, kind: str) -> list[tuple[int, int]
     return found
 
 
-def _is_end(token: str) -> bool:
-    return is_mark(token) and token != '"'
+def _is_end(low: str) -> bool:
+    return is_mark(low) and low != '"'
 
 
 @cache
