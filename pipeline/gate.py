@@ -108,7 +108,9 @@ class Recorder:
         except BaseException as error:
             self._note(query, k, began, {"error": f"{type(error).__name__}: {error}".rstrip(": ")})
             raise
-        self._note(query, k, began, {"hits": tuple(map(_describe_hit, hits))})
+        # The corpus of a hit decides who may see it on record.
+        found = tuple((hit.passage.id, hit.score, hit.passage.corpus) for hit in hits)
+        self._note(query, k, began, {"hits": found})
         for hit in hits:
             self._found.setdefault(hit.passage.id, hit)
         self._tell(PassagesFound("" if query.unchecked else query.text, hits))
@@ -125,10 +127,6 @@ class Recorder:
         facts = {"query": query.text, "time": query.time, "k": k, **outcome}
         ended = time.perf_counter()
         self._noted.append(TimedStep(Step("search", facts, (ended - began) * 1000), began, ended))
-
-
-def _describe_hit(hit: Hit) -> tuple[str, float, str]:
-    return hit.passage.id, hit.score, hit.passage.corpus
 
 
 def _count_rounds(calls: list[TimedStep]) -> int:
@@ -259,15 +257,10 @@ def _find_fault(sentence: CitedSentence, found: Mapping[str, Hit]) -> str:
         return "it cites nothing"
     if not any(footnotes.is_own_note(sentence.note, evidence) for evidence in sentence.evidence):
         return "its note does not name its source"
-    if _has_markup(sentence):
+    passages = [evidence.passage for evidence in sentence.evidence]
+    if markup.clean_markup(sentence.text) != sentence.text and not find_verbatim_passage(sentence.text, passages):
         return "it has a link, an image or a mention that no page has so"
     return next(filter(None, (_find_evidence_fault(evidence, found) for evidence in sentence.evidence)), "")
-
-
-def _has_markup(sentence: CitedSentence) -> bool:
-    """Return whether a text would link, show or call something; a page's own words are quoted as they stand."""
-    quoted = find_verbatim_passage(sentence.text, [evidence.passage for evidence in sentence.evidence])
-    return markup.clean_markup(sentence.text) != sentence.text and not quoted
 
 
 def _find_evidence_fault(evidence: Evidence, found: Mapping[str, Hit]) -> str:

@@ -36,43 +36,15 @@ class Stream(Protocol):
         ...
 
 
-class Search(Protocol):
-    async def __call__(self, query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        """Return at most `k` hits, best first. Raises `SearchUnavailable`: an outage is never an empty result."""
-        ...
-
-
-class Compare(Protocol):
-    """Similarity in meaning, by the embedder that the passages were indexed with."""
-
-    async def __call__(self, text: str, others: Sequence[str]) -> tuple[float, ...]:
-        """Return the cosine of `text` with each of `others`, -1 to 1."""
-        ...
-
-
-class Supports(Protocol):
-    """The local check: do the cited passages support a sentence?"""
-
-    async def __call__(self, sentence: str, evidence: Sequence[Evidence]) -> Support:
-        """Decide by the whole passages of the evidence, without a model server."""
-        ...
-
-
-class Say(Protocol):
-    """The only way text leaves a system; the gate stands here."""
-
-    async def __call__(self, sentence: CitedSentence) -> bool:
-        """Return whether the sentence was let through."""
-        ...
-
-
-def _never() -> bool:
-    return False
-
-
-def _unshown(evidence: Evidence) -> bool:
-    del evidence
-    return False
+Search = Callable[[SearchQuery, int], Awaitable[tuple[Hit, ...]]]
+"""Returns at most so many hits of the turn's scope, best first. Raises `SearchUnavailable`: an outage is never an empty
+result."""
+Compare = Callable[[str, Sequence[str]], Awaitable[tuple[float, ...]]]
+"""Returns the cosine of a text with each of others, by the embedder that the passages were indexed with."""
+Supports = Callable[[str, Sequence[Evidence]], Awaitable[Support]]
+"""The local check: decides whether the whole passages of the evidence support a sentence, without a model server."""
+Say = Callable[[CitedSentence], Awaitable[bool]]
+"""The only way text leaves a system; the gate stands here. Returns whether the sentence was let through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +87,9 @@ class Kit:
     random: Random
     beside: Callable[..., Awaitable[Any]] = asyncio.to_thread
     """Calls a function with arguments, one that computes for long, without keeping others waiting."""
-    busy: Callable[[], bool] = _never
+    busy: Callable[[], bool] = lambda: False
     """Whether a call of the model would have to wait for its place now: what waits can be asked together."""
-    quote: Callable[[Evidence], bool] = _unshown
+    quote: Callable[[Evidence], bool] = lambda _: False
     """Shows what a found page says, word for word, until there is an answer; returns whether it is shown."""
 
 

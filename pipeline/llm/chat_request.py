@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -125,14 +125,22 @@ def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuir
     reply = visible + (settings.thinking_tokens if is_reasoning_model(settings, plan.model, quirks) else 0)
     if settings.context_tokens:
         reply = _fit_reply(prompt, visible, reply, settings.context_tokens)
-    arguments = {
+    arguments: dict[str, Any] = {
         "model": plan.model,
         "messages": _format_messages(call, plan, quirks),
         "max_completion_tokens" if "max_tokens" in quirks.left_out else "max_tokens": reply,
-        **_optional_arguments(plan, quirks, streamed=streamed),
     }
+    optional = {
+        "temperature": plan.temperature,
+        "reasoning_effort": plan.reasoning_effort or None,
+        "stream": True if streamed else None,
+        "stream_options": {"include_usage": True} if streamed else None,
+    }
+    arguments |= {key: value for key, value in optional.items() if value is not None and key not in quirks.left_out}
     if call.schema is not None:
-        arguments[SCHEMA_ARGUMENT] = _response_format(call, plan)
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", call.stage)[:64] or "reply"
+        schema = {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": call.schema}}
+        arguments[SCHEMA_ARGUMENT] = {"type": "json_object"} if plan.structured == "json" else schema
     hold = not streamed or may_begin_inside_reasoning(settings, plan.model, quirks)
     return ChatRequest(plan, quirks, arguments, prompt, reply, hold)
 
@@ -145,29 +153,15 @@ def _fit_reply(prompt: int, visible: int, reply: int, context: int) -> int:
     return min(reply, context - prompt)
 
 
-def _optional_arguments(plan: StagePlan, quirks: ServerQuirks, *, streamed: bool) -> dict[str, Any]:
-    wanted = {
-        "temperature": plan.temperature,
-        "reasoning_effort": plan.reasoning_effort or None,
-        "stream": True if streamed else None,
-        "stream_options": {"include_usage": True} if streamed else None,
-    }
-    return {name: value for name, value in wanted.items() if value is not None and name not in quirks.left_out}
-
-
-def _response_format(call: ModelCall, plan: StagePlan) -> dict[str, Any]:
-    if plan.structured == "json":
-        return {"type": "json_object"}
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", call.stage)[:64] or "reply"
-    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": call.schema}}
-
-
 def _format_messages(call: ModelCall, plan: StagePlan, quirks: ServerQuirks) -> list[dict[str, str]]:
     messages: Sequence[ChatMessage] = call.messages
     if call.schema is not None and plan.structured == "json":
         messages = _append_instruction(messages, _SCHEMA_INSTRUCTION + json.dumps(call.schema))
     if quirks.plain_roles:
-        messages = tuple(_alternate_roles(messages))
+        # User and assistant alternate; the instruction becomes the user's.
+        groups = groupby(messages, key=lambda message: message.role == "assistant")
+        joined = ((is_reply, "\n\n".join(message.text for message in group)) for is_reply, group in groups)
+        messages = tuple(ChatMessage("assistant" if is_reply else "user", text) for is_reply, text in joined)
     return [{"role": message.role, "content": repair_surrogates(message.text)} for message in messages]
 
 
@@ -176,9 +170,3 @@ def _append_instruction(messages: Sequence[ChatMessage], rule: str) -> Sequence[
     if messages[0].role != "system":
         return (ChatMessage("system", rule), *messages)
     return (ChatMessage("system", f"{messages[0].text}\n\n{rule}"), *messages[1:])
-
-
-def _alternate_roles(messages: Iterable[ChatMessage]) -> Iterable[ChatMessage]:
-    """Merge messages so that user and assistant alternate; the instruction becomes the user's."""
-    for assistant, group in groupby(messages, key=lambda message: message.role == "assistant"):
-        yield ChatMessage("assistant" if assistant else "user", "\n\n".join(message.text for message in group))

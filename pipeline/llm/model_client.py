@@ -214,13 +214,14 @@ class OpenAIModel:
             async with aclosing(self._payloads(request, spent)) as said:
                 async for payload in said:
                     ready = got.add(payload)
-                    self._guard(got, request)
+                    self._stop_reasoning(got, request)
                     if ready and request.streamed:
                         yield ReplyPiece(ready)
             rest = got.end()
             self._judge(got, request)
         except BaseException as error:
-            if got.text or _may_have_cost(error):
+            refused = isinstance(error, ServerRefusal) or (isinstance(error, TransientError) and not error.taken)
+            if got.text or not refused:  # else it cost nothing
                 tally.tokens += estimate_partial_usage(got, request)
             raise
         whole = build_reply(got, request, self._settings)
@@ -254,9 +255,8 @@ class OpenAIModel:
             hint = "raise timeout_seconds of the model, or set a faster one"
             raise TransientError(f"the model server at {settings.server} fell silent", hint=hint, tries=1) from None
 
-    def _guard(self, got: ReplyAccumulator, request: ChatRequest) -> None:
-        """Stop a stream whose pieces so far were reasoning, as only its end tag could tell."""
-        if got.filter.late:
+    def _stop_reasoning(self, got: ReplyAccumulator, request: ChatRequest) -> None:
+        if got.filter.late:  # the pieces so far were reasoning, as only its end tag could tell
             self._memory.learn(request.plan.model, update_quirks(got, request.quirks))
             raise TransientError(f"the thoughts of {request.plan.model} came as its reply", hint="ask again")
 
@@ -271,11 +271,6 @@ class OpenAIModel:
             raise QuirkDiscovered(verdict)
         if verdict is not None:
             raise verdict
-
-
-def _may_have_cost(error: BaseException) -> bool:
-    """Return whether a failed call may have used tokens: a refused one has not."""
-    return not isinstance(error, ServerRefusal) and (not isinstance(error, TransientError) or error.taken)
 
 
 def _final_model_error(fault: TransientError, tally: CallTally, why: str = "") -> ModelUnavailable:

@@ -9,7 +9,7 @@ can contain. Nothing here calls a model; `prompter.py` does.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache, lru_cache
@@ -18,7 +18,6 @@ from random import Random
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from jinja2.environment import TemplateModule
 
 from pipeline.model import ChatMessage
 from pipeline.replies.footnotes import describe_place
@@ -74,57 +73,49 @@ def load_examples(file: Path, day: date, answered_by: str = "reply") -> tuple[Wo
     """
     if not file.exists():
         return ()
-    return tuple(
-        _parse_example(_fill_dates(day, raw), day, answered_by) for raw in json.loads(file.read_text(encoding="utf-8"))
-    )
+    examples = []
+    for raw in _fill_dates(day, json.loads(file.read_text(encoding="utf-8"))):
+        facts = {name: _parse_fact(name, value, day) for name, value in raw.items() if name != answered_by}
+        examples.append(WorkedExample(facts, raw[answered_by]))
+    return tuple(examples)
 
 
 def _fill_dates(day: date, value: Any) -> Any:
+    def fill(match: re.Match[str]) -> str:
+        shift = int(match[2] or 0)
+        moved = day + timedelta(days=shift)
+        return str(day.year + shift) if match[1] == "year" else f"{moved.day} {moved:%B %Y}"
+
     if isinstance(value, str):
-        return _DATED.sub(lambda match: _fill_date(match[1], int(match[2] or 0), day), value)
+        return _DATED.sub(fill, value)
     if isinstance(value, list):
         return [_fill_dates(day, one) for one in value]
     return {name: _fill_dates(day, one) for name, one in value.items()} if isinstance(value, dict) else value
 
 
-def _fill_date(unit: str, shift: int, day: date) -> str:
-    if unit == "year":
-        return str(day.year + shift)
-    moved = day + timedelta(days=shift)
-    return f"{moved.day} {moved:%B %Y}"
+def _parse_fact(name: str, raw: Any, day: date) -> object:
+    match name:
+        case "talk":
+            return Conversation(tuple(Turn("user" if speaker == "user" else "bot", text) for speaker, text in raw))
+        case "sentences":
+            return _parse_sentences(raw, day)
+        case "findings":
+            return tuple(SourcedFinding(one["text"], _parse_sentences([one], day)) for one in raw)
+        case "feedback":
+            return FEEDBACK.from_json(raw)
+    return raw
 
 
-def _parse_example(raw: Mapping[str, Any], day: date, answered_by: str) -> WorkedExample:
-    facts = {name: _PARSERS[name](value, day) if name in _PARSERS else value for name, value in raw.items()}
-    return WorkedExample({name: value for name, value in facts.items() if name != answered_by}, raw[answered_by])
+def _parse_sentences(passages: list[Mapping[str, Any]], day: date) -> tuple[Evidence, ...]:
+    hits = []
+    for place, raw in enumerate(passages):
+        age = raw.get("days_old")
+        written = None if age is None else datetime(day.year, day.month, day.day, tzinfo=UTC) - timedelta(days=age)
+        document = Document("example", str(place), raw["title"], date=written, language=raw.get("language", "en"))
+        passage = Passage(f"example-{place}", "example", str(place), raw.get("section", ""), raw["text"], 0, "")
+        hits.append(Hit(passage, document, 0.0))
+    return collect_sentences(hits)
 
-
-def _parse_talk(raw: list[list[str]], _: date) -> Conversation:
-    return Conversation(tuple(Turn("user" if speaker == "user" else "bot", text) for speaker, text in raw))
-
-
-def _parse_sentences(raw: list[Mapping[str, Any]], day: date) -> tuple[Evidence, ...]:
-    return collect_sentences(_parse_hit(place, passage, day) for place, passage in enumerate(raw))
-
-
-def _parse_findings(raw: list[Mapping[str, Any]], day: date) -> tuple[SourcedFinding, ...]:
-    return tuple(SourcedFinding(one["text"], _parse_sentences([one], day)) for one in raw)
-
-
-def _parse_hit(place: int, raw: Mapping[str, Any], day: date) -> Hit:
-    age = raw.get("days_old")
-    written = None if age is None else datetime(day.year, day.month, day.day, tzinfo=UTC) - timedelta(days=age)
-    document = Document("example", str(place), raw["title"], date=written, language=raw.get("language", "en"))
-    passage = Passage(f"example-{place}", "example", str(place), raw.get("section", ""), raw["text"], 0, "")
-    return Hit(passage, document, 0.0)
-
-
-_PARSERS: Mapping[str, Callable[[Any, date], object]] = {
-    "talk": _parse_talk,
-    "sentences": _parse_sentences,
-    "findings": _parse_findings,
-    "feedback": lambda raw, _: FEEDBACK.from_json(raw),
-}
 
 TEMPLATE_FOLDER = Path(__file__).parent
 EXAMPLE_DAY = date(2025, 3, 3)
@@ -150,50 +141,39 @@ class Prompt:
 
 
 def render_prompt(
-    template: str, facts: Mapping[str, object], manner: PromptMode, now: datetime, random: Random
+    template: str, facts: Mapping[str, object], mode: PromptMode, now: datetime, random: Random
 ) -> Prompt:
     """Render the messages of a call: instruction, examples, and last the turn.
 
     Raises:
         jinja2.UndefinedError: the template needs a fact that is not there.
     """
-    module = _load_macros(template, manner, now.date(), fence="", **facts)
-    fence = draw_delimiter(random, str(_render_macro(module, "turn")))
-    turn = str(_render_macro(_load_macros(template, manner, now.date(), fence=fence, **facts), "turn")).strip()
-    before = render_prefix(template, manner)
+    module = _load_macros(template, mode, now.date(), fence="", **facts)
+    fence = draw_delimiter(random, str(module.turn()))
+    turn = str(_load_macros(template, mode, now.date(), fence=fence, **facts).turn()).strip()
+    before = render_prefix(template, mode)
     return Prompt((*before, ChatMessage("user", turn)), int(getattr(module, "reply_tokens", 1_024)))
 
 
 @lru_cache(maxsize=128)
-def render_prefix(template: str, manner: PromptMode) -> tuple[ChatMessage, ...]:
+def render_prefix(template: str, mode: PromptMode) -> tuple[ChatMessage, ...]:
     """Render what stands before the turn: the same for every turn."""
-    module = _load_macros(template, manner, EXAMPLE_DAY)
-    instruction = ChatMessage("system", str(_render_macro(module, "instruction")).strip())
-    if manner.student or not manner.shown:
-        return (instruction,)
+    module = _load_macros(template, mode, EXAMPLE_DAY)
+    messages = [ChatMessage("system", str(module.instruction()).strip())]
+    if mode.student or not mode.shown:
+        return tuple(messages)
     file = TEMPLATE_FOLDER / f"{getattr(module, 'examples', template)}.json"
-    found = load_examples(file, EXAMPLE_DAY, getattr(module, "answered_by", "reply"))
-    worked = (_render_example(template, manner, one) for one in found)
-    return (instruction, *(message for pair in worked for message in pair))
+    for example in load_examples(file, EXAMPLE_DAY, getattr(module, "answered_by", "reply")):
+        facts = {**example.facts, "answer": example.reply, "fence": EXAMPLE_DELIMITER}
+        worked = _load_macros(template, mode, EXAMPLE_DAY, **facts)
+        reply = json.dumps(example.reply, ensure_ascii=False) if mode.structured else str(worked.reply()).strip()
+        messages += [ChatMessage("user", str(worked.turn()).strip()), ChatMessage("assistant", reply)]
+    return tuple(messages)
 
 
-def _render_example(template: str, manner: PromptMode, example: WorkedExample) -> tuple[ChatMessage, ChatMessage]:
-    module = _load_macros(template, manner, EXAMPLE_DAY, fence=EXAMPLE_DELIMITER, **example.facts, answer=example.reply)
-    reply = (
-        json.dumps(example.reply, ensure_ascii=False)
-        if manner.structured
-        else str(_render_macro(module, "reply")).strip()
-    )
-    return ChatMessage("user", str(_render_macro(module, "turn")).strip()), ChatMessage("assistant", reply)
-
-
-def _load_macros(template: str, manner: PromptMode, day: date, **facts: Any) -> TemplateModule:
-    known = {"structured": manner.structured, "student": manner.student, "today": spell_date(day)}
+def _load_macros(template: str, mode: PromptMode, day: date, **facts: Any) -> Any:
+    known = {"structured": mode.structured, "student": mode.student, "today": spell_date(day)}
     return _build_environment().get_template(f"{template}.j2").make_module({**known, **facts})
-
-
-def _render_macro(module: TemplateModule, name: str) -> Any:
-    return getattr(module, name)()
 
 
 @cache
@@ -206,7 +186,12 @@ def _build_environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters |= {"line": flatten_line, "source": _describe_source, "numbers": _join_numbers}
+
+    environment.filters |= {
+        "line": flatten_line,
+        "source": _describe_source,
+        "numbers": lambda found: ", ".join(map(str, found)),
+    }
     return environment
 
 
@@ -219,7 +204,3 @@ def _describe_source(evidence: Evidence) -> str:
     """Say where a sentence stands: page, section, date."""
     written = evidence.document.date
     return f"{describe_place(evidence.document, evidence.passage)}{f' ({written:%Y-%m-%d})' if written else ''}"
-
-
-def _join_numbers(numbers: list[int]) -> str:
-    return ", ".join(map(str, numbers))

@@ -46,12 +46,8 @@ def _without_last_passage(value: object) -> tuple[Any, ...]:
     """Return sentences or findings without those of the last passage; nothing if there is only one, or none."""
     if not isinstance(value, tuple) or not all(isinstance(one, Evidence | SourcedFinding) for one in value):
         return ()
-    passages = [_passage_of(one) for one in value]
+    passages = [(one if isinstance(one, Evidence) else one.evidence[0]).passage.id for one in value]
     return tuple(one for one, passage in zip(value, passages, strict=True) if passage != passages[-1])
-
-
-def _passage_of(one: Evidence | SourcedFinding) -> str:
-    return (one if isinstance(one, Evidence) else one.evidence[0]).passage.id
 
 
 def reference_facts(value: object) -> Any:
@@ -181,15 +177,20 @@ class Prompter:
                     pieces.append(piece)
                     for value in splitter.feed(piece):
                         yield value
-            for value in _close_splitter(splitter, "".join(pieces), outcome):
+            try:
+                rest = splitter.close()
+            except UnreadableReply as error:
+                reply = ModelReply("".join(pieces), "", finish=outcome.get("finish", "stop"))
+                raise _UnreadableReply(str(error), reply) from error
+            for value in rest:
                 yield value
         except BaseException as error:
             outcome.setdefault("attempts", _count_attempts(error, self._spent))
             outcome["error"] = _describe_error(error)
             raise
         finally:
-            rest = {"reply": "".join(pieces)[:MAX_REPLY], "attempts": 1}
-            self._note(_build_step(call, template, load, rest | outcome, began), began)
+            streamed = {"reply": "".join(pieces)[:MAX_REPLY], "attempts": 1}
+            self._note(_build_step(call, template, load, streamed | outcome, began), began)
 
     async def _pieces(self, call: ModelCall, outcome: dict[str, Any]) -> AsyncGenerator[str, None]:
         """Yield the text of a call; put the whole reply's figures into `outcome`."""
@@ -222,15 +223,6 @@ def _parse_reply(reply: ModelReply, form: ReplyFormat[T], *, structured: bool) -
         raise _UnreadableReply(str(error), reply) from error
 
 
-def _close_splitter(splitter: ReplySplitter[T], text: str, outcome: Mapping[str, Any]) -> tuple[T, ...]:
-    """Return the last values; a reply that cannot be parsed goes with the error."""
-    try:
-        return splitter.close()
-    except UnreadableReply as error:
-        finish = outcome.get("finish", "stop")
-        raise _UnreadableReply(str(error), ModelReply(text, "", finish=finish)) from error
-
-
 def _truncate_or_raise(load: PromptLoad, error: PromptTooLong) -> PromptLoad:
     found = truncate_load(load)
     if found is None:
@@ -254,18 +246,9 @@ def _final_error(error: UnreadableReply, stage: str) -> UnreadableReply:
 
 
 def _reply_facts(reply: ModelReply) -> dict[str, Any]:
-    return {
-        "model": reply.model,
-        "reply": reply.text[:MAX_REPLY],
-        "reasoning": reply.reasoning[:MAX_REPLY],
-        "finish": reply.finish,
-        "prompt_tokens": reply.prompt_tokens,
-        "completion_tokens": reply.completion_tokens,
-        "cached_tokens": reply.cached_tokens,
-        "estimated": reply.estimated,
-        "cost": reply.cost,
-        "attempts": reply.attempts,
-    }
+    figures = ("prompt_tokens", "completion_tokens", "cached_tokens", "estimated", "cost", "attempts")
+    said = {"model": reply.model, "reply": reply.text[:MAX_REPLY], "reasoning": reply.reasoning[:MAX_REPLY]}
+    return {**said, "finish": reply.finish, **{name: getattr(reply, name) for name in figures}}
 
 
 def _build_step(call: ModelCall, template: str, load: PromptLoad, outcome: Mapping[str, Any], began: float) -> Step:

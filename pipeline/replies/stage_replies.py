@@ -88,31 +88,22 @@ class Bullet:
 
 def bullets_format(count: int) -> ReplyFormat[tuple[Bullet, ...]]:
     """Return the format of bullets over `count` numbered sentences; no bullets where nothing is to the point."""
-    return ReplyFormat(
-        _BULLETS_SCHEMA,
-        from_json=lambda found: _validate_bullets(
-            [_bullet_from_json(one, count) for one in get_field(found, "bullets", list)]
-        ),
-        from_text=lambda text: _bullets_from_text(text, count),
-    )
 
+    def from_json(found: Any) -> tuple[Bullet, ...]:
+        bullets = []
+        for one in get_field(found, "bullets", list):
+            text, named = get_field(one, "text", str), get_field(one, "sentences", list)
+            bullets.append(Bullet(strip_emphasis_marks(text), parse_number_list(named, count)))
+        return _validate_bullets(bullets)
 
-def _bullet_from_json(found: Any, count: int) -> Bullet:
-    return Bullet(
-        strip_emphasis_marks(get_field(found, "text", str)),
-        parse_number_list(get_field(found, "sentences", list), count),
-    )
+    return ReplyFormat(_BULLETS_SCHEMA, from_json=from_json, from_text=lambda text: _bullets_from_text(text, count))
 
 
 def _bullets_from_text(text: str, count: int) -> tuple[Bullet, ...]:
     if text.strip() and is_nothing(text):
         return ()
-    found = _validate_bullets(
-        [
-            _bullet_from_line(line, count)
-            for line in split_items(text) or filter(_TRAILING_NUMBERS.search, split_lines(text))
-        ]
-    )
+    lines = split_items(text) or filter(_TRAILING_NUMBERS.search, split_lines(text))
+    found = _validate_bullets([_bullet_from_line(line, count) for line in lines])
     if not found and not any(map(is_nothing, split_lines(text))):
         raise UnreadableReply("there is no list of bullets in it, and no “None” either")
     return found
@@ -159,16 +150,15 @@ def _claim_from_line(line: str) -> TimedClaim:
 def _claims_from_text(text: str) -> tuple[TimedClaim, ...]:
     if text.strip() and is_nothing(text):
         return ()
-    found = _is_listed(text)
+    found = _parse_claim_list(text)
     if not found and not _says_nothing(text):
         raise UnreadableReply(_NO_LIST_FAULT)
     return found
 
 
-def _is_listed(text: str) -> tuple[TimedClaim, ...]:
-    return _keep_claims(
-        _claim_from_line(line) for line in split_items(text) or filter(_TRAILING_TIME.search, split_lines(text))
-    )
+def _parse_claim_list(text: str) -> tuple[TimedClaim, ...]:
+    lines = split_items(text) or filter(_TRAILING_TIME.search, split_lines(text))
+    return _keep_claims(_claim_from_line(line) for line in lines)
 
 
 def _says_nothing(text: str) -> bool:
@@ -213,12 +203,12 @@ class ClaimSplitter:
         self._text += piece
         if len(self._text) > MAX_CLAIM_LIST:
             self._full, self._text = True, self._text[:MAX_CLAIM_LIST].rpartition("\n")[0]
-            return self._new(_is_listed(self._text))
+            return self._new(_parse_claim_list(self._text))
         if "\n" not in piece:
             return ()
         ended = self._text[: self._text.rindex("\n")]
         last = ended.rstrip().rsplit("\n", 1)[-1]
-        found = _is_listed(ended)
+        found = _parse_claim_list(ended)
         return self._new(found if _TRAILING_TIME.search(last) else found[:-1])
 
     def close(self) -> tuple[TimedClaim, ...]:
@@ -227,7 +217,7 @@ class ClaimSplitter:
         Raises:
             UnreadableReply: there is no claim in the reply, and it does not say that there is none.
         """
-        found = self._new(_is_listed(self._text))
+        found = self._new(_parse_claim_list(self._text))
         nothing = not self._given and not _says_nothing(self._text)
         self._begin()
         if nothing:
@@ -308,22 +298,14 @@ class Feedback:
         return all(point.score >= PERFECT_SCORE for point in self.points)
 
 
-def _feedback_from_json(found: Any) -> Feedback:
-    return Feedback(tuple(_point_from_json(name, get_field(found, _criterion_key(name), dict)) for name in CRITERIA))
-
-
 def _criterion_key(criterion: str) -> str:
     return criterion.replace("-", "_").replace(" ", "_")
 
 
-def _point_from_json(name: str, found: Any) -> CriterionScore:
-    return CriterionScore(
-        name, " ".join(get_field(found, "remark", str).split()), _clamp_score(get_field(found, "score", int))
-    )
-
-
-def _feedback_from_text(text: str) -> Feedback:
-    return Feedback(tuple(_point_from_text(name, text) for name in CRITERIA))
+def _point_from_json(name: str, feedback: Any) -> CriterionScore:
+    found = get_field(feedback, _criterion_key(name), dict)
+    remark, score = get_field(found, "remark", str), get_field(found, "score", int)
+    return CriterionScore(name, " ".join(remark.split()), _clamp_score(score))
 
 
 def _point_from_text(name: str, text: str) -> CriterionScore:
@@ -340,6 +322,6 @@ def _clamp_score(score: int) -> int:
 
 FEEDBACK: ReplyFormat[Feedback] = ReplyFormat(
     object_schema(**{_criterion_key(name): _POINT for name in CRITERIA}),
-    from_json=_feedback_from_json,
-    from_text=_feedback_from_text,
+    from_json=lambda found: Feedback(tuple(_point_from_json(name, found) for name in CRITERIA)),
+    from_text=lambda text: Feedback(tuple(_point_from_text(name, text) for name in CRITERIA)),
 )

@@ -83,9 +83,8 @@ def _verification_from_text(text: str, count: int) -> Verification:
     sentences = parse_numbers(named, count) if named is not None else find_mentioned_sentences(text, count)
     lines = [line for line in text.splitlines() if find_labelled(line, *_VERDICT_LABELS, *_SENTENCE_LABELS) is None]
     reasoning = " ".join(" ".join(lines).split())
-    return _build_verification(
-        verdict, sentences, re.sub(r"^\W*reasoning\W*:\W*", "", reasoning, flags=re.IGNORECASE), count
-    )
+    reasoning = re.sub(r"^\W*reasoning\W*:\W*", "", reasoning, flags=re.IGNORECASE)
+    return _build_verification(verdict, sentences, reasoning, count)
 
 
 def _build_verification(
@@ -236,9 +235,8 @@ class VerdictSplitter:
 def _is_retracted(verdict: Verdict, following: str) -> bool:
     """Return whether what follows a verdict hedges it, asks, or gives another: “SUPPORTS [1] / REFUTES”."""
     another = _OTHER_VERDICT.match(following)
-    return bool(
-        HEDGE.match(following) or _QUESTIONED.match(following) or (another and parse_verdict(another[1]) != verdict)
-    )
+    differs = another and parse_verdict(another[1]) != verdict
+    return bool(HEDGE.match(following) or _QUESTIONED.match(following) or differs)
 
 
 def _may_be_retracted(reason: str) -> bool:

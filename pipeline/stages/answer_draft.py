@@ -12,11 +12,10 @@ from pipeline.stages.concurrency import close_stream
 from pipeline.stages.passage_retrieval import SourcedFinding, find_disagreeing
 from pipeline.stages.turn_context import TurnContext
 from pipeline.types import CitedSentence, DraftStarted
-from storage.types import Document
 
 
 async def stream_draft(
-    scene: TurnContext, findings: Sequence[SourcedFinding], kit: Kit, *, refined: bool = False
+    context: TurnContext, findings: Sequence[SourcedFinding], kit: Kit, *, refined: bool = False
 ) -> AsyncIterator[MarkedSentence]:
     """Yield the sentences of a reply over numbered findings; none where the model finds that none of them helps.
 
@@ -28,25 +27,24 @@ async def stream_draft(
     """
     kit.tell(DraftStarted(len(findings)))
     template, splitter = "answer" if refined or kit.limits.student else "draft", DraftSplitter(len(findings))
-    facts = {"talk": scene.talk, "findings": tuple(findings), "language": scene.language}
+    facts = {"talk": context.talk, "findings": tuple(findings), "language": context.language}
     async with close_stream(kit.stream(template, splitter, stage="draft", **facts)) as sentences:
         async for sentence in sentences:
             yield sentence
 
 
-async def collect_draft(scene: TurnContext, findings: Sequence[SourcedFinding], kit: Kit) -> tuple[MarkedSentence, ...]:
-    """Return all sentences of a draft; as none of them is said yet, one that breaks is asked for again, once.
-
-    Raises as `draft` does.
-    """
+async def collect_draft(
+    context: TurnContext, findings: Sequence[SourcedFinding], kit: Kit
+) -> tuple[MarkedSentence, ...]:
+    """Return all sentences of a draft; as none is said yet, a draft that breaks off is asked for once more."""
     try:
-        return tuple([sentence async for sentence in stream_draft(scene, findings, kit)])
+        return tuple([sentence async for sentence in stream_draft(context, findings, kit)])
     except ReplyBroken:
-        return tuple([sentence async for sentence in stream_draft(scene, findings, kit)])
+        return tuple([sentence async for sentence in stream_draft(context, findings, kit)])
 
 
 async def stream_refinement(
-    scene: TurnContext, drafted: Sequence[MarkedSentence], findings: Sequence[SourcedFinding], kit: Kit
+    context: TurnContext, drafted: Sequence[MarkedSentence], findings: Sequence[SourcedFinding], kit: Kit
 ) -> AsyncIterator[MarkedSentence]:
     """Yield the sentences of a better reply; none where the draft cannot be made better, or nothing came of it.
 
@@ -54,13 +52,12 @@ async def stream_refinement(
     """
     text, begun = format_draft(drafted), False
     try:
-        feedback = await kit.ask("feedback", FEEDBACK, stage="refine", talk=scene.talk, draft=text)
+        feedback = await kit.ask("feedback", FEEDBACK, stage="refine", talk=context.talk, draft=text)
         if feedback.perfect:
             return
-        facts = {"talk": scene.talk, "draft": text, "feedback": feedback}
-        async with close_stream(
-            kit.stream("refine", DraftSplitter(len(findings)), stage="refine", **facts)
-        ) as sentences:
+        facts = {"talk": context.talk, "draft": text, "feedback": feedback}
+        refined = kit.stream("refine", DraftSplitter(len(findings)), stage="refine", **facts)
+        async with close_stream(refined) as sentences:
             async for sentence in sentences:
                 begun = True
                 yield sentence
@@ -71,20 +68,19 @@ async def stream_refinement(
 
 def format_draft(sentences: Sequence[MarkedSentence]) -> str:
     """Return sentences as a model writes them: the numbers in brackets before the full stop."""
-    return " ".join(map(_append_marks, sentences))
-
-
-def _append_marks(sentence: MarkedSentence) -> str:
-    marks = "".join(f"[{number}]" for number in sentence.numbers)
-    body = sentence.text.rstrip(".!?。")
-    return f"{body} {marks}{sentence.text[len(body) :]}" if marks else sentence.text
+    written = []
+    for sentence in sentences:
+        marks = "".join(f"[{number}]" for number in sentence.numbers)
+        body = sentence.text.rstrip(".!?。")
+        written.append(f"{body} {marks}{sentence.text[len(body) :]}" if marks else sentence.text)
+    return " ".join(written)
 
 
 async def say_all(
-    sentences: AsyncIterator[MarkedSentence], findings: Sequence[SourcedFinding], scene: TurnContext, kit: Kit
+    sentences: AsyncIterator[MarkedSentence], findings: Sequence[SourcedFinding], context: TurnContext, kit: Kit
 ) -> bool:
     """Send sentences through the gate as they come; return whether one was let through."""
-    notebook, said = SentenceAnnotator(scene, findings), False
+    notebook, said = SentenceAnnotator(context, findings), False
     async with close_stream(sentences):
         async for sentence in sentences:
             passed = await kit.say(notebook.noted(sentence))
@@ -95,8 +91,8 @@ async def say_all(
 class SentenceAnnotator:
     """Attaches evidence and notes to sentences; remembers which pages were named already."""
 
-    def __init__(self, scene: TurnContext, findings: Sequence[SourcedFinding]) -> None:
-        self._spoken = scene.spoken
+    def __init__(self, context: TurnContext, findings: Sequence[SourcedFinding]) -> None:
+        self._spoken = context.spoken
         self._offered = [finding.evidence for finding in findings]
         self._rivals = frozenset(place + 1 for place in find_disagreeing(findings))
         self._named: set[str] = set()
@@ -108,10 +104,8 @@ class SentenceAnnotator:
         if rival is not None:
             return replace(sentence, note=footnotes.write_dated_note(self._offered[rival - 1][0].document))
         document = next((one.document for one in sentence.evidence), None)
-        if document and self._is_foreign(document) and document.key not in self._named:
+        foreign = document and self._spoken and document.language not in {"", self._spoken}
+        if document and foreign and document.key not in self._named:
             self._named.add(document.key)
             return replace(sentence, note=footnotes.write_language_note(document))
         return sentence
-
-    def _is_foreign(self, document: Document) -> bool:
-        return bool(self._spoken and document.language) and document.language != self._spoken

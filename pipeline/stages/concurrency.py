@@ -39,7 +39,8 @@ async def open_task_group() -> AsyncGenerator[asyncio.TaskGroup]:
         async with asyncio.TaskGroup() as group:
             yield group
     except BaseExceptionGroup as failed:
-        raise _most_urgent(failed) from None
+        errors = tuple(_leaf_errors(failed))
+        raise next((error for error in errors if isinstance(error, SearchUnavailable)), errors[0]) from None
 
 
 async def gather_pair(
@@ -51,11 +52,8 @@ async def gather_pair(
         SearchUnavailable, BudgetExceeded: at once, when one of them does.
         PipelineError: the first one's, when both fail.
     """
-    try:
-        async with asyncio.TaskGroup() as group:
-            first, second = group.create_task(capture_outcome(one)), group.create_task(capture_outcome(other))
-    except BaseExceptionGroup as failed:
-        raise _most_urgent(failed) from None
+    async with open_task_group() as group:
+        first, second = group.create_task(capture_outcome(one)), group.create_task(capture_outcome(other))
     left, right = first.result(), second.result()
     if isinstance(left, PipelineError):
         if isinstance(right, PipelineError):
@@ -66,11 +64,8 @@ async def gather_pair(
 
 async def gather_all(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
     """Run calls at once and return their results in order; when one fails, all end and its error is raised."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(call) for call in calls]
-    except BaseExceptionGroup as failed:
-        raise _most_urgent(failed) from None
+    async with open_task_group() as group:
+        tasks = [group.create_task(call) for call in calls]
     return tuple(task.result() for task in tasks)
 
 
@@ -104,11 +99,6 @@ async def capture_outcome(call: Coroutine[Any, Any, A]) -> A | PipelineError:
         raise
     except PipelineError as error:
         return error
-
-
-def _most_urgent(failed: BaseExceptionGroup[BaseException]) -> BaseException:
-    found = tuple(_leaf_errors(failed))
-    return next((error for error in found if isinstance(error, SearchUnavailable)), found[0])
 
 
 def _leaf_errors(error: BaseException) -> Iterator[BaseException]:

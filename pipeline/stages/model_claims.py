@@ -20,7 +20,7 @@ from pipeline.types import ClaimChecked, ClaimExplained, Conversation
 from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict, VerdictReason
 
 
-async def stream_claims(scene: TurnContext, kit: Kit) -> AsyncIterator[TimedClaim]:
+async def stream_claims(context: TurnContext, kit: Kit) -> AsyncIterator[TimedClaim]:
     """Yield the claims that the model would answer with, at most as many as are verified; none if it declines.
 
     Raises:
@@ -29,7 +29,7 @@ async def stream_claims(scene: TurnContext, kit: Kit) -> AsyncIterator[TimedClai
     left = kit.limits.claims
     if not left:
         return
-    facts = {"talk": scene.talk, "reading": scene.reading}
+    facts = {"talk": context.talk, "reading": context.reading}
     try:
         async with close_stream(kit.stream("claims", ClaimSplitter(), stage="generate", **facts)) as claims:
             async for claim in claims:
@@ -46,44 +46,44 @@ MAX_GENERATED = 4_000
 _PLAIN_REPLY: ReplyFormat[str] = ReplyFormat(None, from_json=str, from_text=lambda text: text.strip()[:MAX_GENERATED])
 
 
-async def generate_reply(scene: TurnContext, kit: Kit) -> str:
+async def generate_reply(context: TurnContext, kit: Kit) -> str:
     """Return what the model would reply by itself; nothing if it declines."""
     try:
-        return await kit.ask("generate", _PLAIN_REPLY, stage="generate", talk=scene.talk, reading=scene.reading)
+        return await kit.ask("generate", _PLAIN_REPLY, stage="generate", talk=context.talk, reading=context.reading)
     except (UnreadableReply, ModelRefused):
         return ""
 
 
-async def split_claims(scene: TurnContext, reply: str, kit: Kit) -> tuple[TimedClaim, ...]:
+async def split_claims(context: TurnContext, reply: str, kit: Kit) -> tuple[TimedClaim, ...]:
     """Return the claims that a reply makes, self-contained, at most as many as are verified."""
     if not reply:
         return ()
     try:
-        claims = await kit.ask("split", CLAIMS, stage="split", talk=scene.talk, reply_text=reply)
+        claims = await kit.ask("split", CLAIMS, stage="split", talk=context.talk, reply_text=reply)
     except (UnreadableReply, ModelRefused):
         return ()
     return claims[: kit.limits.claims]
 
 
-async def verify_claims(scene: TurnContext, claims: Sequence[TimedClaim], kit: Kit) -> tuple[SourcedFinding, ...]:
+async def verify_claims(context: TurnContext, claims: Sequence[TimedClaim], kit: Kit) -> tuple[SourcedFinding, ...]:
     """Return the claims that passages support, bound to the sentences that say so; every verdict is reported.
 
     Raises:
         SearchUnavailable: the search failed.
         PipelineError: not one of the claims could be verified: a model that is down is no lack of evidence.
     """
-    kept = await gather_successes(_verify_claim(scene, claim, kit) for claim in claims)
+    kept = await gather_successes(_verify_claim(context, claim, kit) for claim in claims)
     return tuple(finding for findings in kept for finding in findings)
 
 
-async def _verify_claim(scene: TurnContext, claim: TimedClaim, kit: Kit) -> tuple[SourcedFinding, ...]:
+async def _verify_claim(context: TurnContext, claim: TimedClaim, kit: Kit) -> tuple[SourcedFinding, ...]:
     hits = await retrieve_passages(SearchQuery(claim.text, claim.time, unchecked=True), kit.limits.evidence, kit)
     sentences = collect_sentences(hits)
     if not sentences:
         kit.tell(ClaimChecked(record_unfounded(claim.text)))
         return ()
     try:
-        found = await request_verification(claim.text, sentences, scene.talk, kit.ask, student=kit.limits.student)
+        found = await request_verification(claim.text, sentences, context.talk, kit.ask, student=kit.limits.student)
     except PipelineError as error:
         kit.tell(ClaimChecked(record_unverified(claim.text, sentences, error)))
         raise
@@ -131,7 +131,6 @@ def record_claim(
 
 
 def record_unfounded(claim: str) -> CheckedClaim:
-    """Record a claim of the model's own that no evidence was found for."""
     return record_claim(
         claim, (), Verification(Verdict.NOT_ENOUGH_INFO, reasoning=NO_EVIDENCE), VerdictReason("nothing")
     )
@@ -178,8 +177,8 @@ class _PendingClaim:
 class ClaimVerifier:
     """Verifies the claims of one turn as they arrive; its tasks end with the group."""
 
-    def __init__(self, scene: TurnContext, kit: Kit, tasks: asyncio.TaskGroup) -> None:
-        self._scene = scene
+    def __init__(self, context: TurnContext, kit: Kit, tasks: asyncio.TaskGroup) -> None:
+        self._context = context
         self._kit = kit
         self._tasks = tasks
         self._waiting: list[_PendingClaim] = []
@@ -250,16 +249,13 @@ class ClaimVerifier:
         """Verify all that is queued, if there is a place for the call or nothing more will join it."""
         if self._waiting and not (self._coming and self._kit.busy()):
             together, self._waiting = tuple(self._waiting), []
-            self._ask(together)
-
-    def _ask(self, cases: Sequence[_PendingClaim]) -> None:
-        self._calls.append(self._tasks.create_task(self._verify(cases)))
+            self._calls.append(self._tasks.create_task(self._verify(together)))
 
     async def _verify(self, cases: Sequence[_PendingClaim]) -> None:
         sentences = collect_sentences(one for case in cases for one in case.sentences)
         claims = tuple(case.claim for case in cases)
         splitter = VerdictSplitter(len(claims), len(sentences), reasoned=not self._kit.limits.student)
-        facts = {"talk": self._scene.talk, "sentences": sentences, "claims": claims}
+        facts = {"talk": self._context.talk, "sentences": sentences, "claims": claims}
         fault: PipelineError = UnreadableReply("the reply has no verdict on it")
         try:
             async with close_stream(self._kit.stream("verdicts", splitter, stage="verify", **facts)) as rulings:
@@ -271,16 +267,12 @@ class ClaimVerifier:
             fault = error
         left = tuple(case for case in cases if not case.settled.done())
         if len(cases) > 1 and isinstance(fault, UnreadableReply):
-            for case in left:
-                self._ask((case,))
+            self._calls += [self._tasks.create_task(self._verify((case,))) for case in left]
         else:
-            self._unsettled(left, fault)
+            for case in left:
+                self._kit.tell(ClaimChecked(record_unverified(case.claim, case.sentences, fault)))
+                case.settled.set_result(fault)
         self._send()
-
-    def _unsettled(self, cases: Sequence[_PendingClaim], fault: PipelineError) -> None:
-        for case in cases:
-            self._kit.tell(ClaimChecked(record_unverified(case.claim, case.sentences, fault)))
-            case.settled.set_result(fault)
 
     def _ruled(self, case: _PendingClaim, ruling: ClaimRuling, sentences: Sequence[Evidence]) -> None:
         found = ruling.found

@@ -6,17 +6,17 @@ A finding is a statement bound to the sentences of passages that say it.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC
 
 from pipeline.errors import ModelRefused, UnreadableReply
 from pipeline.extraction.quote_selection import is_contradiction, parse_statement
 from pipeline.kit import Kit
-from pipeline.replies.stage_replies import QUERY, Bullet, bullets_format
+from pipeline.replies.stage_replies import QUERY, bullets_format
 from pipeline.stages.concurrency import gather_successes
 from pipeline.stages.question_analysis import resolve_question
 from pipeline.stages.turn_context import TurnContext
 from pipeline.support.support_check import find_quotable_spans
-from storage.types import Evidence, Hit, SearchQuery
+from storage.types import Document, Evidence, Hit, SearchQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,8 @@ def deduplicate_findings(findings: Iterable[SourcedFinding]) -> tuple[SourcedFin
 def order_rivals_by_date(findings: Sequence[SourcedFinding]) -> tuple[SourcedFinding, ...]:
     """Return findings in their order, except that of those that disagree the newer stand where the first stood."""
     rivals = find_disagreeing(findings)
-    ordered = iter(sorted(rivals, key=lambda place: _document_age(findings[place]), reverse=True))
+    by_date = sorted(rivals, key=lambda place: _document_age(findings[place].evidence[0].document), reverse=True)
+    ordered = iter(by_date)
     return tuple(findings[next(ordered)] if place in rivals else one for place, one in enumerate(findings))
 
 
@@ -76,20 +77,14 @@ def _document_key(finding: SourcedFinding) -> tuple[str, str]:
     return document.corpus, document.key
 
 
-def _document_age(finding: SourcedFinding) -> float:
-    """Return when a finding's document was last changed; what nobody dated is oldest."""
-    date = finding.evidence[0].document.date
+def _document_age(document: Document) -> float:
+    """Return when a document was last changed; what nobody dated is oldest."""
+    date = document.date
     return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() if date else float("-inf")
 
 
 OVERFETCH = 4
 """So many times more hits are fetched than kept where a time ranks them."""
-_UNDATED = datetime.min.replace(tzinfo=UTC)
-
-
-def overfetch(query: SearchQuery, k: int) -> int:
-    """Return how many hits to fetch, so that after ranking by time `k` can be kept."""
-    return k * OVERFETCH if query.time else k
 
 
 def rank_by_time(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
@@ -97,52 +92,44 @@ def rank_by_time(hits: Sequence[Hit], query: SearchQuery) -> tuple[Hit, ...]:
     if query.time is None:
         return tuple(hits)
     if query.time == "recent":
-        newest = sorted(range(len(hits)), key=lambda place: _newest_first(hits[place]))
+        newest = sorted(range(len(hits)), key=lambda place: -_document_age(hits[place].document))
         order = sorted(range(len(hits)), key=lambda place: (place + newest.index(place), newest.index(place)))
     else:
         year = re.compile(rf"(?<!\d){query.time}(?!\d)")
-        order = sorted(range(len(hits)), key=lambda place: not _mentions_year(hits[place], year))
+        texts = [(hit.document.title, hit.passage.section, hit.passage.text) for hit in hits]
+        order = sorted(range(len(hits)), key=lambda place: not any(map(year.search, texts[place])))
     return tuple(hits[place] for place in order)
-
-
-def _newest_first(hit: Hit) -> float:
-    date = hit.document.date or _UNDATED
-    return -(date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-
-
-def _mentions_year(hit: Hit, year: re.Pattern[str]) -> bool:
-    return any(map(year.search, (hit.document.title, hit.passage.section, hit.passage.text)))
 
 
 MAX_BULLETS = 8
 """Bullets of one passage."""
 
 
-async def choose_query(scene: TurnContext, kit: Kit) -> SearchQuery | None:
+async def choose_query(context: TurnContext, kit: Kit) -> SearchQuery | None:
     """Choose what to look up, and of what time; None where the user asks for no fact.
 
     A model that declines, or whose reply cannot be read, keeps nobody from looking up the question as it stands.
     """
     try:
-        return await kit.ask("query", QUERY, stage="query", talk=scene.talk, reading=scene.reading)
+        return await kit.ask("query", QUERY, stage="query", talk=context.talk, reading=context.reading)
     except (UnreadableReply, ModelRefused):
-        return SearchQuery(resolve_question(scene.talk).query)
+        return SearchQuery(resolve_question(context.talk).query)
 
 
 async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, ...]:
     """Return the `k` passages that fit a query and its time best. Raises `SearchUnavailable`."""
-    return rank_by_time(await kit.search(query, overfetch(query, k)), query)[:k]
+    return rank_by_time(await kit.search(query, k * OVERFETCH if query.time else k), query)[:k]
 
 
-async def retrieve_for_query(scene: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
+async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
     """Retrieve for the written query; where it is the question itself, the hits are known already.
 
     Raises:
         SearchUnavailable: the search failed.
     """
     k = kit.limits.looked_up
-    known = query.time is None and query.text == scene.search_query and kit.limits.passages >= k
-    return scene.nearest[:k] if known else await retrieve_passages(query, k, kit)
+    known = query.time is None and query.text == context.search_query and kit.limits.passages >= k
+    return context.nearest[:k] if known else await retrieve_passages(query, k, kit)
 
 
 async def summarise_passages(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[SourcedFinding, ...]:
@@ -151,8 +138,7 @@ async def summarise_passages(query: SearchQuery, hits: Sequence[Hit], kit: Kit) 
     Raises:
         PipelineError: no passage could be summarised.
     """
-    found = await gather_successes(_summarise_group("summarise", query, (hit,), kit) for hit in hits)
-    return tuple(finding for findings in found for finding in findings)
+    return await _summarise_groups("summarise", query, [(hit,) for hit in hits], kit)
 
 
 async def extract_bullets(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[SourcedFinding, ...]:
@@ -161,8 +147,13 @@ async def extract_bullets(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> 
     Raises:
         PipelineError: no passage could be summarised.
     """
-    groups = (tuple(hits),) if kit.busy() else tuple((hit,) for hit in hits)
-    found = await gather_successes(_summarise_group("bullets", query, group, kit) for group in groups)
+    return await _summarise_groups("bullets", query, [hits] if kit.busy() else [(hit,) for hit in hits], kit)
+
+
+async def _summarise_groups(
+    template: str, query: SearchQuery, groups: Sequence[Sequence[Hit]], kit: Kit
+) -> tuple[SourcedFinding, ...]:
+    found = await gather_successes(_summarise_group(template, query, group, kit) for group in groups)
     return tuple(finding for findings in found for finding in findings)
 
 
@@ -174,14 +165,11 @@ async def _summarise_group(
         return ()
     form = bullets_format(len(sentences))
     found = await kit.ask(template, form, stage="summarise", query=query.text, sentences=sentences)
-    bound = [
-        await _bind_bullet(bullet, sentences, kit) for bullet in found[: MAX_BULLETS * len(hits)] if bullet.sentences
-    ]
-    return tuple(finding for findings in bound for finding in findings)
-
-
-async def _bind_bullet(bullet: Bullet, sentences: Sequence[Evidence], kit: Kit) -> tuple[SourcedFinding, ...]:
-    """Return a bullet that its passage supports; else the sentences it names."""
-    evidence = tuple(sentences[number - 1] for number in bullet.sentences)
-    support = await kit.supports(bullet.text, evidence)
-    return (SourcedFinding(bullet.text, evidence),) if support.holds else quote_evidence(evidence)
+    findings: list[SourcedFinding] = []
+    for bullet in found[: MAX_BULLETS * len(hits)]:
+        if bullet.sentences:
+            evidence = tuple(sentences[number - 1] for number in bullet.sentences)
+            support = await kit.supports(bullet.text, evidence)
+            # In the place of a bullet that its passage does not support stand the sentences it names.
+            findings += (SourcedFinding(bullet.text, evidence),) if support.holds else quote_evidence(evidence)
+    return tuple(findings)

@@ -27,35 +27,35 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     validate_question(talk.question.text, kit.limits)
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
-    scene = await prepare_context(talk, kit)
-    async with show_interim_quote(talk, scene.nearest, kit):
-        looked_up, recalled, fault = await gather_pair(look_up(scene, kit), recall(scene, kit))
+    context = await prepare_context(talk, kit)
+    async with show_interim_quote(talk, context.nearest, kit):
+        looked_up, recalled, fault = await gather_pair(look_up(context, kit), recall(context, kit))
     findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))
     if not findings and fault:
         raise fault  # a model that is down for one half is no "I don't know"
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
     if kit.limits.student or not kit.limits.refine:
-        return _ended(said=await say_all(stream_draft(scene, findings, kit), findings, scene, kit))  # 6
-    kept = await collect_draft(scene, findings, kit)  # 6
-    refined = stream_refinement(scene, kept, findings, kit)  # 7
-    said = await say_all(refined, findings, scene, kit) or await say_all(replay_values(kept), findings, scene, kit)
+        return _ended(said=await say_all(stream_draft(context, findings, kit), findings, context, kit))  # 6
+    kept = await collect_draft(context, findings, kit)  # 6
+    refined = stream_refinement(context, kept, findings, kit)  # 7
+    said = await say_all(refined, findings, context, kit) or await say_all(replay_values(kept), findings, context, kit)
     return _ended(said=said)
 
 
-async def look_up(scene: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] | None:
+async def look_up(context: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] | None:
     """Return what passages say to the question; None where it wants no fact."""
-    query = await choose_query(scene, kit)  # 1
+    query = await choose_query(context, kit)  # 1
     if query is None:
         return None
     return await summarise_passages(query, await retrieve_passages(query, kit.limits.looked_up, kit), kit)  # 2
 
 
-async def recall(scene: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] | None:
+async def recall(context: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] | None:
     """Return what the model knows by itself, as far as passages support it; None where it claims nothing."""
-    reply = await generate_reply(scene, kit)  # 3
-    claims = await split_claims(scene, reply, kit)  # 4
-    return await verify_claims(scene, claims, kit) if claims else None  # 5
+    reply = await generate_reply(context, kit)  # 3
+    claims = await split_claims(context, reply, kit)  # 4
+    return await verify_claims(context, claims, kit) if claims else None  # 5
 
 
 def _ended(*, said: bool) -> Status:

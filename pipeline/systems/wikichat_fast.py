@@ -28,33 +28,33 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     validate_question(talk.question.text, kit.limits)
     if detect_small_talk(talk.question.text):
         return Status.CHATTED
-    scene = await prepare_context(talk, kit)
+    context = await prepare_context(talk, kit)
     async with open_task_group() as group:
-        scales = ClaimVerifier(scene, kit, group)
-        status = await _answered(talk, scene, kit, scales)
+        scales = ClaimVerifier(context, kit, group)
+        status = await _answered(talk, context, kit, scales)
         await scales.explained()
         return status
 
 
-async def _answered(talk: Conversation, scene: TurnContext, kit: Kit, scales: ClaimVerifier) -> Status:
-    recall = scales.weighed(stream_claims(scene, kit))  # 3, 4, 5
-    async with show_interim_quote(talk, scene.nearest, kit):
-        looked_up, recalled, fault = await gather_pair(look_up(scene, kit), recall)
+async def _answered(talk: Conversation, context: TurnContext, kit: Kit, scales: ClaimVerifier) -> Status:
+    recall = scales.weighed(stream_claims(context, kit))  # 3, 4, 5
+    async with show_interim_quote(talk, context.nearest, kit):
+        looked_up, recalled, fault = await gather_pair(look_up(context, kit), recall)
     findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))
     if not findings and fault:
         raise fault  # a model that is down for one half is no "I don't know"
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
-    said = await say_all(stream_draft(scene, findings, kit, refined=True), findings, scene, kit)  # 6, 7
+    said = await say_all(stream_draft(context, findings, kit, refined=True), findings, context, kit)  # 6, 7
     return Status.ANSWERED if said else Status.ABSTAINED
 
 
-async def look_up(scene: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] | None:
+async def look_up(context: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] | None:
     """Return what passages say to the question; None where it wants no fact."""
-    query = await choose_query(scene, kit)  # 1
+    query = await choose_query(context, kit)  # 1
     if query is None:
         return None
-    return await extract_bullets(query, await retrieve_for_query(scene, query, kit), kit)  # 2
+    return await extract_bullets(query, await retrieve_for_query(context, query, kit), kit)  # 2
 
 
 ENTRY = SystemEntry(

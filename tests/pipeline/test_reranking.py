@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.stages.passage_retrieval import overfetch, rank_by_time
+from pipeline.kit import Limits
+from pipeline.stages.passage_retrieval import rank_by_time, retrieve_passages
 from storage.types import Hit, SearchQuery
-from tests.pipeline.world import hit
+from tests.pipeline.world import Shelf, Stage, hit, question, reads_alike
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -54,9 +55,14 @@ def test_a_year_brings_forward_what_mentions_it() -> None:
     assert keys(rank_by_time(hits, SearchQuery("fares", 2016))) == ["text", "section", "title", "none", "part"]
 
 
-def test_more_is_fetched_where_time_ranks() -> None:
+async def test_more_is_fetched_where_time_ranks() -> None:
     """Otherwise just what is kept."""
-    assert (overfetch(SearchQuery("fares"), 3), overfetch(SearchQuery("fares", "recent"), 3)) == (3, 12)
+    stage = Stage(Shelf([dated(str(age), age) for age in range(20)]), question("fares"), Limits(), None, reads_alike)
+
+    for time in (None, "recent"):
+        assert len(await retrieve_passages(SearchQuery("fares", time), 3, stage.kit)) == 3
+
+    assert [step.facts["k"] for step in stage.recorder.steps] == [3, 12]
 
 
 @given(ages=st.lists(st.none() | st.integers(0, 9_000)), time=st.sampled_from([None, "recent", 2016]))
