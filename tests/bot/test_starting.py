@@ -45,6 +45,16 @@ def test_what_opens_nothing_loads_nothing_heavy(arguments: tuple[str, ...], here
     assert not _modules(here, *arguments) & {*HEAVY}
 
 
+@pytest.mark.parametrize("arguments", [("--help",), ("ask", "--help"), ("ingest", "folder", "--help")])
+def test_help_waits_for_no_settings_and_no_database(arguments: tuple[str, ...], here: Path) -> None:
+    """Nor for views: all of these are loaded by the command that runs."""
+    assert not _modules(here, *arguments) & {
+        "bot.settings.settings_tables",
+        "sqlalchemy",
+        "bot.cli.rendering.json_documents",
+    }
+
+
 @pytest.mark.parametrize("arguments", [("corpora",), ("audit", "list"), ("ingest", "status")])
 def test_what_only_reads_the_record_loads_the_database_alone(arguments: tuple[str, ...], here: Path) -> None:
     """Once the database has its tables, which Alembic makes."""
