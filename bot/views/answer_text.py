@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from bot.views.catalog import has_message, translate
-from bot.views.turn_view import ShownSentence, ShownSource, ShownVerdict, View
+from bot.views.turn_view import ShownSource, ShownVerdict, View
 from pipeline.stages.question_analysis import detect_small_talk
 from pipeline.types import Answer, AnsweredSentence, Status, Turn
 from storage.types import CheckedClaim, VerdictReason
@@ -12,15 +12,11 @@ from storage.types import CheckedClaim, VerdictReason
 
 def render_plain_text(view: View) -> str:
     """Return a view as plain text, in its order: what a reader of the record sees that its reader saw."""
-    said = "".join(map(_plain_sentence, view.sentences)).strip()
+    said = "".join(map(render_sentence, view.sentences)).strip()
     nearest = (view.nearest_label, *map(_plain_source, view.nearest)) if view.nearest else ()
     judged = map(_plain_verdict, view.judgements)
     parts = (view.notice, view.text, *judged, said, view.left_out, *map(_plain_source, view.sources), *nearest)
     return "\n\n".join(filter(None, parts))
-
-
-def _plain_sentence(sentence: ShownSentence) -> str:
-    return render_sentence(AnsweredSentence(sentence.text, sentence.numbers, sentence.note, sentence.paragraph))
 
 
 def _plain_verdict(found: ShownVerdict) -> str:

@@ -34,9 +34,7 @@ _FIRST_TRY = 64
 def split_text(text: str, fits: Callable[[str], bool]) -> Iterator[str]:
     """Yield the text in pieces that fit, each as long as it can be without ending within a word.
 
-    Args:
-        text: What is cut.
-        fits: Whether a piece is short enough; a single character is taken to be.
+    A single character is taken to fit.
     """
     start = 0
     while start < len(text):

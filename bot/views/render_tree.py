@@ -17,11 +17,11 @@ from bot.views.turn_view import (
     ClaimCard,
     EvidenceItem,
     EvidenceView,
-    ShownSentence,
     ShownSource,
     ShownVerdict,
     View,
 )
+from pipeline.types import AnsweredSentence
 
 
 class PartKind(StrEnum):
@@ -72,7 +72,7 @@ class TextRun:
     text: str
     style: TextStyle = TextStyle.PLAIN
     url: str = ""
-    """Where it leads: as `defusing.address` returns it, or empty."""
+    """Where it leads: as `sanitize_url` returns it, or empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class MessagePart:
 
 @dataclass(frozen=True, slots=True)
 class MessagePage:
-    """One message."""
+    """One message of its parts."""
 
     parts: tuple[MessagePart, ...] = ()
     rows: tuple[tuple[Button, ...], ...] = ()
@@ -103,7 +103,7 @@ class MessageLimits:
     parts: int
     """How many parts a message may have, its buttons left out."""
     part: int
-    """Of one part; `LEAST` at least."""
+    """Of one part; `MIN_PART_SIZE` at least."""
     row: int
     """How many buttons stand in a row."""
     measure: Callable[[str], int]
@@ -143,7 +143,7 @@ def build_blocks(view: View, zone: tzinfo) -> Iterator[ViewBlock]:
     yield from (_build_claim(card, view.language) for card in view.claims)
     if view.quote:
         yield from _build_lines(PartKind.LABEL, view.quote_label)
-        yield ViewBlock(PartKind.QUOTE, (build_quote(view.quote, zone),))
+        yield ViewBlock(PartKind.QUOTE, (_build_numbered(replace(view.quote, number=0), zone),))
     yield from _build_lines(PartKind.TEXT, view.text)
     yield from (block for one in view.judgements for block in _build_verdict(one))
     yield from _build_paragraphs(view.sentences)
@@ -154,9 +154,8 @@ def build_blocks(view: View, zone: tzinfo) -> Iterator[ViewBlock]:
         yield from _build_sources(PartKind.NEAREST, view.nearest, zone)
     yield from _build_lines(PartKind.COLLAPSED, view.collapsed)
     if view.mentions:
-        yield ViewBlock(
-            PartKind.MENTIONS, tuple((TextRun(one, TextStyle.PERSON), TextRun(" ")) for one in view.mentions)
-        )
+        people = tuple((TextRun(one, TextStyle.PERSON), TextRun(" ")) for one in view.mentions)
+        yield ViewBlock(PartKind.MENTIONS, people)
 
 
 def build_evidence_blocks(view: EvidenceView, language: str, zone: tzinfo) -> Iterator[ViewBlock]:
@@ -169,11 +168,6 @@ def build_evidence_blocks(view: EvidenceView, language: str, zone: tzinfo) -> It
     if view.items and view.sources:
         yield from _build_lines(PartKind.LABEL, translate("evidence_sources", language))
     yield from _build_sources(PartKind.SOURCES, view.sources, zone)
-
-
-def build_quote(source: ShownSource, zone: tzinfo) -> Group:
-    """Return a passage's own words, and beneath them where they stand."""
-    return _build_numbered(replace(source, number=0), zone)
 
 
 def _build_lines(kind: PartKind, text: str) -> Iterator[ViewBlock]:
@@ -191,12 +185,11 @@ def _build_claim(card: ClaimCard, language: str) -> ViewBlock:
 def _build_verdict(found: ShownVerdict) -> Iterator[ViewBlock]:
     marks = (TextRun(" "), *map(_build_mark, found.numbers)) if found.numbers else ()
     yield from _build_lines(PartKind.LABEL, found.verdict)
-    yield ViewBlock(
-        PartKind.PARAGRAPH, ((TextRun(f"“{found.claim}”", TextStyle.QUOTE), TextRun(f"\n{found.reason}"), *marks),)
-    )
+    claim, reason = TextRun(f"“{found.claim}”", TextStyle.QUOTE), TextRun(f"\n{found.reason}")
+    yield ViewBlock(PartKind.PARAGRAPH, ((claim, reason, *marks),))
 
 
-def _build_paragraphs(sentences: Iterable[ShownSentence]) -> Iterator[ViewBlock]:
+def _build_paragraphs(sentences: Iterable[AnsweredSentence]) -> Iterator[ViewBlock]:
     groups = list[Group]()
     for sentence in sentences:
         if sentence.paragraph and groups:
@@ -207,10 +200,10 @@ def _build_paragraphs(sentences: Iterable[ShownSentence]) -> Iterator[ViewBlock]
         yield ViewBlock(PartKind.PARAGRAPH, tuple(groups))
 
 
-def _build_sentence(sentence: ShownSentence, *, first: bool) -> Group:
+def _build_sentence(sentence: AnsweredSentence, *, first: bool) -> Group:
     before = () if first else (TextRun(" "),)
     note = (TextRun(f"({sentence.note}) ", TextStyle.NOTE),) if sentence.note else ()
-    marks = (TextRun(" "), *(_build_mark(number) for number in sentence.numbers)) if sentence.numbers else ()
+    marks = (TextRun(" "), *(_build_mark(number) for number in sentence.citations)) if sentence.citations else ()
     return (*before, *note, TextRun(sentence.text), *marks)
 
 
@@ -260,9 +253,8 @@ def _build_evidence_item(item: EvidenceItem, language: str, zone: tzinfo) -> Ite
     yield from _build_lines(PartKind.HEADING, item.heading)
     verdict = (TextRun(f"{item.verdict}: ", TextStyle.NOTE),) if item.verdict else ()
     yield ViewBlock(PartKind.CLAIM, ((*verdict, TextRun(item.claim)),))
-    yield from _build_lines(
-        PartKind.TEXT, translate("evidence_because", language, reasoning=item.reasoning) if item.reasoning else ""
-    )
+    if item.reasoning:
+        yield from _build_lines(PartKind.TEXT, translate("evidence_because", language, reasoning=item.reasoning))
     yield from (ViewBlock(PartKind.QUOTE, (_build_numbered(source, zone),)) for source in item.sources)
     if item.looked_at:
         yield from _build_lines(PartKind.TEXT, translate("evidence_looked_at", language))

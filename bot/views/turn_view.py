@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Literal
 
 from bot.views.catalog import translate
-from pipeline.types import Status
+from pipeline.types import AnsweredSentence, Status
 
 
 class ButtonAction(StrEnum):
@@ -61,17 +61,6 @@ class ClaimCard:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownSentence:
-    """A sentence that passed the gate, with the numbers of its footnotes."""
-
-    text: str
-    numbers: tuple[int, ...]
-    note: str = ""
-    """Our own words before it, such as page and date of one of two sources that disagree."""
-    paragraph: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class ShownVerdict:
     """What a fact-check found of a statement."""
 
@@ -116,7 +105,7 @@ class View:
     """Our own words where there are no sentences: abstained, chatted, refused, failed, stopped."""
     judgements: tuple[ShownVerdict, ...] = ()
     """Of a fact-check: its statements one by one."""
-    sentences: tuple[ShownSentence, ...] = ()
+    sentences: tuple[AnsweredSentence, ...] = ()
     left_out: str = ""
     """How many statements could not be confirmed and were left out; empty if none."""
     sources: tuple[ShownSource, ...] = ()
@@ -173,15 +162,7 @@ def build_stop_buttons(ticket: int, language: str) -> tuple[Button, ...]:
 def build_answer_buttons(
     ticket: int, language: str, status: Status, *, only_asker: bool, ask: bool
 ) -> tuple[Button, ...]:
-    """Return what can be pressed once it is done.
-
-    Args:
-        ticket: The question's number.
-        language: The asker's.
-        status: How it ended.
-        only_asker: Whether only the asker sees it.
-        ask: Whether there are people to ask.
-    """
+    """Return what can be pressed once it is done; `ask` says whether there are people to ask."""
     actions = [ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN] if status in _WITH_FEEDBACK else []
     if ask and status not in _WITHOUT_HELP:
         actions.append(ButtonAction.ASK)
@@ -197,10 +178,8 @@ def remove_share_button(buttons: Iterable[Button]) -> tuple[Button, ...]:
 
 def build_confirmation(action: ButtonAction, language: str) -> Confirmation:
     """Return what is asked before an answer is taken back, or a person is asked about what nobody else sees."""
-    name = action.value
-    return Confirmation(
-        translate(f"{name}_sure", language), translate(f"button_{name}", language), translate(f"{name}_not", language)
-    )
+    keys = (f"{action.value}_sure", f"button_{action.value}", f"{action.value}_not")
+    return Confirmation(*(translate(key, language) for key in keys))
 
 
 def _build_button(action: ButtonAction, ticket: int, language: str, *, alone: bool = False) -> Button:

@@ -15,7 +15,6 @@ from bot.views.turn_view import (
     ClaimCard,
     EvidenceItem,
     EvidenceView,
-    ShownSentence,
     ShownSource,
     ShownVerdict,
     View,
@@ -74,13 +73,9 @@ def apply_event(view: View, event: Event) -> View:
 
 
 def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask: bool = False) -> View:
-    """Return an answer as it stays, or our own words where there is none.
+    """Return an answer as it stays, or our own words where there is none; of `view`, language and notice stay.
 
-    Args:
-        view: What was shown until now; of it language and notice stay.
-        result: The answer. Its sources and nearest pages are shown as they are given.
-        only_asker: Whether nobody else sees it: it can be shared then, else taken back.
-        ask: Whether there are people to ask.
+    What `only_asker` sees can be shared, all else taken back; `ask` says whether there are people to ask.
     """
     answer, language = result.answer, view.language
     said = answer.status is Status.ANSWERED
@@ -198,18 +193,17 @@ def _summarize_claims(claims: tuple[CheckedClaim, ...], language: str) -> str:
     return translate("statements", language, checked=len(verdicts), confirmed=confirmed) if verdicts else ""
 
 
-def _show_sentences(sentences: Iterable[AnsweredSentence]) -> tuple[ShownSentence, ...]:
-    shown: tuple[ShownSentence, ...] = ()
+def _show_sentences(sentences: Iterable[AnsweredSentence]) -> tuple[AnsweredSentence, ...]:
+    shown: tuple[AnsweredSentence, ...] = ()
     for sentence in sentences:
         shown = (*shown, _show_sentence(sentence, shown))
     return shown
 
 
-def _show_sentence(sentence: AnsweredSentence, before: tuple[ShownSentence, ...]) -> ShownSentence:
+def _show_sentence(sentence: AnsweredSentence, before: tuple[AnsweredSentence, ...]) -> AnsweredSentence:
     """Return a sentence as it is shown: what only says again where the one before it stands is not said."""
-    again = bool(before) and before[-1].numbers == sentence.citations and before[-1].note in {"", sentence.note}
-    note = "" if again else sentence.note
-    return ShownSentence(sentence.text, sentence.citations, note, paragraph=sentence.paragraph)
+    again = bool(before) and before[-1].citations == sentence.citations and before[-1].note in {"", sentence.note}
+    return replace(sentence, note="") if again else sentence
 
 
 def _page_source(passage: Passage, document: Document, *, quote: str = "") -> ShownSource:
@@ -229,13 +223,9 @@ def build_notice_view(ticket: int, language: str, text: str) -> View:
 def build_evidence_view(
     result: TurnResult, found: Mapping[str, tuple[Passage, Document]], question: str, language: str
 ) -> EvidenceView:
-    """Return the evidence of an answer, with its claims in full.
+    """Return the evidence of an answer for whoever reads a language. What it cites is shown as it was then.
 
-    Args:
-        result: The answer. What it cites is shown as it was then.
-        found: The other passages that its claims name, by id, as they are now; one that is gone is not shown.
-        question: What was asked.
-        language: Whoever looks reads this.
+    `found` are the other passages that its claims name, by id, as they are now; one that is gone is not shown.
     """
     cited = {one.passage_id: build_cited_source(one) for one in result.answer.citations}
     known = {one: _page_source(*row, quote=row[0].text) for one, row in found.items()} | cited

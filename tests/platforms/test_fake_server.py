@@ -9,7 +9,8 @@ import pytest
 from bot.access import Asker
 from bot.desk.types import IntakeStatus, Place, PostedMessages, Question
 from bot.platforms.shared.platform_contract import CannotPost, PlatformUnavailable, PostGone
-from bot.views.turn_view import ShownSentence, View
+from bot.views.turn_view import View
+from pipeline.types import AnsweredSentence
 from tests.platforms.dialects import DISCORD, SLACK, Dialect
 from tests.platforms.fake_platform import FakePlatform, client
 from tests.platforms.fake_server import BROKEN, LIMITED, LOST, RESET, FakeServer, Stumble, serve
@@ -53,7 +54,7 @@ def question(name: Any, **changes: Any) -> Question:
 
 def view(*sentences: str, done: bool = True) -> View:
     """Return an answer."""
-    return View(1, "en", sentences=tuple(ShownSentence(text, (1,)) for text in sentences), done=done)
+    return View(1, "en", sentences=tuple(AnsweredSentence(text, (1,)) for text in sentences), done=done)
 
 
 async def test_what_is_shown_is_edited_lengthened_shortened_found_and_removed(

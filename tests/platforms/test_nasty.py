@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.views.catalog import translate
-from bot.views.turn_view import Button, ClaimCard, ShownSentence, ShownSource, View
+from bot.views.turn_view import Button, ClaimCard, ShownSource, View
 from pipeline.kit import Kit
-from pipeline.types import CitedSentence, Conversation, Status, Support
+from pipeline.types import AnsweredSentence, CitedSentence, Conversation, Status, Support
 from storage.types import Evidence, SearchQuery
 from tests.platforms import markup
 from tests.platforms.bots import Bot
@@ -69,7 +69,7 @@ views = st.builds(
     quote=sources,
     quote_label=texts,
     text=texts,
-    sentences=st.lists(st.builds(ShownSentence, texts, st.just((1,)), texts)).map(tuple),
+    sentences=st.lists(st.builds(AnsweredSentence, texts, st.just((1,)), texts)).map(tuple),
     left_out=texts,
     sources=st.lists(sources, max_size=3).map(tuple),
     nearest=st.lists(sources, max_size=3).map(tuple),
@@ -190,5 +190,7 @@ def test_every_text_of_the_data_sets_is_harmless_in_every_field(dialect: Dialect
     """Each as status, quotation, sentence, title and section."""
     for text in corpus():
         source = ShownSource(1, text, text, None, f"{HOST}page.md", text)
-        view = View(1, "en", status=text, quote=source, sentences=(ShownSentence(text, (1,), text),), sources=(source,))
+        view = View(
+            1, "en", status=text, quote=source, sentences=(AnsweredSentence(text, (1,), text),), sources=(source,)
+        )
         harmless([part for page in rendered(view, dialect) for part in page.parts], dialect)

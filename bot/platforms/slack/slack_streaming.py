@@ -12,7 +12,8 @@ from bot.platforms.slack.slack_markup import escape_markdown, escape_mrkdwn
 from bot.platforms.slack.slack_messages import CARD_STATES, build_actions, count_units
 from bot.views.catalog import translate
 from bot.views.pagination import split_text
-from bot.views.turn_view import ClaimCard, ShownSentence, ShownSource, View
+from bot.views.turn_view import ClaimCard, ShownSource, View
+from pipeline.types import AnsweredSentence
 
 Json = dict[str, Any]
 
@@ -31,7 +32,7 @@ class StreamedState:
     """What a live message shows by now."""
 
     cards: tuple[tuple[str, Json], ...] = ()
-    sentences: tuple[ShownSentence, ...] = ()
+    sentences: tuple[AnsweredSentence, ...] = ()
     noticed: bool = False
     text: int = 0
     """Bytes of its text."""
@@ -117,10 +118,10 @@ def _shorten_title(text: str, most: int = FIELD) -> str:
     return escape_mrkdwn(piece if piece == text else f"{piece.rstrip()}…") or "…"
 
 
-def _sentence_chunk(sentence: ShownSentence) -> str:
+def _sentence_chunk(sentence: AnsweredSentence) -> str:
     before = "\n\n" if sentence.paragraph else " "
     note = f"{escape_markdown(f'({sentence.note})')} " if sentence.note else ""
-    marks = "".join(escape_markdown(f"[{number}]") for number in sentence.numbers)
+    marks = "".join(escape_markdown(f"[{number}]") for number in sentence.citations)
     return f"{before}{note}{escape_markdown(sentence.text)}{' ' if marks else ''}{marks}"
 
 

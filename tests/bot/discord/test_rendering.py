@@ -25,7 +25,8 @@ from bot.platforms.discord.discord_messages import (
 from bot.platforms.discord.discord_wiring import render_settings
 from bot.views.render_tree import build_blocks
 from bot.views.sanitize import sanitize_url, strip_invisible
-from bot.views.turn_view import Button, ButtonAction, ClaimCard, ShownSentence, ShownSource, View
+from bot.views.turn_view import Button, ButtonAction, ClaimCard, ShownSource, View
+from pipeline.types import AnsweredSentence
 from tests.bot.views.moments import FINAL, LONG
 from tests.bot.views.views import DAY, views
 from tests.platforms import markup
@@ -83,7 +84,7 @@ def test_nothing_of_any_view_is_lost(view: View) -> None:
     texts_ = [text for message in made for text in content(message)]
     shown_ = squeezed("".join(texts_).replace("\\", ""))
 
-    for number in chain(*(one.numbers for one in view.sentences), (one.number for one in view.sources if one.number)):
+    for number in chain(*(one.citations for one in view.sentences), (one.number for one in view.sources if one.number)):
         assert f"[{number}]" in shown_
     urls = [sanitize_url(source.url) for source in (*view.sources, *view.nearest, *filter(None, [view.quote]))]
     if not any(urls):
@@ -111,7 +112,7 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
         7,
         "en",
         notice="Only quotations are given.",
-        sentences=(ShownSentence("The quay opens at seven.", (1,)), ShownSentence("So do <shops>.", (1, 2))),
+        sentences=(AnsweredSentence("The quay opens at seven.", (1,)), AnsweredSentence("So do <shops>.", (1, 2))),
         left_out="1 of 3 statements was left out.",
         sources=(ShownSource(1, "Harbour", "Hours", DAY, "https://e.org/h"), ShownSource(2, "Shops")),
         buttons=buttons(ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN, ButtonAction.RETRACT),

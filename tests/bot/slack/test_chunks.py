@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 
 from bot.platforms.slack.slack_streaming import StreamedState, build_new_chunks, build_opening_chunks
-from bot.views.turn_view import ClaimCard, ShownSentence, ShownSource, View
+from bot.views.turn_view import ClaimCard, ShownSource, View
+from pipeline.types import AnsweredSentence
 from tests.bot.slack.payloads import harmful, texts
 from tests.bot.views.views import views
 from tests.platforms import markup
@@ -36,7 +37,7 @@ def test_only_what_is_new_is_sent() -> None:
     assert build_new_chunks(sent, view)[0] == []
 
     claims = (ClaimCard(1, "supported", "It is.", ("Page",)),)
-    said = replace(view, claims=claims, sentences=(ShownSentence("One.", (1,), "note"),))
+    said = replace(view, claims=claims, sentences=(AnsweredSentence("One.", (1,), "note"),))
     made, sent = build_new_chunks(sent, said)
     assert [(one.get("id"), one.get("status"), "details" in one) for one in made] == [
         ("claim-1", "complete", True),
@@ -47,7 +48,8 @@ def test_only_what_is_new_is_sent() -> None:
     assert markup.markdown_words(made[-1]["text"]) == " (note) One. [1]"
 
     made, sent = build_new_chunks(
-        sent, replace(said, status="Writing …", sentences=(*said.sentences, ShownSentence("Two.", (), paragraph=True)))
+        sent,
+        replace(said, status="Writing …", sentences=(*said.sentences, AnsweredSentence("Two.", (), paragraph=True))),
     )
     assert [one.get("id") for one in made] == ["status", None]
     assert markup.markdown_words(made[-1]["text"]) == "\n\nTwo."
@@ -65,7 +67,7 @@ def test_a_better_quotation_is_a_card_of_its_own() -> None:
     assert len({one["id"] for one in (*made, *more)}) == 3
     assert [markup.slack_words(one["title"]) for one in more] == ["Meanwhile:"]
     assert (
-        build_new_chunks(StreamedState(), replace(first, sentences=(ShownSentence("One.", ()),)))[0][0]["id"]
+        build_new_chunks(StreamedState(), replace(first, sentences=(AnsweredSentence("One.", ()),)))[0][0]["id"]
         == "status"
     )
 
@@ -82,7 +84,7 @@ def test_details_that_are_there_are_not_said_again() -> None:
 
 def test_what_has_no_room_is_left_for_the_end() -> None:
     """Nothing of it is sent, and what comes after neither."""
-    view = View(7, "en", "Writing …", sentences=tuple(ShownSentence("word " * 100, ()) for _ in range(20)))
+    view = View(7, "en", "Writing …", sentences=tuple(AnsweredSentence("word " * 100, ()) for _ in range(20)))
     _, sent = build_opening_chunks(replace(view, sentences=()))
 
     assert build_new_chunks(sent, view) == ([], sent)

@@ -17,11 +17,11 @@ from bot.views.turn_view import (
     ButtonAction,
     ClaimCard,
     Confirmation,
-    ShownSentence,
     ShownSource,
     ShownVerdict,
     View,
 )
+from pipeline.types import AnsweredSentence
 from tests.bot.slack.payloads import addresses, elements, harmful, lines, people, texts
 from tests.bot.views.views import DAY, views
 from tests.platforms import markup
@@ -56,7 +56,7 @@ def test_any_view_fits_whole_and_harmless(view: View, people_: tuple[str, ...]) 
     assert set(addresses(shown)) <= urls - {""}
     assert people(shown) == list(people_)
     said = words("".join(lines(shown)))
-    for number in chain(*(one.numbers for one in view.sentences), (one.number for one in view.sources if one.number)):
+    for number in chain(*(one.citations for one in view.sentences), (one.number for one in view.sources if one.number)):
         assert f"[{number}]" in said
     if all(len(url) < 100 for url in urls):  # a long one stands as text behind its title
         whole = "".join(run.text for one in build_blocks(view, DAY.tzinfo) for group in one.groups for run in group)
@@ -83,7 +83,7 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
         7,
         "en",
         collapsed="Statements checked: 2, confirmed: 1.",
-        sentences=(ShownSentence("The quay opens at seven.", (1,)), ShownSentence("So do <shops>.", (1, 2))),
+        sentences=(AnsweredSentence("The quay opens at seven.", (1,)), AnsweredSentence("So do <shops>.", (1, 2))),
         left_out="1 of 3 statements was left out.",
         sources=(ShownSource(1, "Harbour", "Hours", DAY, "https://e.org/h"), ShownSource(2, "Shops")),
         buttons=buttons(ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN, ButtonAction.RETRACT),

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bot.views.turn_view import Button, ButtonAction, ClaimCard, ShownSentence, ShownSource, View
+from bot.views.turn_view import Button, ButtonAction, ClaimCard, ShownSource, View
+from pipeline.types import AnsweredSentence
 
-SENTENCES = tuple(ShownSentence(f"Sentence {n} of the answer.", (n,), paragraph=n == 3) for n in range(1, 5))
+SENTENCES = tuple(AnsweredSentence(f"Sentence {n} of the answer.", (n,), paragraph=n == 3) for n in range(1, 5))
 SOURCES = tuple(
     ShownSource(n, f"Page {n}", "Part", datetime(2026, 3, n, tzinfo=UTC), f"https://e.org/{n}") for n in range(1, 5)
 )
@@ -36,5 +37,5 @@ FINAL = View(
     ),
     done=True,
 )
-LONG = replace(FINAL, sentences=tuple(ShownSentence("word " * 150 + f"{n}.", (1 + n % 4,)) for n in range(16)))
+LONG = replace(FINAL, sentences=tuple(AnsweredSentence("word " * 150 + f"{n}.", (1 + n % 4,)) for n in range(16)))
 """An answer that takes several messages."""

@@ -22,7 +22,8 @@ from bot.views.render_tree import (
     build_evidence_blocks,
 )
 from bot.views.sanitize import sanitize_url
-from bot.views.turn_view import Button, ButtonAction, EvidenceView, ShownSentence, ShownSource, View
+from bot.views.turn_view import Button, ButtonAction, EvidenceView, ShownSource, View
+from pipeline.types import AnsweredSentence
 from tests.bot.views.views import DAY, evidences, views
 
 SMALL = MessageLimits(
@@ -78,7 +79,7 @@ def test_any_view_fits_with_all_its_words_and_footnotes_in_order(name: str, view
     assert marks(pages) == [
         f"[{number}]"
         for number in chain(
-            chain.from_iterable(said.numbers for said in (*view.judgements, *view.sentences)),
+            chain(*(one.numbers for one in view.judgements), *(one.citations for one in view.sentences)),
             (source.number for source in (*view.sources, *view.nearest) if source.number),
         )
     ]
@@ -133,9 +134,9 @@ def test_an_answer_reads_from_top_to_bottom() -> None:
         notice="Only quotations today.",
         collapsed="Statements checked: 2, confirmed: 1.",
         sentences=(
-            ShownSentence("The quay opens at seven.", (1, 2)),
-            ShownSentence("It closes at nine.", (2,), note="Hours, 2026"),
-            ShownSentence("It is long.", (3,), paragraph=True),
+            AnsweredSentence("The quay opens at seven.", (1, 2)),
+            AnsweredSentence("It closes at nine.", (2,), note="Hours, 2026"),
+            AnsweredSentence("It is long.", (3,), paragraph=True),
         ),
         left_out="Left out: 1 of 4.",
         sources=(
@@ -174,7 +175,9 @@ def test_what_is_long_is_cut_between_words() -> None:
     """A sentence that fits whole is not cut for those before it."""
     long = " ".join(["word"] * 60)
     view = View(
-        7, "en", sentences=(ShownSentence("Short.", (1,)), ShownSentence(long, (2,)), ShownSentence("End.", (3,)))
+        7,
+        "en",
+        sentences=(AnsweredSentence("Short.", (1,)), AnsweredSentence(long, (2,)), AnsweredSentence("End.", (3,))),
     )
     pages = plain(paginate_view(view, replace(SMALL, measure=len)))
     pieces = [part.strip() for page in pages for part in page]

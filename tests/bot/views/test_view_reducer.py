@@ -12,7 +12,6 @@ from bot.views.turn_view import (
     ButtonAction,
     ClaimCard,
     Confirmation,
-    ShownSentence,
     ShownSource,
     ShownVerdict,
     View,
@@ -145,7 +144,7 @@ def test_a_page_is_quoted_until_there_is_a_sentence() -> None:
 
     view = apply_event(view, SentencePassed(AnsweredSentence("It is so.", (1,), "note", paragraph=True)))
     assert (view.quote, view.quote_label) == (None, "")
-    assert view.sentences == (ShownSentence("It is so.", (1,), "note", paragraph=True),)
+    assert view.sentences == (AnsweredSentence("It is so.", (1,), "note", paragraph=True),)
     assert apply_event(view, quoted("Too late.", 6)).quote is None
     assert finish_view(shown_after(quoted("Best.", 3)), answered(answer=Answer(Status.ABSTAINED))).quote is None
 
@@ -164,7 +163,7 @@ def test_an_answer_stays_with_its_sources_and_its_counts() -> None:
     answer = Answer(Status.ANSWERED, sentences, (citation(),), claims, nearest=(hit(),), withheld=2)
     view = finish_view(before, answered(answer=answer), ask=True)
 
-    assert view.sentences == (ShownSentence("The quay opens at seven.", (1,)),)
+    assert view.sentences == (AnsweredSentence("The quay opens at seven.", (1,)),)
     assert view.sources == (ShownSource(1, "Harbour", "Hours", DAY, "https://example.com/harbour.md"),)
     assert view.collapsed == translate("statements", "en", checked=2, confirmed=1)
     assert view.left_out == "Left out, because not confirmed: 2 of 3 statements."

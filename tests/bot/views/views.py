@@ -10,11 +10,11 @@ from bot.views.turn_view import (
     ClaimCard,
     EvidenceItem,
     EvidenceView,
-    ShownSentence,
     ShownSource,
     ShownVerdict,
     View,
 )
+from pipeline.types import AnsweredSentence
 from tests.platforms.nasty import texts
 
 DAY = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)
@@ -28,7 +28,7 @@ _urls = (
 _dates = st.sampled_from([None, DAY])
 _sources = st.builds(ShownSource, st.integers(0, 120), _long, texts, _dates, _urls, texts)
 _numbers = st.lists(st.integers(1, 120), max_size=5).map(tuple)
-_sentences = st.builds(ShownSentence, _long, _numbers, texts, st.booleans())
+_sentences = st.builds(AnsweredSentence, _long, _numbers, texts, st.booleans())
 _states = st.sampled_from(["checking", "supported", "refuted", "unknown"])
 _cards = st.builds(ClaimCard, st.integers(1, 9), _states, _long, st.lists(texts, max_size=3).map(tuple))
 _buttons = st.builds(Button, st.sampled_from(ButtonAction), st.just("Press"), st.just(7))
