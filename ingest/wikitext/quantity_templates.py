@@ -86,11 +86,6 @@ def fraction(arguments: TemplateArguments) -> str:
             return ""
 
 
-def power_of_ten(arguments: TemplateArguments) -> str:
-    """`{{e|6}}`: ×10⁶."""
-    return f"×10{make_superscript(first(arguments))}"
-
-
 def ordinal(arguments: TemplateArguments) -> str:
     """`{{ordinal|22}}`: 22nd."""
     number = first(arguments)
@@ -128,53 +123,25 @@ def coordinates(arguments: TemplateArguments) -> str:
     return said.strip()
 
 
-def above_sea(arguments: TemplateArguments) -> str:
-    """`{{Höhe|34|DE-NHN}}`: 34 m."""
-    return f"{arguments.at(0)} m" if arguments.at(0) else ""
-
-
-def atom(arguments: TemplateArguments) -> str:
-    """`{{SimpleNuclide|uranium|235}}`: uranium-235."""
-    return "-".join(filter(None, arguments.places[:2]))
-
-
-def labelled_percent(arguments: TemplateArguments) -> str:
-    """A bar of a chart: `{{bar percent|Catholic|green|12.5}}` is a row."""
-    return f"\n* {arguments.at(0)}: {arguments.at(2)}%\n" if arguments.at(2) else ""
-
-
-def ten_to_the(arguments: TemplateArguments) -> str:
-    """`{{10^|6}}`: 10⁶."""
-    return f"10{make_superscript(first(arguments))}"
-
-
-def power(arguments: TemplateArguments) -> str:
-    """`{{pow|2|8}}`: 2⁸."""
-    return f"{arguments.at(0)}{make_superscript(arguments.at(1))}"
-
-
-def root(arguments: TemplateArguments) -> str:
-    """`{{sqrt|2}}`: √2."""
-    return f"√{first(arguments)}"
-
-
-def percent(arguments: TemplateArguments) -> str:
-    """`{{percent|12}}`: 12%."""
-    return f"{first(arguments)}%"
-
-
 def make_money_handler(sign: str) -> TemplateHandler:
     """`{{US$|5 million}}`: US$5 million."""
     return lambda arguments: f"{sign}{first(arguments)}" if first(arguments) else sign.strip()
 
 
-QUANTITY_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType({
-    handler.__name__: handler
-    for handler in (
-        convert, height, value, fraction, power_of_ten, ten_to_the, power, root, percent, ordinal, measure, coordinates,
-        above_sea, atom, labelled_percent,
-    )
-})  # fmt: skip
+QUANTITY_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
+    {
+        **{handler.__name__: handler for handler in (convert, height, value, fraction, ordinal, measure, coordinates)},
+        "power_of_ten": lambda a: f"×10{make_superscript(first(a))}",  # `{{e|6}}`: ×10⁶.
+        "ten_to_the": lambda a: f"10{make_superscript(first(a))}",  # `{{10^|6}}`: 10⁶.
+        "power": lambda a: f"{a.at(0)}{make_superscript(a.at(1))}",  # `{{pow|2|8}}`: 2⁸.
+        "root": lambda a: f"√{first(a)}",  # `{{sqrt|2}}`: √2.
+        "percent": lambda a: f"{first(a)}%",  # `{{percent|12}}`: 12%.
+        "above_sea": lambda a: f"{a.at(0)} m" if a.at(0) else "",  # `{{Höhe|34|DE-NHN}}`: 34 m.
+        "atom": lambda a: "-".join(filter(None, a.places[:2])),  # `{{SimpleNuclide|uranium|235}}`: uranium-235.
+        # A bar of a chart: `{{bar percent|Catholic|green|12.5}}` is a row.
+        "labelled_percent": lambda a: f"\n* {a.at(0)}: {a.at(2)}%\n" if a.at(2) else "",
+    }
+)
 """By kind."""
 
 _MONTHS = {
@@ -244,11 +211,6 @@ def date(arguments: TemplateArguments, start: int = 0) -> str:
     return format_date(year, month, day, arguments.language, day_first=day_first)
 
 
-def later_date(arguments: TemplateArguments) -> str:
-    """The second of two dates: a death after a birth."""
-    return date(arguments, 3) or date(arguments)
-
-
 def as_of(arguments: TemplateArguments) -> str:
     """`{{as of|2015|4}}`: As of April 2015."""
     if arguments.named("alt"):
@@ -264,25 +226,10 @@ def circa(arguments: TemplateArguments) -> str:
     return " – ".join(years) or "c."
 
 
-def floruit(arguments: TemplateArguments) -> str:
-    """`{{floruit|1500|1510}}`: fl. 1500–1510."""
-    return f"fl. {'–'.join(filter(None, arguments.places[:2]))}".strip()
-
-
-def reign(arguments: TemplateArguments) -> str:
-    """`{{reign|1500|1510}}`: r. 1500–1510."""
-    return f"r. {'–'.join(filter(None, arguments.places[:2]))}".strip()
-
-
 def century(arguments: TemplateArguments) -> str:
     """`{{s|XIX|e}}` is XIXe siècle, `{{siglo|XIX||s}}` is siglo XIX."""
     number = f"{arguments.at(0)}{arguments.at(1)}"
     return f"siglo {arguments.at(0)}" if arguments.language == "es" else f"{number} siècle"
-
-
-def clock(arguments: TemplateArguments) -> str:
-    """`{{heure|14|30}}`: 14 h 30."""
-    return f"{arguments.at(0)} h {arguments.at(1)}".strip()
 
 
 def lifetime(arguments: TemplateArguments) -> str:
@@ -293,8 +240,13 @@ def lifetime(arguments: TemplateArguments) -> str:
 
 DATE_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
     {
-        handler.__name__: handler
-        for handler in (date, later_date, as_of, circa, floruit, reign, century, clock, lifetime)
+        **{handler.__name__: handler for handler in (date, as_of, circa, century, lifetime)},
+        # The second of two dates: a death after a birth.
+        "later_date": lambda a: date(a, 3) or date(a),
+        # `{{floruit|1500|1510}}`: fl. 1500–1510.
+        "floruit": lambda a: f"fl. {'–'.join(filter(None, a.places[:2]))}".strip(),
+        "reign": lambda a: f"r. {'–'.join(filter(None, a.places[:2]))}".strip(),  # `{{reign|1500|1510}}`: r. 1500–1510.
+        "clock": lambda a: f"{a.at(0)} h {a.at(1)}".strip(),  # `{{heure|14|30}}`: 14 h 30.
     }
 )
 """By kind."""

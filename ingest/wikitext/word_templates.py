@@ -121,22 +121,6 @@ def second(arguments: TemplateArguments) -> str:
     return arguments.at(1) or arguments.at(0)
 
 
-def third(arguments: TemplateArguments) -> str:
-    return arguments.at(2) or second(arguments)
-
-
-def last(arguments: TemplateArguments) -> str:
-    return arguments.places[-1] if arguments.places else arguments.named("text")
-
-
-def joined(arguments: TemplateArguments) -> str:
-    return "".join(arguments.places)
-
-
-def spaced(arguments: TemplateArguments) -> str:
-    return " ".join(filter(None, arguments.places))
-
-
 def itemised(arguments: TemplateArguments) -> str:
     items = [arguments.named("title", "heading"), *arguments.places]
     return "\n".join(item if item[:1] in "*#\n" else f"\n* {item}" for item in items if item)
@@ -148,29 +132,10 @@ def quotation(arguments: TemplateArguments) -> str:
     return f"\n\n{said}\n{f'— {who}' if who else ''}\n" if said else ""
 
 
-def quoted(arguments: TemplateArguments) -> str:
-    return f"“{first(arguments)}”" if first(arguments) else ""
-
-
-def in_language(arguments: TemplateArguments) -> str:
-    """Words of another language: `{{lang|de|Wort}}`."""
-    # Alone, an argument is the words if it is too long for a language's code.
-    return arguments.at(1) or arguments.named("text") or (arguments.at(0) if len(arguments.at(0)) > 3 else "")  # noqa: PLR2004
-
-
-def sound(arguments: TemplateArguments) -> str:
-    """A sound in the English Wikipedia, which speaks of sounds so; elsewhere, and with a language, a pronunciation."""
-    return arguments.at(0) if arguments.language == "en" and len(arguments.places) == 1 else ""
-
-
 def nihongo(arguments: TemplateArguments) -> str:
     within = ", ".join(filter(None, arguments.places[1:3]))
     english = arguments.at(0)
     return f"{english} ({within})" if english and within else english or within
-
-
-def with_reading(arguments: TemplateArguments) -> str:
-    return f"{arguments.at(0)}({arguments.at(1)})" if arguments.at(1) else arguments.at(0)
 
 
 def chinese(arguments: TemplateArguments) -> str:
@@ -179,57 +144,36 @@ def chinese(arguments: TemplateArguments) -> str:
     return "; ".join(said) or first(arguments)
 
 
-def ship(arguments: TemplateArguments) -> str:
-    """A ship's name: `{{ship|HMS|Beagle}}`."""
-    return " ".join(filter(None, arguments.places[:2]))
-
-
-def ship_class(arguments: TemplateArguments) -> str:
-    return f"{arguments.at(0)}-class {arguments.at(1)}".strip()
-
-
 def marriage(arguments: TemplateArguments) -> str:
     years = "–".join(filter(None, arguments.places[1:3]))
     return f"{arguments.at(0)} ({years})" if years else arguments.at(0)
 
 
-def person(arguments: TemplateArguments) -> str:
-    """`{{sortname|Ayn|Rand}}`: first name and last name."""
-    return " ".join(filter(None, arguments.places[:2]))
-
-
-def superscript(arguments: TemplateArguments) -> str:
-    return make_superscript(first(arguments))
-
-
-def aside(arguments: TemplateArguments) -> str:
-    """An insertion between dashes."""
-    return f"– {first(arguments)} –"
-
-
-def angled(arguments: TemplateArguments) -> str:
-    """A letter as it is written, in angle brackets."""
-    return f"⟨{first(arguments)}⟩"
-
-
-def bracketed(arguments: TemplateArguments) -> str:
-    """A word put into a quotation, in square brackets."""
-    return f"[{first(arguments)}]"
-
-
-def over(arguments: TemplateArguments) -> str:
-    return "/".join(filter(None, arguments.places[:2]))
-
-
-def extinct(arguments: TemplateArguments) -> str:
-    return f"†{first(arguments)}"
-
-
-WORD_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType({
-    handler.__name__: handler
-    for handler in (
-        first, second, third, last, joined, spaced, itemised, quotation, quoted, in_language, sound, nihongo,
-        with_reading, chinese, ship, ship_class, marriage, person, superscript, aside, angled, bracketed, over, extinct,
-    )
-})  # fmt: skip
+WORD_HANDLERS: Mapping[str, TemplateHandler] = MappingProxyType(
+    {
+        **{handler.__name__: handler for handler in (first, second, itemised, quotation, nihongo, chinese, marriage)},
+        "third": lambda a: a.at(2) or second(a),
+        "last": lambda a: a.places[-1] if a.places else a.named("text"),
+        "joined": lambda a: "".join(a.places),
+        "spaced": lambda a: " ".join(filter(None, a.places)),
+        "quoted": lambda a: f"“{first(a)}”" if first(a) else "",
+        # Words of another language: `{{lang|de|Wort}}`.
+        "in_language": lambda a: a.at(1) or a.named("text") or (a.at(0) if len(a.at(0)) > 3 else ""),  # noqa: PLR2004
+        # A sound in the English Wikipedia, which speaks of sounds so; elsewhere, and with a language, a pronunciation.
+        "sound": lambda a: a.at(0) if a.language == "en" and len(a.places) == 1 else "",
+        "with_reading": lambda a: f"{a.at(0)}({a.at(1)})" if a.at(1) else a.at(0),
+        "ship": lambda a: " ".join(filter(None, a.places[:2])),  # A ship's name: `{{ship|HMS|Beagle}}`.
+        "ship_class": lambda a: f"{a.at(0)}-class {a.at(1)}".strip(),
+        "person": lambda a: " ".join(filter(None, a.places[:2])),  # `{{sortname|Ayn|Rand}}`: first name and last name.
+        "superscript": lambda a: make_superscript(first(a)),
+        # An insertion between dashes.
+        "aside": lambda a: f"– {first(a)} –",
+        # A letter as it is written, in angle brackets.
+        "angled": lambda a: f"⟨{first(a)}⟩",
+        # A word put into a quotation, in square brackets.
+        "bracketed": lambda a: f"[{first(a)}]",
+        "over": lambda a: "/".join(filter(None, a.places[:2])),
+        "extinct": lambda a: f"†{first(a)}",
+    }
+)
 """By kind."""
