@@ -43,7 +43,11 @@ def split_front_matter(text: str) -> tuple[Mapping[str, Any], str]:
         return {}, text
     if fields is None:
         return {}, text
-    said = {str(name).lower().replace("-", "_"): value for name, value in fields.items() if _is_plain_value(value)}
+    said = {
+        str(name).lower().replace("-", "_"): value
+        for name, value in fields.items()
+        if isinstance(value, str | int | float | date)
+    }
     return said, text[match.end() :]
 
 
@@ -55,10 +59,6 @@ def first_field(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 def stated_fields(fields: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:
     """Return those of the named fields that are there and say something, in the order of the names."""
     return [fields[name] for name in names if fields.get(name) not in (None, "")]
-
-
-def _is_plain_value(value: Any) -> bool:
-    return isinstance(value, str | int | float | date)
 
 
 def _load_fields(source: str) -> Mapping[str, Any] | None:

@@ -187,17 +187,16 @@ def _read_slide(slide: Any, number: int) -> Iterator[ContentItem]:
     title = slide.shapes.title
     heading = _one_line(title.text_frame.text) if title is not None and title.has_text_frame else ""
     said = [
-        item for shape in _in_order(slide.shapes) if not _is_same_shape(shape, title) for item in _read_shape(shape)
+        item
+        for shape in _in_order(slide.shapes)
+        if not (title is not None and shape.shape_id == title.shape_id)
+        for item in _read_shape(shape)
     ]
     notes = _read_notes(slide)
     if heading or said or notes:
         yield Heading(_SLIDE_LEVEL, heading or f"Slide {number}")
         yield from said
         yield from notes
-
-
-def _is_same_shape(shape: Any, other: Any) -> bool:
-    return other is not None and shape.shape_id == other.shape_id
 
 
 def _in_order(shapes: Iterable[Any]) -> list[Any]:

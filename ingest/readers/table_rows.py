@@ -66,7 +66,11 @@ def restore_pipe_tables(items: Iterable[ContentItem]) -> Iterator[ContentItem]:
     for is_table, run in groupby(items, key=_is_pipe_table):
         if is_table:
             lines = [line for item in run for line in item.text.split("\n") if not _PIPE_RULE.fullmatch(line)]
-            yield from make_row_blocks(*split_header([_pipe_cells(line) for line in lines]))
+            yield from make_row_blocks(
+                *split_header(
+                    [([cell.strip() for cell in line.removeprefix("|").removesuffix("|").split("|")]) for line in lines]
+                )
+            )
         else:
             yield from run
 
@@ -74,10 +78,6 @@ def restore_pipe_tables(items: Iterable[ContentItem]) -> Iterator[ContentItem]:
 def _is_pipe_table(item: ContentItem) -> bool:
     prose = isinstance(item, Block) and item.kind is PassageKind.PROSE and item.text.startswith("|")
     return prose and all(_PIPE_ROW.fullmatch(line) for line in item.text.split("\n"))
-
-
-def _pipe_cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.removeprefix("|").removesuffix("|").split("|")]
 
 
 Grid = list[list[Element]]
@@ -129,7 +129,7 @@ def make_text_blocks(
 def make_table_blocks(grid: Grid, said: Mapping[Element, str]) -> Iterator[Block]:
     """Make one block a row, with the names of the columns where the table has them."""
     names, body = _split_columns(grid, said)
-    texts = [_row_texts(line, said) for line in body]
+    texts = [(["" if i and line[i - 1] is cell else said[cell] for i, cell in enumerate(line)]) for line in body]
     if names:
         yield from make_row_blocks(names, texts)
     elif all(line[0].tag == "th" for line in grid):
@@ -180,13 +180,6 @@ def _split_columns(grid: Grid, said: Mapping[Element, str]) -> tuple[list[str], 
         marked += 1
     if marked == len(grid):
         marked = min(marked, 1)
-    return [_column_name(column, said) for column in zip(*grid[:marked], strict=False)], grid[marked:]
-
-
-def _column_name(column: Sequence[Element], said: Mapping[Element, str]) -> str:
-    return " ".join(dict.fromkeys(said[cell] for cell in column))
-
-
-def _row_texts(line: Sequence[Element], said: Mapping[Element, str]) -> list[str]:
-    """Return a row's texts; a cell over several columns says its text once."""
-    return ["" if i and line[i - 1] is cell else said[cell] for i, cell in enumerate(line)]
+    return [
+        " ".join(dict.fromkeys(said[cell] for cell in column)) for column in zip(*grid[:marked], strict=False)
+    ], grid[marked:]

@@ -69,7 +69,11 @@ def parse_document(document: Any) -> LlamaText | None:
     metadata = getattr(document, "metadata", None)
     if not isinstance(text, str):
         return None
-    said = _fold_names(metadata) if isinstance(metadata, Mapping) else {}
+    said = (
+        ({re.sub(r"[\s-]+", "_", str(name)).lower(): value for name, value in metadata.items()})
+        if isinstance(metadata, Mapping)
+        else {}
+    )
     url = next((value for value in _metadata_values(said, _ADDRESSES) if value.startswith(("http://", "https://"))), "")
     file = next(iter(_metadata_values(said, _FILES)), "")
     return LlamaText(
@@ -110,10 +114,6 @@ def _make_key(document: Any, said: Mapping[str, Any], url: str, text: str) -> st
     if name := next(iter(_metadata_values(said, _NAMES)), ""):
         return name.rstrip("/") or name
     return "text:" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _fold_names(metadata: Mapping[Any, Any]) -> dict[str, Any]:
-    return {re.sub(r"[\s-]+", "_", str(name)).lower(): value for name, value in metadata.items()}
 
 
 def _metadata_values(said: Mapping[str, Any], names: Sequence[str]) -> list[str]:

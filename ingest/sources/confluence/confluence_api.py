@@ -43,7 +43,10 @@ class PageTree:
 
     def readable(self, leaf: PageNode) -> bool:
         """Tell whether every restriction on it and above it names one of those who are allowed."""
-        return all(self._passes(one.readers) for one in self._line(leaf))
+        return all(
+            (one.readers is not None and (not one.readers or not one.readers.isdisjoint(self._allowed)))
+            for one in self._line(leaf)
+        )
 
     def unknown(self, leaf: PageNode) -> tuple[str, ...]:
         """Return the ids of what stands above it whose readers nobody can tell."""
@@ -62,9 +65,6 @@ class PageTree:
     def _line(self, leaf: PageNode) -> tuple[PageNode, ...]:
         above = (self._leaves.get(one, PageNode(one, "", "", "", readers=None)) for one in leaf.above)
         return (*above, leaf)
-
-    def _passes(self, readers: ReaderSet | None) -> bool:
-        return readers is not None and (not readers or not readers.isdisjoint(self._allowed))
 
 
 def parse_subjects(named: tuple[str, ...]) -> ReaderSet:

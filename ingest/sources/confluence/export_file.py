@@ -47,7 +47,9 @@ class ZipArchive:
             if entry.is_dir():
                 continue
             if reason := _find_fault(entry):
-                self.refused.append(Unreadable(_printable(entry.filename), reason))
+                self.refused.append(
+                    Unreadable("".join(sign if sign.isprintable() else "?" for sign in entry.filename)[:200], reason)
+                )
             else:
                 self._entries.setdefault(entry.filename, entry)
 
@@ -120,10 +122,6 @@ def _find_fault(entry: zipfile.ZipInfo) -> str:
     if entry.file_size > _SMALL_ENTRY and entry.file_size > _MOST_RATIO * max(entry.compress_size, 1):
         return f"it would unpack to {entry.file_size / max(entry.compress_size, 1):,.0f} times its size"
     return ""
-
-
-def _printable(name: str) -> str:
-    return "".join(sign if sign.isprintable() else "?" for sign in name)[:200]
 
 
 def _make_damaged(path: Path, what: str) -> SourceUnavailable:

@@ -212,7 +212,7 @@ class MediaWikiSource:
             events = fetch_touched(api, start, self._wiki.namespaces)
             first = events.ids | {int(key) for key in find_redirected_keys(events.titles, known) if key.isdigit()}
             led = set(events.moved)
-            for part in _join_ids(first):
+            for part in join_batches(map(str, sorted(first))):
                 found = {one.id: one for one in self._looked_up(api, {"pageids": part})}
                 led |= {one.title for one in found.values() if one.redirect}
                 yield from self._told(api, map(int, part.split("|")), found, known)
@@ -265,7 +265,3 @@ class MediaWikiSource:
 
     def _wanted(self, one: ListedPage) -> bool:
         return one.namespace in self._wiki.namespaces and self._chosen(one.traits)
-
-
-def _join_ids(ids: Iterable[int]) -> Iterator[str]:
-    return join_batches(map(str, sorted(ids)))

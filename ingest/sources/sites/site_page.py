@@ -228,7 +228,7 @@ class PageFetcher:
         if reply.status != httpx.codes.OK:
             led = " to a place that is not read here" if 300 <= reply.status < 400 else ""  # noqa: PLR2004 - redirects
             return Unreadable(key, f"answers HTTP {reply.status}{led}")
-        if not _is_same_page(entry.url, reply.url):
+        if not (_normalize_url(entry.url) == _normalize_url(reply.url)):
             return self._elsewhere(key, reply.url)
         return self._taken(key, entry, reply, known, stamp)
 
@@ -265,7 +265,11 @@ class PageFetcher:
         return Unreadable(key, f"leads to {urlsplit(url).path}, which is another page")
 
     def _reply(self, key: str, url: str, known: str) -> WebResponse | Unreadable:
-        headers = {name: known.partition(kind)[0] for kind, name in _CONDITIONS.items() if _is_of_kind(known, kind)}
+        headers = {
+            name: known.partition(kind)[0]
+            for kind, name in _CONDITIONS.items()
+            if known.endswith(kind + READER_VERSION)
+        }
         try:
             reply = self._web.get(url, accept=_ACCEPT, headers=headers, follow=self._follows)
         except ReadingStopped:
@@ -283,10 +287,6 @@ class PageFetcher:
 
     def _follows(self, target: str) -> bool:
         return bool(resolve_page_url(self._origin, target)) and self._may_read(target)
-
-
-def _is_of_kind(fingerprint: str, kind: str) -> bool:
-    return fingerprint.endswith(kind + READER_VERSION)
 
 
 def _read_metadata(reply: WebResponse) -> PageMetadata:
@@ -322,11 +322,6 @@ def _last_modified(reply: WebResponse) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _is_same_page(asked: str, got: str) -> bool:
-    """Tell whether two addresses differ only as servers mend them: by a slash, a case, or the name of an index."""
-    return _normalize_url(asked) == _normalize_url(got)
 
 
 def _normalize_url(url: str) -> tuple[str, str]:
