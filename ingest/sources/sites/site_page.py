@@ -228,7 +228,7 @@ class PageFetcher:
         if reply.status != httpx.codes.OK:
             led = " to a place that is not read here" if 300 <= reply.status < 400 else ""  # noqa: PLR2004 - redirects
             return Unreadable(key, f"answers HTTP {reply.status}{led}")
-        if not (_normalize_url(entry.url) == _normalize_url(reply.url)):
+        if _normalize_url(entry.url) != _normalize_url(reply.url):
             return self._elsewhere(key, reply.url)
         return self._taken(key, entry, reply, known, stamp)
 
