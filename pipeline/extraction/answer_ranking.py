@@ -1,15 +1,13 @@
 """Score candidates by how well they answer a question, and predict whether the best one answers it at all.
 
-The weights stand in `scoring.json` and `abstention.json` and come from `tools.training.answer_weights`. What an embedder
+The weights in `scoring.json` and `abstention.json` come from `tools.training.answer_weights`. What an embedder
 says counts only as far as it knows the script; terms count by how rare they are among the passages found.
 """
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib import resources
 from itertools import pairwise
 from statistics import fmean
 
@@ -21,6 +19,7 @@ from pipeline.extraction.candidates import (
     has_answer_type,
     has_count,
     is_number,
+    load_table,
 )
 from storage.language.scripts import latin_share
 from storage.language.words import content_terms, terms, words
@@ -32,6 +31,14 @@ TRUSTED = 0.5
 """From this trust on the weights are those that were fitted with cosines."""
 BORROWED = 0.5
 """What a term borrowed from earlier turns weighs, beside one of the question's own."""
+ANSWER_THRESHOLD = 0.5
+"""The least chance of being an answer with which a sentence is said."""
+TOPIC_DEPTH = (0.25, 0.4)
+"""Below and above these the tenth nearest tells how large the corpus is, and no more of the topic."""
+FEW_HITS = 25
+"""With fewer passages found than these the corpus is small, and its tenth nearest is about something else."""
+COMPARED_HITS = 10
+"""How many of the best candidates the best is held against."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +102,13 @@ class ScoredCandidate:
 def weigh_question(text: str, borrowed: str, language: str, hits: Sequence[Hit]) -> ScoredQuestion:
     """Take a question apart. `borrowed` holds the words that it takes from earlier turns; they weigh less."""
     passages = [collect_passage_terms(hit, language) for hit in hits]
-    shares = dict.fromkeys(content_terms(borrowed, language), BORROWED) | dict.fromkeys(
-        content_terms(text, language), 1.0
-    )
-    rarities = {term: share * _measure_rarity(term, passages) for term, share in shares.items()}
+    shares = dict.fromkeys(content_terms(borrowed, language), BORROWED)
+    shares |= dict.fromkeys(content_terms(text, language), 1.0)
+    having = {term: sum(term in passage for passage in passages) for term in shares}
+    rarities = {
+        term: share * math.log1p((len(hits) - having[term] + 0.5) / (having[term] + 0.5))
+        for term, share in shares.items()
+    }
     whole = sum(rarities.values()) or 1.0
     return ScoredQuestion(
         text=text,
@@ -114,12 +124,8 @@ def score_candidates(
     question: ScoredQuestion, found: Sequence[Candidate], cosines: Sequence[float]
 ) -> tuple[ScoredCandidate, ...]:
     """Score candidates, in their order. `cosines` are those of the query with each candidate's context."""
-    weights = load_weights(question.regime)
-    features = _extract_features(question, found, cosines)
-    return tuple(
-        ScoredCandidate(candidate, one, weigh_features(one, weights))
-        for candidate, one in zip(found, features, strict=True)
-    )
+    weights, features = load_weights(question.regime), _extract_features(question, found, cosines)
+    return tuple(ScoredCandidate(*pair, weigh_features(pair[1], weights)) for pair in zip(found, features, strict=True))
 
 
 def _extract_features(
@@ -128,18 +134,21 @@ def _extract_features(
     best = max((candidate.hit.score for candidate in found), default=0.0)
     farthest = min((candidate.hit.dense for candidate in found if candidate.hit.dense), default=0.0)
     passages = {one.rank: measure_share(question, collect_passage_terms(one.hit, question.language)) for one in found}
-    known = [frozenset(content_terms(candidate.text, question.language)) for candidate in found]
-    for place, (candidate, cosine) in enumerate(zip(found, cosines, strict=True)):
-        before, own, after = (_terms_at(candidate.rank, found, known, at) for at in range(place - 1, place + 2))
+    known = [(one.rank, frozenset(content_terms(one.text, question.language))) for one in found]
+    nothing = (-1, frozenset[str]())
+    around = zip([nothing, *known], known, [*known[1:], nothing], strict=False)
+    for candidate, cosine, (before, (rank, own), after) in zip(found, cosines, around, strict=True):
+        running = set(pairwise(terms(candidate.text, question.language)))
+        shared = len(question.sequence & running)
         yield CandidateFeatures(
             sentence_cosine=question.trust * cosine,
             passage_cosine=question.trust * (candidate.hit.dense or farthest),
             behind=candidate.hit.score - best,
             terms=measure_share(question, own),
-            passage_terms=passages[candidate.rank],
-            terms_before=measure_share(question, before - own),
-            terms_after=measure_share(question, after - own),
-            pairs=_measure_pairs(question, candidate.text),
+            passage_terms=passages[rank],
+            terms_before=measure_share(question, before[1] - own) if before[0] == rank else 0.0,
+            terms_after=measure_share(question, after[1] - own) if after[0] == rank else 0.0,
+            pairs=shared / len(question.sequence) if question.sequence else 0.0,
             amount=_rate_answer_type(question, candidate.text, (AnswerType.NUMBER, AnswerType.DATE)),
             name=_rate_answer_type(question, candidate.text, (AnswerType.PERSON, AnswerType.PLACE)),
             counts=float(has_count(candidate.text, question.text, question.language)),
@@ -147,18 +156,21 @@ def _extract_features(
         )
 
 
-def weigh_features(features: CandidateFeatures, weights: Mapping[str, float]) -> float:
+def _rate_answer_type(question: ScoredQuestion, text: str, kinds: Sequence[AnswerType]) -> float:
+    if question.kind is None or question.kind not in kinds:
+        return 0.0
+    return 1.0 if has_answer_type(text, question.kind, question.text) else -1.0
+
+
+def weigh_features(features: "CandidateFeatures | AnswerFeatures", weights: Mapping[str, float]) -> float:
     """Return the weighted sum of features. One that was never calibrated counts nothing, so that a new one can be."""
-    return math.fsum(
-        weights.get(field.name, 0.0) * getattr(features, field.name) for field in fields(CandidateFeatures)
-    )
+    return math.fsum(weights.get(one.name, 0.0) * getattr(features, one.name) for one in fields(features))
 
 
 @cache
 def load_weights(regime: str) -> Mapping[str, float]:
     """Return the calibrated weights of a regime, by the features' names."""
-    path = resources.files("pipeline.extraction").joinpath("scoring.json")
-    weights: Mapping[str, float] = json.loads(path.read_text(encoding="utf-8"))[regime]
+    weights: Mapping[str, float] = load_table("scoring.json")[regime]
     return weights
 
 
@@ -172,38 +184,6 @@ def collect_passage_terms(hit: Hit, language: str) -> frozenset[str]:
     return frozenset(content_terms(f"{hit.document.title}\n{hit.passage.section}\n{hit.passage.text}", language))
 
 
-def _measure_rarity(term: str, passages: Sequence[frozenset[str]]) -> float:
-    having = sum(term in passage for passage in passages)
-    return math.log1p((len(passages) - having + 0.5) / (having + 0.5))
-
-
-def _terms_at(rank: int, found: Sequence[Candidate], known: Sequence[frozenset[str]], place: int) -> frozenset[str]:
-    """Return the terms of the candidate at a place, if it is one of the passage at that rank."""
-    there = 0 <= place < len(found) and found[place].rank == rank
-    return known[place] if there else frozenset()
-
-
-def _measure_pairs(question: ScoredQuestion, text: str) -> float:
-    found = set(pairwise(terms(text, question.language)))
-    return len(question.sequence & found) / len(question.sequence) if question.sequence else 0.0
-
-
-def _rate_answer_type(question: ScoredQuestion, text: str, kinds: Sequence[AnswerType]) -> float:
-    if question.kind is None or question.kind not in kinds:
-        return 0.0
-    return 1.0 if has_answer_type(text, question.kind, question.text) else -1.0
-
-
-ANSWER_THRESHOLD = 0.5
-"""The least chance of being an answer with which a sentence is said."""
-TOPIC_DEPTH = (0.25, 0.4)
-"""Below and above these the tenth nearest tells how large the corpus is, and no more of the topic."""
-FEW_HITS = 25
-"""With fewer passages found than these the corpus is small, and its tenth nearest is about something else."""
-COMPARED_HITS = 10
-"""How many of the best candidates the best is held against."""
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerFeatures:
     """What speaks for an answer being there, of the best candidate unless it says otherwise; higher is better."""
@@ -212,7 +192,7 @@ class AnswerFeatures:
     nearest_cosine: float
     """Of the passage that is nearest in meaning, be it the best candidate's or not; 0 unless cosines are trusted."""
     tenth_cosine: float
-    """Of the tenth nearest, within `TOPIC`: how much there is on the topic at all; 0 unless trusted."""
+    """Of the tenth nearest, within `TOPIC_DEPTH`: how much there is on the topic at all; 0 unless trusted."""
     passage_terms: float
     pairs: float
     offers: float
@@ -225,7 +205,7 @@ class AnswerFeatures:
 
 @dataclass(frozen=True, slots=True)
 class AnswerModel:
-    """A calibrated regression: logistic(bias + weights x signs), shifted so that 0.5 is the point of operation."""
+    """A calibrated regression: logistic(bias + weights x features), shifted so that 0.5 is the point of operation."""
 
     bias: float
     weights: Mapping[str, float]
@@ -234,14 +214,15 @@ class AnswerModel:
 def extract_answer_features(
     question: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate]
 ) -> AnswerFeatures:
-    """Read the signs. `ranked` holds at least one candidate, best first."""
-    best = ranked[0]
+    """Extract the features of an answer. `ranked` holds at least one candidate, best first."""
+    best, (low, high) = ranked[0], TOPIC_DEPTH
     cosines = sorted((hit.dense for hit in hits if hit.dense), reverse=True) or [0.0]
     topical = question.trust if question.regime == "trusted" else 0.0
+    tenth = min(max(cosines[:10][-1], low), high) if len(hits) >= FEW_HITS else (low + high) / 2
     return AnswerFeatures(
         sentence_cosine=best.features.sentence_cosine,
         nearest_cosine=topical * cosines[0],
-        tenth_cosine=topical * _find_topic_cosine(cosines, len(hits)),
+        tenth_cosine=topical * tenth,
         passage_terms=best.features.passage_terms,
         pairs=best.features.pairs,
         offers=best.features.amount + best.features.name,
@@ -250,22 +231,13 @@ def extract_answer_features(
     )
 
 
-def _find_topic_cosine(cosines: Sequence[float], found: int) -> float:
-    """Return the tenth cosine within `TOPIC`; its middle where so little was found that the tenth tells nothing."""
-    low, high = TOPIC_DEPTH
-    return min(max(cosines[:10][-1], low), high) if found >= FEW_HITS else (low + high) / 2
-
-
-def predict_probability(seen: AnswerFeatures, judge: AnswerModel) -> float:
-    """Return what a judge makes of the signs, 0 to 1; a sign that was never calibrated counts nothing."""
-    total = judge.bias + sum(
-        judge.weights.get(field.name, 0.0) * getattr(seen, field.name) for field in fields(AnswerFeatures)
-    )
+def predict_probability(seen: AnswerFeatures, model: AnswerModel) -> float:
+    total = model.bias + weigh_features(seen, model.weights)
     return 1 / (1 + math.exp(-max(min(total, 50.0), -50.0)))
 
 
 def predict_answerable(question: ScoredQuestion, hits: Sequence[Hit], ranked: Sequence[ScoredCandidate]) -> float:
-    """Return how likely it is that the best candidate answers, on a scale on which `ENOUGH` is the line."""
+    """Return how likely it is that the best candidate answers, on a scale on which `ANSWER_THRESHOLD` is the line."""
     if not ranked:
         return 0.0
     return predict_probability(extract_answer_features(question, hits, ranked), load_answer_model(question.regime))
@@ -273,9 +245,8 @@ def predict_answerable(question: ScoredQuestion, hits: Sequence[Hit], ranked: Se
 
 @cache
 def load_answer_model(regime: str) -> AnswerModel:
-    """Return the calibrated judge of a regime."""
-    path = resources.files("pipeline.extraction").joinpath("abstention.json")
-    return AnswerModel(**json.loads(path.read_text(encoding="utf-8"))[regime])
+    """Return the calibrated model of a regime."""
+    return AnswerModel(**load_table("abstention.json")[regime])
 
 
 def _count_specifics(question: ScoredQuestion, best: ScoredCandidate) -> float:

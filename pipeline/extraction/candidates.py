@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from pipeline.support.support_check import find_quotable_spans, is_in_list
 from storage.language.lazy_pattern import lazy_compile
@@ -25,6 +26,8 @@ _STOP = (".", "!", "…", "。", "！", "।", "۔", ";", "；")
 _COLON = (":", "：")
 _QUESTION = ("?", "？", "؟")
 _LETTER = lazy_compile(r"[^\W\d_]")
+_DIGIT = lazy_compile(r"[\d一二两三四五六七八九十百千万亿半]")
+_SPACED_CASELESS = lazy_compile(r"[^\W\d_A-Za-z\u00c0-\u04ff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def _find_in_passage(rank: int, hit: Hit) -> Iterator[Candidate]:
 
 
 def _is_informative(words: str, kind: PassageKind) -> bool:
-    """Return whether a line is more than a heading or the text of a link."""
+    """Whether a line is more than a heading or the text of a link."""
     ends = words.rstrip("\"'”’»)*_").endswith(_STOP)
     return bool(_LETTER.search(words)) and (
         ends or kind is not PassageKind.PROSE or count_words(words) >= LEAST_WORDS or any(map(str.isdigit, words))
@@ -105,11 +108,6 @@ class AnswerType(StrEnum):
     PLACE = "place"
 
 
-_DIGITS = lazy_compile(r"\d")
-_HAN_NUMBER = lazy_compile("[一二两三四五六七八九十百千万亿半]")
-_SPACED_CASELESS = lazy_compile(r"[^\W\d_A-Za-z\u00c0-\u04ff]")
-
-
 def classify_question(question: str) -> AnswerType | None:
     """Return the kind of thing that a question asks for first; None if it asks for no such thing."""
     text = _space_caseless(question)
@@ -118,7 +116,7 @@ def classify_question(question: str) -> AnswerType | None:
 
 
 def has_answer_type(sentence: str, kind: AnswerType, question: str) -> bool:
-    """Return whether a sentence has a thing of this kind that the question does not name itself."""
+    """Whether a sentence has a thing of this kind that the question does not name itself."""
     known = {fold_spelling(word) for word in words(question)}
     new = [word for word in words(sentence) if fold_spelling(word) not in known]
     if kind is AnswerType.NUMBER:
@@ -129,7 +127,7 @@ def has_answer_type(sentence: str, kind: AnswerType, question: str) -> bool:
 
 
 def has_count(sentence: str, question: str, language: str) -> bool:
-    """Return whether a sentence gives a number of what "how many ..." asks for: "25 paid days" of "how many days"."""
+    """Whether a sentence gives a number of what "how many ..." asks for: "25 paid days" of "how many days"."""
     match = _compile_questions(AnswerType.NUMBER).search(text := _space_caseless(question))
     unit = content_terms(text[match.end() :], language)[:1] if match else []
     said = words(sentence)
@@ -140,14 +138,12 @@ def has_count(sentence: str, question: str, language: str) -> bool:
 
 
 def is_number(word: str) -> bool:
-    """Return whether a word has a digit in it or is a number written out."""
-    return (
-        bool(_DIGITS.search(word)) or fold_spelling(word) in _compile_list("numbers") or bool(_HAN_NUMBER.search(word))
-    )
+    """Whether a word has a digit in it or is a number written out."""
+    return bool(_DIGIT.search(word)) or fold_spelling(word) in _compile_list("numbers")
 
 
 def is_date(word: str) -> bool:
-    """Return whether a word names a month, a day of the week or another time."""
+    """Whether a word names a month, a day of the week or another time."""
     return fold_spelling(word) in _compile_list("dates")
 
 
@@ -165,22 +161,22 @@ def _space_caseless(text: str) -> str:
 
 
 @cache
-def _load_word_lists() -> dict[str, list[str]]:
-    path = resources.files("pipeline.extraction").joinpath("answer_types.json")
-    lists: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
-    return lists
+def load_table(name: str) -> Any:
+    """Load a table that stands beside this module."""
+    return json.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
 
 
 @cache
 def _compile_list(key: str) -> frozenset[str]:
-    return frozenset(map(fold_spelling, _load_word_lists()[key]))
+    return frozenset(map(fold_spelling, load_table("answer_types.json")[key]))
 
 
 @cache
 def _compile_questions(kind: AnswerType) -> re.Pattern[str]:
     """Return the pattern of what asks for this kind; a star in the lists stands for any words."""
     phrases = (
-        " * ".join(map(_space_caseless, phrase.split(" * "))) for phrase in _load_word_lists()[f"asks for a {kind}"]
+        " * ".join(map(_space_caseless, phrase.split(" * ")))
+        for phrase in load_table("answer_types.json")[f"asks for a {kind}"]
     )
     patterns = ((phrase, re.escape(phrase).replace(r"\*", ".*")) for phrase in phrases)
     return re.compile("|".join(found if is_unspaced(phrase[0]) else rf"\b{found}\b" for phrase, found in patterns))

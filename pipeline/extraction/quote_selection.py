@@ -25,6 +25,11 @@ ALIKE_SHARES = (0.6, 0.5)
 """The least shares, of the shorter sentence's terms and of all terms, that two sentences about one thing share."""
 ALIKE_MEASURED_SHARES = (0.5, 0.3)
 """The same of sentences that count in the same unit."""
+CLOSE_SCORE = 4.0
+"""How far behind the best a sentence may be, by score, and still be said."""
+COMPARED_CANDIDATES = 12
+"""How many of the best candidates are held against each other."""
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _YEAR = lazy_compile(r"(?:19|20)\d\d")
 _NEGATION = lazy_compile(
     r"\b(?:not|no|never|none|nobody|cannot|without|neither|nor|\w+n['’]t|nicht|kein\w*|nie|niemals|ohne|nunca|jamás|"
@@ -56,27 +61,26 @@ def parse_statement(text: str, language: str = "") -> TopicStatement:
 
 
 def is_repetition(one: TopicStatement, other: TopicStatement) -> bool:
-    """Return whether two sentences say the same with the same values."""
+    """Whether two sentences say the same with the same values."""
     same = one.values == other.values and one.negated == other.negated
     return same and len(one.topic & other.topic) >= SAME_SHARE * len(one.topic | other.topic)
 
 
 def is_contradiction(one: TopicStatement, other: TopicStatement) -> bool:
-    """Return whether two sentences are about the same thing and give other values of one sort, or one denies it."""
-    shared = len(one.topic & other.topic)
-    differing = [sort for sort in one.values.keys() & other.values.keys() if _is_different(one, other, sort)]
-    of_one, of_both = (
-        ALIKE_MEASURED_SHARES if any(sort.startswith("number of ") for sort in differing) else ALIKE_SHARES
-    )
-    least, everything = min(len(one.topic), len(other.topic)), len(one.topic | other.topic)
-    if not shared or shared < of_one * least or shared < of_both * everything:
+    """Whether two sentences are about the same thing and give other values of one sort, or one denies it.
+
+    Each must have a value of the sort that the other has not: one that merely says more does not disagree.
+    """
+    both = one.values.keys() & other.values.keys()
+    differing = [
+        sort for sort in both if one.values[sort] - other.values[sort] and other.values[sort] - one.values[sort]
+    ]
+    measured = any(sort.startswith("number of ") for sort in differing)
+    of_one, of_both = ALIKE_MEASURED_SHARES if measured else ALIKE_SHARES
+    shared, least = len(one.topic & other.topic), min(len(one.topic), len(other.topic))
+    if not shared or shared < of_one * least or shared < of_both * len(one.topic | other.topic):
         return False
     return bool(differing) or (one.negated != other.negated and one.values == other.values)
-
-
-def _is_different(one: TopicStatement, other: TopicStatement, sort: str) -> bool:
-    """Return whether each has a value of a sort that the other has not: one that merely says more does not disagree."""
-    return bool(one.values[sort] - other.values[sort] and other.values[sort] - one.values[sort])
 
 
 def _find_values(text: str, language: str) -> Iterator[tuple[str, str]]:
@@ -95,20 +99,15 @@ def _find_values(text: str, language: str) -> Iterator[tuple[str, str]]:
                 yield f"number of {unit[0]}", value
 
 
-CLOSE_SCORE = 4.0
-"""How far behind the best a sentence may be, by score, and still be said."""
-COMPARED_CANDIDATES = 12
-"""How many of the best candidates are held against each other."""
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
-
-
 def select_quotes(ranked: Sequence[ScoredCandidate], limit: int, language: str) -> tuple[CitedSentence, ...]:
     """Choose at most `limit` sentences of the candidates, which come best first; none of none."""
     if not ranked:
         return ()
     close = [one for one in ranked[:COMPARED_CANDIDATES] if one.score >= ranked[0].score - CLOSE_SCORE]
     best, *others = [one.candidate for one in close]
-    opening = sorted([best, *_find_rivals(best, others, language)], key=_date_of, reverse=True)
+    opening = sorted(
+        [best, *_find_rivals(best, others, language)], key=lambda one: one.hit.document.date or _LONG_AGO, reverse=True
+    )
     rest = _find_additions(opening, others, max(0, limit - len(opening)), language)
     disputed = opening if len(opening) > 1 else ()
     said = [*opening, *sorted(rest, key=_order_key)]
@@ -131,15 +130,11 @@ def _find_rivals(best: Candidate, others: Sequence[Candidate], language: str) ->
     said = parse_statement(best.text, language)
     rivals: dict[tuple[str, str], Candidate] = {}
     for other in others:
-        if _identify_document(other) != _identify_document(best) and is_contradiction(
-            said, parse_statement(other.text, language)
-        ):
-            rivals.setdefault(_identify_document(other), other)
+        document = other.hit.passage.corpus, other.hit.passage.document
+        apart = document != (best.hit.passage.corpus, best.hit.passage.document)
+        if apart and is_contradiction(said, parse_statement(other.text, language)):
+            rivals.setdefault(document, other)
     return list(rivals.values())
-
-
-def _identify_document(candidate: Candidate) -> tuple[str, str]:
-    return candidate.hit.document.corpus, candidate.hit.document.key
 
 
 def _find_additions(
@@ -167,10 +162,6 @@ def _is_repeated(one: Candidate, other: Candidate, language: str) -> bool:
 def _describe_place(candidate: Candidate, language: str) -> str:
     leans = bool(candidate.lead) or opens_with_pronoun(candidate.text, language)
     return footnotes.describe_place(candidate.hit.document, candidate.hit.passage) if leans else ""
-
-
-def _date_of(candidate: Candidate) -> datetime:
-    return candidate.hit.document.date or _LONG_AGO
 
 
 def _order_key(candidate: Candidate) -> tuple[str, str, int, int]:
