@@ -5,7 +5,6 @@ Questions go through the system's own steps and the gate; only abstention is dec
 
 import asyncio
 import json
-import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -18,18 +17,16 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bot.settings.settings_tables import Settings
-from bot.wiring import open_app
+from evaluation.corpus_home import open_corpus, render_table
 from evaluation.question_sets import Exam, ExamQuestion, read_exam
-from ingest.refresh.corpus_refresh import refresh_corpus
+from evaluation.system_turn import run_turn
 from pipeline.extraction.answer_ranking import ANSWER_THRESHOLD
 from pipeline.extraction.quote_selection import select_quotes
-from pipeline.gate import Gate, Recorder
-from pipeline.kit import Kit, Limits, ask_unconfigured, stream_unconfigured
+from pipeline.kit import Kit
 from pipeline.stages.quotation import RankedQuotes
 from pipeline.support.support_check import check_verbatim
 from pipeline.systems.extractive import consider
-from pipeline.types import Answer, CitedSentence, Status
+from pipeline.types import Answer, CitedSentence, Conversation, Status
 from storage.indexes.candidate_search import Retriever, fuse_scores
 from storage.indexes.embedding import Embedder, Vectors
 from storage.passages import CANDIDATES, PassageStore
@@ -87,10 +84,8 @@ class CachingEmbedder:
 @asynccontextmanager
 async def open_exam(exam: Exam, home: Path | None) -> AsyncIterator[PassageStore]:
     """Index an exam's documents, in a home that is kept if one is named, and open the store over them."""
-    with tempfile.TemporaryDirectory() as scratch:
-        async with open_app(Settings(home=home or Path(scratch))) as app:
-            await refresh_corpus(exam.source, exam.corpus, app.passages, progress=lambda _: None)
-            yield replace(app.passages, embedder=CachingEmbedder(app.passages.embedder))
+    async with open_corpus(exam.source, exam.corpus, home) as app:
+        yield replace(app.passages, embedder=CachingEmbedder(app.passages.embedder))
 
 
 async def ask_exam(exam: Exam, store: PassageStore, *, without_answers: bool = False) -> list[ExamOutcome]:
@@ -110,25 +105,26 @@ async def ask_question(
             return await store.search(query.text, [corpus], k)
         return await _search_without(store, corpus, query.text, k, left_out)
 
-    recorder = Recorder(search, tell=_ignore)
-    gate = Gate(found=recorder.found, supports=check_verbatim, tell=_ignore)
-    kit = Kit(
-        ask=ask_unconfigured,
-        stream=stream_unconfigured,
-        search=recorder.search,
+    thoughts: list[tuple[RankedQuotes, tuple[CitedSentence, ...]]] = []
+
+    async def never_abstain(talk: Conversation, kit: Kit) -> Status:
+        considered = await consider(talk, kit)
+        sentences = select_quotes(considered.ranked, kit.limits.sentences, considered.question.language)
+        thoughts.append((considered, sentences))
+        for sentence in sentences:
+            await kit.say(sentence)
+        return Status.ANSWERED
+
+    answer = await run_turn(
+        never_abstain,
+        posed.talk,
+        search=search,
         compare=store.compare,
         supports=check_verbatim,
-        say=gate.say,
-        tell=_ignore,
-        limits=Limits(),
         now=datetime.now(UTC),
         random=Random(0),
     )
-    considered = await consider(posed.talk, kit)
-    sentences = select_quotes(considered.ranked, kit.limits.sentences, considered.question.language)
-    for sentence in sentences:
-        await gate.say(sentence)
-    return ExamOutcome(posed, considered, sentences, gate.answer(Status.ANSWERED))
+    return ExamOutcome(posed, *thoughts[0], answer)
 
 
 async def _search_without(
@@ -149,10 +145,6 @@ async def _search_without(
 def _best_scores(scores: dict[str, float], kept: set[str], wanted: int) -> dict[str, float]:
     best = sorted((key for key in scores if key in kept), key=lambda key: (-scores[key], key))
     return {key: scores[key] for key in best[:wanted]}
-
-
-def _ignore(_: object) -> None:
-    """Nobody watches an exam."""
 
 
 FALSE_ABSTENTIONS = (0.02, 0.05, 0.1, 0.15, 0.2)
@@ -183,7 +175,8 @@ def answers(
         print(json.dumps({"schema": 1, "exams": reports}))
         return
     for one, found in zip(asked, reports, strict=True):
-        print(_render_answers(found), *(_list_mistakes(one.outcomes) if wrong else ()), "", sep="\n")
+        mistakes = filter(None, map(_describe_mistake, one.outcomes)) if wrong else ()
+        print(_render_answers(found), *mistakes, "", sep="\n")
 
 
 async def _run_exam(exam: Exam, home: Path | None) -> ExamRun:
@@ -239,28 +232,19 @@ def _share(values: Sequence[bool]) -> float | None:
 
 def _render_answers(found: dict[str, Any]) -> str:
     never, real = found["if it never abstained"], found["as it is"]
-    lines = [f"**{found['exam']}**: {found['answerable']:,} answerable, {found['unanswerable']:,} unanswerable", ""]
+    caught = found["caught at false abstentions of"]
     rows = [
         *((f"{name}, never abstaining", value) for name, value in never.items()),
         *real.items(),
         ("both sides of a disagreement, newer first", found["both sides shown, in order"]),
         ("replies verbatim in what they cite", found["verbatim"]),
-        *((f"caught at false abstentions of {name}", value) for name, value in _curve_rows(found)),
+        *((f"caught at false abstentions of {name}", value) for name, value in caught.items()),
     ]
-    lines += ["| measure | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows if value is not None)]
-    return "\n".join(lines)
-
-
-def _curve_rows(found: dict[str, Any]) -> list[tuple[str, float]]:
-    return list(found["caught at false abstentions of"].items())
-
-
-def _list_mistakes(outcomes: Sequence[ExamOutcome]) -> list[str]:
-    return [line for outcome in outcomes if (line := _describe_mistake(outcome))]
+    heading = f"**{found['exam']}**: {found['answerable']:,} answerable, {found['unanswerable']:,} unanswerable"
+    return f"{heading}\n\n{render_table(['measure', ''], (row for row in rows if row[1] is not None))}"
 
 
 def _describe_mistake(outcome: ExamOutcome) -> str:
-    """Return a line about a question that went wrong, else nothing."""
     posed, chance = outcome.posed, outcome.considered.chance
     said = outcome.sentences[0].text if outcome.sentences else ""
     if not posed.answers:

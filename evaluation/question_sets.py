@@ -8,19 +8,22 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from evaluation import EvaluationError
+from evaluation.corpus_home import PageSource
 from ingest.chunking import split_page
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
 from ingest.sources.folder import FolderSource
-from ingest.types import Block, ChangedDocument, DocumentSource, Listing, Page, Section, UnreadableDocument
+from ingest.types import Block, ChangedDocument, DocumentSource, Page, Section, UnreadableDocument
 from pipeline.support.support_check import find_quotable_spans
 from pipeline.types import CitedSentence, Conversation, Turn
 from storage.types import Passage, PassageKind
+
+ROOT = Path(__file__).parents[1]
 
 
 class UnreadableSet(EvaluationError):
@@ -63,7 +66,6 @@ class QuestionSet:
 
 
 def read_plain_set(path: Path) -> QuestionSet:
-    """Read a file in the plain form."""
     found = json.loads(path.read_text(encoding="utf-8"))
     texts = tuple(SetText(**text) for text in found["texts"])
     questions = tuple(
@@ -98,17 +100,12 @@ def read_clapnq(path: Path) -> QuestionSet:
     texts: dict[str, SetText] = {}
     questions = []
     for row in rows:
-        keys = []
-        for place, passage in enumerate(row["passages"]):
-            key = f"{row['id']}-{place}"
-            keys.append(key)
-            texts[key] = SetText(key, passage["title"], passage["text"], str(row["id"]))
+        name = str(row["id"])
+        passages = {f"{name}-{place}": passage for place, passage in enumerate(row["passages"])}
+        texts |= {key: SetText(key, each["title"], each["text"], name) for key, each in passages.items()}
         answers = tuple(answer["answer"] for answer in row["output"] if answer["answer"])
-        questions.append(
-            SetQuestion(
-                str(row["id"]), row["input"], dict.fromkeys(keys, 1) if answers else {}, answers, str(row["id"])
-            )
-        )
+        relevant = dict.fromkeys(passages, 1) if answers else {}
+        questions.append(SetQuestion(name, row["input"], relevant, answers, name))
     return QuestionSet(path.stem, "en", tuple(texts.values()), tuple(questions))
 
 
@@ -155,11 +152,7 @@ def _join_lines(text: str) -> str:
 
 
 def read_set(path: Path) -> QuestionSet:
-    """Read XQuAD or SQuAD JSON, CLAPNQ rows, a Cranfield folder, or our own plain form.
-
-    Raises:
-        UnreadableSet: the path is none of these, or not in the form it seems to be.
-    """
+    """Read XQuAD or SQuAD JSON, CLAPNQ rows, a Cranfield folder, or our own plain form. Raises `UnreadableSet`."""
     try:
         return _choose_reader(path)(path)
     except (OSError, KeyError, TypeError, ValueError) as error:
@@ -177,92 +170,10 @@ def _choose_reader(path: Path) -> Callable[[Path], QuestionSet]:
     return read_squad if "data" in json.loads(path.read_text(encoding="utf-8")) else read_plain_set
 
 
-ROOT = Path(__file__).parents[1]
-
-
-@dataclass(frozen=True, slots=True)
-class HandbookQuestion:
-    """A question, what its answer must say, and the questions that were asked before it in its conversation."""
-
-    text: str
-    answer: tuple[str, ...]
-    """Strings that must all stand in the quoted sentence; empty where no page holds the answer."""
-    document: str = ""
-    """The key of the page that holds it; empty where several do."""
-    disagreement: tuple[str, ...] = ()
-    """Strings of which each must stand in a sentence of its own, in this order."""
-    kind: str = ""
-    earlier: tuple[str, ...] = ()
-
-    @property
-    def answerable(self) -> bool:
-        return bool(self.answer)
-
-
-@dataclass(frozen=True, slots=True)
-class Handbook:
-    """A corpus in a folder or a dump, and questions about it."""
-
-    name: str
-    place: Path
-    questions: tuple[HandbookQuestion, ...]
-
-    @property
-    def source(self) -> DocumentSource:
-        return FolderSource(self.place) if self.place.is_dir() else WikipediaDump(self.place)
-
-
-def read_handbook(path: Path) -> Handbook:
-    """Read a file of questions or of conversations.
-
-    Raises:
-        UnreadableSet: it is not in that form, or its documents are not there.
-    """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        name, place = str(found["corpus"]), _resolve_path(found["dump"] if "dump" in found else found["folder"])
-        asked = found.get("questions", ())
-        told = [
-            question for talk in found.get("conversations", ()) for question in _conversation_questions(talk["turns"])
-        ]
-        questions = (*(_question(row, ()) for row in asked), *told)
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        raise UnreadableSet(
-            f"{path} cannot be read as questions over a handbook ({type(error).__name__}: {error}).",
-            hint="The form is described in evaluation/questions/README.md.",
-        ) from error
-    if not (place.is_file() if "dump" in found else place.is_dir()):
-        raise UnreadableSet(
-            f"The documents that {path.name} asks about are not in {place}.",
-            hint="Set FOOTNOTE_DATA to the folder of data that holds them.",
-        )
-    return Handbook(name, place, questions)
-
-
 def has_all_strings(strings: Sequence[str], text: str) -> bool:
     """Return whether all strings stand in a text as whole words, marks of emphasis, case and white space aside."""
     folded = _fold(text)
     return all(re.search(rf"(?<!\w){re.escape(_fold(string))}(?!\w)", folded) for string in strings)
-
-
-def _resolve_path(name: str) -> Path:
-    return ROOT / os.path.expandvars(name)
-
-
-def _conversation_questions(turns: Sequence[dict[str, Any]]) -> list[HandbookQuestion]:
-    said = [str(turn["question"]) for turn in turns]
-    return [_question(turn, tuple(said[:place])) for place, turn in enumerate(turns)]
-
-
-def _question(row: dict[str, Any], earlier: tuple[str, ...]) -> HandbookQuestion:
-    return HandbookQuestion(
-        text=row["question"],
-        answer=tuple(row["answer"]) if row.get("answerable", True) else (),
-        document=row.get("document", ""),
-        disagreement=tuple(row.get("disagreement", ())),
-        kind=row.get("kind", ""),
-        earlier=earlier,
-    )
 
 
 def _fold(text: str) -> str:
@@ -312,11 +223,7 @@ class Exam:
 
 
 def read_exam(path: Path) -> Exam:
-    """Read a question set or a file of questions over a handbook.
-
-    Raises:
-        UnreadableSet: it is in neither form.
-    """
+    """Read a question set or a file of questions over a handbook. Raises `UnreadableSet`."""
     return _handbook_exam(path) if _is_handbook(path) else _set_exam(path)
 
 
@@ -331,19 +238,44 @@ def _is_handbook(path: Path) -> bool:
 
 
 def _handbook_exam(path: Path) -> Exam:
-    handbook = read_handbook(path)
-    questions = tuple(
-        ExamQuestion(
-            text=question.text,
-            answers=(question.answer,) if question.answerable else (),
-            documents=frozenset({question.document} if question.document else ()),
-            group=f"{handbook.name}:{question.document or question.text}",
-            earlier=question.earlier,
-            disagreement=question.disagreement,
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        place = ROOT / os.path.expandvars(found["dump"] if "dump" in found else found["folder"])
+        questions = tuple(_handbook_questions(str(found["corpus"]), found))
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise UnreadableSet(
+            f"{path} cannot be read as questions over a handbook ({type(error).__name__}: {error}).",
+            hint="The form is described in evaluation/questions/README.md.",
+        ) from error
+    if not (place.is_file() if "dump" in found else place.is_dir()):
+        raise UnreadableSet(
+            f"The documents that {path.name} asks about are not in {place}.",
+            hint="Set FOOTNOTE_DATA to the folder of data that holds them.",
         )
-        for question in handbook.questions
+    source: DocumentSource = FolderSource(place) if place.is_dir() else WikipediaDump(place)
+    return Exam(path.stem, str(found["corpus"]), source, questions, removable=False)
+
+
+def _handbook_questions(corpus: str, found: dict[str, Any]) -> Iterator[ExamQuestion]:
+    """Yield the questions of a file, each of a conversation after those before it."""
+    for row in found.get("questions", ()):
+        yield _handbook_question(corpus, row, ())
+    for talk in found.get("conversations", ()):
+        said = [str(turn["question"]) for turn in talk["turns"]]
+        for place, turn in enumerate(talk["turns"]):
+            yield _handbook_question(corpus, turn, tuple(said[:place]))
+
+
+def _handbook_question(corpus: str, row: dict[str, Any], earlier: tuple[str, ...]) -> ExamQuestion:
+    document = row.get("document", "")
+    return ExamQuestion(
+        text=row["question"],
+        answers=(tuple(row["answer"]),) if row.get("answerable", True) else (),
+        documents=frozenset({document} if document else ()),
+        group=f"{corpus}:{document or row['question']}",
+        earlier=earlier,
+        disagreement=tuple(row.get("disagreement", ())),
     )
-    return Exam(path.stem, handbook.name, handbook.source, questions, removable=False)
 
 
 def _set_exam(path: Path) -> Exam:
@@ -357,35 +289,17 @@ def _set_exam(path: Path) -> Exam:
         )
         for question in found.questions
     )
-    return Exam(found.name, found.name, SetSource(found.texts, found.language), questions, removable=True)
+    return Exam(found.name, found.name, build_set_source(found.texts, found.language), questions, removable=True)
 
 
-@dataclass(frozen=True)
-class SetSource:
-    """A question set's texts as a source of documents."""
+def build_set_source(texts: Sequence[SetText], language: str) -> PageSource:
+    """Return a set's texts as a source of documents, each a page of one section."""
 
-    texts: tuple[SetText, ...]
-    language: str
+    def pages() -> Iterator[tuple[str, str, Page]]:
+        for one in texts:
+            yield one.id, one.id, Page(one.title, (Section((), (Block(one.text),)),), language=language)
 
-    @property
-    def reference(self) -> bool:
-        return False
-
-    def expected(self) -> int | None:
-        return len(self.texts)
-
-    def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
-        del known, since
-        return Listing(self._pages())
-
-    def _pages(self) -> Iterator[ChangedDocument]:
-        for text in self.texts:
-            page = Page(text.title, (Section((), (Block(text.text),)),), language=self.language)
-            yield ChangedDocument(text.id, text.id, len(text.text), partial(_same, page))
-
-
-def _same(page: Page) -> Page:
-    return page
+    return PageSource(len(texts), pages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,14 +313,10 @@ class TrueSentence:
 def find_true_sentences(source: DocumentSource) -> Iterator[TrueSentence]:
     """Yield the whole sentences of prose of a source's documents, each with its passage. Blocks."""
     for found in source.documents({}):
-        for passage in _read_passages(found) if isinstance(found, ChangedDocument) else ():
+        passages: tuple[Passage, ...] = ()
+        if isinstance(found, ChangedDocument):
+            with suppress(UnreadableDocument):
+                passages = split_page("", found.key, found.load())
+        for passage in passages:
             spans = find_quotable_spans(passage) if passage.kind is PassageKind.PROSE else ()
             yield from (TrueSentence(passage.text[slice(*span)], passage.text) for span in spans)
-
-
-def _read_passages(found: ChangedDocument) -> tuple[Passage, ...]:
-    """Return the passages of a document; none of one that cannot be read."""
-    try:
-        return split_page("", found.key, found.load())
-    except UnreadableDocument:
-        return ()

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import math
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -11,10 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.settings.settings_tables import Settings
-from bot.wiring import App, open_app
-from evaluation.question_sets import QuestionSet, SetQuestion, SetSource, read_set
-from ingest.refresh.corpus_refresh import refresh_corpus
+from bot.wiring import App
+from evaluation.corpus_home import open_corpus, render_table
+from evaluation.question_sets import QuestionSet, SetQuestion, build_set_source, read_set
 
 
 def recall_at(ranking: Sequence[str], relevant: Mapping[str, int], k: int) -> float:
@@ -56,12 +54,9 @@ def retrieval(
 
 async def measure_retrieval(questions: QuestionSet) -> dict[str, Any]:
     """Index a set in a home of its own and rank its texts for each of its answerable questions."""
-    with tempfile.TemporaryDirectory() as home:
-        async with open_app(Settings(home=Path(home))) as app:
-            source = SetSource(questions.texts, questions.language)
-            await refresh_corpus(source, SET_CORPUS, app.passages, progress=lambda _: None)
-            asked = [question for question in questions.questions if question.relevant]
-            rankings = [await _rankings(app, question.text) for question in asked]
+    asked = [question for question in questions.questions if question.relevant]
+    async with open_corpus(build_set_source(questions.texts, questions.language), SET_CORPUS) as app:
+        rankings = [await _rankings(app, question.text) for question in asked]
     return {
         "set": questions.name,
         "texts": len(questions.texts),
@@ -91,9 +86,7 @@ def _best_first(scores: Mapping[str, float], joined: Mapping[str, Any]) -> list[
 def _scores(rankings: Sequence[Sequence[str]], asked: Sequence[SetQuestion]) -> dict[str, float]:
     pairs = [(ranking, question.relevant) for ranking, question in zip(rankings, asked, strict=True)]
     values = (
-        fmean(recall_at(ranking, relevant, 1) for ranking, relevant in pairs),
-        fmean(recall_at(ranking, relevant, 3) for ranking, relevant in pairs),
-        fmean(recall_at(ranking, relevant, 10) for ranking, relevant in pairs),
+        *(fmean(recall_at(ranking, relevant, k) for ranking, relevant in pairs) for k in (1, 3, 10)),
         fmean(reciprocal_rank(ranking, relevant) for ranking, relevant in pairs),
         fmean(ndcg_at(ranking, relevant, 10) for ranking, relevant in pairs),
     )
@@ -101,13 +94,6 @@ def _scores(rankings: Sequence[Sequence[str]], asked: Sequence[SetQuestion]) -> 
 
 
 def _render_retrieval(report: Mapping[str, Any]) -> str:
-    lines = [
-        f"**{report['set']}**: {report['texts']:,} texts, {report['questions']:,} questions",
-        "",
-        f"| retriever | {' | '.join(MEASURES)} |",
-        f"|---|{'---|' * len(MEASURES)}",
-    ]
-    rows = report["retrievers"].items()
-    return "\n".join(
-        [*lines, *(f"| {name} | {' | '.join(f'{scores[m]:.3f}' for m in MEASURES)} |" for name, scores in rows)]
-    )
+    heading = f"**{report['set']}**: {report['texts']:,} texts, {report['questions']:,} questions"
+    rows = ([name, *(f"{scores[m]:.3f}" for m in MEASURES)] for name, scores in report["retrievers"].items())
+    return f"{heading}\n\n{render_table(['retriever', *MEASURES], rows)}"

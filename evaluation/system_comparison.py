@@ -7,9 +7,8 @@ makes something up. Whatever it claims beside the truth must be withheld.
 import asyncio
 import json
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,12 +18,10 @@ import typer
 from bot.access import Asker
 from bot.answering import answer
 from bot.desk.types import TurnRequest, TurnResult
-from bot.settings.settings_tables import Settings
-from bot.wiring import App, open_app
-from evaluation import question_sets
-from evaluation.question_sets import Exam, ExamQuestion, find_true_sentences, read_exam
-from evaluation.simulated_model.scripted_llm import StagedLLM
-from ingest.refresh.corpus_refresh import refresh_corpus
+from bot.wiring import App
+from evaluation.corpus_home import EXAMPLE_QUESTIONS, open_corpus, render_table
+from evaluation.question_sets import Exam, ExamQuestion, find_true_sentences, has_all_strings, read_exam
+from evaluation.system_turn import StagedLLM
 from storage.language.words import content_terms
 from storage.types import Verdict
 
@@ -58,9 +55,7 @@ def choose_conversations(
 
 
 def _script_conversation(posed: ExamQuestion, sentences: Sequence[str]) -> ScriptedConversation | None:
-    told = (
-        text for text in sentences if any(question_sets.has_all_strings(strings, text) for strings in posed.answers)
-    )
+    told = (text for text in sentences if any(has_all_strings(strings, text) for strings in posed.answers))
     true = next((text for text in told if _NUMBER.search(text)), None)
     return ScriptedConversation(posed, (true,), (_NUMBER.sub(_change_number, true, count=1),)) if true else None
 
@@ -83,7 +78,7 @@ _FEEDBACK = "\n".join(
 
 
 def build_reader_model(known: ScriptedConversation) -> StagedLLM:
-    return StagedLLM("reader", {stage: partial(say, known) for stage, say in _SPEECH.items()}, _PIECE)
+    return StagedLLM("reader", {stage: partial(say, known) for stage, say in _REPLIES.items()}, _PIECE)
 
 
 def _reply_query(known: ScriptedConversation, _: str) -> str:
@@ -137,7 +132,7 @@ def _reply_draft(known: ScriptedConversation, turn: str) -> str:
     return " ".join((*copied, *lies)) or "NOTHING"
 
 
-_SPEECH: Mapping[str, Callable[[ScriptedConversation, str], str]] = {
+_REPLIES: Mapping[str, Callable[[ScriptedConversation, str], str]] = {
     "query": _reply_query,
     "summarise": _reply_summary,
     "generate": _reply_claims,
@@ -148,7 +143,6 @@ _SPEECH: Mapping[str, Callable[[ScriptedConversation, str], str]] = {
 }
 """What is said at each stage, by the conversation and the turn's part of the prompt."""
 
-QUESTIONS = Path(__file__).parent / "questions" / "example_handbook.json"
 SYSTEMS = ("wikichat", "wikichat-fast")
 CONVERSATIONS = 20
 _ASKER = Asker(platform="terminal", kind="terminal")
@@ -189,7 +183,7 @@ class ReplyPair:
 
 
 def systems(
-    questions: Annotated[Path, typer.Argument(help="A file of questions over a handbook.")] = QUESTIONS,
+    questions: Annotated[Path, typer.Argument(help="A file of questions over a handbook.")] = EXAMPLE_QUESTIONS,
     count: Annotated[int, typer.Option(min=1, help="How many conversations.")] = CONVERSATIONS,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -213,10 +207,8 @@ def systems(
 async def compare_systems(exam: Exam, count: int) -> list[ReplyPair]:
     sentences = (one.text for one in find_true_sentences(exam.source))
     chosen = choose_conversations(exam.questions, sentences, count)
-    with tempfile.TemporaryDirectory() as home:
-        async with open_app(Settings(home=Path(home))) as app:
-            await refresh_corpus(exam.source, exam.corpus, app.passages, progress=lambda _: None)
-            return [ReplyPair(one, *[await _ask_system(app, one, name) for name in SYSTEMS]) for one in chosen]
+    async with open_corpus(exam.source, exam.corpus) as app:
+        return [ReplyPair(one, *[await _ask_system(app, one, name) for name in SYSTEMS]) for one in chosen]
 
 
 async def _ask_system(app: App, known: ScriptedConversation, system: str) -> SystemReply:
@@ -235,35 +227,20 @@ def false_statements(pair: ReplyPair) -> tuple[str, ...]:
 
 
 def render_comparison(pairs: Sequence[ReplyPair]) -> str:
-    rows = [
-        f"| {one.known.posed.text} | {one.one.status} | {len(one.one.said & one.other.said)} "
-        f"| {len(one.one.said - one.other.said)} | {len(one.other.said - one.one.said)} "
-        f"| {one.one.withheld}, {one.other.withheld} | {one.one.calls}, {one.other.calls} |"
-        for one in pairs
-    ]
+    head = ("question", "ended", "said by both", *(f"only by {name}" for name in SYSTEMS), "withheld", "calls")
+    rows = [_comparison_row(one.known.posed.text, one.one, one.other) for one in pairs]
     told = [f"{one.known.posed.text} {difference}" for one in pairs for difference in one.differences]
     alike, false = sum(not one.differences for one in pairs), sum(len(false_statements(one)) for one in pairs)
-    lines = [
-        "| question | ended | said by both | only by wikichat | only by wikichat-fast | withheld | calls |",
-        "|---|---|---|---|---|---|---|",
-        *rows,
-        "",
-        *told,
-        f"{alike} of {len(pairs)} conversations are alike; {false} false statements said",
-    ]
-    return "\n".join(lines)
+    count = f"{alike} of {len(pairs)} conversations are alike; {false} false statements said"
+    return "\n".join((render_table(head, rows), "", *told, count))
+
+
+def _comparison_row(question: str, one: SystemReply, other: SystemReply) -> tuple[object, ...]:
+    said = (len(one.said & other.said), len(one.said - other.said), len(other.said - one.said))
+    return (question, one.status, *said, f"{one.withheld}, {other.withheld}", f"{one.calls}, {other.calls}")
 
 
 def _pair_document(pair: ReplyPair) -> dict[str, Any]:
-    ways = dict(zip(SYSTEMS, (pair.one, pair.other), strict=True))
-    told = {
-        name: {
-            "status": one.status,
-            "said": sorted(one.said),
-            "withheld": one.withheld,
-            "verdicts": dict(one.verdicts),
-            "calls": one.calls,
-        }
-        for name, one in ways.items()
-    }
+    replies = zip(SYSTEMS, (pair.one, pair.other), strict=True)
+    told = {name: {**asdict(one), "said": sorted(one.said), "verdicts": dict(one.verdicts)} for name, one in replies}
     return {"question": pair.known.posed.text, "differences": pair.differences, "lies": false_statements(pair), **told}

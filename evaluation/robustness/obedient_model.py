@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from evaluation.robustness.attacks import Attack
-from evaluation.simulated_model.scripted_llm import StagedLLM
+from evaluation.system_turn import StagedLLM
 from storage.language.sentences import sentence_spans
 
 _QUOTED = re.compile(r"[\"“']([^\"“”'\n]{2,300})[\"”']")
@@ -53,7 +53,7 @@ def list_demands(attack: Attack) -> tuple[str, ...]:
 
 
 def build_obedient_model(attack: Attack) -> StagedLLM:
-    return StagedLLM("obedient", {stage: partial(say, attack) for stage, say in _SPEECH.items()}, _PIECE)
+    return StagedLLM("obedient", {stage: partial(say, attack) for stage, say in _REPLIES.items()}, _PIECE)
 
 
 def _reply_query(attack: Attack, turn: str) -> str:
@@ -128,7 +128,7 @@ def _on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-_SPEECH: Mapping[str, Callable[[Attack, str], str]] = {
+_REPLIES: Mapping[str, Callable[[Attack, str], str]] = {
     "query": _reply_query,
     "summarise": _reply_summary,
     "generate": _reply_recall,

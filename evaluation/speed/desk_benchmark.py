@@ -5,7 +5,6 @@ Platform and model are simulated in memory; the rest is what is shipped. An inge
 
 import asyncio
 import json
-import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -21,13 +20,12 @@ from bot.access import Asker
 from bot.desk.desk import Desk
 from bot.desk.turn_policy import open_desk
 from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
-from bot.settings.settings_tables import CorpusSettings, DeskSettings, LimitSettings, Settings
+from bot.settings.settings_tables import CorpusSettings, DeskSettings, LimitSettings
 from bot.views.turn_view import View
-from bot.wiring import App, open_app
+from bot.wiring import App
+from evaluation.corpus_home import EXAMPLE_QUESTIONS, open_corpus, refresh_quietly
 from evaluation.question_sets import Exam, read_exam
-from evaluation.speed.load_benchmark import QUESTIONS
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
-from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.sources.folder import FolderSource
 from pipeline.kit import Kit, System
 from pipeline.systems import extractive
@@ -118,25 +116,25 @@ def desk(
     Example: footnote evaluate speed desk --questions 200 --seconds 5 --ingest docs
     """
     load = DeskLoad(in_flight, questions, channels, seconds)
-    report = asyncio.run(measure_desk(read_exam(QUESTIONS), load, ingest))
+    report = asyncio.run(measure_desk(read_exam(EXAMPLE_QUESTIONS), load, ingest))
     print(json.dumps(report) if as_json else _lines(report))
     if not all(report["holds"].values()):
         raise typer.Exit(1)
 
 
 async def measure_desk(exam: Exam, load: DeskLoad, folder: Path | None = None) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as home:
-        async with open_app(_settings(Path(home), exam, load)) as opened:
-            await refresh_corpus(exam.source, exam.corpus, opened.passages, progress=lambda _: None)
-            # As the server does it: an ingest leaves a core for questions.
-            polite = replace(opened.passages, polite=True)
-            app = replace(
-                opened,
-                passages=polite,
-                systems={"extractive": replace(extractive.ENTRY, answer=_delay_system(load.seconds))},
-            )
-            async with _ingest_meanwhile(app, folder) as passages:
-                return await _run_load(app, [posed.text for posed in exam.questions], load, passages)
+    settings: dict[str, Any] = {
+        "system": "extractive",
+        "corpus": (CorpusSettings(name=exam.corpus, visible_to=("*",)),),
+        "desk": DeskSettings(at_once=load.in_flight, per_channel=load.in_flight, patience_seconds=3_600),
+        "limits": LimitSettings(seconds=3_600),
+    }
+    async with open_corpus(exam.source, exam.corpus, **settings) as opened:
+        slow = replace(extractive.ENTRY, answer=_delay_system(load.seconds))
+        # As the server does it: an ingest leaves a core for questions.
+        app = replace(opened, passages=replace(opened.passages, polite=True), systems={"extractive": slow})
+        async with _ingest_meanwhile(app, folder) as passages:
+            return await _run_load(app, [posed.text for posed in exam.questions], load, passages)
 
 
 async def _run_load(app: App, texts: Sequence[str], load: DeskLoad, ingested: Callable[[], int]) -> dict[str, Any]:
@@ -220,7 +218,7 @@ async def _ingest_meanwhile(app: App, folder: Path | None) -> AsyncIterator[Call
         while True:
             name = f"beside-{len(passages)}"
             passages[name] = 0
-            report = await refresh_corpus(source, name, app.passages, progress=lambda _: None)
+            report = await refresh_quietly(source, name, app)
             passages[name] = report.passages_added
 
     task = asyncio.create_task(ingest(FolderSource(folder))) if folder else None
@@ -232,26 +230,9 @@ async def _ingest_meanwhile(app: App, folder: Path | None) -> AsyncIterator[Call
             await asyncio.wait([task])
 
 
-def _settings(home: Path, exam: Exam, load: DeskLoad) -> Settings:
-    return Settings(
-        home=home,
-        system="extractive",
-        corpus=(CorpusSettings(name=exam.corpus, visible_to=("*",)),),
-        desk=DeskSettings(at_once=load.in_flight, per_channel=load.in_flight, patience_seconds=3_600),
-        limits=LimitSettings(seconds=3_600),
-    )
-
-
 def _lines(report: dict[str, Any]) -> str:
+    heading = "{questions} questions in {channels} channels, {in_flight} in flight, {seconds:g} s each"
     figures = [name for name in report if name not in {"schema", "load", "holds"}]
-    return "\n".join(
-        [
-            "{questions} questions in {channels} channels, {in_flight} in flight, {seconds:g} s each".format(
-                **report["load"]
-            ),
-            "",
-            *(f"{name.replace('_', ' ')}: {report[name]}" for name in figures),
-            "",
-            *(f"{name}: {'holds' if held else 'DOES NOT HOLD'}" for name, held in report["holds"].items()),
-        ]
-    )
+    lines = [heading.format(**report["load"]), "", *(f"{name.replace('_', ' ')}: {report[name]}" for name in figures)]
+    holds = (f"{name}: {'holds' if held else 'DOES NOT HOLD'}" for name, held in report["holds"].items())
+    return "\n".join([*lines, "", *holds])

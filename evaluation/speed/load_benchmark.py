@@ -5,7 +5,6 @@ import gc
 import json
 import math
 import os
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -18,17 +17,40 @@ import typer
 from bot.access import Asker
 from bot.answering import answer
 from bot.desk.types import TurnRequest
-from bot.settings.settings_tables import LimitSettings, ModelValues, Settings
-from bot.wiring import App, open_app
+from bot.settings.settings_tables import LimitSettings, ModelValues
+from bot.wiring import App
+from evaluation.corpus_home import EXAMPLE_QUESTIONS, open_corpus, render_table
 from evaluation.question_sets import Exam, read_exam
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
 from evaluation.simulated_model.model_server import fetch_counts, run_model_server
 from evaluation.speed.workload import median_or_nan, quantile, watch_event_loop
-from ingest.refresh.corpus_refresh import refresh_corpus
 
 MOST_ENDED = 0.9
 """Share of turns after whose end a wave is no longer at its height: the others leave places empty."""
+LEAST_USED = 0.9
+"""Of the server's rate, while most turns run."""
 _ASKER = Asker(platform="terminal", kind="terminal")
+_SAMPLE_INTERVAL = 0.5
+
+
+@dataclass(frozen=True)
+class TurnLoad:
+    turns: int = 100
+    """At once."""
+    waves: int = 3
+    system: str = "wikichat"
+    first_token: float = 0.4
+    out: float = 60.0
+    prompt: float = 4_000.0
+    rate: float = 1_000.0
+    """Tokens a second that the server sends at most, of all replies together."""
+    concurrency: int = 64
+    calls: int = 6
+    """Of a turn, in the last wave: fewer than it takes."""
+
+    @property
+    def pace(self) -> ServerPace:
+        return ServerPace(self.first_token, self.out, self.prompt, total_out=self.rate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +124,10 @@ def samples_at_peak(samples: Sequence[TokenSample], turns: int) -> Sequence[Toke
     return most if len(most) > 1 else samples
 
 
-async def run_wave(app: App, texts: Sequence[str], count: int, *, system: str, server: str, rate: float) -> TurnWave:
+async def run_wave(app: App, texts: Sequence[str], load: TurnLoad, server: str) -> TurnWave:
     """Ask so many questions at once, each of the texts in turn."""
     before, started = await asyncio.to_thread(fetch_counts, server), time.monotonic()
-    asked = [TurnRequest(texts[place % len(texts)], _ASKER, system=system) for place in range(count)]
+    asked = [TurnRequest(texts[place % len(texts)], _ASKER, system=load.system) for place in range(load.turns)]
     ended, samples = list[EndedTurn](), list[TokenSample]()
     sampling = asyncio.create_task(_sample_tokens(server, ended, samples))
     async with watch_event_loop() as lags:
@@ -114,21 +136,17 @@ async def run_wave(app: App, texts: Sequence[str], count: int, *, system: str, s
     sampling.cancel()
     after = await asyncio.to_thread(fetch_counts, server)
     samples.insert(0, TokenSample(started, before.tokens, 0))
-    samples.append(TokenSample(started + seconds, after.tokens, count))
+    samples.append(TokenSample(started + seconds, after.tokens, load.turns))
     gc.collect()
     requests = after.requests - before.requests
-    return TurnWave(ended, seconds, lags, _memory_mb(), requests, after.busiest, samples, rate)
+    return TurnWave(ended, seconds, lags, _memory_mb(), requests, after.busiest, samples, load.rate)
 
 
 async def _sample_tokens(server: str, ended: Sequence[EndedTurn], samples: list[TokenSample]) -> None:
     while True:
-        await asyncio.sleep(_EVERY)
+        await asyncio.sleep(_SAMPLE_INTERVAL)
         found = await asyncio.to_thread(fetch_counts, server)
         samples.append(TokenSample(time.monotonic(), found.tokens, len(ended)))
-
-
-_EVERY = 0.5
-"""Seconds between samples."""
 
 
 async def _run_one_turn(app: App, asked: TurnRequest, ended: list[EndedTurn]) -> None:
@@ -146,31 +164,6 @@ def _memory_mb() -> float:
 def _rate_share(rate: float, most: float) -> float | None:
     """Return a share, or nothing where there is no limit or no rate."""
     return None if math.isinf(most) or math.isnan(rate) else round(rate / most, 3)
-
-
-QUESTIONS = Path(__file__).parents[1] / "questions" / "example_handbook.json"
-LEAST_USED = 0.9
-"""Of the server's rate, while most turns run."""
-
-
-@dataclass(frozen=True)
-class TurnLoad:
-    turns: int = 100
-    """At once."""
-    waves: int = 3
-    system: str = "wikichat"
-    first_token: float = 0.4
-    out: float = 60.0
-    prompt: float = 4_000.0
-    rate: float = 1_000.0
-    """Tokens a second that the server sends at most, of all replies together."""
-    concurrency: int = 64
-    calls: int = 6
-    """Of a turn, in the last wave: fewer than it takes."""
-
-    @property
-    def pace(self) -> ServerPace:
-        return ServerPace(self.first_token, self.out, self.prompt, total_out=self.rate)
 
 
 def turns(
@@ -195,7 +188,7 @@ def turns(
     """
     load = TurnLoad(at_once, waves, system, first_token, out, prompt, rate or math.inf, concurrency, calls)
     before = os.getloadavg()[0]
-    report = asyncio.run(measure_load(read_exam(QUESTIONS), load))
+    report = asyncio.run(measure_load(read_exam(EXAMPLE_QUESTIONS), load))
     report["load_of_machine"] = [round(before, 1), round(os.getloadavg()[0], 1)]
     print(json.dumps(report) if as_json else _lines(report))
     if not all(report["holds"].values()):
@@ -203,16 +196,14 @@ def turns(
 
 
 async def measure_load(exam: Exam, load: TurnLoad) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as home, run_model_server(SimulatedModel(load.pace)) as server:
-        async with open_app(_settings(Path(home), server, load)) as app:
-            await refresh_corpus(exam.source, exam.corpus, app.passages, progress=lambda _: None)
-            texts = [posed.text for posed in exam.questions]
-            found = [
-                await run_wave(app, texts, load.turns, system=load.system, server=server, rate=load.rate)
-                for _ in range(load.waves)
-            ]
-            tight = replace(app, settings=app.settings.model_copy(update={"limits": _limits(load.calls)}))
-            short = await run_wave(tight, texts, load.turns, system=load.system, server=server, rate=load.rate)
+    texts = [posed.text for posed in exam.questions]
+    with run_model_server(SimulatedModel(load.pace)) as server:
+        model, limits = _model(server, load.concurrency), LimitSettings(seconds=3_600)
+        async with open_corpus(exam.source, exam.corpus, model=model, limits=limits) as app:
+            found = [await run_wave(app, texts, load, server) for _ in range(load.waves)]
+            less = limits.model_copy(update={"calls": load.calls})
+            tight = replace(app, settings=app.settings.model_copy(update={"limits": less}))
+            short = await run_wave(tight, texts, load, server)
     return {
         "schema": 1,
         "load": asdict(load) | {"rate": None if math.isinf(load.rate) else load.rate},
@@ -243,23 +234,12 @@ def _memory_growth(waves: Sequence[TurnWave], load: TurnLoad) -> float:
     return round(grown * 1024 / (load.turns * (len(waves) - 1 - middle_wave)), 2)
 
 
-def _settings(home: Path, server: str, load: TurnLoad) -> Settings:
-    model = ModelValues(
-        name="simulated",
-        base_url=server,
-        structured="text",
-        max_concurrency=load.concurrency,
-        timeout_seconds=3_600,
-        first_token_seconds=3_600,
-        idle_seconds=3_600,
-        retries=0,
+def _model(server: str, concurrency: int) -> ModelValues:
+    """Return the settings of a model that is waited for as long as all other turns take."""
+    patience: dict[str, Any] = dict.fromkeys(("timeout_seconds", "first_token_seconds", "idle_seconds"), 3_600)
+    return ModelValues(
+        name="simulated", base_url=server, structured="text", max_concurrency=concurrency, retries=0, **patience
     )
-    return Settings(home=home, model=model, limits=_limits())
-
-
-def _limits(calls: int = LimitSettings().calls) -> LimitSettings:
-    """Return a turn's limits, its time long enough to wait for all others."""
-    return LimitSettings(seconds=3_600, calls=calls)
 
 
 def _lines(report: dict[str, Any]) -> str:
@@ -270,11 +250,9 @@ def _lines(report: dict[str, Any]) -> str:
         "a prompt, {rate} of all replies; {concurrency} calls at once at most, and {calls} of a turn in the short "
         "wave".format(**report["load"]),
         "",
-        f"| wave | {' | '.join(name.replace('_', ' ') for name in columns)} | ended |",
-        "|" + "---|" * (len(columns) + 2),
-        *(
-            f"| {name} | {' | '.join(str(one[key]) for key in columns)} | {_render_statuses(one)} |"
-            for name, one in rows
+        render_table(
+            ["wave", *(name.replace("_", " ") for name in columns), "ended"],
+            ([name, *(one[key] for key in columns), _render_statuses(one)] for name, one in rows),
         ),
         "",
         "load of this machine: {} before, {} after".format(*report["load_of_machine"]),

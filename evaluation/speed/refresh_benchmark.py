@@ -11,9 +11,8 @@ import re
 import resource
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any
@@ -26,13 +25,13 @@ from bot.desk.types import TurnRequest
 from bot.settings.settings_tables import Settings
 from bot.wiring import App, open_app
 from evaluation import EvaluationError
+from evaluation.corpus_home import PageSource, refresh_quietly
 from evaluation.speed.workload import generate_texts, quantile, watch_event_loop
 from ingest.chunking import split_page as cut
-from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.sources.dumps.dump_file import read_blocks
 from ingest.sources.dumps.page_xml import XmlExport, parse_head, parse_site
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
-from ingest.types import Block, ChangedDocument, DocumentSource, Listing, Page, RefreshReport, Section
+from ingest.types import Block, ChangedDocument, Page, RefreshReport, Section
 from storage.types import Citation, Hit
 
 SECTIONS = 3
@@ -40,23 +39,11 @@ STATION_WORDS = 60
 _VERSION = re.compile(r"version (\d+)")
 
 
-@dataclass(frozen=True)
-class VersionedSource:
-    """So many documents in one version. Every passage differs from one version to the next."""
-
-    count: int
-    version: int
-    reference = False
-
-    def expected(self) -> int | None:
-        return self.count
-
-    def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
-        del known, since
-        return Listing(self._found(number) for number in range(self.count))
-
-    def _found(self, number: int) -> ChangedDocument:
-        return ChangedDocument(f"{number}", f"{self.version}", 1, partial(build_station_page, number, self.version))
+def build_versions(count: int, version: int) -> PageSource:
+    """Return so many documents in one version; every passage differs from one version to the next."""
+    return PageSource(
+        count, lambda: ((f"{number}", f"{version}", build_station_page(number, version)) for number in range(count))
+    )
 
 
 def build_station_page(number: int, version: int) -> Page:
@@ -77,26 +64,24 @@ def station_question(number: int) -> str:
 
 
 def find_search_faults(number: int, hits: Sequence[Hit]) -> Iterator[str]:
-    by_document: dict[str, set[str]] = {}
-    for hit in hits:
-        told = _stated_versions([hit.passage.text])
-        by_document.setdefault(hit.document.key, set()).update(told, [hit.document.revision])
-    yield from (f"station {key} in versions {sorted(told)}" for key, told in by_document.items() if len(told) != 1)
+    stated = ((hit.document.key, hit.passage.text, hit.document.revision) for hit in hits)
+    yield from (f"station {key} in versions {sorted(told)}" for key, told in _mixed_versions(stated))
     found = sum(hit.document.key == f"{number}" for hit in hits)
     if found != SECTIONS:
         yield f"{found} of {SECTIONS} passages of station {number}"
 
 
 def find_turn_faults(citations: Iterable[Citation]) -> Iterator[str]:
+    stated = ((one.document, one.passage_text, one.revision) for one in citations)
+    yield from (f"station {key} cited in versions {sorted(told)}" for key, told in _mixed_versions(stated))
+
+
+def _mixed_versions(stated: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, set[str]]]:
+    """Yield documents, by key, text and revision of what was found, that were found in more than one version."""
     by_document: dict[str, set[str]] = {}
-    for citation in citations:
-        told = {*_stated_versions([citation.passage_text]), citation.revision}
-        by_document.setdefault(citation.document, set()).update(told)
-    yield from (f"station {key} cited in versions {sorted(told)}" for key, told in by_document.items() if len(told) > 1)
-
-
-def _stated_versions(texts: Iterable[str]) -> set[str]:
-    return {found for text in texts for found in _VERSION.findall(text)}
+    for key, text, revision in stated:
+        by_document.setdefault(key, set()).update(_VERSION.findall(text), [revision])
+    yield from ((key, told) for key, told in by_document.items() if len(told) > 1)
 
 
 _TITLE = re.compile(rb"(<title>)([^<]*)(</title>)")
@@ -107,22 +92,11 @@ _NEW_IDS = 900_000_000
 _CHANGE_KINDS = ("edited", "added", "deleted", "renamed")
 
 
-@dataclass(frozen=True)
-class DumpChanges:
-    """The keys of the articles that were changed, by kind."""
+def change_dump(source: Path, target: Path, share: float, random: Random) -> int:
+    """Write `source` to `target`, uncompressed, with that share of its articles changed, a fourth in each way.
 
-    edited: frozenset[str]
-    added: frozenset[str]
-    deleted: frozenset[str]
-    renamed: frozenset[str]
-
-    @property
-    def count(self) -> int:
-        return sum(len(getattr(self, kind)) for kind in _CHANGE_KINDS)
-
-
-def change_dump(source: Path, target: Path, share: float, random: Random) -> DumpChanges:
-    """Write `source` to `target`, uncompressed, with so many of its articles changed, a fourth in each way."""
+    Returns how many were changed.
+    """
     xml = b"".join(read_blocks(source))
     header = xml[: xml.find(b"<page>")]
     about = parse_site(header)
@@ -134,32 +108,27 @@ def change_dump(source: Path, target: Path, share: float, random: Random) -> Dum
         raise EvaluationError(f"{source} holds {len(articles)} articles, too few to change {each} in each way.")
     chosen = random.sample(articles, each * len(_CHANGE_KINDS))
     kind_of = {at: _CHANGE_KINDS[number // each] for number, at in enumerate(chosen)}
-    keys: dict[str, set[str]] = {kind: set() for kind in _CHANGE_KINDS}
     with target.open("wb") as file:
         file.write(header)
         for at, page in enumerate(pages):
-            kind, found = kind_of.get(at, ""), heads[at]
-            new, key = _change_page(page, kind, _NEW_IDS + at)
-            file.write(new + b"\n")
-            if kind and found:
-                keys[kind].add(key or found.key)
+            file.write(_change_page(page, kind_of.get(at, ""), _NEW_IDS + at) + b"\n")
         file.write(b"</mediawiki>\n")
-    return DumpChanges(**{kind: frozenset(found) for kind, found in keys.items()})
+    return len(chosen)
 
 
-def _change_page(page: bytes, kind: str, number: int) -> tuple[bytes, str]:
-    """Return what stands in the page's place, and the key of what is new."""
+def _change_page(page: bytes, kind: str, number: int) -> bytes:
+    """Return what stands in the page's place."""
     revised = _REVISION.sub(rb"\g<1>%d\g<3>" % number, page, count=1)
     if kind == "edited":
-        return _TEXT_END.sub(b"\n\nA sentence that was written last night, by hand %d.</text>" % number, revised, 1), ""
+        return _TEXT_END.sub(b"\n\nA sentence that was written last night, by hand %d.</text>" % number, revised, 1)
     if kind == "deleted":
-        return b"", ""
+        return b""
     if kind == "renamed":
-        return _TITLE.sub(rb"\1\2 (renamed)\3", revised, count=1), ""
+        return _TITLE.sub(rb"\1\2 (renamed)\3", revised, count=1)
     if kind == "added":
         copied = _PAGE_ID.sub(b"<id>%d</id>" % number, _TITLE.sub(rb"\1\2 (added)\3", revised, count=1), count=1)
-        return page + b"\n" + copied, str(number)
-    return page, ""
+        return page + b"\n" + copied
+    return page
 
 
 DUMP, STATIONS = "dump", "stations"
@@ -195,11 +164,11 @@ async def _measure(
         app = replace(opened, passages=replace(opened.passages, polite=True))
         report: dict[str, Any] = {"schema": 1, "load": [round(load, 1) for load in os.getloadavg()]}
         report |= await _refresh_nightly(app, scratch, dump, changed, random)
-        await refresh_corpus(VersionedSource(documents, 1), STATIONS, app.passages, progress=lambda _: None)
+        await refresh_quietly(build_versions(documents, 1), STATIONS, app)
         alone = await _ask_questions(app, documents, random, 150)
         busy = QuestionTimes()
         for version in range(2, rounds + 2):
-            going_on = asyncio.create_task(_refresh_corpus(VersionedSource(documents, version), STATIONS, app))
+            going_on = asyncio.create_task(refresh_quietly(build_versions(documents, version), STATIONS, app))
             part = await _ask_questions(app, documents, random, 10**6, until=going_on)
             busy.add(part)
             await going_on
@@ -213,26 +182,26 @@ async def _measure(
 async def _refresh_nightly(app: App, scratch: Path, dump: Path, changed: float, random: Random) -> dict[str, Any]:
     """Read a dump, read it again, and read it changed."""
     before = _expected_passages(dump)
-    first = await _refresh_corpus(WikipediaDump(dump), DUMP, app)
-    again = await _refresh_corpus(WikipediaDump(dump), DUMP, app)
+    first = await refresh_quietly(WikipediaDump(dump), DUMP, app)
+    again = await refresh_quietly(WikipediaDump(dump), DUMP, app)
     later = scratch / "later.xml"
-    changes = change_dump(dump, later, changed, random)
+    changed_articles = change_dump(dump, later, changed, random)
     after = _expected_passages(later)
-    third = await _refresh_corpus(WikipediaDump(later), DUMP, app)
+    third = await refresh_quietly(WikipediaDump(later), DUMP, app)
     faults = [
         *_compare_report("the first run", first, {}, before),
         *_compare_report("the night after", third, before, after),
     ]
     if again.passages_added or again.passages_removed or again.changed or again.added:
         faults.append(f"the second run changed something: {again}")
-    faults += await _compare_indexes(app, {one.id: one.hash for one in after.values()})
+    faults += await _compare_indexes(app, {key: stamp for key, (stamp, _) in after.items()})
     return {
         "articles": first.added,
         "passages": first.passages_added,
         "first_s": round(first.seconds, 2),
         "unchanged_s": round(again.seconds, 3),
         "times_as_fast": round(first.seconds / again.seconds, 1),
-        "changed_articles": changes.count,
+        "changed_articles": changed_articles,
         "changed_passages": third.passages_added + third.passages_removed,
         "changed_s": round(third.seconds, 3),
         "changed_of_first": round((third.seconds - again.seconds) / first.seconds, 4),
@@ -241,30 +210,22 @@ async def _refresh_nightly(app: App, scratch: Path, dump: Path, changed: float, 
     }
 
 
-@dataclass(frozen=True)
-class _ExpectedPassage:
-    """A passage as the indexes see it. `names` are what the first of a page is also found by."""
-
-    id: str
-    hash: str
-    names: tuple[str, ...]
+_Expected = dict[str, tuple[str, tuple[str, ...]]]
+"""By passage id its hash, and of a page's first passage the names that it is also found by."""
 
 
-def _expected_passages(dump: Path) -> dict[str, _ExpectedPassage]:
-    """Return all that a dump holds, by passage id, without any store."""
-    held: dict[str, _ExpectedPassage] = {}
+def _expected_passages(dump: Path) -> _Expected:
+    """Return all that a dump holds, without any store."""
+    held: _Expected = {}
     for item in WikipediaDump(dump).documents():
-        if not isinstance(item, ChangedDocument):
-            continue  # it is told as a failure
-        page = item.load()
-        for number, one in enumerate(cut(DUMP, item.key, page)):
-            held[one.id] = _ExpectedPassage(one.id, one.hash, page.aliases if number == 0 else ())
+        if isinstance(item, ChangedDocument):  # others are told as failures
+            page = item.load()
+            for number, one in enumerate(cut(DUMP, item.key, page)):
+                held[one.id] = (one.hash, page.aliases if number == 0 else ())
     return held
 
 
-def _compare_report(
-    what: str, report: RefreshReport, before: dict[str, _ExpectedPassage], after: dict[str, _ExpectedPassage]
-) -> list[str]:
+def _compare_report(what: str, report: RefreshReport, before: _Expected, after: _Expected) -> list[str]:
     written = {key for key in after if before.get(key) != after[key]}
     removed = before.keys() - after.keys()
     if (report.passages_added, report.passages_removed) == (len(written), len(removed)):
@@ -277,10 +238,6 @@ async def _compare_indexes(app: App, expected: dict[str, str]) -> list[str]:
     listed = {one.id: one.hash for one, _ in await app.manifest.listed(DUMP, limit=10**7)}
     held = {"SQL": listed, "Chroma": app.passages.dense.contents(DUMP), "tantivy": app.passages.lexical.contents()}
     return [f"{name} holds {len(found)} of {len(expected)}" for name, found in held.items() if found != expected]
-
-
-async def _refresh_corpus(source: DocumentSource, corpus: str, app: App) -> RefreshReport:
-    return await refresh_corpus(source, corpus, app.passages, progress=lambda _: None)
 
 
 @dataclass

@@ -10,10 +10,9 @@ import statistics
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any
@@ -21,9 +20,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from evaluation.corpus_home import PageSource
 from evaluation.speed.workload import generate_texts, quantile, watch_event_loop
 from ingest.refresh.corpus_refresh import refresh_corpus
-from ingest.types import Block, ChangedDocument, Listing, Page, Section
+from ingest.types import Block, Page, Section
 from storage.database.engine import Database, open_database
 from storage.indexes.candidate_search import IndexThreads
 from storage.indexes.dense import DenseIndex
@@ -56,44 +56,15 @@ class HashedEmbedder:
         return np.random.default_rng(seeds).normal(size=self.dimensions).astype(np.float32)
 
 
-@dataclass(frozen=True)
-class GeneratedSource:
-    """Pages of one passage each, of seeded words."""
+def generate_pages(count: int, seed: int) -> PageSource:
+    """Return a source of pages of one passage each, of seeded words."""
 
-    count: int
-    seed: int
+    def pages() -> Iterator[tuple[str, str, Page]]:
+        texts = generate_texts(Random(seed), WORDS)
+        for number in range(count):
+            yield f"{seed}-{number}", f"{number}", Page(f"Page {number}", (Section((), (Block(next(texts)),)),))
 
-    @property
-    def reference(self) -> bool:
-        return False
-
-    def expected(self) -> int | None:
-        return self.count
-
-    def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
-        del known, since
-        return Listing(self._pages())
-
-    def _pages(self) -> Iterator[ChangedDocument]:
-        texts = generate_texts(Random(self.seed), WORDS)
-        for number in range(self.count):
-            page = Page(f"Page {number}", (Section((), (Block(next(texts)),)),))
-            yield ChangedDocument(f"{self.seed}-{number}", f"{number}", 1, partial(_same, page))
-
-
-@dataclass(frozen=True)
-class SearchTimes:
-    searches: tuple[float, ...]
-    lags: tuple[float, ...]
-
-    def summary(self) -> dict[str, float]:
-        return {
-            "searches": len(self.searches),
-            "search_p50_ms": round(statistics.median(self.searches), 1),
-            "search_p95_ms": round(quantile(self.searches, 0.95), 1),
-            "loop_lag_p99_ms": round(quantile(self.lags, 0.99), 1),
-            "loop_lag_max_ms": round(max(self.lags), 1),
-        }
+    return PageSource(count, pages)
 
 
 def search(
@@ -118,23 +89,21 @@ async def _measure(home: Path, passages: int, ingested: int, questions: int) -> 
         store = open_store(home, HashedEmbedder(real.name, real.dimensions), database, stack)
         started = time.monotonic()
         for number in range(3):
-            await refresh_corpus(
-                GeneratedSource(passages // 3, number), f"corpus-{number}", store, progress=lambda _: None
-            )
+            await refresh_corpus(generate_pages(passages // 3, number), f"corpus-{number}", store, progress=_ignore)
         filled = time.monotonic() - started
         asking = replace(store, embedder=real, polite=True)
         await _time_searches(asking, 20, Random(1))
         alone = await _time_searches(asking, questions, Random(2))
         started = time.monotonic()
-        source = GeneratedSource(ingested, 9)
-        ingest = asyncio.create_task(refresh_corpus(source, "corpus-2", asking, progress=lambda _: None))
+        source = generate_pages(ingested, 9)
+        ingest = asyncio.create_task(refresh_corpus(source, "corpus-2", asking, progress=_ignore))
         busy = await _time_searches(asking, questions * 100, Random(3), until=ingest)
         await ingest
         return {
             "passages": passages,
             "filling_passages_per_second": round(passages / filled),
-            "alone": alone.summary(),
-            "ingesting": {**busy.summary(), "passages_per_second": round(ingested / (time.monotonic() - started))},
+            "alone": alone,
+            "ingesting": {**busy, "passages_per_second": round(ingested / (time.monotonic() - started))},
             "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         }
 
@@ -151,7 +120,7 @@ def open_store(home: Path, embedder: Embedder, database: Database, stack: ExitSt
 
 async def _time_searches(
     store: PassageStore, count: int, random: Random, *, until: asyncio.Task[Any] | None = None
-) -> SearchTimes:
+) -> dict[str, float]:
     """Ask one question after the other, as many as `count` or until a task is done."""
     searches: list[float] = []
     texts = generate_texts(random, 9)
@@ -163,25 +132,27 @@ async def _time_searches(
             await store.search(next(texts), ["corpus-0", "corpus-1"], 10)
             searches.append((time.perf_counter() - started) * 1000)
             await asyncio.sleep(0.02)
-    return SearchTimes(tuple(searches), tuple(lags))
+    return {
+        "searches": len(searches),
+        "search_p50_ms": round(statistics.median(searches), 1),
+        "search_p95_ms": round(quantile(searches, 0.95), 1),
+        "loop_lag_p99_ms": round(quantile(lags, 0.99), 1),
+        "loop_lag_max_ms": round(max(lags), 1),
+    }
 
 
 def _lines(report: dict[str, Any]) -> str:
-    alone, busy = report["alone"], report["ingesting"]
-    return "\n".join(
-        (
-            f"{report['passages']:,} passages in three corpora, scope of two; memory {report['memory_mb']:,} MB",
-            f"filled at {report['filling_passages_per_second']:,} passages/s (vectors by hashing)",
-            *(
-                f"{name}: search p50 {times['search_p50_ms']} ms, p95 {times['search_p95_ms']} ms over "
-                f"{times['searches']:,} questions; loop lag p99 {times['loop_lag_p99_ms']} ms, "
-                f"max {times['loop_lag_max_ms']} ms"
-                for name, times in (("alone", alone), ("while ingesting", busy))
-            ),
-            f"ingested meanwhile at {busy['passages_per_second']:,} passages/s",
-        )
-    )
+    busy = report["ingesting"]
+    lines = [
+        f"{report['passages']:,} passages in three corpora, scope of two; memory {report['memory_mb']:,} MB",
+        f"filled at {report['filling_passages_per_second']:,} passages/s (vectors by hashing)",
+    ]
+    for name, times in (("alone", report["alone"]), ("while ingesting", busy)):
+        searches = f"search p50 {times['search_p50_ms']} ms, p95 {times['search_p95_ms']} ms"
+        lags = f"loop lag p99 {times['loop_lag_p99_ms']} ms, max {times['loop_lag_max_ms']} ms"
+        lines.append(f"{name}: {searches} over {times['searches']:,} questions; {lags}")
+    return "\n".join([*lines, f"ingested meanwhile at {busy['passages_per_second']:,} passages/s"])
 
 
-def _same(page: Page) -> Page:
-    return page
+def _ignore(_: object) -> None:
+    """Nobody watches."""

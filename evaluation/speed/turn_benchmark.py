@@ -16,7 +16,8 @@ from typing import Annotated, Any
 
 import typer
 
-from evaluation.question_sets import SetSource, SetText, read_exam
+from evaluation.corpus_home import EXAMPLE_QUESTIONS, PageSource
+from evaluation.question_sets import SetText, build_set_source, read_exam
 from evaluation.simulated_model.model_pace import ServerPace, SimulatedModel
 from evaluation.speed.turn_figures import IN_ROUNDS, SystemRuns, compute_figures
 from evaluation.speed.turn_trace import (
@@ -38,18 +39,17 @@ from evaluation.speed.turn_view import (
 )
 
 HANDBOOK = Path(__file__).parents[2] / "examples" / "handbook"
-HANDBOOK_QUESTIONS = Path(__file__).parents[1] / "questions" / "example_handbook.json"
 _FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _NO_PROSE = re.compile(r"^(?:#|\||\s*[-*]\s|\s*\d+\.\s|```|>)")
 
 
-def load_handbook() -> SetSource:
+def load_handbook() -> PageSource:
     """Return the handbook as a source of one long page a folder."""
-    return SetSource(tuple(_folder_pages(HANDBOOK)), "en")
+    return build_set_source(tuple(_folder_pages(HANDBOOK)), "en")
 
 
 def load_questions() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(posed.text for posed in read_exam(HANDBOOK_QUESTIONS).questions))
+    return tuple(dict.fromkeys(posed.text for posed in read_exam(EXAMPLE_QUESTIONS).questions))
 
 
 def _folder_pages(handbook: Path) -> Iterator[SetText]:

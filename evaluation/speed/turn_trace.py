@@ -5,26 +5,24 @@ What a step waited for is the last step that ended before it in its task, or in 
 
 import asyncio
 import math
-import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal
 
 from bot.access import Asker
 from bot.answering import answer
 from bot.desk.types import TurnRequest
-from bot.settings.settings_tables import LimitSettings, ModelValues, Settings
-from bot.wiring import App, LazyModel, open_app
+from bot.settings.settings_tables import LimitSettings, ModelValues
+from bot.wiring import App, LazyModel
 from evaluation import EvaluationError
+from evaluation.corpus_home import open_corpus
 from evaluation.simulated_model.model_pace import SimulatedModel
 from evaluation.simulated_model.model_server import run_model_server
-from ingest.refresh.corpus_refresh import refresh_corpus
 from ingest.types import DocumentSource
-from pipeline.kit import Ask, Kit, Search, Stream, Supports, System
+from pipeline.kit import Kit, Supports, System
 from pipeline.model import LLM, BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
 from pipeline.replies.reply_format import ReplyFormat, ReplySplitter, T
 from pipeline.stages.concurrency import close_stream
@@ -146,28 +144,33 @@ class TracedModel:
 
 
 def _copy_usage(step: TraceStep, reply: ModelReply) -> None:
-    step.prompt_tokens, step.cached_tokens, step.tokens = (
-        reply.prompt_tokens,
-        reply.cached_tokens,
-        reply.completion_tokens,
-    )
+    step.prompt_tokens, step.cached_tokens = reply.prompt_tokens, reply.cached_tokens
+    step.tokens = reply.completion_tokens
 
 
 def trace_kit(kit: Kit, trace: Trace, least_search: float) -> Kit:
-    """Return a kit that notes what is done with it.
+    """Return a kit that notes what is done with it; a search takes some seconds, as if the index were elsewhere."""
 
-    Args:
-        kit: The kit.
-        trace: Where it is noted.
-        least_search: Seconds that a search takes at least, as if the index were elsewhere.
-    """
-    return replace(
-        kit,
-        ask=_trace_ask(kit.ask, trace),
-        stream=_trace_stream(kit.stream, trace),
-        search=_trace_search(kit.search, trace, least_search),
-        beside=_trace_beside(kit.beside, trace),
-    )
+    async def ask(template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
+        _making.set(trace.begin("prompt", stage))
+        return await kit.ask(template, form, stage=stage, **facts)
+
+    async def stream(template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object) -> AsyncIterator[T]:
+        _making.set(trace.begin("prompt", stage))
+        async with close_stream(kit.stream(template, splitter, stage=stage, **facts)) as values:
+            async for value in values:
+                yield value
+
+    async def search(query: SearchQuery, k: int) -> tuple[Hit, ...]:
+        with trace.step("search", "search") as step:
+            _, step.found = await asyncio.gather(asyncio.sleep(least_search), kit.search(query, k))
+            return step.found
+
+    async def beside(work: Callable[..., Any], *arguments: Any) -> Any:
+        with trace.step("think", getattr(work, "__name__", "work")):
+            return await kit.beside(work, *arguments)
+
+    return replace(kit, ask=ask, stream=stream, search=search, beside=beside)
 
 
 def trace_check(supports: Supports, trace: Trace) -> Supports:
@@ -178,41 +181,6 @@ def trace_check(supports: Supports, trace: Trace) -> Supports:
             return await supports(sentence, evidence)
 
     return check
-
-
-def _trace_ask(ask: Ask, trace: Trace) -> Ask:
-    async def traced(template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
-        _making.set(trace.begin("prompt", stage))
-        return await ask(template, form, stage=stage, **facts)
-
-    return traced
-
-
-def _trace_stream(stream: Stream, trace: Trace) -> Stream:
-    async def traced(template: str, splitter: ReplySplitter[T], *, stage: str, **facts: object) -> AsyncIterator[T]:
-        _making.set(trace.begin("prompt", stage))
-        async with close_stream(stream(template, splitter, stage=stage, **facts)) as values:
-            async for value in values:
-                yield value
-
-    return traced
-
-
-def _trace_search(search: Search, trace: Trace, least: float) -> Search:
-    async def traced(query: SearchQuery, k: int) -> tuple[Hit, ...]:
-        with trace.step("search", "search") as step:
-            _, step.found = await asyncio.gather(asyncio.sleep(least), search(query, k))
-            return step.found
-
-    return traced
-
-
-def _trace_beside(beside: Callable[..., Awaitable[Any]], trace: Trace) -> Callable[..., Awaitable[Any]]:
-    async def traced(work: Callable[..., Any], *arguments: Any) -> Any:
-        with trace.step("think", getattr(work, "__name__", "work")):
-            return await beside(work, *arguments)
-
-    return traced
 
 
 PLAIN_PROMPT, PLAIN_REPLY = 200, 120
@@ -262,10 +230,8 @@ class TurnBench:
 
 @asynccontextmanager
 async def open_bench(simulated: SimulatedModel, search: float, source: DocumentSource) -> AsyncIterator[TurnBench]:
-    with tempfile.TemporaryDirectory() as home, run_model_server(simulated) as server:
-        settings = Settings(home=Path(home), model=_model(server), limits=LimitSettings(seconds=600))
-        async with open_app(settings) as app:
-            await refresh_corpus(source, BENCH_CORPUS, app.passages, progress=lambda _: None)
+    with run_model_server(simulated) as server:
+        async with open_corpus(source, BENCH_CORPUS, model=_model(server), limits=LimitSettings(seconds=600)) as app:
             yield TurnBench(app, search)
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import resource
-import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,10 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from bot.settings.settings_tables import Settings
-from bot.wiring import open_app
 from evaluation import EvaluationError
-from ingest.refresh.corpus_refresh import refresh_corpus
+from evaluation.corpus_home import open_home, refresh_quietly
 from ingest.sources.dumps.article_batches import count_cores
 from ingest.sources.dumps.dump_file import detect_compression
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
@@ -23,16 +20,12 @@ ENGLISH_ARTICLES = 7_000_000
 ENGLISH_BYTES = 24e9
 """Of the English Wikipedia's dump, packed with bz2."""
 _DAY = 86_400
-_A_NUMBER = 4
-"""Bytes of each number in a vector."""
+_NUMBER_BYTES = 4
 
 
 @dataclass(frozen=True)
 class DumpTimes:
-    """What a dump took from file to searchable; `first_way_seconds` went by before its first article.
-
-    Where something else ran on the cores, `processor_seconds` of all of them tell more than those on the clock.
-    """
+    """What a dump took from file to searchable; `first_way_seconds` went by before its first article."""
 
     articles: int
     passages: int
@@ -66,18 +59,12 @@ def wikipedia(
 
     Example: footnote evaluate speed wikipedia simplewiki-latest-pages-articles.xml.bz2
     """
-    with tempfile.TemporaryDirectory() as scratch:
-        taken = asyncio.run(_measure(dump, Path(scratch)))
+    taken = asyncio.run(_measure(dump))
     if not taken.passages:
         raise EvaluationError(f"Nothing in {dump.name} could be read.", hint="`footnote ingest wikipedia` says why.")
     follows = estimate_english(taken, packed=detect_compression(dump) == "bz2")
-    report = {
-        "schema": 1,
-        "dump": dump.name,
-        "cores": count_cores(),
-        **compute_rates(taken),
-        "english_wikipedia": asdict(follows),
-    }
+    report = {"schema": 1, "dump": dump.name, "cores": count_cores(), **compute_rates(taken)}
+    report["english_wikipedia"] = asdict(follows)
     print(json.dumps(report) if as_json else _lines(report, follows))
 
 
@@ -99,34 +86,30 @@ def estimate_english(taken: DumpTimes, *, packed: bool) -> EnglishEstimate:
         passages=passages,
         days=round(taken.seconds * times / _DAY, 1),
         home_gb=round(taken.home_mb * times / 1e3, 1),
-        vectors_gb=round(passages * taken.dimensions * _A_NUMBER / 1e9, 1),
+        vectors_gb=round(passages * taken.dimensions * _NUMBER_BYTES / 1e9, 1),
     )
 
 
-async def _measure(dump: Path, home: Path) -> DumpTimes:
-    async with open_app(Settings(home=home)) as app:
-        source = WikipediaDump(dump)
+async def _measure(dump: Path) -> DumpTimes:
+    source = WikipediaDump(dump)
+    async with open_home() as app:
         started, before = time.monotonic(), time.process_time()
         await asyncio.to_thread(source.expected)
         first_way = time.monotonic() - started
-        report = await refresh_corpus(source, "wikipedia", app.passages, progress=lambda _: None)
+        report = await refresh_quietly(source, "wikipedia", app)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
         return DumpTimes(
             articles=report.added,
             passages=report.passages_added,
             failures=report.failed,
             dump_mb=await asyncio.to_thread(_megabytes, dump),
             seconds=time.monotonic() - started,
-            processor_seconds=time.process_time() - before + _of_children(),
+            processor_seconds=time.process_time() - before + used.ru_utime + used.ru_stime,
             first_way_seconds=first_way,
-            home_mb=await asyncio.to_thread(_megabytes, home),
+            home_mb=await asyncio.to_thread(_megabytes, app.settings.home),
             memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
             dimensions=app.passages.embedder.dimensions,
         )
-
-
-def _of_children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def _megabytes(path: Path) -> float:

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from evaluation.corpus_home import EXAMPLE_QUESTIONS
 from evaluation.question_sets import ExamQuestion, read_exam
 from evaluation.system_comparison import (
-    QUESTIONS,
     ReplyPair,
     ScriptedConversation,
     SystemReply,
@@ -47,7 +47,7 @@ def test_what_only_one_of_them_says_is_listed() -> None:
 
 async def test_both_systems_say_the_same_and_leave_out_the_same() -> None:
     """Over the example handbook, with a model that lies where it may."""
-    pairs = await compare_systems(read_exam(QUESTIONS), 10)
+    pairs = await compare_systems(read_exam(EXAMPLE_QUESTIONS), 10)
 
     assert len(pairs) == 10
     assert [one.differences for one in pairs if one.differences] == []

@@ -13,8 +13,8 @@ import typer
 from bot.desk.jobs.ports import Clock
 from bot.settings.settings_tables import CorpusSettings, DeskSettings, LimitSettings, Settings
 from bot.wiring import App, open_app
+from evaluation.corpus_home import EXAMPLE_QUESTIONS
 from evaluation.question_sets import Exam, read_exam
-from evaluation.speed.load_benchmark import QUESTIONS
 from evaluation.speed.workload import median_or_nan, quantile
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.kit import Kit, System
@@ -54,7 +54,7 @@ def discord(
 
     The exit status is 1 if one is not deferred in time, or not answered exactly once.
     """
-    report = asyncio.run(measure_deferral(read_exam(QUESTIONS), CommandLoad(in_flight, questions, seconds)))
+    report = asyncio.run(measure_deferral(read_exam(EXAMPLE_QUESTIONS), CommandLoad(in_flight, questions, seconds)))
     print(json.dumps(report) if as_json else _lines(report))
     if not all(report["holds"].values()):
         raise typer.Exit(1)

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evaluation.speed.search_benchmark import GeneratedSource, open_store
+from evaluation.speed.search_benchmark import generate_pages, open_store
 from evaluation.speed.workload import generate_texts, median_or_nan, quantile, watch_event_loop
 from ingest.refresh.corpus_refresh import refresh_corpus
 from storage.audit import AuditLog
@@ -62,7 +62,7 @@ async def _measure(home: Path, questions: int) -> dict[str, Any]:
     with ExitStack() as stack:
         database = stack.enter_context(open_database("", home=home))
         store = open_store(home, open_embedder("minilm", {}), database, stack)
-        await refresh_corpus(GeneratedSource(50, 0), "warm", store, progress=lambda _: None)
+        await refresh_corpus(generate_pages(50, 0), "warm", store, progress=lambda _: None)
         return {name: await measure_under(load, name, database, store, questions) for name, load in LOADS.items()}
 
 
@@ -109,7 +109,7 @@ async def _do_nothing() -> AsyncIterator[None]:
 async def _ingesting(store: PassageStore, corpus: str) -> AsyncIterator[None]:
     """Ingest pages, as many as it takes, until the context is left."""
     under_way = asyncio.Event()
-    source = GeneratedSource(1_000_000, len(corpus))
+    source = generate_pages(1_000_000, len(corpus))
     task = asyncio.create_task(refresh_corpus(source, corpus, store, progress=lambda _: under_way.set()))
     await under_way.wait()
     try:

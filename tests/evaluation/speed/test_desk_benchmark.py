@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from evaluation.corpus_home import EXAMPLE_QUESTIONS
 from evaluation.question_sets import read_exam
 from evaluation.speed.desk_benchmark import DeskLoad, _lines, measure_desk
-from evaluation.speed.load_benchmark import QUESTIONS
 
 
 async def test_questions_are_answered_once_and_in_order_beside_an_ingest(tmp_path: Path) -> None:
@@ -12,7 +12,7 @@ async def test_questions_are_answered_once_and_in_order_beside_an_ingest(tmp_pat
     (tmp_path / "page.md").write_text("# Quay\n\nThe quay opens at seven.", encoding="utf-8")
 
     report = await measure_desk(
-        read_exam(QUESTIONS), DeskLoad(in_flight=3, questions=8, channels=2, seconds=0.01), tmp_path
+        read_exam(EXAMPLE_QUESTIONS), DeskLoad(in_flight=3, questions=8, channels=2, seconds=0.01), tmp_path
     )
 
     holds = report["holds"]
