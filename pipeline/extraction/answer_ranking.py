@@ -27,48 +27,32 @@ from storage.types import Hit
 
 FOREIGN = 0.2
 """How far cosines are trusted for languages in Latin letters other than English, which the embedder knows best."""
-TRUSTED = 0.5
-"""From this trust on the weights are those that were fitted with cosines."""
-BORROWED = 0.5
-"""What a term borrowed from earlier turns weighs, beside one of the question's own."""
-ANSWER_THRESHOLD = 0.5
-"""The least chance of being an answer with which a sentence is said."""
+TRUSTED = 0.5  # from this trust on the weights are those that were fitted with cosines
+BORROWED = 0.5  # what a term borrowed from earlier turns weighs, beside one of the question's own
+ANSWER_THRESHOLD = 0.5  # the least chance of being an answer with which a sentence is said
 TOPIC_DEPTH = (0.25, 0.4)
 """Below and above these the tenth nearest tells how large the corpus is, and no more of the topic."""
 FEW_HITS = 25
 """With fewer passages found than these the corpus is small, and its tenth nearest is about something else."""
-COMPARED_HITS = 10
-"""How many of the best candidates the best is held against."""
+COMPARED_HITS = 10  # how many of the best candidates the best is held against
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateFeatures:
     """What is known of a candidate, each about 0 to 1 and higher for better, unless it says otherwise."""
 
-    sentence_cosine: float
-    """Of the question and the candidate in its context."""
-    passage_cosine: float
-    """The passage's own; of one that was found by its words alone, the least of the others'."""
-    behind: float
-    """How far its passage is behind the best by the fused score; 0 for the best, else less."""
-    terms: float
-    """Share of the question's terms that it has, by weight."""
-    passage_terms: float
-    """Share that its passage has, with title and section."""
-    terms_before: float
-    """Share that the candidate before it has and it has not: what "it" may stand for."""
-    terms_after: float
-    """The same of the candidate after it."""
-    pairs: float
-    """Share of the question's neighbouring terms that it has as neighbours."""
-    amount: float
-    """1 if a number or date is asked for and it has one, -1 if it has none, 0 if neither is asked for."""
-    name: float
-    """The same of persons and places."""
-    counts: float
-    """1 if it says how many there are of what "how many" asks for."""
-    news: float
-    """How much it says that the question does not, growing slowly: log(1 + terms)."""
+    sentence_cosine: float  # of the question and the candidate in its context
+    passage_cosine: float  # the passage's own; of one that was found by its words alone, the least of the others'
+    behind: float  # how far its passage is behind the best by the fused score; 0 for the best, else less
+    terms: float  # share of the question's terms that it has, by weight
+    passage_terms: float  # share that its passage has, with title and section
+    terms_before: float  # share that the candidate before it has and it has not: what "it" may stand for
+    terms_after: float  # the same of the candidate after it
+    pairs: float  # share of the question's neighbouring terms that it has as neighbours
+    amount: float  # 1 if a number or date is asked for and it has one, -1 if it has none, 0 if neither is asked for
+    name: float  # the same of persons and places
+    counts: float  # 1 if it says how many there are of what "how many" asks for
+    news: float  # how much it says that the question does not, growing slowly: log(1 + terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +61,10 @@ class ScoredQuestion:
 
     text: str
     language: str
-    weights: Mapping[str, float]
-    """Term -> weight; they sum to 1, unless there are no terms."""
+    weights: Mapping[str, float]  # term -> weight; they sum to 1, unless there are no terms
     sequence: frozenset[tuple[str, str]]
     kind: AnswerType | None
-    trust: float
-    """How far cosines are to be trusted, 0 to 1."""
+    trust: float  # how far cosines are to be trusted, 0 to 1
 
     @property
     def regime(self) -> str:
@@ -195,12 +177,9 @@ class AnswerFeatures:
     """Of the tenth nearest, within `TOPIC_DEPTH`: how much there is on the topic at all; 0 unless trusted."""
     passage_terms: float
     pairs: float
-    offers: float
-    """Whether it has the kind of thing that is asked for: 1, -1, or 0 where none is."""
-    specifics: float
-    """Share of the names and figures in the question that its passage has; 1 if there are none."""
-    ahead: float
-    """How far its score is ahead of the mean of the best candidates."""
+    offers: float  # whether it has the kind of thing that is asked for: 1, -1, or 0 where none is
+    specifics: float  # share of the names and figures in the question that its passage has; 1 if there are none
+    ahead: float  # how far its score is ahead of the mean of the best candidates
 
 
 @dataclass(frozen=True, slots=True)

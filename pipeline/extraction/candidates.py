@@ -35,11 +35,9 @@ class Candidate:
     """A stretch of a found passage that could be quoted."""
 
     hit: Hit
-    rank: int
-    """The place of its passage among the hits, from 0."""
+    rank: int  # the place of its passage among the hits, from 0
     span: Span
-    lead: str = ""
-    """The line that announces the list of which it is an item."""
+    lead: str = ""  # the line that announces the list of which it is an item
 
     @property
     def text(self) -> str:

@@ -19,16 +19,12 @@ from pipeline.types import CitedSentence
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.words import content_terms, fold_spelling, words
 
-SAME_SHARE = 0.85
-"""The least share of all terms that two sentences share if one repeats the other."""
+SAME_SHARE = 0.85  # the least share of all terms that two sentences share if one repeats the other
 ALIKE_SHARES = (0.6, 0.5)
 """The least shares, of the shorter sentence's terms and of all terms, that two sentences about one thing share."""
-ALIKE_MEASURED_SHARES = (0.5, 0.3)
-"""The same of sentences that count in the same unit."""
-CLOSE_SCORE = 4.0
-"""How far behind the best a sentence may be, by score, and still be said."""
-COMPARED_CANDIDATES = 12
-"""How many of the best candidates are held against each other."""
+ALIKE_MEASURED_SHARES = (0.5, 0.3)  # the same of sentences that count in the same unit
+CLOSE_SCORE = 4.0  # how far behind the best a sentence may be, by score, and still be said
+COMPARED_CANDIDATES = 12  # how many of the best candidates are held against each other
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _YEAR = lazy_compile(r"(?:19|20)\d\d")
 _NEGATION = lazy_compile(

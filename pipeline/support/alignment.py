@@ -7,13 +7,11 @@ from pipeline.support.analysis.parsed_sentence import ParsedSentence
 from pipeline.support.analysis.tokenizer import is_mark
 from pipeline.support.passage_facts import PassageFacts
 
-_FUNCTION_WORD_WEIGHT = 0.3
-"""How much a matched function word weighs beside a word of substance."""
+_FUNCTION_WORD_WEIGHT = 0.3  # how much a matched function word weighs beside a word of substance
 _LARGEST_MATRIX = 15_000
 """Pairs of words above which two texts are not matched word by word: no sentence of prose is so long."""
 _LEAST_SHARED = 0.4
-_SPARE = 4
-"""How many tokens more the source may have in a gap that is tight."""
+_SPARE = 4  # how many tokens more the source may have in a gap that is tight
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +32,7 @@ class Alignment:
 
     sentence: ParsedSentence
     source: ParsedSentence
-    pairs: tuple[tuple[int, int], ...]
-    """Matched tokens, in order."""
+    pairs: tuple[tuple[int, int], ...]  # matched tokens, in order
     coverage: float
     """The share of the sentence's words of substance that the source has, or that are names said elsewhere."""
 

@@ -36,15 +36,12 @@ from pipeline.support.polarity import find_negation_scopes
 from pipeline.support.swaps import may_change_roles
 from storage.language.lazy_pattern import lazy_compile
 
-LEAST_COVERAGE = 0.6
-"""The share of a sentence's words that the source must have, to contradict what no passage says."""
-LEAST_COVERAGE_ELSEWHERE = 0.8
-"""The same, to contradict what the passages do say, but elsewhere."""
+LEAST_COVERAGE = 0.6  # the share of a sentence's words that the source must have, to contradict what no passage says
+LEAST_COVERAGE_ELSEWHERE = 0.8  # the same, to contradict what the passages do say, but elsewhere
 _NEAR = 10
 """How many tokens may stand between a value of the source and the words around it that the sentence has, too."""
 _SHORT_FORM = 3
-_ALIKE = 0.75
-"""The share of letters in order that two spellings of one word have in common."""
+_ALIKE = 0.75  # the share of letters in order that two spellings of one word have in common
 _PRONOUNS = frozenset({"he", "she", "it", "they", "him", "her", "them", "his", "hers", "its", "their", "theirs"})
 _DEFINITE = frozenset({"the", "this", "these"})
 _PER_WORDS = frozenset({"a", "an", "per", "each", "every", "/", "pro", "je", "par", "por"})

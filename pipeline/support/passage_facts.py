@@ -23,8 +23,7 @@ from pipeline.support.analysis.tokenizer import find_stem
 
 _LEAST_JOINED = 6
 _MOST_INITIALS = 6
-_ROUGHLY = 0.1
-"""How far, as a share, "about" may be from the number; "over", "nearly" and "under" twice as far."""
+_ROUGHLY = 0.1  # how far, as a share, "about" may be from the number; "over", "nearly" and "under" twice as far
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,15 @@ from pipeline.support.alignment import Alignment
 from pipeline.support.analysis.parsed_sentence import ParsedSentence, find_clauses
 from pipeline.support.analysis.tokenizer import find_stem, is_mark, load_function_words, load_table
 
-_REACH = 6
-"""How many words of substance a negation reaches."""
-_UNTIL = 8
-"""Tokens between a negation and an "until" that takes it back, or a "than" that makes it a bound."""
+_REACH = 6  # how many words of substance a negation reaches
+_UNTIL = 8  # tokens between a negation and an "until" that takes it back, or a "than" that makes it a bound
 _FEWEST, _NEARLY_ALL = 2, 0.7
 """Words that a negation must reach, and the share of the sentence that the source must have, in whatever order."""
 _PLAIN = frozenset({"not", "never", "cannot"})
 _PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "mis")
 _LEAST_STEM = 4
 _BEING_VERBS = frozenset({"has", "have", "had", "is", "are", "was", "were"})
-_DEFINITE_WORDS = frozenset({"the", "its", "their", "our"})
-"""Words that speak of something as of what is there."""
+_DEFINITE_WORDS = frozenset({"the", "its", "their", "our"})  # words that speak of something as of what is there
 
 
 @dataclass(frozen=True, slots=True)

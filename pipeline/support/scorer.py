@@ -50,15 +50,11 @@ MOST_SENTENCES = 3
 MOST_WORDS = 45
 """What of the passages is read word by word: the sentences that cover most of the sentence, within so many words."""
 HEIGHTS = ("word", "middle", "top")
-FIRST_WORD = 1_996
-"""Below it the vocabulary holds marks, single characters and digits."""
-SAME_WORD = 0.9
-"""A cosine between words as they stand in the table above which they are taken for one word."""
-FAR = (0.55, 0.7, 0.6)
-"""Cosines below which a token aligns with nothing, at each height."""
+FIRST_WORD = 1_996  # below it the vocabulary holds marks, single characters and digits
+SAME_WORD = 0.9  # a cosine between words as they stand in the table above which they are taken for one word
+FAR = (0.55, 0.7, 0.6)  # cosines below which a token aligns with nothing, at each height
 _FLAT = 1.0
-MOST_COUNTED = 3.0
-"""More findings of a kind than this say no more."""
+MOST_COUNTED = 3.0  # more findings of a kind than this say no more
 OUTERMOST = 4.0
 """Deviations from the mean at which a feature is cut, so that none seen nowhere in training outweighs all others."""
 WEIGHTS = "weights.json"
@@ -264,11 +260,9 @@ def extract_features(
 class ScorerMember(NamedTuple):
     """One network: features to hidden units to log-odds."""
 
-    inner: Vector
-    """(features, hidden)"""
+    inner: Vector  # (features, hidden)
     inner_bias: Vector
-    outer: Vector
-    """(hidden,)"""
+    outer: Vector  # (hidden,)
     outer_bias: float
 
 

@@ -45,10 +45,8 @@ def _skip_mark(text: str, span: Span) -> int:
 Strictness = Literal["loose", "normal", "strict"]
 """How sure the scorer must be. Each level's price is printed by `make train`."""
 
-MIN_CONTENT_WORDS = 2
-"""Words with a meaning of their own that a sentence must have: "None of it is true." has one."""
-MAX_CHARACTERS = 2_000
-"""Characters of a sentence that can be judged: nothing longer is one."""
+MIN_CONTENT_WORDS = 2  # words with a meaning of their own that a sentence must have: "None of it is true." has one
+MAX_CHARACTERS = 2_000  # characters of a sentence that can be judged: nothing longer is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +86,7 @@ class SentenceAnalysis:
 
     signs: Mapping[str, float]
     found: tuple[RuleFinding, ...]
-    nearest: str
-    """The sentence of the passages that says most of it."""
+    nearest: str  # the sentence of the passages that says most of it
 
     @property
     def against(self) -> tuple[RuleFinding, ...]:

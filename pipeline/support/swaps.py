@@ -13,12 +13,10 @@ from pipeline.support.analysis.tokenizer import is_mark
 from pipeline.support.passage_facts import PassageFacts, is_same_number, is_same_value
 from pipeline.support.polarity import find_negation_scopes, is_plain
 
-SaidNumber = tuple[ParsedSentence, Number]
-"""A number, and the sentence of a passage that has it."""
+SaidNumber = tuple[ParsedSentence, Number]  # a number, and the sentence of a passage that has it
 SwapValue = Number | Date
 Span = tuple[int, int]
-_ALMOST_ALL = 0.8
-"""The share of a sentence's words of substance that a rule must have, to be all that it says."""
+_ALMOST_ALL = 0.8  # the share of a sentence's words of substance that a rule must have, to be all that it says
 _INCLUDING = frozenset({"includ", "even", "also", "peopl", "everybodi", "everyon", "well"})
 """Stems by which a sentence takes in what is excepted."""
 _PERIOD_LEADS = frozenset({"every", "each", "per"})
@@ -36,8 +34,7 @@ _COMPARING = frozenset({
 """Words by which a sentence may speak of two clauses at once."""
 _LEAST_COVERAGE = 0.8
 _MOST_NAMES = 10
-_MOST_BETWEEN = 8
-"""Tokens between two names, beyond which they stand in no relation."""
+_MOST_BETWEEN = 8  # tokens between two names, beyond which they stand in no relation
 _ARTICLES = frozenset({"a", "an", "the"})
 _TURNING = frozenset({
     "by", "of", "from", "to", "in", "into", "on", "at", "for", "with", "than", "as", "under", "over", "against",

@@ -17,8 +17,7 @@ _LONGEST_YEAR = 5
 _PEOPLE = frozenset({"people", "men", "women", "children"})
 _DOTTED = lazy_compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _CJK_YEAR, _CJK_MONTH, _CJK_DAY = ("年", "년"), ("月", "월"), ("日", "号", "號", "일")
-Span = tuple[int, int, int]
-"""The number of a day, and where its date begins and ends."""
+Span = tuple[int, int, int]  # the number of a day, and where its date begins and ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +57,10 @@ def implies_date(source: Date, claim: Date) -> bool:
 class Calendar:
     """Words in plain lower case, with the number that they stand for."""
 
-    months: Mapping[str, int]
-    """Names that may stand alone, 1 to 12."""
-    short_months: Mapping[str, int]
-    """Names and abbreviations that may stand beside a day or a year."""
-    doubtful_months: frozenset[str]
-    """Months that are also verbs, planets or given names."""
-    verbs: frozenset[str]
-    """Months that are months only with a capital, or where a text has none."""
+    months: Mapping[str, int]  # names that may stand alone, 1 to 12
+    short_months: Mapping[str, int]  # names and abbreviations that may stand beside a day or a year
+    doubtful_months: frozenset[str]  # months that are also verbs, planets or given names
+    verbs: frozenset[str]  # months that are months only with a capital, or where a text has none
     ordinal_days: Mapping[str, int]
     weekdays: Mapping[str, int]
     decades: Mapping[str, int]
@@ -76,8 +71,7 @@ class Calendar:
     month_leads: frozenset[str]
     year_leads: frozenset[str]
     joints: frozenset[str]
-    leads: frozenset[str]
-    """Every word at which a date may be read, if there is one."""
+    leads: frozenset[str]  # every word at which a date may be read, if there is one
 
 
 @cache

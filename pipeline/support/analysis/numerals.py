@@ -9,8 +9,7 @@ from typing import Any
 from pipeline.support.analysis.tokenizer import Tokens, load_table
 from storage.language.lazy_pattern import lazy_compile
 
-Values = tuple[float, ...]
-"""What a number may mean, the likeliest first."""
+Values = tuple[float, ...]  # what a number may mean, the likeliest first
 
 _ROMAN = lazy_compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
@@ -33,13 +32,10 @@ class Numerals:
 
     cardinals: Mapping[str, int]
     ordinals: Mapping[str, int]
-    fractions: Mapping[str, int]
-    """Denominators."""
-    hints: Mapping[str, int]
-    """Words that say a number without being one: "twice", "both"."""
+    fractions: Mapping[str, int]  # denominators
+    hints: Mapping[str, int]  # words that say a number without being one: "twice", "both"
     joints: frozenset[str]
-    leads: frozenset[str]
-    """Every word at which a number may begin."""
+    leads: frozenset[str]  # every word at which a number may begin
 
 
 @cache

@@ -15,10 +15,8 @@ from storage.language.lazy_pattern import lazy_compile
 from storage.language.sentences import sentence_spans
 from storage.language.words import stop_words
 
-_LANGUAGE_SAMPLE = 200
-"""Characters of a passage that tell its language."""
-_LONGEST_STRETCH = 15
-"""Tokens of an exception, a condition or a contrast."""
+_LANGUAGE_SAMPLE = 200  # characters of a passage that tell its language
+_LONGEST_STRETCH = 15  # tokens of an exception, a condition or a contrast
 _ROW = lazy_compile(r"\s*[^:;\n]{1,60}: [^;\n]*(?:; [^:;\n]{1,60}: [^;\n]*)+")
 _LINE = lazy_compile(r"[^\n]+")
 _RELATIVE_WORDS = frozenset({"where", "which", "who", "because", "as", "then"})
@@ -34,16 +32,11 @@ class ParsedSentence:
     stems: tuple[str, ...]
     dates: tuple[Date, ...]
     numbers: tuple[Number, ...]
-    capitals: frozenset[int]
-    """The places of capitalised words."""
-    content: frozenset[str]
-    """The stems of its words of substance and its numbers."""
-    places: Mapping[str, int]
-    """The last place of each stem."""
-    valued: frozenset[int]
-    """The places of dates and numbers."""
-    is_row: bool
-    """Whether it is a row of a table, each value behind its column's label: "Label: value; Label: value"."""
+    capitals: frozenset[int]  # the places of capitalised words
+    content: frozenset[str]  # the stems of its words of substance and its numbers
+    places: Mapping[str, int]  # the last place of each stem
+    valued: frozenset[int]  # the places of dates and numbers
+    is_row: bool  # whether it is a row of a table, each value behind its column's label: "Label: value; Label: value"
 
     def stems_in(self, first: int, last: int) -> frozenset[str]:
         """Return the stems of substance of a stretch."""
@@ -57,14 +50,11 @@ class ParsedPassage:
     sentences: tuple[ParsedSentence, ...]
     words: frozenset[str]
     stems: frozenset[str]
-    capitals: frozenset[str]
-    """Capitalised words, in plain lower case."""
-    acronyms: frozenset[str]
-    """Words all in capitals, in lower case without periods."""
+    capitals: frozenset[str]  # capitalised words, in plain lower case
+    acronyms: frozenset[str]  # words all in capitals, in lower case without periods
     dates: tuple[Date, ...]
     numbers: tuple[Number, ...]
-    joined: str
-    """All tokens in plain lower case between blanks."""
+    joined: str  # all tokens in plain lower case between blanks
 
 
 @lru_cache(maxsize=4096)
@@ -156,8 +146,7 @@ class Clauses:
     excepted: frozenset[int] = frozenset()
     conditional: frozenset[int] = frozenset()
     contrasted: frozenset[int] = frozenset()
-    limited: bool = False
-    """Whether anything is said to hold "only" here."""
+    limited: bool = False  # whether anything is said to hold "only" here
 
     def inverts(self, other: "Clauses") -> bool:
         """Whether one sentence says "only when" of what another denies "except when"."""

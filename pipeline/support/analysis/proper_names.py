@@ -43,8 +43,7 @@ class ProperName(TokenSpan):
     """A name as it is said, and the words of it that must be found, in plain lower case."""
 
     parts: tuple[str, ...]
-    sure: bool = True
-    """Whether it is a name beyond doubt; in German, "in Frankfurt" may be none."""
+    sure: bool = True  # whether it is a name beyond doubt; in German, "in Frankfurt" may be none
 
 
 @lru_cache(maxsize=4096)
@@ -133,8 +132,7 @@ class NameTables:
     titles: frozenset[str]
     particles: frozenset[str]
     aliases: Mapping[str, frozenset[str]]
-    places: frozenset[str]
-    """The first of each group of aliases: the place itself."""
+    places: frozenset[str]  # the first of each group of aliases: the place itself
     nicknames: Mapping[str, frozenset[str]]
     endings: tuple[str, ...]
 

@@ -24,17 +24,14 @@ from pipeline.support.analysis.numerals import (
 from pipeline.support.analysis.tokenizer import Tokens, TokenSpan, is_word, load_table
 from storage.language.lazy_pattern import lazy_compile
 
-_LONGEST_UNIT = 3
-"""Tokens of a unit: "light", "-", "year"."""
-_TOLERANCE = 0.02
-"""How far apart, as a share, two quantities may be that are the same in different units."""
+_LONGEST_UNIT = 3  # tokens of a unit: "light", "-", "year"
+_TOLERANCE = 0.02  # how far apart, as a share, two quantities may be that are the same in different units
 _KELVIN, _FAHRENHEIT_ZERO, _FAHRENHEIT_STEP = 273.15, 32.0, 5 / 9
 _ORDINAL_MARKS = frozenset({"st", "nd", "rd", "th", "er", "ere", "eme", "e", "°", "ª"})
 _RANGE = frozenset({"-", "to", "or", "and", "bis", "x", "by", "a", "y", "et"})
 _NOON, _DAY, _HOUR = 12, 24, 60
 _TIME = lazy_compile(r"(\d{1,2})([:.])([0-5]\d)")
-_APART = 0.00001
-"""What is added to the hours, so that 12:00 is no 12."""
+_APART = 0.00001  # what is added to the hours, so that 12:00 is no 12
 _NAMED_HOURS = {"noon": 12, "midday": 12, "midnight": 0}
 _PARTS = {"half": 30, "quarter": 15}
 _HALVES = {**dict.fromkeys(("am", "a.m.", "a.m"), 0), **dict.fromkeys(("pm", "p.m.", "p.m"), _NOON)}
@@ -59,8 +56,7 @@ class Unit:
         return value * self.factor if self.factor else None
 
 
-Units = tuple[Unit, ...]
-"""What the unit of one number may be: a pound is mass or money."""
+Units = tuple[Unit, ...]  # what the unit of one number may be: a pound is mass or money
 CLOCK_UNITS: Units = (Unit("time of day", "clock", 0.0),)
 
 
