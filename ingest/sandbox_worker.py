@@ -21,19 +21,27 @@ from datetime import datetime
 from types import ModuleType
 from typing import IO, Any
 
-from ingest import page_cleanup
-from ingest.page_cleanup import limit_length
+from ingest.page_cleanup import describe_error, limit_length
 from ingest.types import Block, Page, Section, UnreadableDocument
 from storage.types import PassageKind
 
+try:
+    import resource as _resource
+except ImportError:  # only the parent's clock limits it there
+    resource: ModuleType | None = None
+else:
+    resource = _resource
+
+_PARENT_CHECK_SECONDS = 1.0
+"""Seconds between two checks that the parent is alive."""
 LONGEST_FRAME = 256 << 20
-"""Bytes of an answer: a document of as many characters as are taken in stays below it in any script."""
+"""Bytes of an answer: the longest document stays below it in any script."""
 _FRAME_HEAD = struct.Struct(">Q")
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFailure:
-    """A document that was not read, and why; `memory` if for want of it."""
+    """Why a document was not read; `memory` if there was too little."""
 
     reason: str = ""
     memory: bool = False
@@ -43,18 +51,17 @@ ReadAnswer = Page | ReadFailure
 
 
 class MalformedAnswer(Exception):
-    """What came is no answer."""
+    """The worker sent no valid answer."""
 
 
 def write_frame(pipe: IO[bytes], content: bytes) -> None:
-    """Send a frame."""
     pipe.write(_FRAME_HEAD.pack(len(content)))
     pipe.write(content)
     pipe.flush()
 
 
 def read_frame(pipe: IO[bytes], longest: int | None = None) -> bytes | None:
-    """Wait for a frame; None where the other side has ended. Raises `Garbled` if it is longer than `longest`."""
+    """Wait for a frame; None where the other side has ended. Raises `MalformedAnswer` if it is too long."""
     head = pipe.read(_FRAME_HEAD.size)
     if len(head) < _FRAME_HEAD.size:
         return None
@@ -66,11 +73,10 @@ def read_frame(pipe: IO[bytes], longest: int | None = None) -> bytes | None:
 
 
 def encode_answer(answer: ReadAnswer) -> bytes:
-    """An answer as bytes."""
     if isinstance(answer, ReadFailure):
-        said: Any = {"reason": answer.reason, "memory": answer.memory}
+        fields: Any = {"reason": answer.reason, "memory": answer.memory}
     else:
-        said = {
+        fields = {
             "title": answer.title,
             "sections": [[part.path, [[block.text, block.kind] for block in part.blocks]] for part in answer.sections],
             "url": answer.url,
@@ -80,55 +86,44 @@ def encode_answer(answer: ReadAnswer) -> bytes:
             "aliases": answer.aliases,
             "disambiguation": answer.disambiguation,
         }
-    # Halves of surrogate pairs are mended later, by `cleaning`.
-    return json.dumps(said, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    # Halves of surrogate pairs are replaced later, by `page_cleanup`.
+    return json.dumps(fields, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def decode_answer(content: bytes) -> ReadAnswer:
-    """Return the answer. Raises `Garbled` if there is none."""
+    """Decode an answer. Raises `MalformedAnswer`."""
     try:
-        said = json.loads(content.decode("utf-8", "surrogatepass"))
-        if "reason" in said:
-            return ReadFailure(str(said["reason"]), bool(said["memory"]))
+        fields = json.loads(content.decode("utf-8", "surrogatepass"))
+        if "reason" in fields:
+            return ReadFailure(str(fields["reason"]), bool(fields["memory"]))
         return Page(
-            title=str(said["title"]),
-            sections=tuple(map(_decode_section, said["sections"])),
-            url=str(said["url"]),
-            revision=str(said["revision"]),
-            date=datetime.fromisoformat(said["date"]) if said["date"] else None,
-            language=str(said["language"]),
-            aliases=tuple(map(str, said["aliases"])),
-            disambiguation=bool(said["disambiguation"]),
+            title=str(fields["title"]),
+            sections=tuple(map(_decode_section, fields["sections"])),
+            url=str(fields["url"]),
+            revision=str(fields["revision"]),
+            date=datetime.fromisoformat(fields["date"]) if fields["date"] else None,
+            language=str(fields["language"]),
+            aliases=tuple(map(str, fields["aliases"])),
+            disambiguation=bool(fields["disambiguation"]),
         )
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise MalformedAnswer from error
 
 
-def _decode_section(said: Any) -> Section:
-    path, blocks = said
+def _decode_section(fields: Any) -> Section:
+    path, blocks = fields
     return Section(tuple(map(str, path)), tuple(Block(str(text), PassageKind(kind)) for text, kind in blocks))
 
 
-try:
-    import resource as _resource
-except ImportError:  # Only the parent's clock limits it there
-    resource: ModuleType | None = None
-else:
-    resource = _resource
-
-_PARENT_CHECK_SECONDS = 1.0
-"""Seconds between two looks at whether the parent is there."""
-
-
 def serve_documents(seconds: float, memory: int) -> None:
-    """Read what comes, each for at most so many seconds of computing, with at most so many bytes of memory."""
+    """Read documents, each within so many seconds of computing and bytes of memory, until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends this one
     # What a library prints must not come among the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     threading.Thread(target=_exit_with_parent, args=(os.getppid(),), name="parent", daemon=True).start()
     if resource is not None:
-        # A part of the system would be written to disk with each crash.
+        # Else each crash would write the process to the disk.
         _set_limit(resource, resource.RLIMIT_CORE, 0)
         _set_limit(resource, resource.RLIMIT_DATA, memory)
     with suppress(BrokenPipeError):
@@ -138,13 +133,13 @@ def serve_documents(seconds: float, memory: int) -> None:
 
 
 def _answer_next(seconds: float) -> bytes:
-    """Wait for a document, and return the answer; nothing at the end."""
+    """Wait for a document, and return the answer; empty at the end."""
     try:
         task = read_frame(sys.stdin.buffer)
         if task is None:
             return b""
         if resource is not None:
-            # The next whole second: the system counts no less.
+            # The system counts whole seconds.
             _set_limit(resource, resource.RLIMIT_CPU, int(time.process_time() + seconds) + 1)
         work: Callable[[], Page] = pickle.loads(task)  # noqa: S301 - our parent wrote it
         del task
@@ -161,17 +156,17 @@ def _read_document(work: Callable[[], Page]) -> ReadAnswer:
     except UnreadableDocument as error:
         return ReadFailure(str(error))
     except Exception as error:  # noqa: BLE001 - the libraries below may raise anything over an odd file
-        return ReadFailure(page_cleanup.describe_error(error))
+        return ReadFailure(describe_error(error))
 
 
 def _set_limit(limits: ModuleType, which: int, most: int) -> None:
     _, hard = limits.getrlimit(which)
-    with suppress(ValueError, OSError):  # some systems know a limit and take none
+    with suppress(ValueError, OSError):  # some systems know a limit and refuse it
         limits.setrlimit(which, (most if hard == limits.RLIM_INFINITY else min(most, hard), hard))
 
 
 def _exit_with_parent(parent: int) -> None:
-    """End once the parent was killed, which is told by nothing else while a document is read."""
+    """Exit once the parent was killed: nothing else notices while a document is read."""
     while os.getppid() == parent:
         time.sleep(_PARENT_CHECK_SECONDS)
     os._exit(1)

@@ -27,7 +27,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One source text, read: its metadata, and its sections in order."""
+    """A document that was read: its metadata, and its sections in order."""
 
     title: str
     sections: tuple[Section, ...]
@@ -38,12 +38,12 @@ class Page:
     aliases: tuple[str, ...] = ()
     """Other titles under which its source knows it."""
     disambiguation: bool = False
-    """Whether it only tells apart what shares its title."""
+    """Whether it is a disambiguation page."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedDocument:
-    """A document that a source has, not yet read: a fingerprint that the manifest knows need never be loaded."""
+    """A document of a source, not yet read; it is loaded only if its fingerprint is new to the manifest."""
 
     key: str
     fingerprint: str
@@ -54,7 +54,7 @@ class ChangedDocument:
 
 
 def list_unchanged(key: str, fingerprint: str) -> ChangedDocument:
-    """Return it with the fingerprint that is known, by which nobody loads it."""
+    """List a document with its known fingerprint, so that it is not loaded."""
     return ChangedDocument(key, fingerprint, 0, partial(_refuse_load, key))
 
 
@@ -63,12 +63,12 @@ def _refuse_load(key: str) -> Page:
 
 
 class UnreadableDocument(Exception):
-    """One document could not be read. `str()` is a plain reason; the others are not concerned."""
+    """One document could not be read. `str()` is a plain reason; others are not affected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A document that a source has and cannot even open."""
+    """A document that a source has and cannot open."""
 
     key: str
     reason: str
@@ -76,11 +76,11 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class DeletedDocument:
-    """A document that a source says it has no longer."""
+    """A document that a source no longer has."""
 
     key: str
     withheld: bool = False
-    """Whether it is there still, and may no longer be shown: it is removed at once, however many others are."""
+    """Whether it still exists and may no longer be shown: it is removed at once, however many others are."""
 
 
 ListedItem = ChangedDocument | Unreadable | DeletedDocument
@@ -92,24 +92,22 @@ def _no_mark() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a source has to say: documents, and whether these are all."""
+    """The documents of a source, or those that changed."""
 
     items: Iterator[ListedItem]
     whole: bool = True
-    """Whether every document is listed, so that what is known and not listed is gone. Where it is false only changes
-    are listed, and gone is only what is said to be."""
+    """Whether all documents are listed, so that a missing one is gone; else only changes and deletions are."""
     mark: Callable[[], str] = _no_mark
-    """Returns what to hand in as `since` next time, asked once the items have come to their end. Empty: list all."""
+    """Return what to pass as `since` next time, once all items were taken. Empty: list all."""
     edition: str = ""
-    """What people call this state of the source, such as the date of a dump or a commit; empty where it has no name."""
+    """People's name for this state of the source, such as the date of a dump or a commit."""
 
     def __iter__(self) -> Iterator[ListedItem]:
-        """Go through the items."""
         return self.items
 
 
 class SourceUnavailable(Exception):
-    """A source cannot be reached, or does not let us in. `str()` is one plain line; `hint` says what to do."""
+    """A source cannot be reached, or refuses us. `str()` is one plain line; `hint` says what to do."""
 
     kind = "source_unavailable"
 
@@ -119,7 +117,7 @@ class SourceUnavailable(Exception):
 
 
 class SingleReadUnsupported(SourceUnavailable):
-    """A source's documents cannot be had one by one."""
+    """A source's documents cannot be read one by one."""
 
 
 class DocumentSource(Protocol):
@@ -127,46 +125,45 @@ class DocumentSource(Protocol):
 
     @property
     def reference(self) -> bool:
-        """Whether it is a work of reference, such as an encyclopedia, and not the team's own."""
+        """Return whether it is a work of reference, such as an encyclopedia, and not the team's own."""
         ...
 
     def expected(self) -> int | None:
-        """How many documents there will be, for the progress bar; None when that is only known at the end."""
+        """Return how many documents there will be, for the progress bar; None when that is only known at the end."""
         ...
 
     def documents(self, known: Mapping[str, str], since: str = "") -> Listing:
-        """List what there is now, in a stable order, or what has changed.
+        """List all documents in a stable order, or those that changed.
 
         Args:
-            known: The fingerprints by key of what was read before, which will not be loaded again if they are the same.
-            since: The mark of the last listing that was worked through to its end; empty to have all listed. A source
-                that makes no marks lists all.
+            known: Fingerprints by key of what was read before.
+            since: The mark of the last complete listing; empty to list all.
 
         Raises:
-            SourceUnavailable: Or an error of its own with `kind` and `hint`; also while the items are gone through.
+            SourceUnavailable: Or an error of its own with `kind` and `hint`; also while the items are taken.
         """
         ...
 
 
 class LiveSource(DocumentSource, Protocol):
-    """One of which a single document can be had."""
+    """A source that can read a single document."""
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
-        """Return the document that stands at an address, or has it as its key; None if it is none of this source's.
+        """Return the document at an address, or with that key; None if it is none of this source's.
 
         Raises:
-            ReadAsWhole: Documents cannot be had one by one.
+            SingleReadUnsupported: Documents cannot be read one by one.
             SourceUnavailable: Or an error of its own.
         """
         ...
 
     def stop(self) -> None:
-        """End soon what blocks, from another thread: it may raise `SourceUnavailable` then."""
+        """Interrupt a blocking call, from another thread: it may raise `SourceUnavailable`."""
         ...
 
 
 class RefreshRefused(Exception):
-    """The refresh would do harm, or has nothing to do it with. `str()` is one line; `hint` says what to do."""
+    """A refresh would do harm, or cannot start. `str()` is one line; `hint` says what to do."""
 
     kind = "refresh_refused"
 
@@ -177,7 +174,7 @@ class RefreshRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RefreshReport:
-    """What a refresh added, changed, removed and could not read: documents, then passages."""
+    """The result of a refresh, in documents and passages."""
 
     corpus: str
     added: int = 0
@@ -189,27 +186,26 @@ class RefreshReport:
     failures: tuple[tuple[str, str], ...] = ()
     seconds: float = 0.0
     held_back: int = 0
-    """Documents that the source lists no more, and that were too many to be removed unasked."""
+    """Documents that the source no longer lists, too many to be removed without confirmation."""
     fault: str = ""
-    """What a person should know of it, with what to do, in one line; empty where nothing is amiss."""
+    """What a person should know and do, in one line; empty where nothing is wrong."""
     edition: str = ""
-    """What people call the state of the source that was read."""
+    """People's name for the state of the source that was read."""
     forgotten: int = 0
-    """Documents that were forgotten on purpose, and were left out."""
+    """Documents that were forgotten on purpose, and left out."""
 
     @property
     def failed(self) -> int:
-        """How many documents could not be read."""
         return len(self.failures)
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshProgress:
-    """How far a refresh has come. `total` is None where the source cannot know before it has been read."""
+    """The progress of a refresh. `total` is None where the source cannot know it before it has been read."""
 
     done: int
     total: int | None
     passages: int
     seconds: float
     doing: str = ""
-    """What the source does that takes a while, in a few words: "downloads enwiki-….bz2, 3.1 of 21.0 GB"."""
+    """What keeps the source busy, in a few words: "downloads enwiki-….bz2, 3.1 of 21.0 GB"."""

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from ingest import page_cleanup
-from ingest.page_cleanup import limit_length, measure_length
+from ingest.page_cleanup import clean_page, clean_text, describe_error, limit_length, measure_length
 from ingest.types import (
     ChangedDocument,
     DeletedDocument,
@@ -28,63 +27,63 @@ from storage.database.worker_threads import ThreadPool
 
 BATCH_DOCUMENTS = 256
 BATCH_CHARACTERS = 300_000
-"""After so many a batch is written, about 512 passages; a crash repeats at most so much work."""
+"""The size of a batch, about 512 passages; a crash repeats at most so much work."""
 LARGEST_DOCUMENT = 512 << 20
-"""Bytes of a document that is loaded at all."""
+"""Bytes; a larger document is not loaded."""
 
 DUPLICATE_REASON = "stands in its source more than once: the first was taken"
 
-_Result = TypeVar("_Result")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass
 class DocumentBatch:
-    """What one look into the source brought."""
+    """A batch of a listing."""
 
     read: list[tuple[ChangedDocument, Page]] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)
     unchanged: int = 0
     looked_at: int = 0
-    """How many documents these are, and those that are gone or unwanted."""
+    """Items of the listing, deleted and unwanted ones too."""
     characters: int = 0
 
     @property
     def full(self) -> bool:
-        """Whether it is time to write what was read."""
         return self.looked_at >= BATCH_DOCUMENTS or self.characters >= BATCH_CHARACTERS
 
 
 class BatchReader:
-    """One way through a listing. All but `stop` is called in one thread; `seen` and `gone` are complete at the end."""
+    """Read a listing once. All but `stop` is called in one thread; `seen` and `gone` are complete at the end."""
 
     def __init__(self, listing: Listing, known: Mapping[str, str], *, unwanted: Collection[str] = ()) -> None:
-        """`known` are fingerprints by key; of what is `unwanted`, nothing is loaded."""
+        """`known` are fingerprints by key; `unwanted` documents are not loaded."""
         self.listing = listing
         self.seen: set[str] = set()
-        """The keys of all that the source has, readable or not."""
+        """Keys of all that the source has, readable or not."""
         self.gone: set[str] = set()
-        """The keys of what it says it has no longer."""
+        """Keys of what it says is deleted."""
         self.withheld: set[str] = set()
-        """Those of them that it says may no longer be shown."""
+        """Those of them that may no longer be shown."""
         self._items = iter(listing.items)
         self._known = known
         self._unwanted = unwanted
         self._later: dict[str, str] = {}
-        """Where only changes are listed: fingerprints that were read in the course of this."""
+        """Where only changes are listed: fingerprints read so far."""
         self._next: ListedItem | None = None
         self._error: Exception | None = None
         self._stopped = threading.Event()
 
     def batch(self) -> DocumentBatch | None:
-        """Read on until there is a batch; None at the end.
+        """Read the next batch; None at the end.
 
-        What the source raises on the way is raised by the next call, so that what was read before is kept.
+        An error of the source is raised by the next call, so that what was read before is kept.
         """
         batch = DocumentBatch()
         keys: set[str] = set()
         while not batch.full and (item := self._item(batch)) is not None:
             if item.key in keys and not self.listing.whole:
-                self._next = item  # what happened to a document later is done later
+                self._next = item  # a later change of one document belongs to a later batch
                 break
             keys.add(item.key)
             batch.looked_at += 1
@@ -92,13 +91,12 @@ class BatchReader:
         return batch if keys else None
 
     def stop(self) -> None:
-        """End the batch that is being read with the document that is being loaded; from any thread."""
+        """Stop after the document that is being loaded; from any thread."""
         self._stopped.set()
 
     def close(self) -> None:
-        """Let go what the listing has open."""
-        close = getattr(self._items, "close", None)
-        if close is not None:
+        """Close what the listing has open."""
+        if close := getattr(self._items, "close", None):
             close()
 
     def _item(self, batch: DocumentBatch) -> ListedItem | None:
@@ -133,7 +131,7 @@ class BatchReader:
         if again:
             batch.failures.append((item.key, DUPLICATE_REASON))
         elif isinstance(item, Unreadable):
-            batch.failures.append((item.key, page_cleanup.clean_text(item.reason)))
+            batch.failures.append((item.key, clean_text(item.reason)))
         elif self._later.get(item.key, self._known.get(item.key)) == item.fingerprint:
             batch.unchanged += 1
         else:
@@ -143,7 +141,7 @@ class BatchReader:
         try:
             page = isolate_errors(partial(_load_page, item))
         except UnreadableDocument as error:
-            batch.failures.append((item.key, page_cleanup.clean_text(str(error))))
+            batch.failures.append((item.key, clean_text(str(error))))
             return
         if not self.listing.whole:
             self._later[item.key] = item.fingerprint
@@ -151,75 +149,68 @@ class BatchReader:
         batch.characters += measure_length(page)
 
 
-def isolate_errors(work: Callable[[], _Result]) -> _Result:
-    """Do the work of one document: whatever goes wrong over it must not stop the others.
-
-    Raises:
-        UnreadableDocument: Whatever it was, but for what concerns the whole process.
-    """
+def isolate_errors(work: Callable[[], T]) -> T:
+    """Do the work of one document, and turn any error into `UnreadableDocument`: it must not stop the others."""
     try:
         return work()
     except (UnreadableDocument, MemoryError):
         raise
     except Exception as error:  # The libraries below may raise anything over an odd file
-        raise UnreadableDocument(page_cleanup.describe_error(error)) from error
+        raise UnreadableDocument(describe_error(error)) from error
 
 
 def _load_page(found: ChangedDocument) -> Page:
     if found.size > LARGEST_DOCUMENT:
         raise UnreadableDocument(f"is larger than {LARGEST_DOCUMENT >> 20} MB")
-    return page_cleanup.clean_page(limit_length(found.load()))
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
+    return clean_page(limit_length(found.load()))
 
 
 @dataclass
 class SourceReader:
-    """A source that is being read."""
+    """A source that is read in a thread of its own."""
 
     source: DocumentSource
     _thread: ThreadPool
-    _looking: BatchReader | None = None
+    _reader: BatchReader | None = None
     _ahead: asyncio.Task[DocumentBatch | None] | None = None
     _calls: tuple[asyncio.Task[object], ...] = ()
-    """What runs in the thread, or is about to: it cannot be abandoned, so whoever is cancelled waits in `end`."""
+    """Running and waiting calls of the thread: they cannot be abandoned, so whoever is cancelled waits in `end`."""
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a function in the source's thread; raises what it raises."""
-        return await asyncio.shield(self._begun(function, *args, **kwargs))
+        """Call a function in the source's thread."""
+        return await asyncio.shield(self._start(function, *args, **kwargs))
 
-    def begin(self, looking: BatchReader) -> None:
-        """Look at these documents next, and begin with it."""
-        self._looking = looking
+    def begin(self, reader: BatchReader) -> None:
+        """Start to read the first batch of a listing."""
+        self._reader = reader
         self.go_on()
 
     def go_on(self) -> None:
-        """Read the next batch beside what the caller does."""
-        assert self._looking is not None  # noqa: S101 - `begin` set it
-        self._ahead = self._begun(self._looking.batch)
+        """Start to read the next batch while the caller works."""
+        assert self._reader is not None  # noqa: S101 - `begin` set it
+        self._ahead = self._start(self._reader.batch)
 
     async def batch(self) -> DocumentBatch | None:
-        """Wait for the batch that is being read; None at the end. Raises what the source raises."""
+        """Wait for the batch that is being read; None at the end. Raises the source's errors."""
         assert self._ahead is not None  # noqa: S101 - `go_on` set it
         return await asyncio.shield(self._ahead)
 
     async def end(self) -> None:
-        """Stop reading, wait until the thread has, and close what the listing has open."""
-        if self._looking is not None:
-            self._looking.stop()
+        """Stop reading, wait for the thread, and close what the listing has open."""
+        if self._reader is not None:
+            self._reader.stop()
         running = [call for call in self._calls if not call.done()]
         if running:
-            _stop_source(self.source)
+            if stop := getattr(self.source, "stop", None):
+                stop()
             await asyncio.wait(running)
         for call in self._calls:
             if not call.cancelled():
-                call.exception()  # who waited for it has heard it, or nobody asks any more
-        if self._looking is not None:
-            await self._thread.run(self._looking.close)
+                call.exception()  # whoever waited has it, and nobody else asks
+        if self._reader is not None:
+            await self._thread.run(self._reader.close)
 
-    def _begun(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Task[T]:
+    def _start(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Task[T]:
         task = asyncio.create_task(self._thread.run(function, *args, **kwargs), name="reading")
         self._calls = (*(call for call in self._calls if not call.done()), task)
         return task
@@ -227,7 +218,7 @@ class SourceReader:
 
 @asynccontextmanager
 async def read_source(source: DocumentSource) -> AsyncIterator[SourceReader]:
-    """Read a source within the block. At its end nothing of it runs any more."""
+    """Read a source within the block, and leave nothing running at its end."""
     with ThreadPool("ingest-read") as thread:
         it = SourceReader(source, thread)
         try:
@@ -237,7 +228,7 @@ async def read_source(source: DocumentSource) -> AsyncIterator[SourceReader]:
 
 
 async def _finish_reading(it: SourceReader) -> None:
-    """Let the thread end without blocking the event loop, also if the waiting is cancelled once more."""
+    """End the thread without blocking the event loop, also if the waiting is cancelled again."""
     ending = asyncio.create_task(it.end(), name="reading ends")
     cancelled = False
     while not ending.done():
@@ -248,9 +239,3 @@ async def _finish_reading(it: SourceReader) -> None:
     if cancelled:
         raise asyncio.CancelledError
     ending.result()
-
-
-def _stop_source(source: DocumentSource) -> None:
-    stop = getattr(source, "stop", None)
-    if stop is not None:
-        stop()

@@ -1,8 +1,7 @@
 """Bring a corpus, or one document of it, up to date with its source.
 
-What changed is planned purely, then applied, resumable at any moment. A document whose fingerprint the manifest knows
-is not even read. Of one that changed, only the passages that are new are indexed. A refresh that is cut short is simply
-run again.
+Changes are planned by pure functions, then applied, and can be resumed at any moment. A document whose fingerprint the
+manifest knows is not read. Of a changed one, only new passages are indexed. An interrupted refresh is simply run again.
 """
 
 import time
@@ -49,39 +48,15 @@ from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 from storage.passages import PassageStore
 from storage.types import Checkpoint, DocumentChange, Lease
 
-REMOVAL_BATCH = 256
-"""So many documents are removed at once."""
-
-
-async def remove_documents(
-    store: PassageStore, corpus: str, keys: Collection[str], lease: Lease | None = None
-) -> list[DocumentChange]:
-    """Remove those of these documents that there are, and return what was changed. Raises `StorageError`."""
-    stored = await store.manifest.stored(corpus, keys)
-    changes = [plan_removal(corpus, key, [passage.id for passage in stored[key][1]]) for key in sorted(stored)]
-    if changes:
-        await store.apply(changes, lease)
-    return changes
-
-
-def plan_removal(corpus: str, key: str, passages: Collection[str]) -> DocumentChange:
-    """Return the change that removes a document with these passages; pure."""
-    return DocumentChange(corpus, key, None, drop=tuple(passages))
-
-
-def split_keys(keys: Collection[str]) -> Iterator[list[str]]:
-    """Cut keys into parts that are removed at once."""
-    ordered = list(keys)
-    return (ordered[start : start + REMOVAL_BATCH] for start in range(0, len(ordered), REMOVAL_BATCH))
-
-
 MOST_REMOVED = 0.2
-"""The share of a corpus that is removed unasked when its source lists it no more."""
+"""The share of a corpus that is removed without confirmation when its source no longer lists it."""
+REMOVAL_BATCH = 256
+WRITE_ATTEMPTS = 3
 
 
 @dataclass
 class _RunState:
-    """One refresh as it goes: the only thing here that changes."""
+    """The state of a running refresh."""
 
     corpus: str
     store: PassageStore
@@ -92,7 +67,7 @@ class _RunState:
     tell: Callable[[RefreshProgress], None]
     done: int = 0
     arrived: set[str] = field(default_factory=set)
-    """The fingerprints of documents that are new, where there were others before."""
+    """Fingerprints of documents that are new in a known corpus."""
     total: int | None = None
     started: float = field(default_factory=time.monotonic)
 
@@ -100,7 +75,7 @@ class _RunState:
     def report(self) -> RefreshReport:
         return self.record.report
 
-    async def told(self, doing: str = "") -> None:
+    async def notify(self, doing: str = "") -> None:
         step = RefreshProgress(
             self.done, self.total, self.report.passages_added, time.monotonic() - self.started, doing
         )
@@ -121,29 +96,29 @@ async def refresh_corpus(
     clock: Clock = utc_now,
     lease_seconds: float = LEASE_SECONDS,
 ) -> RefreshReport:
-    """Bring `corpus` up to date with `source`, and return what that took.
+    """Bring `corpus` up to date with `source`, and report.
 
-    Reading runs a batch ahead of embedding, in a thread of its own. A document that cannot be read now keeps the
-    version that could be; one that the source no longer has is removed, unless these are too many to be true. What was
-    applied stays, also when it is cancelled.
+    Reading runs a batch ahead of embedding, in a thread of its own. A document that cannot be read keeps its last
+    version; one that the source no longer has is removed, unless there are suspiciously many. What was applied stays,
+    also when the refresh is cancelled.
 
     Args:
         source: Where the documents come from.
-        corpus: What they are read into.
-        store: Where that is.
-        progress: Hears how far it has come.
-        most_removed: The share of the corpus, 0 to 1, that is removed unasked; a few documents always are.
-        confirm_removal: Whether a person has seen that more are gone, and wants them removed.
-        source_digest: A digest of the source's settings: after a change of them, all is listed anew.
-        night: The night that it belongs to, for the history.
-        clock: Gives the moment, with a time zone.
-        lease_seconds: How long after this process was killed another may do it.
+        corpus: The corpus to refresh.
+        store: Where it is kept.
+        progress: Is told the progress.
+        most_removed: The share of the corpus, 0 to 1, that is removed without confirmation; a few documents always are.
+        confirm_removal: Whether a person confirmed that more are removed.
+        source_digest: A digest of the source's settings: when they change, all is listed again.
+        night: The night that the run belongs to, for the history.
+        clock: Returns the moment, with a time zone.
+        lease_seconds: So long after this process was killed, another may refresh the corpus.
 
     Raises:
-        RefreshRefused: The source holds no document at all, or the corpus is being refreshed by another.
+        RefreshRefused: The source has no documents, or another process refreshes the corpus.
         SourceUnavailable: Or an error of the source's own: what was read before is kept, nothing is removed.
         LeaseLost: This process stood still for so long that another took over.
-        StorageError: What the store could not do; what was applied before stays.
+        StorageError: The store failed; what was applied before stays.
     """
     async with (
         hold_lease(store.leases, corpus, clock=clock, seconds=lease_seconds) as lease,
@@ -153,25 +128,25 @@ async def refresh_corpus(
         run = await _start_run(corpus, store, record, lease, progress)
         run.total = await it.run(source.expected)
         before, of = await store.manifest.mark(corpus), f"{source_digest}/{READER_VERSION}/{WIKITEXT_VERSION}"
-        async with poll_progress(source, lambda: run.told(describe_activity(source))):
+        async with poll_progress(source, lambda: run.notify(describe_activity(source))):
             listing = await it.run(source.documents, run.known, before.mark if before.of == of else "")
         if run.total is None:  # what is downloaded to be listed can be counted now
             run.total = await it.run(source.expected)
         record.report = replace(record.report, edition=listing.edition)
         await store.manifest.describe(corpus, reference=source.reference)
-        looking = await _read_all(run, it, listing)
+        reader = await _read_all(run, it, listing)
         if not listing.whole:
-            await _retry_unread(run, it, looking)
-            unnamed = run.known.keys() - looking.seen - looking.gone - set(run.unwanted)
+            await _retry_unread(run, it, reader)
+            unnamed = run.known.keys() - reader.seen - reader.gone - set(run.unwanted)
             record.report = replace(run.report, unchanged=run.report.unchanged + len(unnamed))
-        await _remove_missing(run, looking, most_removed=1.0 if confirm_removal else most_removed)
+        await _remove_missing(run, reader, most_removed=1.0 if confirm_removal else most_removed)
         mark = Checkpoint(await it.run(listing.mark), of, listing.edition)
         if run.report.held_back:  # they are to be listed again
             mark = Checkpoint(before.mark, before.of, listing.edition)
-        failures = await _collect_failures(run, looking)
+        failures = await _collect_failures(run, reader)
         await store.manifest.finish(corpus, clock(), failures, mark)
         run.total = run.done
-        await run.told()
+        await run.notify()
         record.report = replace(run.report, seconds=time.monotonic() - run.started)
     return record.report
 
@@ -179,7 +154,7 @@ async def refresh_corpus(
 async def _start_run(
     corpus: str, store: PassageStore, record: RunRecord, lease: Lease, tell: Callable[[RefreshProgress], None]
 ) -> _RunState:
-    """Finish what was cut short, and see what there is."""
+    """Finish what an interrupted refresh left, and read what is known."""
     await store.recover()
     known, unwanted = await store.manifest.fingerprints(corpus), await store.manifest.forgotten(corpus)
     run = _RunState(corpus, store, record, lease, known, unwanted, tell)
@@ -189,29 +164,28 @@ async def _start_run(
 
 
 async def _read_all(run: _RunState, it: SourceReader, listing: Listing) -> BatchReader:
-    """Take in what is listed, batch by batch."""
-    looking = BatchReader(listing, run.known, unwanted=run.unwanted)
-    it.begin(looking)
+    """Read the listing, and apply it batch by batch."""
+    reader = BatchReader(listing, run.known, unwanted=run.unwanted)
+    it.begin(reader)
     while batch := await it.batch():
         # Before it reads on: two threads of Python would keep the interpreter from all others for longer.
         planned = await _plan_batch(run, batch, it)
         it.go_on()
         await _apply_batch(run, batch, planned)
-        await run.told()
-    return looking
+        await run.notify()
+    return reader
 
 
 _BatchPlan = tuple[list[DocumentChange], list[tuple[str, str]]]
-"""What is to change, and of which documents that cannot be told, for what reasons."""
+"""The changes, and the key and reason of each document that could not be planned."""
 
 
 async def _plan_batch(run: _RunState, batch: DocumentBatch, it: SourceReader) -> _BatchPlan:
     if not batch.read:
         return [], []
     stored = await run.store.manifest.stored(run.corpus, [found.key for found, _ in batch.read])
-    return await it.run(
-        _plan_documents, run.corpus, batch, {key: StoredDocument(*rows) for key, rows in stored.items()}
-    )
+    known = {key: StoredDocument(*rows) for key, rows in stored.items()}
+    return await it.run(_plan_documents, run.corpus, batch, known)
 
 
 def _plan_documents(corpus: str, batch: DocumentBatch, stored: Mapping[str, StoredDocument]) -> _BatchPlan:
@@ -228,49 +202,49 @@ def _plan_documents(corpus: str, batch: DocumentBatch, stored: Mapping[str, Stor
 
 async def _apply_batch(run: _RunState, batch: DocumentBatch, planned: _BatchPlan) -> None:
     changes, failures = planned
-    overtaken = {change.key for change in await run.store.apply(changes, run.lease)} if changes else set()
-    made = [change for change in changes if change.key not in overtaken]
+    conflicts = {change.key for change in await run.store.apply(changes, run.lease)} if changes else set()
+    made = [change for change in changes if change.key not in conflicts]
     if run.known:
         run.arrived.update(found.fingerprint for found, _ in batch.read if found.key not in run.known)
     run.done += batch.looked_at
     counted = count_changes(run.report, made, run.known)
     run.record.report = replace(
         counted,
-        unchanged=counted.unchanged + batch.unchanged + len(overtaken),
+        unchanged=counted.unchanged + batch.unchanged + len(conflicts),
         failures=(*counted.failures, *batch.failures, *failures),
     )
 
 
-async def _retry_unread(run: _RunState, it: SourceReader, looking: BatchReader) -> None:
-    """Read again what could not be read, or not to its end, and has not changed since, so that nobody lists it."""
+async def _retry_unread(run: _RunState, it: SourceReader, reader: BatchReader) -> None:
+    """Read unchanged documents again that failed or were not finished before: a listing of changes omits them."""
     one = getattr(it.source, "one", None)
     failed = dict(await run.store.manifest.failures(run.corpus))
     unfinished = {key for key, fingerprint in run.known.items() if not fingerprint}
-    owed = sorted((failed.keys() | unfinished) - looking.seen - looking.gone - set(run.unwanted))
-    if one is None or not owed:
+    pending = sorted((failed.keys() | unfinished) - reader.seen - reader.gone - set(run.unwanted))
+    if one is None or not pending:
         return
 
     def items() -> Iterator[ListedItem]:
-        with suppress(SingleReadUnsupported):  # then it owes them with its next listing
-            yield from (item for key in owed if (item := one(key, run.known)) is not None)
+        with suppress(SingleReadUnsupported):  # then its next complete listing has them
+            yield from (item for key in pending if (item := one(key, run.known)) is not None)
 
     again = await _read_all(run, it, Listing(items(), whole=False))
-    looking.seen |= again.seen
-    looking.gone |= again.gone
-    looking.withheld |= again.withheld
+    reader.seen |= again.seen
+    reader.gone |= again.gone
+    reader.withheld |= again.withheld
 
 
-async def _remove_missing(run: _RunState, looking: BatchReader, *, most_removed: float) -> None:
-    """Remove what is gone, unless it is too much to be true; what may no longer be shown is removed in any case."""
-    whole = looking.listing.whole
-    withheld = looking.withheld & run.known.keys()
+async def _remove_missing(run: _RunState, reader: BatchReader, *, most_removed: float) -> None:
+    """Remove what is gone, unless it is suspiciously much; what may no longer be shown is removed in any case."""
+    whole = reader.listing.whole
+    withheld = reader.withheld & run.known.keys()
     await _remove_keys(run, sorted(withheld))
-    if whole and not looking.seen and most_removed < 1.0:
+    if whole and not reader.seen and most_removed < 1.0:
         kept = f" The {len(run.known):,} documents of “{run.corpus}” were left as they are." if run.known else ""
         hint = "Check its path and its include and exclude patterns."
         raise RefreshRefused(f"The source of “{run.corpus}” holds no documents.{kept}", hint=hint)
-    unlisted = find_missing(run.known, looking.seen) if whole else ()
-    absent = sorted({*unlisted, *looking.gone} - withheld)
+    unlisted = find_missing(run.known, reader.seen) if whole else ()
+    absent = sorted({*unlisted, *reader.gone} - withheld)
     if not is_removal_suspicious(absent, run.known, run.arrived, most_removed):
         await _remove_keys(run, absent)
         return
@@ -281,39 +255,32 @@ async def _remove_missing(run: _RunState, looking: BatchReader, *, most_removed:
     run.record.report = replace(run.report, held_back=len(absent), fault=fault)
 
 
-async def _collect_failures(run: _RunState, looking: BatchReader) -> list[tuple[str, str]]:
-    """Return what cannot be read: of a listing of changes alone, also what could not be before and was not met."""
+async def _collect_failures(run: _RunState, reader: BatchReader) -> list[tuple[str, str]]:
+    """Return the unreadable documents; after a listing of changes also the earlier ones that it did not name."""
     failures = list(run.report.failures)
-    if looking.listing.whole:
+    if reader.listing.whole:
         return failures
-    met = looking.seen | looking.gone
-    return [*(row for row in await run.store.manifest.failures(run.corpus) if row[0] not in met), *failures]
+    listed = reader.seen | reader.gone
+    return [*(row for row in await run.store.manifest.failures(run.corpus) if row[0] not in listed), *failures]
 
 
 async def _remove_keys(run: _RunState, keys: Collection[str]) -> None:
-    for part in split_keys(keys):
-        removals = await remove_documents(run.store, run.corpus, part, run.lease)
+    ordered = list(keys)
+    for start in range(0, len(ordered), REMOVAL_BATCH):
+        batch = ordered[start : start + REMOVAL_BATCH]
+        removals = await remove_documents(run.store, run.corpus, batch, run.lease)
         run.record.report = count_changes(run.report, removals, run.known)
 
 
-WRITE_ATTEMPTS = 3
-
-
 async def refresh_document(source: LiveSource, corpus: str, store: PassageStore, address: str) -> RefreshReport | None:
-    """Bring the document at an address up to date, and return what that took; None if the source has none there.
+    """Bring the document with this address or key up to date, and report; None if the source has none.
 
     One that was forgotten on purpose comes back: somebody asks for it by name.
-
-    Args:
-        source: Where it comes from.
-        corpus: What it is read into.
-        store: Where that is.
-        address: Its address, or its key.
 
     Raises:
         RefreshRefused: A refresh changes it at the same time, again and again.
         SourceUnavailable: Or an error of the source's own.
-        StorageError: What the store could not do.
+        StorageError: The store failed.
     """
     started = time.monotonic()
     async with read_source(source) as it:
@@ -327,17 +294,32 @@ async def refresh_document(source: LiveSource, corpus: str, store: PassageStore,
     return replace(report, seconds=time.monotonic() - started)
 
 
-async def forget_documents(store: PassageStore, corpus: str, keys: Collection[str]) -> RefreshReport:
-    """Remove documents at once, and let no refresh bring them back; also while one is under way.
+async def remove_documents(
+    store: PassageStore, corpus: str, keys: Collection[str], lease: Lease | None = None
+) -> list[DocumentChange]:
+    """Remove these documents, as far as they exist, and return the changes. Raises `StorageError`."""
+    changes = await _plan_removals(store, corpus, keys)
+    if changes:
+        await store.apply(changes, lease)
+    return changes
 
-    When this returns, no search finds them; the indexes let go of them when nobody writes to them.
+
+async def _plan_removals(store: PassageStore, corpus: str, keys: Collection[str]) -> list[DocumentChange]:
+    stored = await store.manifest.stored(corpus, keys)
+    dropped = {key: tuple(passage.id for passage in passages) for key, (_, passages) in sorted(stored.items())}
+    return [DocumentChange(corpus, key, None, drop=ids) for key, ids in dropped.items()]
+
+
+async def forget_documents(store: PassageStore, corpus: str, keys: Collection[str]) -> RefreshReport:
+    """Remove documents at once, and keep every refresh, also a running one, from bringing them back.
+
+    When this returns, no search finds them; they leave the indexes when nobody writes to these.
 
     Raises:
-        StorageError: What the store could not do. What was noted before is removed by the next refresh.
+        StorageError: The store failed. What was recorded before is removed by the next refresh.
     """
     await store.manifest.forget(corpus, keys)
-    stored = await store.manifest.stored(corpus, keys)
-    changes = [plan_removal(corpus, key, [passage.id for passage in rows[1]]) for key, rows in stored.items()]
+    changes = await _plan_removals(store, corpus, keys)
     # Not by `apply`, which waits for whoever is writing to the indexes.
     await store.manifest.commit(changes)
     await store.tidy()

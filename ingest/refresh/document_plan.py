@@ -1,30 +1,30 @@
-"""Plan what becomes of documents and of their passages. Pure; `corpus_refresh` carries it out."""
+"""Plan how documents and their passages change. Pure; `corpus_refresh` applies the plans."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ingest.chunking import split_page as cut
+from ingest.chunking import split_page
 from ingest.types import ChangedDocument, Page, RefreshReport
 from storage.types import Document, DocumentChange, Passage
 
 FEW_REMOVALS = 20
-"""So many documents are always removed unasked."""
+"""So many documents are always removed without confirmation."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """What the manifest holds of a document: its row, None when it is new, and its passages in order."""
+    """A document in the manifest: its row, None when it is new, and its passages in order."""
 
     document: Document | None
     passages: tuple[Passage, ...]
 
 
 def plan_document(corpus: str, found: ChangedDocument, page: Page, stored: StoredDocument) -> DocumentChange:
-    """Decide what becomes of the passages of one document that was read anew.
+    """Plan the change of a document that was read again.
 
-    A passage that the indexes know as it is, title included, is kept; only its position may move.
+    A passage that the indexes hold unchanged, title included, is kept; only its position may move.
     """
-    new = cut(corpus, found.key, page)
+    new = split_page(corpus, found.key, page)
     document = build_document(corpus, found, page)
     known = {passage.id: passage.hash for passage in stored.passages}
     if new and _has_first_changed(document, new, stored):
@@ -41,7 +41,7 @@ def plan_document(corpus: str, found: ChangedDocument, page: Page, stored: Store
 
 
 def _has_first_changed(document: Document, new: Sequence[Passage], stored: StoredDocument) -> bool:
-    """Return whether another passage is to be found by the aliases, or the same by other aliases."""
+    """Return whether aliases must be indexed again: they changed, or another passage is the first."""
     aliases = stored.document.aliases if stored.document else ()
     if document.aliases != aliases:
         return True
@@ -49,7 +49,6 @@ def _has_first_changed(document: Document, new: Sequence[Passage], stored: Store
 
 
 def build_document(corpus: str, found: ChangedDocument, page: Page) -> Document:
-    """Return the manifest's row of a page that was read."""
     return Document(
         corpus=corpus,
         key=found.key,
@@ -65,7 +64,7 @@ def build_document(corpus: str, found: ChangedDocument, page: Page) -> Document:
 
 
 def count_changes(report: RefreshReport, changes: Iterable[DocumentChange], known: Mapping[str, str]) -> RefreshReport:
-    """Return the report with these changes counted in."""
+    """Add these changes to a report."""
     made = list(changes)
     written = [change for change in made if change.document]
     return replace(
@@ -79,9 +78,9 @@ def count_changes(report: RefreshReport, changes: Iterable[DocumentChange], know
 
 
 def find_missing(known: Mapping[str, str], seen: Collection[str]) -> list[str]:
-    """Return the keys of the documents that a source no longer has.
+    """Return the keys of known documents that a source no longer has.
 
-    What lies in a folder that could not be listed, whose key ends in a slash, is not gone, only out of sight.
+    Documents in a folder that could not be listed, whose key ends in a slash, are not missing.
     """
     hidden = tuple(key for key in seen if key.endswith("/"))
     return sorted(key for key in known if key not in seen and not key.startswith(hidden))
@@ -90,13 +89,10 @@ def find_missing(known: Mapping[str, str], seen: Collection[str]) -> list[str]:
 def is_removal_suspicious(
     keys: Sequence[str], known: Mapping[str, str], arrived: Collection[str], share: float
 ) -> bool:
-    """Return whether so many documents are gone that a person should have a look before they are removed.
+    """Return whether so many documents are gone that a person must confirm their removal.
 
-    Args:
-        keys: The documents that are gone.
-        known: The fingerprints of all that there were, by key.
-        arrived: The fingerprints of those that came instead: what only has another name now is not lost.
-        share: The share of the known, 0 to 1, that may be removed unasked; `FEW` may always.
+    `share` of the known documents, 0 to 1, may go, and always `FEW_REMOVALS`. Those whose fingerprint `arrived` under
+    another key were only renamed.
     """
     lost = sum(known.get(key, "") not in arrived for key in keys)
     return lost > max(FEW_REMOVALS, share * len(known))

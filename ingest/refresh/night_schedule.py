@@ -1,4 +1,4 @@
-"""Run the nightly job: every night at a time of day in a time zone, exactly once, whatever clocks do. On APScheduler.
+"""Run the nightly job: at a time of day in a time zone, exactly once a night, whatever clocks do. On APScheduler.
 
 `next_night` decides purely when a night is due; APScheduler keeps the appointment.
 """
@@ -15,17 +15,16 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 CHECK_SECONDS = 30.0
-"""Seconds after which the clock is looked at anew at the latest. A scheduler's own timers stand still while a machine
-sleeps, and do not notice when a clock is set."""
+"""Seconds between two looks at the clock: a scheduler's own timers stop while a machine sleeps, and miss a clock that is
+set."""
 
 CLOCK_LEAP = timedelta(hours=1)
-"""A night that lies further ahead than this was worked under a clock that was wrong."""
+"""A night further ahead than this was run under a wrong clock."""
 
 log = logging.getLogger(__name__)
 
 
 def system_clock() -> datetime:
-    """Return the moment, as the machine's clock says."""
     return datetime.now(UTC)
 
 
@@ -41,14 +40,14 @@ def night_after(moment: datetime, at: time, zone: tzinfo) -> datetime:
 
 
 def night_by(moment: datetime, at: time, zone: tzinfo) -> datetime:
-    """Return when the last night that has come by a moment began, in UTC. Pure."""
+    """Return when the last night before a moment began, in UTC. Pure."""
     day = moment.astimezone(zone).date()
     nights = (_night_start(day - timedelta(days=days), at, zone) for days in range(-1, 4))
     return next(night for night in nights if night <= moment.astimezone(UTC))
 
 
 def next_night(since: datetime, now: datetime, at: time, zone: tzinfo) -> datetime:
-    """Return the night to be worked next: the last one missed since a moment, or the one that comes. Pure.
+    """Return the next night to run: the last one missed since a moment, or the coming one. Pure.
 
     Where the clock was put back behind `since`, nights come as the clock says now.
     """
@@ -62,7 +61,7 @@ def _night_start(day: date, at: time, zone: tzinfo) -> datetime:
 
 @dataclass
 class _Calendar:
-    """The nights of one schedule; `since` moves on as they are worked."""
+    """The nights of one schedule; `since` moves on as they are run."""
 
     at: time
     zone: tzinfo
@@ -70,18 +69,18 @@ class _Calendar:
     since: datetime
 
     def due(self) -> datetime | None:
-        """Return the night that is to be worked now; None where none has come."""
+        """Return the night to run now, if any."""
         now = self.clock()
         night = next_night(self.since, now, self.at, self.zone)
         return night if night <= now else None
 
     def appointment(self) -> datetime:
-        """Return when there is something to do next, by APScheduler's clock, which is the machine's."""
+        """Return when the next night is to run, by APScheduler's clock, which is the machine's."""
         now = self.clock()
         return _machine_time(next_night(self.since, now, self.at, self.zone) - now)
 
     def following(self) -> datetime:
-        """Return when the night after this moment comes, by the same clock."""
+        """Return when the night after this moment begins, by the same clock."""
         now = self.clock()
         return _machine_time(night_after(now, self.at, self.zone) - now)
 
@@ -97,12 +96,11 @@ class NightlyTrigger(BaseTrigger):  # type: ignore[misc] # APScheduler ships no 
         self._calendar = calendar
 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime:
-        """Return when the night after this moment comes; one that was missed is seen at the next pulse."""
+        """Return when the night after this moment begins; a missed one is seen at the next look at the clock."""
         del previous_fire_time, now
         return self._calendar.following()
 
     def __str__(self) -> str:
-        """Return it as APScheduler's log shows it."""
         return f"nightly at {self._calendar.at:%H:%M} in {self._calendar.zone}"
 
 
@@ -117,40 +115,38 @@ async def run_nightly(
     clock: Callable[[], datetime] = system_clock,
     pulse: float = CHECK_SECONDS,
 ) -> AsyncIterator[None]:
-    """Do the work of every night within the block.
+    """Run the work of every night within the block, one night at a time.
 
-    One night is worked at a time. Nights that were missed, while the machine slept or before the block began, are made
-    up for by the last of them, at once. What the work raises is logged, and ends nothing. At the end of the block work
-    under way is cancelled and waited for.
+    Missed nights, while the machine slept or before the block, are made up for by the last of them, at once. Errors of
+    the work are logged. At the end of the block running work is cancelled and waited for.
 
     Args:
-        work: What is done; it is told when the night was due.
+        work: The work of a night; it is passed when the night was due.
         at: The time of day.
-        zone: Whose.
-        since: The moment after which nights count as missed: the last one's, or now.
-        put_back: Hears that the clock was put back behind nights that were worked already, by `LEAP` or more: they
-            have not come yet, and will.
-        clock: Says what time it is.
-        pulse: See `PULSE`.
+        zone: Its time zone.
+        since: Nights after this moment count as missed: the last night, or now.
+        put_back: Called when the clock was put back behind nights that were already run, by `CLOCK_LEAP` or more.
+        clock: Returns the time.
+        pulse: See `CHECK_SECONDS`.
     """
-    calendar, under_way = _Calendar(at, zone, clock, since), set[asyncio.Task[None]]()
+    calendar, running = _Calendar(at, zone, clock, since), set[asyncio.Task[None]]()
 
     async def night() -> None:
         if due := calendar.due():
             calendar.since = due
             task = asyncio.ensure_future(_log_errors(partial(work, due)))
-            under_way.add(task)
-            task.add_done_callback(under_way.discard)
+            running.add(task)
+            task.add_done_callback(running.discard)
             await task
 
     scheduler = AsyncIOScheduler(timezone=UTC)
     once = {"max_instances": 1, "coalesce": True, "misfire_grace_time": None}
     job = scheduler.add_job(night, NightlyTrigger(calendar), id="nightly", next_run_time=calendar.appointment(), **once)
 
-    async def beat() -> None:
+    async def watch_clock() -> None:
         while True:
             await asyncio.sleep(pulse)
-            if under_way:
+            if running:
                 continue
             if calendar.since > clock() + CLOCK_LEAP:
                 calendar.since = clock()
@@ -158,15 +154,15 @@ async def run_nightly(
             job.modify(next_run_time=calendar.appointment())
 
     scheduler.start()
-    beating = asyncio.create_task(beat(), name="schedule")
+    watching = asyncio.create_task(watch_clock(), name="schedule")
     try:
         yield
     finally:
-        beating.cancel()
+        watching.cancel()
         scheduler.shutdown(wait=False)
-        for task in under_way:
+        for task in running:
             task.cancel()
-        await asyncio.gather(beating, *under_way, return_exceptions=True)
+        await asyncio.gather(watching, *running, return_exceptions=True)
 
 
 async def _log_errors(work: Callable[[], Awaitable[None]]) -> None:

@@ -13,18 +13,16 @@ from storage.errors import LeaseLost, StorageError
 from storage.types import Lease, RunOutcome, RunState
 
 LEASE_SECONDS = 60.0
-"""How long a lease lasts: so long after a process was killed, another may go on with its work."""
+"""So long after a process was killed, another may go on with its work."""
 
 Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """Return the moment, as this machine's clock says."""
     return datetime.now(UTC)
 
 
 def name_lease(corpus: str) -> str:
-    """Return the name of the lease that a refresh of a corpus holds."""
     return f"refresh:{corpus}"
 
 
@@ -32,11 +30,11 @@ def name_lease(corpus: str) -> str:
 async def hold_lease(
     leases: Leases, corpus: str, *, clock: Clock, seconds: float = LEASE_SECONDS
 ) -> AsyncIterator[Lease]:
-    """Have the lease of a corpus within the block, and renew it three times before it lapses.
+    """Hold the lease of a corpus within the block, and renew it three times before it lapses.
 
     Raises:
-        RefreshRefused: Another has it.
-        LeaseLost: It was lost within the block, which was cancelled: this process stood still for too long.
+        RefreshRefused: Another process holds it.
+        LeaseLost: It lapsed within the block, which was cancelled: this process stood still for too long.
     """
     lease = Lease(name_lease(corpus), make_owner_id())
     if not await leases.take(lease.name, lease.owner, clock(), seconds):
@@ -67,7 +65,7 @@ async def _renew_lease(
 ) -> None:
     while True:
         await asyncio.sleep(seconds / 3)
-        # While the database is out of reach nobody else takes it either; each commit looks whose it is.
+        # While the database is out of reach nobody else takes the lease either; each commit checks its owner.
         with suppress(StorageError):
             if not await leases.renew(lease.name, lease.owner, clock(), seconds):
                 lost.set()
@@ -75,36 +73,39 @@ async def _renew_lease(
                 return
 
 
+_COUNTS = ("added", "changed", "unchanged", "removed", "failed", "held_back", "passages_added", "passages_removed")
 PROGRESS_SECONDS = 1.0
-"""Seconds between two notes of how far it has come."""
+"""Seconds between two records of progress."""
 
 
 @dataclass
 class RunRecord:
-    """One run's row. `report` is what was done so far."""
+    """One run's row in the history. `report` is what was done so far."""
 
     report: RefreshReport
     _runs: RefreshLog
     _number: int
     _clock: Clock
-    _told: float = field(default=0.0)
+    _recorded: float = field(default=0.0)
 
     async def progress(self, step: RefreshProgress) -> None:
-        """Note how far it has come, if that was not done just now."""
-        if (now := time.monotonic()) - self._told >= PROGRESS_SECONDS:
-            self._told = now
+        """Record the progress, at most once in `PROGRESS_SECONDS`."""
+        if (now := time.monotonic()) - self._recorded >= PROGRESS_SECONDS:
+            self._recorded = now
             await self._runs.progress(self._number, self._clock(), step.done, step.total, step.passages, step.doing)
 
     async def end(self, state: RunState, fault: str = "") -> None:
-        """Note what it came to."""
-        await self._runs.end(self._number, self._clock(), build_outcome(self.report, state, fault))
+        """Record the outcome."""
+        counts = {name: getattr(self.report, name) for name in _COUNTS}
+        outcome = RunOutcome(state, fault=fault, edition=self.report.edition, **counts)
+        await self._runs.end(self._number, self._clock(), outcome)
 
 
 @asynccontextmanager
 async def record_run(
     runs: RefreshLog, report: RefreshReport, owner: str, night: datetime | None, clock: Clock
 ) -> AsyncIterator[RunRecord]:
-    """Keep a row for what is done within the block; the block says by `Record.report` what that is."""
+    """Keep a row for the run within the block, which sets `RunRecord.report`."""
     record = RunRecord(report, runs, await runs.begin(report.corpus, clock(), owner, night), clock)
     try:
         yield record
@@ -117,25 +118,8 @@ async def record_run(
     await record.end(RunState.DONE, record.report.fault)
 
 
-def build_outcome(report: RefreshReport, state: RunState, fault: str) -> RunOutcome:
-    """Return what a run came to; pure."""
-    return RunOutcome(
-        state,
-        added=report.added,
-        changed=report.changed,
-        unchanged=report.unchanged,
-        removed=report.removed,
-        failed=report.failed,
-        held_back=report.held_back,
-        passages_added=report.passages_added,
-        passages_removed=report.passages_removed,
-        fault=fault,
-        edition=report.edition,
-    )
-
-
 def describe_fault(error: Exception) -> str:
-    """Return an error as one line. Of one that nobody foresaw only its kind is told: its words may hold anything."""
+    """Describe an error in one line; an unexpected one by its type alone, as its message may hold anything."""
     hint = getattr(error, "hint", None)
     if hint is None:
         return f"It ended by an unexpected {type(error).__name__}; the log says more."
@@ -143,11 +127,11 @@ def describe_fault(error: Exception) -> str:
 
 
 POLL_SECONDS = 1.0
-"""Seconds between two looks at what a source is doing."""
+"""Seconds between two looks at a busy source."""
 
 
 def describe_activity(source: DocumentSource) -> str:
-    """Return what a source says that it is doing, in a few words; empty where it says nothing."""
+    """Return what keeps a source busy, in a few words; empty where it says nothing."""
     return str(getattr(source, "doing", ""))
 
 
@@ -155,16 +139,16 @@ def describe_activity(source: DocumentSource) -> str:
 async def poll_progress(
     source: DocumentSource, tell: Callable[[], Awaitable[None]], every: float = POLL_SECONDS
 ) -> AsyncIterator[None]:
-    """Call `tell` time and again within the block, as long as the source says that it is doing something."""
+    """Call `tell` again and again within the block, while the source says that it is busy."""
 
-    async def again() -> None:
+    async def poll() -> None:
         while True:
             await asyncio.sleep(every)
             if describe_activity(source):
                 with suppress(StorageError):  # the refresh meets it too, and says so
                     await tell()
 
-    task = asyncio.create_task(again(), name="telling")
+    task = asyncio.create_task(poll(), name="progress")
     try:
         yield
     finally:

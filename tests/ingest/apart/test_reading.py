@@ -128,7 +128,7 @@ def test_a_folder_is_stopped_in_the_middle_of_a_document(tmp_path):
         found = thread.submit(next, items).result(PATIENCE)
         assert isinstance(found, ChangedDocument)
         reading = thread.submit(found.load)
-        pid = wait_for(lambda: apart._process and apart._process.documents and apart._process._it.pid)
+        pid = wait_for(lambda: apart._process and apart._process.documents and apart._process._process.pid)
         folder.stop()
 
         with pytest.raises(SourceUnavailable, match="stopped"):
