@@ -13,7 +13,7 @@ import pytest
 from ingest.sandbox import Sandbox, SandboxLimits
 from ingest.sources.folder import FolderSource
 from ingest.types import ChangedDocument, SourceUnavailable, UnreadableDocument
-from tests.ingest.apart import readers
+from tests.ingest.sandbox import readers
 
 PATIENCE = 60.0
 LIMITS = SandboxLimits(seconds=0.2, memory=256 << 20)
@@ -141,7 +141,7 @@ def test_a_parent_that_is_killed_leaves_nothing_behind(tmp_path):
     mark = tmp_path / "mark"
     program = (
         "import sys; from functools import partial; from ingest.sandbox import Sandbox\n"
-        "from tests.ingest.apart import readers\n"
+        "from tests.ingest.sandbox import readers\n"
         "Sandbox().done(partial(readers.sleeps, sys.argv[1]))"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
