@@ -38,16 +38,12 @@ _log = logging.getLogger(__name__)
 class DocumentFormat:
     """Register one kind of file: its suffixes, and the function that reads it."""
 
-    name: str
-    """As in "is broken, or no ... file"."""
-    suffixes: tuple[str, ...]
-    """In lower case, with their point."""
+    name: str  # as in "is broken, or no ... file"
+    suffixes: tuple[str, ...]  # in lower case, with their point
     reader: str
     """`package.module:function`, from bytes (or text) to a `ParsedDocument`; imported when the first file is read."""
-    text: bool = False
-    """Whether the reader takes text: it is decoded before."""
-    dated: bool = False
-    """Whether such files usually tell their own date."""
+    text: bool = False  # whether the reader takes text: it is decoded before
+    dated: bool = False  # whether such files usually tell their own date
     largest: int | None = None
     """Bytes that one may have; None: what its source allows, as much of it is no text."""
     harmless: int = -1
@@ -148,8 +144,7 @@ _DATED = lazy_compile(
     rb"\A(?:\xef\xbb\xbf)?(?:---|\+\+\+)\r?\n(?:.*\n)*?(?:(?:last_?-?)?(?:updated|mod(?:ified)?)|date)\s*[:=]",
     re.IGNORECASE,
 )
-_SAMPLE = 4000
-"""Characters that the language of a page is told from."""
+_SAMPLE = 4000  # characters that the language of a page is told from
 
 
 def explain_refusal(name: str) -> str:

@@ -79,8 +79,7 @@ _UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
 """Characters without width: soft hyphens, zero-width spaces and joiners of words."""
 _PLAIN_WORD = lazy_compile(r"[\"'“‘(]*[^\W\d_][^\W_]*(?:[-'’][^\W_]+)*[\"'”’).,;:!?]*")
 _PLAIN_SHARE = 0.9
-_LEAST_PROSE = 8
-"""Words."""
+_LEAST_PROSE = 8  # words
 _DEEPEST = 150
 """Elements within elements; below it only the text is read, so that no page can exhaust the stack."""
 

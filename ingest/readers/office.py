@@ -24,10 +24,8 @@ LARGEST_UNPACKED = 512 * 1024 * 1024
 LARGEST_MARKUP = 64 * 1024 * 1024
 """Bytes that all parts of markup may have together which are read into a tree, where each takes several times that."""
 _MOST_PARTS = 10_000
-_TIGHTEST = 200
-"""How many times its packed size a part may have unpacked; markup has 10 to 50."""
-_SMALL_PART = 1 << 20
-"""Bytes. How tightly smaller parts are packed does not matter."""
+_TIGHTEST = 200  # how many times its packed size a part may have unpacked; markup has 10 to 50
+_SMALL_PART = 1 << 20  # bytes. How tightly smaller parts are packed does not matter
 _MARKUP_ENDINGS = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".vml")
 
 _OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -85,8 +83,7 @@ _WORD_BODY = "word/document.xml"
 _WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MATH_NAMESPACE = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _FUNCTION_APPLICATION = "\u2061"
-_LARGE_OPERATOR = "∫"
-"""What an operator without a sign of its own is."""
+_LARGE_OPERATOR = "∫"  # what an operator without a sign of its own is
 
 
 def read_word(content: bytes) -> ParsedDocument:
@@ -162,8 +159,7 @@ def _sign(math: Element) -> str:
     return _LARGE_OPERATOR if sign is None else str(sign.get(f"{_MATH_NAMESPACE}val", _LARGE_OPERATOR))
 
 
-_SLIDE_LEVEL = 2
-"""Level 1 is the presentation's own title."""
+_SLIDE_LEVEL = 2  # level 1 is the presentation's own title
 _PLACEHOLDERS = frozenset({"DATE", "FOOTER", "HEADER", "SLIDE_NUMBER", "SLIDE_IMAGE"})
 
 

@@ -25,8 +25,7 @@ class ParsedDocument:
     """A document as its format tells it; what the format does not say is empty."""
 
     items: tuple[ContentItem, ...]
-    title: str = ""
-    """A title that somebody gave on purpose: it goes before any heading."""
+    title: str = ""  # A title that somebody gave on purpose: it goes before any heading
     fallback_title: str = ""
     """A title from metadata that is often wrong or stale: used only where there is no first heading."""
     date: datetime | None = None

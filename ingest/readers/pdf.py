@@ -12,8 +12,7 @@ from ingest.readers.pdf_layout import TextSegment
 from ingest.types import UnreadableDocument
 from storage.language.lazy_pattern import lazy_compile
 
-_ONE_AT_A_TIME = threading.Lock()
-"""PDFium may not be called by two threads at once."""
+_ONE_AT_A_TIME = threading.Lock()  # PDFium may not be called by two threads at once
 _BOLD = 600
 _MOST_PAGES = 10_000
 _SAME_LINE = 0.25

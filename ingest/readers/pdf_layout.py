@@ -14,15 +14,13 @@ from ingest.readers.parsed_document import ContentItem, Heading
 from ingest.types import Block
 from storage.language.lazy_pattern import lazy_compile
 
-HYPHEN = "\u00ad"
-"""Stands at the end of a line whose last word goes on in the next."""
+HYPHEN = "\u00ad"  # stands at the end of a line whose last word goes on in the next
 
 _PAGE_NUMBER = lazy_compile(r"[-–]?\s*(?:\d{1,4}|[ivxl]{1,6})(?:\s*(?:of|/)\s*\d{1,4})?\s*[-–]?", re.IGNORECASE)
 _PAGE_OF = lazy_compile(r"(?:page|seite|p\.)\s*\d{1,4}(?:\s*(?:of|von|/)\s*\d{1,4})?", re.IGNORECASE)
 _LABEL = lazy_compile(r"\(?(?:\.?\d+(?:\.\d+)*|[a-zA-Z]|[ivx]+)[.)]?|[•▪◦●○‣–*-]")
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_EDGE = 3
-"""Lines at the top and at the bottom of a page where running heads and page numbers stand."""
+_EDGE = 3  # lines at the top and at the bottom of a page where running heads and page numbers stand
 _LEAST_PAGES = 3
 _SMALL = 0.8
 
@@ -36,8 +34,7 @@ class TextSegment:
     right: float
     top: float
     text: str
-    size: float
-    """The height of its font."""
+    size: float  # the height of its font
     bold: bool
 
 
@@ -147,14 +144,11 @@ _ENDS = (".", "!", "?", ":", ";", "。", "！", "？", '."', ".”", ".)")
 _BULLET = lazy_compile(r"[•▪◦●○‣]\s*")
 _LABELLED = lazy_compile(r"(?:\(?\d{1,3}[.)]|\.\d+|[•▪◦●○‣–-]|\(?[a-z]\))\s")
 _WORD = lazy_compile(r"[^\W\d_]+")
-_LONGEST_HEADING = 15
-"""Words."""
+_LONGEST_HEADING = 15  # words
 _LARGER = 1.12
 _TITLE_LINES = 2
-_CELLS_OF_A_ROW = 3
-"""A line of more cells is a row of a table even where it stands alone."""
-_SAME_SIZE = 0.6
-"""Points."""
+_CELLS_OF_A_ROW = 3  # A line of more cells is a row of a table even where it stands alone
+_SAME_SIZE = 0.6  # points
 _PARAGRAPH_GAP = 1.25
 """Of the usual distance between lines; what stands farther apart is another paragraph."""
 _WIDEST_LEADING = 2.2

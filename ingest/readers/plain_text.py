@@ -74,8 +74,7 @@ _BYTE_ORDER_MARKS = (
 _CONTROL = lazy_compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufeff\ufffe\uffff\ud800-\udfff]")
 _PARAGRAPH = lazy_compile(r"\n[ \t]*\n\s*")
 _LIST_ITEM = lazy_compile(r"\s*(?:[-•*]|\d{1,3}[.)])\s")
-_SAMPLE = 1 << 18
-"""Bytes that an encoding is guessed from."""
+_SAMPLE = 1 << 18  # bytes that an encoding is guessed from
 
 
 def decode_text(content: bytes) -> str:

@@ -14,8 +14,7 @@ from ingest.types import Block, UnreadableDocument
 _DEEPEST_HEADING = 4
 _LARGEST = 1_000_000
 """Values. A few lines of YAML that refer to each other can stand for more than any machine holds."""
-_LONG_VALUE = 200
-"""Characters. A value that says more is a paragraph of its own."""
+_LONG_VALUE = 200  # characters. A value that says more is a paragraph of its own
 
 
 def read_json(text: str) -> ParsedDocument:

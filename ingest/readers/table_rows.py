@@ -15,8 +15,7 @@ from storage.types import PassageKind
 
 _DIGIT = lazy_compile(r"\d")
 _LETTER = lazy_compile(r"[^\W\d_]")
-_LONGEST_HEADER = 8
-"""Words. A first row whose cells say more than this is taken for data."""
+_LONGEST_HEADER = 8  # words. A first row whose cells say more than this is taken for data
 _SENTENCE_ENDS = (".", "!", "?", ";", ":", "。", "！", "？")
 
 
@@ -83,8 +82,7 @@ def _is_pipe_table(item: ContentItem) -> bool:
 Grid = list[list[Element]]
 
 _WIDEST_SPAN = 50
-_WIDEST_ROW = 200
-"""Cells. Where spans make a row wider, they are taken as one cell each."""
+_WIDEST_ROW = 200  # cells. Where spans make a row wider, they are taken as one cell each
 _LONGEST_CELL = 600
 """Characters. A cell that says more holds a text of its own, so its table only lays it out."""
 

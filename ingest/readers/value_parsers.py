@@ -83,8 +83,7 @@ def _with_zone(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-_DEEPEST_YAML = 100
-"""Collections within collections."""
+_DEEPEST_YAML = 100  # collections within collections
 _MOST_MERGED_KEYS = 10_000
 """Keys that a mapping may take over from others by `<<`, which may take them over themselves."""
 
@@ -115,8 +114,7 @@ def load_yaml_documents(text: str) -> Iterator[Any]:
     return iter(yaml.load_all(text, _SafeYamlLoader))
 
 
-Element = Any
-"""An lxml element: it has a tag, text, tail, attributes and children."""
+Element = Any  # an lxml element: it has a tag, text, tail, attributes and children
 
 HTML_NAMES: frozenset[str] = defs.tags | {"main", "picture", "slot", "template", "dialog"}
 """The names of HTML's elements, to tell a tag from a placeholder such as <your-name>."""

@@ -48,12 +48,9 @@ class SelectionRules:
     """Hold what a source's settings say of what to read. Labels and statuses are compared in lower case."""
 
     include: tuple[str, ...] = ("**/*",)
-    exclude: tuple[str, ...] = ()
-    """What lies below an excluded path is excluded too."""
-    labels: tuple[str, ...] = ()
-    """One of these a document must have; empty: whatever it has."""
-    without_labels: tuple[str, ...] = ()
-    """None of these it may have."""
+    exclude: tuple[str, ...] = ()  # what lies below an excluded path is excluded too
+    labels: tuple[str, ...] = ()  # one of these a document must have; empty: whatever it has
+    without_labels: tuple[str, ...] = ()  # none of these it may have
     statuses: tuple[str, ...] = ()
     """One of these it must have, such as `current`; empty: whatever it has."""
     newest_days: float | None = None

@@ -56,8 +56,7 @@ class LlamaText(NamedTuple):
 
     key: str
     text: str
-    title: str
-    """Empty where it tells none."""
+    title: str  # empty where it tells none
     file: str
     url: str
     date: datetime | None
@@ -131,8 +130,7 @@ _INSTALL = "Install it into Footnote's own environment with pip, as docs/sources
 class LlamaReader:
     """Say which reader is used, with which options, and what it is asked."""
 
-    path: str
-    """Module and class, with a colon between them."""
+    path: str  # module and class, with a colon between them
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     load: Mapping[str, Any] = field(default_factory=dict, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)

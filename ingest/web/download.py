@@ -19,8 +19,7 @@ from ingest.web.http_reply import RETRY_HINT, RetryableWebError, format_url, par
 from storage.language.lazy_pattern import lazy_compile
 
 _BLOCK = 1 << 20
-_PROGRESS_BYTES = 1 << 20
-"""Bytes: a try that brings so many does not count as failed."""
+_PROGRESS_BYTES = 1 << 20  # bytes: a try that brings so many does not count as failed
 _RANGE = lazy_compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 

@@ -36,10 +36,8 @@ class RetryableWebError(Exception):
 
     def __init__(self, reason: str, wait: float | None = None) -> None:
         super().__init__(reason)
-        self.wait = wait
-        """Seconds that the server asks us to wait; None where it says nothing."""
-        self.progressed = False
-        """Whether so much came before that the try does not count as failed."""
+        self.wait = wait  # seconds that the server asks us to wait; None where it says nothing
+        self.progressed = False  # whether so much came before that the try does not count as failed
 
 
 def retry(url: str, tries: int, once: Callable[[], T], rest: Callable[[float | None, int], None]) -> T:

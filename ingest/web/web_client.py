@@ -44,8 +44,7 @@ MayFollow = Callable[[str], bool]
 Auth = httpx.Auth | tuple[str, str]
 
 EMPTY: Mapping[str, str] = MappingProxyType({})
-MIN_BYTES_PER_SECOND = 1024
-"""Over all that has come; a slower server is left and asked anew."""
+MIN_BYTES_PER_SECOND = 1024  # over all that has come; a slower server is left and asked anew
 _LONGEST_BACKOFF = 30.0
 _REDIRECTS = 5
 _CONNECTING = 15.0
@@ -58,27 +57,19 @@ _HOST_NAME = lazy_compile(r"[^\s%/\[\]@]+")
 class RequestPolicy:
     """Say how a server is treated. Times are in seconds, sizes in bytes."""
 
-    agent: str
-    """Who asks, with how its operator can be reached, as a User-Agent."""
-    gap: float = 0.1
-    """Between the end of a request and the next."""
-    tries: int = 5
-    """In all, before it is given up."""
-    longest_wait: float = 120.0
-    """If a server asks us to wait longer, it is given up at once."""
-    seconds: float = 60.0
-    """Within which a server has to say something."""
-    largest: int = 64 << 20
-    """Of one reply once it is unpacked; downloads have no limit."""
+    agent: str  # who asks, with how its operator can be reached, as a User-Agent
+    gap: float = 0.1  # between the end of a request and the next
+    tries: int = 5  # in all, before it is given up
+    longest_wait: float = 120.0  # if a server asks us to wait longer, it is given up at once
+    seconds: float = 60.0  # within which a server has to say something
+    largest: int = 64 << 20  # of one reply once it is unpacked; downloads have no limit
 
 
 @dataclass(frozen=True, slots=True)
 class WebResponse:
     status: int
-    url: str
-    """Where it was found in the end, after redirects."""
-    headers: Mapping[str, str]
-    """Upper and lower case are the same."""
+    url: str  # where it was found in the end, after redirects
+    headers: Mapping[str, str]  # upper and lower case are the same
     content: bytes
 
 

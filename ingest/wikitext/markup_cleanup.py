@@ -9,14 +9,10 @@ from itertools import pairwise
 
 from storage.language.lazy_pattern import lazy_compile
 
-ROW = "\x02"
-"""Begins a line that is a row of a table or of an infobox."""
-CODE = "\x03"
-"""Begins a line that is a stretch of code, its line breaks written as `BREAK`."""
-BREAK = "\x04"
-"""A line break within a line: `<br>`."""
-PIPE = "\x05"
-"""A pipe that separates no arguments: `{{!}}`."""
+ROW = "\x02"  # begins a line that is a row of a table or of an infobox
+CODE = "\x03"  # begins a line that is a stretch of code, its line breaks written as `BREAK`
+BREAK = "\x04"  # A line break within a line: `<br>`
+PIPE = "\x05"  # A pipe that separates no arguments: `{{!}}`
 
 _MARK_TABLE = str.maketrans("", "", ROW + CODE + BREAK + PIPE)
 _SHELTER = {ord(char): f"&#{ord(char)};" for char in "[]{}|'=*#:;!<>_-~&"}

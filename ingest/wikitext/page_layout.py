@@ -13,16 +13,14 @@ from storage.language.lazy_pattern import lazy_compile
 _SPAN = lazy_compile(r"(row|col)span\s*=\s*[\"']?\s*(\d{1,3})")
 _NUMBER = lazy_compile(r"[-+−–±~<>$€£]?\s*\d")
 _MOST_COLUMNS = 60
-_MOST_ROWS = 500
-"""How far a cell may span: pages with mistakes in a number must not grow."""
+_MOST_ROWS = 500  # how far a cell may span: pages with mistakes in a number must not grow
 
 
 @dataclass(slots=True)
 class _TableCell:
     lines: list[str]
     header: bool
-    text: str = ""
-    """All its lines on one, once the table is whole."""
+    text: str = ""  # all its lines on one, once the table is whole
     spans: bool = False
     down: int = 1
     across: int = 1
@@ -161,8 +159,7 @@ _HEADING = lazy_compile(r"(={1,6})\s*(.*?)\s*=+\s*$")
 _ORPHAN = lazy_compile(r"^[.,;:](?:\s+|$)")
 """A sign that begins an item because the citation before it is gone."""
 _LINE_STARTS = frozenset("=*#:;|!{ \t-" + ROW + CODE)
-_WIDE = 0x2E80
-"""From here on scripts are written without spaces between words."""
+_WIDE = 0x2E80  # from here on scripts are written without spaces between words
 
 
 def read_layout(text: str) -> PageOutline:
@@ -184,8 +181,7 @@ def read_layout(text: str) -> PageOutline:
 
 class _PageReader:
     def __init__(self) -> None:
-        self.table: list[WikiTable] = []
-        """The tables that are open, the innermost last."""
+        self.table: list[WikiTable] = []  # the tables that are open, the innermost last
         self.paragraph: list[str] = []
         self._sections: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
         self._blocks: list[str] = []

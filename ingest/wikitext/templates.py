@@ -48,8 +48,7 @@ _PARTNERS = (
 )  # fmt: skip
 _BEFORE = (("titre ", "nom "), ("titre ", ""), ("type ", "date "), ("type ", ""))
 """The same where the language puts it before."""
-_LONGEST_VALUE = 1000
-"""Characters of a value; what is longer is no value of a row."""
+_LONGEST_VALUE = 1000  # characters of a value; what is longer is no value of a row
 _LONGEST_LABEL = 80
 _LIST_SIGNS = "*#:; \t"
 

@@ -80,15 +80,12 @@ def resolve_database(name: str) -> str:
 class WikiSite:
     """Describe a wiki as a dump's header or its API does."""
 
-    name: str = ""
-    """Its database: `enwiki`."""
+    name: str = ""  # its database: `enwiki`
     language: str = ""
-    origin: str = ""
-    """`https://en.wikipedia.org`."""
+    origin: str = ""  # `https://en.wikipedia.org`
     namespaces: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Their names by number, in lower case with underscores."""
-    first_letter: bool = True
-    """Whether titles begin with a capital whatever is written."""
+    first_letter: bool = True  # whether titles begin with a capital whatever is written
 
     @property
     def hidden(self) -> frozenset[str]:
@@ -150,5 +147,4 @@ def _is_disambiguation_template(template: str) -> bool:
     return name in load_disambiguations() or name.endswith("disambiguation")
 
 
-_HIDDEN_NAMESPACES = (-2, 6, 14)
-"""The namespaces of media, files and categories."""
+_HIDDEN_NAMESPACES = (-2, 6, 14)  # the namespaces of media, files and categories

@@ -68,8 +68,7 @@ _DEEPEST = 40
 """Brackets nested deeper than this are no markup that anyone wrote; it bounds how often a stretch is copied."""
 _SHORT_TEXT = 300
 
-RenderMarkup = Callable[[str], str]
-"""From the inside of a pair of brackets to what stands for it."""
+RenderMarkup = Callable[[str], str]  # from the inside of a pair of brackets to what stands for it
 
 
 def expand_brackets(text: str, template: RenderMarkup, link: RenderMarkup) -> str:
@@ -99,8 +98,7 @@ class _BracketStack:
         self._link = link
         self._open: list[tuple[str, list[str]]] = []
         self._templates = 0
-        self.out: list[str] = []
-        """Within the innermost open bracket."""
+        self.out: list[str] = []  # within the innermost open bracket
 
     def open(self, sign: str) -> None:
         if len(self._open) < _DEEPEST:
@@ -143,8 +141,7 @@ class _BracketStack:
         return "".join(part for _, parts in self._open for part in parts) + "".join(self.out)
 
 
-WIKITEXT_VERSION = "1"
-"""Of the text that is made of wikitext; a new one has every page read again."""
+WIKITEXT_VERSION = "1"  # of the text that is made of wikitext; a new one has every page read again
 
 _BLOCK_KINDS = {ROW: PassageKind.TABLE, CODE: PassageKind.CODE}
 

@@ -16,8 +16,7 @@ class TemplateArguments:
 
     places: tuple[str, ...]
     names: dict[str, str]
-    language: str = ""
-    """The wiki's, ISO 639-1: what a template says may hang on it."""
+    language: str = ""  # the wiki's, ISO 639-1: what a template says may hang on it
 
     def at(self, place: int) -> str:
         return self.places[place] if place < len(self.places) else self.names.get(str(place + 1), "")

@@ -30,10 +30,8 @@ class PageNode:
     changed: datetime | None = None
     labels: tuple[str, ...] = ()
     url: str = ""
-    above: tuple[str, ...] = ()
-    """The ids of the pages above it, outermost first."""
-    readers: ReaderSet | None = frozenset()
-    """None where nobody can tell."""
+    above: tuple[str, ...] = ()  # the ids of the pages above it, outermost first
+    readers: ReaderSet | None = frozenset()  # None where nobody can tell
 
 
 class PageTree:
@@ -73,8 +71,7 @@ def parse_subjects(named: tuple[str, ...]) -> ReaderSet:
 
 Content = dict[str, Any]
 
-BATCH_SIZE = 50
-"""Texts in one answer: Data Center gives no more."""
+BATCH_SIZE = 50  # texts in one answer: Data Center gives no more
 _LISTING_SIZE = 100
 _READ_RESTRICTIONS = "restrictions.read.restrictions"
 _DETAILS = f"version,space,ancestors,metadata.labels,{_READ_RESTRICTIONS}.user,{_READ_RESTRICTIONS}.group"
@@ -83,8 +80,7 @@ _OK, _NOT_FOUND = 200, 404
 
 @dataclass(frozen=True, slots=True)
 class ConfluenceAddress:
-    url: str
-    """As `https://acme.atlassian.net/wiki`, or `https://confluence.acme.org`."""
+    url: str  # as `https://acme.atlassian.net/wiki`, or `https://confluence.acme.org`
     cloud: bool
 
     def address(self, path: str) -> str:

@@ -39,8 +39,7 @@ ENTITY_KINDS = frozenset({
     "Page", "BlogPost", "Space", "Label", "Labelling", "ContentPermissionSet", "ContentPermission", "Attachment",
     "ConfluenceUserImpl", "InternalUser", "SpacePermission",
 })  # fmt: skip
-_STORAGE_FORMAT = "2"
-"""The kind of a body in storage format; older ones are in wiki markup."""
+_STORAGE_FORMAT = "2"  # the kind of a body in storage format; older ones are in wiki markup
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +208,7 @@ def _changed_at(one: ExportEntity) -> datetime | None:
 
 _NO_DOCUMENTS: Mapping[str, str] = MappingProxyType({})
 _ENTITIES_NAME = "entities.xml"
-_LARGEST_FILE = 200 << 20
-"""Bytes of an attachment, as of a file in a folder."""
+_LARGEST_FILE = 200 << 20  # bytes of an attachment, as of a file in a folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +234,7 @@ class ConfluenceExport:
         self._wanted = build_filter(replace(given.rules, statuses=given.statuses), now())
         self._stopped = False
         self._apart = Sandbox()
-        self._failed = False
-        """Whether anything could not be read since the last listing began."""
+        self._failed = False  # whether anything could not be read since the last listing began
 
     def expected(self) -> None:
         """Nobody knows before all was gone through."""

@@ -40,8 +40,7 @@ from ingest.types import (
 from ingest.web.http_reply import ResponseTooLarge
 from ingest.web.web_client import WebClient
 
-LARGEST_ATTACHMENT = 64 << 20
-"""Bytes, as `fetching` gets no larger replies."""
+LARGEST_ATTACHMENT = 64 << 20  # bytes, as `fetching` gets no larger replies
 _TOO_LARGE = f"is larger than {LARGEST_ATTACHMENT >> 20} MB"
 _MOST_FAILURES = 3
 
@@ -52,8 +51,7 @@ class PageAttachment:
 
     leaf: PageNode
     size: int
-    path: str
-    """From where it is downloaded, within the Confluence."""
+    path: str  # from where it is downloaded, within the Confluence
     largest: int = LARGEST_ATTACHMENT
 
 
@@ -99,15 +97,13 @@ def parse_attachment(content: Content, leaves: Mapping[str, PageNode], url: str)
 
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_BATCH_TO_VERIFY = 500
-"""Pages at most that are asked for one by one before they are taken for gone."""
+_BATCH_TO_VERIFY = 500  # pages at most that are asked for one by one before they are taken for gone
 
 
 @dataclass(frozen=True, slots=True)
 class ConfluenceScope:
     place: ConfluenceAddress
-    spaces: tuple[str, ...] = ()
-    """Their keys; empty for all that the account sees."""
+    spaces: tuple[str, ...] = ()  # their keys; empty for all that the account sees
     blog_posts: bool = False
     attachments: bool = False
     statuses: tuple[str, ...] = ("current",)

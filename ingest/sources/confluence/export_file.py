@@ -27,8 +27,7 @@ from ingest.types import Page, SourceUnavailable, Unreadable, UnreadableDocument
 from storage.language.lazy_pattern import lazy_compile
 
 MOST_ENTRIES = 500_000
-LARGEST_ARCHIVE = 64 << 30
-"""Bytes that all entries may unpack to together."""
+LARGEST_ARCHIVE = 64 << 30  # bytes that all entries may unpack to together
 _MOST_RATIO = 400
 """Of unpacked to packed bytes. Markup comes to a tenth or a thirtieth; a bomb of one layer to a thousandth."""
 _SMALL_ENTRY = 1 << 20
@@ -129,8 +128,7 @@ def _make_damaged(path: Path, what: str) -> SourceUnavailable:
 
 
 BLOCK_BYTES = 1 << 18
-LONGEST_TEXT = 16 << 20
-"""Characters of one property."""
+LONGEST_TEXT = 16 << 20  # characters of one property
 _CONTROL_BYTES = bytes(code for code in range(32) if code not in b"\t\n\r")
 _WITHOUT_CONTROL = bytes.maketrans(_CONTROL_BYTES, b" " * len(_CONTROL_BYTES))
 """Databases hold control characters that XML may not."""
@@ -148,8 +146,7 @@ class ExportEntity:
     id: str = ""
     said: dict[str, str] = field(default_factory=dict)
     refers: dict[str, str] = field(default_factory=dict)
-    cut: bool = False
-    """Whether a text of it was longer than the limit."""
+    cut: bool = False  # whether a text of it was longer than the limit
 
 
 def read_entities(file: IO[bytes], kinds: Collection[str]) -> Iterator[ExportEntity]:
@@ -241,14 +238,12 @@ class _EntityReader:
 
 _PAGE_ID = lazy_compile(r"(?:^|_)(\d+)\.html$")
 _MODIFIED = lazy_compile(r"(?:last modified|last updated|updated)[^,]*?\bon\b\s+(.{6,30})", re.IGNORECASE)
-LARGEST_PAGE = 64 << 20
-"""Bytes of a page or an index."""
+LARGEST_PAGE = 64 << 20  # bytes of a page or an index
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedPage:
-    key: str
-    """Its id, as its file's name tells it; else that name."""
+    key: str  # its id, as its file's name tells it; else that name
     entry: str
     title: str
     path: str

@@ -56,8 +56,7 @@ def count_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-_REDIRECT_HOPS = 3
-"""How far a redirect to a redirect is followed."""
+_REDIRECT_HOPS = 3  # how far a redirect to a redirect is followed
 
 
 class RedirectTable:
@@ -68,8 +67,7 @@ class RedirectTable:
         # Whoever asks only how many articles there are never goes through them, and so never closes it.
         weakref.finalize(self, self._database.close)
         self._database.execute("CREATE TABLE redirects (title TEXT, target TEXT)")
-        self.number = 0
-        """How many there are."""
+        self.number = 0  # how many there are
 
     def add(self, redirects: Iterable[tuple[str, str]]) -> None:
         self.number += self._database.executemany("INSERT INTO redirects VALUES (?, ?)", redirects).rowcount
@@ -106,8 +104,7 @@ class RedirectTable:
         self.close()
 
 
-BATCH_BYTES = 1 << 19
-"""Bytes of XML after which a stretch is full."""
+BATCH_BYTES = 1 << 19  # bytes of XML after which a stretch is full
 _AGAIN = "If the wiki shows a text there, download the dump again."
 
 

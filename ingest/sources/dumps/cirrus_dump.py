@@ -27,10 +27,8 @@ from ingest.types import (
 from ingest.web.web_client import EMPTY
 from ingest.wikitext.wiki_site import WikiSite, describe_database, is_disambiguation
 
-CIRRUS_VERSION = "c1"
-"""Part of every fingerprint: raised whenever this reads pages in another way."""
-LARGEST_LINE = 64 << 20
-"""Bytes. A line that is longer is of no page."""
+CIRRUS_VERSION = "c1"  # part of every fingerprint: raised whenever this reads pages in another way
+LARGEST_LINE = 64 << 20  # bytes. A line that is longer is of no page
 _DOWNLOAD_AGAIN = "Download the dump again for the rest."
 
 

@@ -18,8 +18,7 @@ from storage.language.lazy_pattern import lazy_compile
 
 T = TypeVar("T")
 
-BLOCK_BYTES = 1 << 20
-"""Bytes that are read, and about what is unpacked, at a time."""
+BLOCK_BYTES = 1 << 20  # bytes that are read, and about what is unpacked, at a time
 
 _WRONG_KINDS = (
     (b"PK\x03\x04", "is a zip archive", "Unpack it first: unzip"),

@@ -253,8 +253,7 @@ class DumpMirror:
         self._keep = keep
         self._free = free
         self._dump: ReadableDump | None = None
-        self.doing = ""
-        """What takes a while just now, in a few words; another thread may read it."""
+        self.doing = ""  # what takes a while just now, in a few words; another thread may read it
 
     def expected(self) -> int | None:
         return self._dump.expected() if self._dump else None

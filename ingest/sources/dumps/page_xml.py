@@ -163,8 +163,7 @@ LARGEST_REVISION = 64 << 20
 
 _COMPACT_AT = 4 << 20
 """Bytes of a page from which on its older revisions are dropped while it is still coming."""
-_FIRST_BYTES = 1 << 16
-"""Bytes of a page in which it says what it is, before its text."""
+_FIRST_BYTES = 1 << 16  # bytes of a page in which it says what it is, before its text
 _PAGE_END = lazy_compile(rb"</page>|<page>")
 _HEADER_END = lazy_compile(rb"<page>|(?<=</siteinfo>)|</mediawiki>")
 _TIMESTAMP = lazy_compile(rb"<timestamp>\s*([^<]*?)\s*</timestamp>")

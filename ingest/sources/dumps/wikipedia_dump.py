@@ -34,8 +34,7 @@ from ingest.types import ChangedDocument, Listing, Page, SingleReadUnsupported, 
 from ingest.wikitext.wiki_site import WikiSite
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION, make_sections
 
-_SMALL = 4 << 20
-"""Bytes of a file below which starting processes takes longer than reading it."""
+_SMALL = 4 << 20  # bytes of a file below which starting processes takes longer than reading it
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -44,8 +43,7 @@ class _DumpSurvey:
     site: WikiSite
     articles: int
     redirects: RedirectTable
-    whole: bool
-    """Whether it came to the end of the dump, undamaged."""
+    whole: bool  # whether it came to the end of the dump, undamaged
 
     def knows(self, fingerprint: str, stamp: str, title: str) -> bool:
         """Tell whether a page is unchanged. Where a dump is not whole, redirects may be missing, and do not count."""

@@ -29,22 +29,17 @@ LINK_MODE = b"120000"
 
 
 class BranchHead(NamedTuple):
-    branch: str
-    """Empty where its HEAD is on no branch."""
+    branch: str  # empty where its HEAD is on no branch
     commit: str
 
 
 class TreeEntry(NamedTuple):
     """Describe a file, a link or a submodule of a commit."""
 
-    path: bytes
-    """Below the folder that is read."""
-    kind: str
-    """`file`, `link` or `submodule`."""
-    blob: str
-    """What identifies the content."""
-    size: int
-    """Bytes."""
+    path: bytes  # below the folder that is read
+    kind: str  # `file`, `link` or `submodule`
+    blob: str  # what identifies the content
+    size: int  # bytes
 
 
 class LastChange(NamedTuple):

@@ -38,8 +38,7 @@ URL_TEMPLATES = {
 class GitRemote:
     """Say where a repository is fetched from."""
 
-    address: str
-    """A URL, `user@host:path`, or the absolute path of a folder on this machine."""
+    address: str  # A URL, `user@host:path`, or the absolute path of a folder on this machine
     token: str = field(default="", repr=False)
 
     @property

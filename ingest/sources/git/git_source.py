@@ -38,13 +38,11 @@ _ReadBlob = Callable[[str], bytes]
 class RepositoryScope:
     """Say what of a repository is read, and how its files are cited."""
 
-    folder: str = ""
-    """The folder in the repository, with `/` within it; empty for all."""
+    folder: str = ""  # the folder in the repository, with `/` within it; empty for all
     template: str = ""
     """Of web addresses, with `{path}` and perhaps `{branch}` and `{commit}`; or what the path is appended to."""
     rules: SelectionRules = field(default_factory=SelectionRules)
-    largest: int = LARGEST_FILE
-    """Bytes."""
+    largest: int = LARGEST_FILE  # bytes
 
 
 def _now() -> datetime:
@@ -171,8 +169,7 @@ class _BranchListing:
     entries: Mapping[str, TreeEntry]
     changes: Mapping[str, LastChange]
     """Of all files, where their age decides whether they are wanted."""
-    twice: frozenset[str]
-    """Keys that another file has too."""
+    twice: frozenset[str]  # keys that another file has too
 
 
 def _load(apart: Sandbox, read: _ReadBlob, key: str, entry: TreeEntry, url: str, change: LastChange | None) -> Page:

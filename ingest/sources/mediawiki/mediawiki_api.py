@@ -18,8 +18,7 @@ ApiAnswer = dict[str, Any]
 
 BATCH_SIZE = 50
 """Titles, page ids or contents in one request, for anyone: bots may have more, which would gain little."""
-_LONGEST = 4000
-"""Characters of titles in one address, as servers take no endless ones."""
+_LONGEST = 4000  # characters of titles in one address, as servers take no endless ones
 _BUSY_CODES = frozenset({"maxlag", "ratelimited", "readonly"})
 _DENIED_CODES = frozenset({"readapidenied", "permissiondenied", "mwoauth-invalid-authorization", "blocked"})
 _LAPSED_CODE = "assertuserfailed"
@@ -30,12 +29,10 @@ _LONGEST_REST = 120.0
 
 @dataclass(frozen=True, slots=True)
 class WikiLogin:
-    user: str = ""
-    """As Special:BotPasswords says it: `Name@robot`."""
+    user: str = ""  # as Special:BotPasswords says it: `Name@robot`
     password: str = field(default="", repr=False)
     token: str = field(default="", repr=False)
-    credential: str = ""
-    """What the secret is called, such as `WIKI_PASSWORD`, for messages."""
+    credential: str = ""  # what the secret is called, such as `WIKI_PASSWORD`, for messages
 
     @property
     def known(self) -> bool:

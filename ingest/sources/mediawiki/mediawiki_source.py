@@ -44,8 +44,7 @@ class WikiCheckpoint:
     """Remember up to when a wiki was listed. It travels as text, and uses the wiki's own clock."""
 
     until: datetime
-    whole: datetime
-    """When all pages were last listed."""
+    whole: datetime  # when all pages were last listed
 
     def written(self) -> str:
         return json.dumps(
@@ -124,16 +123,13 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class WikiScope:
-    api: str
-    """The address of its api.php."""
+    api: str  # the address of its api.php
     namespaces: tuple[int, ...] = (0,)
     rules: SelectionRules = field(default_factory=SelectionRules)
     """Paths are titles, such as `Handbook/Holidays`; labels are categories."""
     login: WikiLogin = field(default_factory=WikiLogin)
-    relist_days: float = 7
-    """After so many days all pages are listed again, whatever the logs tell."""
-    reference: bool = False
-    """Whether it is a work of reference, and not the team's own."""
+    relist_days: float = 7  # after so many days all pages are listed again, whatever the logs tell
+    reference: bool = False  # whether it is a work of reference, and not the team's own
 
 
 class MediaWikiSource:

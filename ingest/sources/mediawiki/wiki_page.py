@@ -23,8 +23,7 @@ from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION, make_sections, par
 @dataclass(frozen=True, slots=True)
 class WikiInfo:
     site: WikiSite = field(default_factory=WikiSite)
-    path: str = ""
-    """Of its pages, such as `/wiki/$1`."""
+    path: str = ""  # of its pages, such as `/wiki/$1`
 
 
 def parse_wiki_info(told: Mapping[str, Any]) -> WikiInfo:

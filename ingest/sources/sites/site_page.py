@@ -130,8 +130,7 @@ def make_page_signature(page: Page, url: str) -> bytes:
 
 
 _ACCEPT = "text/html, application/xhtml+xml, application/pdf;q=0.9, */*;q=0.5"
-_MOST_REFUSALS = 5
-"""Pages in a row that may not be had before the site is left alone."""
+_MOST_REFUSALS = 5  # pages in a row that may not be had before the site is left alone
 _GONE_STATUSES = frozenset({httpx.codes.NOT_FOUND, httpx.codes.GONE})
 _CONDITIONS = {" etag-": "If-None-Match", " modified-": "If-Modified-Since"}
 

@@ -23,8 +23,7 @@ from ingest.web.web_client import WebClient, WebResponse
 from storage.language.lazy_pattern import lazy_compile
 
 ROBOTS_AGENT = "footnote"
-LARGEST_ROBOTS = 512 << 10
-"""Bytes that are looked at; the RFC asks for 500 kibibytes at least."""
+LARGEST_ROBOTS = 512 << 10  # bytes that are looked at; the RFC asks for 500 kibibytes at least
 
 
 _VERSION_OF_AGENT = lazy_compile(r"^(\s*user-agent\s*:[^/#\n]*)/[^#\n]*", re.IGNORECASE | re.MULTILINE)
@@ -50,10 +49,8 @@ class RobotsRules:
         return tuple(self._rules.sitemaps)
 
 
-LARGEST_SITEMAP = 64 << 20
-"""Bytes of XML; sitemaps.org allows 50 million."""
-MOST_ENTRIES = 200_000
-"""Entries of one file; sitemaps.org allows 50,000."""
+LARGEST_SITEMAP = 64 << 20  # bytes of XML; sitemaps.org allows 50 million
+MOST_ENTRIES = 200_000  # entries of one file; sitemaps.org allows 50,000
 _TEXT_LINE = lazy_compile(r"https?://\S+")
 
 
