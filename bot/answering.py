@@ -1,6 +1,4 @@
-"""What a turn's errors mean: how it ended, in a kind for programs, and in words for whoever asked. Pure.
-
-The use case: a question is put on record, a system answers it, and the answer is put on record before it leaves.
+"""Answer a question: put it on record, let a system answer it, and put the answer on record before it leaves.
 
 This is the only place that catches the error tree: whatever happens, the turn is closed with what happened.
 """
@@ -42,54 +40,10 @@ EXPECTED_ERRORS = (TimeoutError, PipelineError, StorageError)
 """What a turn may end in without a fault of the code."""
 _REFUSALS = (BudgetExceeded, ModelRefused, NotAClaim, QuestionTooLong, QuestionWithoutWords)
 TOO_SLOW = "too_slow"
-
-
-def classify_error(error: Exception, language: str, *, seconds: float, late: bool) -> tuple[Status, Failure]:
-    """Say how a turn ended with one of `OURS`, in the asker's language where we have words for it.
-
-    Args:
-        error: What ended it.
-        language: The asker's.
-        seconds: How long a turn may take.
-        late: Whether that time is over: an error of the budget is then the clock's.
-    """
-    if isinstance(error, TimeoutError) or (late and isinstance(error, BudgetExceeded)):
-        hint = f"The limit is {seconds:g} seconds: raise [limits] seconds, or ask again."
-        return Status.FAILED, Failure(TOO_SLOW, find_apology(TOO_SLOW, language), hint)
-    if not isinstance(error, PipelineError | StorageError):
-        return Status.FAILED, describe_bug(error)
-    status = Status.REFUSED if isinstance(error, _REFUSALS) else Status.FAILED
-    sentence, detail = find_apology(error.kind, language), str(error)
-    message = f"{sentence.rstrip('.。')}: {detail}" if sentence else detail
-    return status, Failure(error.kind, message, error.hint)
-
-
-def describe_bug(error: Exception) -> Failure:
-    """Say what a fault of the code is, shortly."""
-    # A library's message may hold whole documents: its beginning says enough.
-    return Failure("internal", shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …"), "")
-
-
-def render_failure(status: Status, failure: Failure, language: str) -> str:
-    """Return what is said in the place of an answer: our own words where we have some, without what is technical.
-
-    Whoever asked can do nothing about what failed, but ask again or tell somebody who can.
-    """
-    sentence = find_apology(failure.kind, language)
-    if status is Status.REFUSED:
-        return sentence or failure.message
-    return join_sentences(sentence, translate("again_later", language)) if sentence else translate("failed", language)
-
-
-def join_sentences(*sentences: str) -> str:
-    """Return sentences one after another, with a blank between them where their writing has one."""
-    return "".join(sentence if sentence.endswith("。") else f"{sentence} " for sentence in sentences).strip()
-
-
 MAX_NEAREST_PAGES = 3
 
 
-async def answer(app: App, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
+async def answer(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
     """Answer a question within the asker's scope, and leave a record of how.
 
     Returns an answer in every case but these.
@@ -100,23 +54,23 @@ async def answer(app: App, asked: TurnRequest, tell: Callable[[Event], None]) ->
         StorageError: the turn could not be put on record; nothing was answered.
         asyncio.CancelledError: the turn was cancelled; the record says so.
     """
-    return await _run_task(app, asked, tell, _TaskSpec("ask", attrgetter("answer"), app.supports, render_answer_text))
+    return await _run_task(app, request, tell, _TaskSpec("ask", attrgetter("answer"), app.supports, render_answer_text))
 
 
-async def check(app: App, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
+async def check(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
     """Check a claim as a question is answered; the verdict is the claim's in the answer, citations are its evidence.
 
     Raises as `answer` does.
     """
-    return await _run_task(app, asked, tell, _TaskSpec("check", find_check, app.examines, render_verdict_text))
+    return await _run_task(app, request, tell, _TaskSpec("check", find_check, app.examines, render_verdict_text))
 
 
-async def check_text(app: App, asked: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
+async def check_text(app: App, request: TurnRequest, tell: Callable[[Event], None]) -> TurnResult:
     """Check each statement of a text; every one is a claim of the answer with a verdict of its own.
 
     A text of one statement is checked as `check` does. Raises as `answer` does.
     """
-    return await _run_task(app, asked, tell, _TaskSpec("check", find_text_check, app.examines, render_verdict_text))
+    return await _run_task(app, request, tell, _TaskSpec("check", find_text_check, app.examines, render_verdict_text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,19 +84,17 @@ class _TaskSpec:
     words: Callable[[Answer, Turn], str]
 
 
-async def _run_task(app: App, asked: TurnRequest, tell: Callable[[Event], None], task: _TaskSpec) -> TurnResult:
-    entry = find_system(asked.system or app.system, app.systems)
+async def _run_task(app: App, request: TurnRequest, tell: Callable[[Event], None], task: _TaskSpec) -> TurnResult:
+    entry = find_system(request.system or app.system, app.systems)
     catalogue = await app.manifest.catalogue()
-    scope = _select_scope(app, asked, catalogue)
-    question = Turn(
-        "user", asked.text, at=datetime.now(app.settings.zone), language=detect_language(asked.text[:2_000])
-    )
-    talk = Conversation((*asked.earlier, question))
-    turn = _Turn(app, task, talk, scope, entry, asked.id or secrets.token_hex(6), tell)
+    scope = _select_scope(app, request, catalogue)
+    question = Turn("user", request.text, at=datetime.now(app.settings.zone), language=_detect_language(request))
+    talk = Conversation((*request.earlier, question))
+    turn = _Turn(app, task, talk, scope, entry, request.id or secrets.token_hex(6), tell)
     read = {corpus.name: corpus.refreshed for corpus in catalogue if corpus.name in scope}
     ran = {"task": task.name, "system": entry.name, "model": app.model, **app.versions}
-    with bound_contextvars(turn=turn.id, **({"ticket": asked.ticket} if asked.ticket else {})):
-        await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, build_opening(asked, talk, read, ran)))
+    with bound_contextvars(turn=turn.id, **({"ticket": request.ticket} if request.ticket else {})):
+        await app.audit.append(LogEntry(turn.id, EntryKind.TURN_OPENED, build_opening(request, talk, read, ran)))
         return await _run_turn(turn)
 
 
@@ -160,17 +112,20 @@ async def close_interrupted(app: App, turn_id: str) -> bool:
     return True
 
 
-async def record_unanswered(app: App, asked: TurnRequest, task: str, status: Status, failure: Failure) -> None:
+async def record_unanswered(app: App, request: TurnRequest, task: str, status: Status, failure: Failure) -> None:
     """Put a question on record that nothing was looked up for, with the reason: it was refused, stopped, or failed.
 
     Raises:
         StorageError: the record cannot be written.
     """
-    language = detect_language(asked.text[:2_000])
-    talk = Conversation((*asked.earlier, Turn("user", asked.text, language=language)))
-    ran = {"task": task, "system": asked.system or app.system, "model": app.model, **app.versions}
-    opened = LogEntry(asked.id, EntryKind.TURN_OPENED, build_opening(asked, talk, {}, ran))
-    await app.audit.append(opened, build_unanswered(asked.id, status, failure))
+    talk = Conversation((*request.earlier, Turn("user", request.text, language=_detect_language(request))))
+    ran = {"task": task, "system": request.system or app.system, "model": app.model, **app.versions}
+    opened = LogEntry(request.id, EntryKind.TURN_OPENED, build_opening(request, talk, {}, ran))
+    await app.audit.append(opened, build_unanswered(request.id, status, failure))
+
+
+def _detect_language(request: TurnRequest) -> str:
+    return detect_language(request.text[:2_000])
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +158,10 @@ async def _run_turn(turn: _Turn) -> TurnResult:
         status, failure = Status.FAILED, describe_bug(error)
         raise
     finally:
-        answered = _build_result(turn, tools, status, failure, time.monotonic() - started)
-        closed = build_closing_entries(answered, tools.recorder.steps, tools.gate.withheld, spoken)
+        result = _build_result(turn, tools, status, failure, time.monotonic() - started)
+        closed = build_closing_entries(result, tools.recorder.steps, tools.gate.withheld, spoken)
         await _finish_uncancelled(turn.app.audit.append(*closed))
-    return answered
+    return result
 
 
 async def _finish_uncancelled(work: Coroutine[Any, Any, object]) -> None:
@@ -241,14 +196,52 @@ def _build_result(turn: _Turn, tools: TurnTools, status: Status, failure: Failur
     return TurnResult(turn.id, done, text, turn.system.name, model, recorder.usage, seconds, failure)
 
 
-def _select_scope(app: App, asked: TurnRequest, catalogue: Sequence[Corpus]) -> tuple[str, ...]:
+def _select_scope(app: App, request: TurnRequest, catalogue: Sequence[Corpus]) -> tuple[str, ...]:
     """Return the corpora that this turn may read. To name one out of reach is an error, whatever keeps it so."""
     readers = app.settings.visible_to
-    allowed = select_readable({corpus.name: readers.get(corpus.name, ()) for corpus in catalogue}, asked.asker)
-    if asked.within is not None:
-        allowed = tuple(name for name in allowed if name in asked.within)
-    for name in asked.corpora:
+    allowed = select_readable({corpus.name: readers.get(corpus.name, ()) for corpus in catalogue}, request.asker)
+    if request.within is not None:
+        allowed = tuple(name for name in allowed if name in request.within)
+    for name in request.corpora:
         if name not in allowed:
             known = ", ".join(allowed) or "none yet: run `footnote ingest folder PATH --corpus NAME`"
             raise UnknownCorpus(f"There is no corpus “{name}” to read here.", hint=f"There are: {known}.")
-    return tuple(name for name in allowed if not asked.corpora or name in asked.corpora)
+    return tuple(name for name in allowed if not request.corpora or name in request.corpora)
+
+
+def classify_error(error: Exception, language: str, *, seconds: float, late: bool) -> tuple[Status, Failure]:
+    """Return how a turn ended with one of `EXPECTED_ERRORS`, in the asker's language where we have words for it.
+
+    A turn may take so many `seconds`; where it is `late`, an error of the budget is the clock's.
+    """
+    if isinstance(error, TimeoutError) or (late and isinstance(error, BudgetExceeded)):
+        hint = f"The limit is {seconds:g} seconds: raise [limits] seconds, or ask again."
+        return Status.FAILED, Failure(TOO_SLOW, find_apology(TOO_SLOW, language), hint)
+    if not isinstance(error, PipelineError | StorageError):
+        return Status.FAILED, describe_bug(error)
+    status = Status.REFUSED if isinstance(error, _REFUSALS) else Status.FAILED
+    sentence, detail = find_apology(error.kind, language), str(error)
+    message = f"{sentence.rstrip('.。')}: {detail}" if sentence else detail
+    return status, Failure(error.kind, message, error.hint)
+
+
+def describe_bug(error: Exception) -> Failure:
+    """Say what a fault of the code is, shortly."""
+    # A library's message may hold whole documents: its beginning says enough.
+    return Failure("internal", shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …"), "")
+
+
+def render_failure(status: Status, failure: Failure, language: str) -> str:
+    """Return what is said in the place of an answer: our own words where we have some, without what is technical.
+
+    Whoever asked can do nothing about what failed, but ask again or tell somebody who can.
+    """
+    sentence = find_apology(failure.kind, language)
+    if status is Status.REFUSED:
+        return sentence or failure.message
+    return join_sentences(sentence, translate("again_later", language)) if sentence else translate("failed", language)
+
+
+def join_sentences(*sentences: str) -> str:
+    """Return sentences one after another, with a blank between them where their writing has one."""
+    return "".join(sentence if sentence.endswith("。") else f"{sentence} " for sentence in sentences).strip()

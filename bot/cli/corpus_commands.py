@@ -211,7 +211,7 @@ def status(
     with open_command(context, as_json=as_json) as ctx:
         settings, now = ctx.settings, datetime.now(UTC)
         opening = ctx.services.open_history(settings)
-        found = ctx.call(opening, lambda history: history.told(settings, now, count=count))
+        found = ctx.call(opening, lambda history: history.summarize(settings, now, count=count))
         document = rendering.json_documents.build_refreshes_document(found)
         ctx.output.give(document, rendering.corpus_view.render_refreshes(found, settings.zone))
 

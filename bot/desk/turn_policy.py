@@ -47,25 +47,17 @@ class BudgetUse:
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetAllowance:
-    """A question may be answered. Where a budget is spent, by `system` alone."""
+class BudgetDecision:
+    """Whether a question may be answered, in the asker's language. Where a budget is spent, by `system` alone."""
 
     system: str = ""
     """Empty for the usual one."""
     notice: str = ""
-    """Why only quotations are given, in the asker's language."""
+    """Why only quotations are given."""
     because: str = ""
     """The setting whose limit is reached, for the record."""
-
-
-@dataclass(frozen=True, slots=True)
-class BudgetRefusal:
-    """A question is not answered."""
-
-    text: str
-    """Why, and when it goes on, in the asker's language."""
-    because: str
-    """The setting whose limit is reached."""
+    refusal: str = ""
+    """Why nothing is answered, and when it goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +69,7 @@ class BudgetPeriod:
 
 
 def find_day(now: datetime, zone: tzinfo) -> BudgetPeriod:
-    """Return the day of a moment, as the zone's clocks have it: 23 or 25 hours where they are changed."""
+    """Return the day of a moment by the zone's clocks: 23 or 25 hours where they are changed."""
     day = now.astimezone(zone).date()
     return BudgetPeriod(_find_midnight(day, zone), _find_midnight(day + timedelta(days=1), zone))
 
@@ -90,7 +82,7 @@ def find_month(now: datetime, zone: tzinfo) -> BudgetPeriod:
 
 def decide_budget(
     limits: BudgetSettings, used: BudgetUse, *, now: datetime, zone: tzinfo, language: str
-) -> BudgetAllowance | BudgetRefusal:
+) -> BudgetDecision:
     """Decide by the limits, of which 0 is none, and say so in the asker's language."""
     day, month = (
         f"{end.until.astimezone(zone):%Y-%m-%d %H:%M %Z}" for end in (find_day(now, zone), find_month(now, zone))
@@ -98,7 +90,7 @@ def decide_budget(
     for name, count in (("questions_per_user", used.by_user), ("questions_per_channel", used.in_channel)):
         most = getattr(limits, name)
         if most and count > most:
-            return BudgetRefusal(translate(f"budget_{name}", language, most=most, when=day), name)
+            return BudgetDecision(because=name, refusal=translate(f"budget_{name}", language, most=most, when=day))
     spent = (
         ("cost_per_month", used.this_month.cost, "budget_month", month),
         ("tokens_per_month", used.this_month.tokens, "budget_month", month),
@@ -107,37 +99,25 @@ def decide_budget(
     for name, amount, occasion, when in spent:
         most = getattr(limits, name)
         if most and amount >= most:
-            return BudgetAllowance(QUOTING_SYSTEM, translate(occasion, language, when=when), name)
-    return BudgetAllowance()
+            return BudgetDecision(QUOTING_SYSTEM, translate(occasion, language, when=when), name)
+    return BudgetDecision()
 
 
-async def check_budget(
-    app: App, row: QueuedQuestion, *, now: datetime, language: str
-) -> BudgetAllowance | BudgetRefusal:
-    """Decide on a question of the queue.
+async def check_budget(app: App, row: QueuedQuestion, *, now: datetime, language: str) -> BudgetDecision:
+    """Decide on a question of the queue by what was asked and used. Raises `StorageError`.
 
-    Raises:
-        StorageError: it cannot be read what was used.
+    What was asked after it does not use up what it may.
     """
-    limits, zone = app.settings.limits, app.settings.zone
-    used = await _load_use(app, row, find_day(now, zone).since, find_month(now, zone).since)
-    return decide_budget(limits, used, now=now, zone=zone, language=language)
-
-
-async def _load_use(app: App, row: QueuedQuestion, day: datetime, month: datetime) -> BudgetUse:
-    limits = app.settings.limits
-    nothing = SpendingTotal()
-    return BudgetUse(
-        await _count_questions(app, row, day, user=row.user) if limits.questions_per_user else 0,
-        await _count_questions(app, row, day, channel=row.channel) if limits.questions_per_channel else 0,
+    limits, zone, nothing = app.settings.limits, app.settings.zone, SpendingTotal()
+    day, month = find_day(now, zone).since, find_month(now, zone).since
+    asked = partial(app.queue.asked, since=day, upto=row.ticket, besides=_NOT_COUNTED)
+    used = BudgetUse(
+        await asked(user=row.user, channel="") if limits.questions_per_user else 0,
+        await asked(user="", channel=row.channel) if limits.questions_per_channel else 0,
         await app.spending.total(since=day) if limits.tokens_per_day else nothing,
         await app.spending.total(since=month) if limits.tokens_per_month or limits.cost_per_month else nothing,
     )
-
-
-async def _count_questions(app: App, row: QueuedQuestion, day: datetime, *, user: str = "", channel: str = "") -> int:
-    """Count the questions of today up to this one: what was taken after it does not use up what it may."""
-    return await app.queue.asked(since=day, user=user, channel=channel, upto=row.ticket, besides=_NOT_COUNTED)
+    return decide_budget(limits, used, now=now, zone=zone, language=language)
 
 
 def _find_midnight(day: date, zone: tzinfo) -> datetime:
@@ -209,9 +189,9 @@ class TurnPolicy:
         if channel.paused:
             paused = translate("channel_paused", question.language)
             return TurnPlan(request, refused=Failure("channel_paused", paused, ""))
-        if isinstance(budget, BudgetRefusal):
+        if budget.refusal:
             hint = f"The limit is set by [limits] {budget.because}."
-            return TurnPlan(request, refused=Failure("over_budget", budget.text, hint))
+            return TurnPlan(request, refused=Failure("over_budget", budget.refusal, hint))
         # A claim, and what nobody asked us, is taken by itself: among people "ok" would else be a question about
         # whatever was answered last.
         alone = question.task == "check" or question.unasked

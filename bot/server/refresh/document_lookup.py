@@ -74,15 +74,9 @@ async def forget_document(app: App, address: str, corpus: str = "") -> Forgotten
 async def reread_document(
     app: App, address: str, sources: Mapping[str, SourceSettings], around: SourceContext
 ) -> tuple[RefreshReport, ...]:
-    """Read in the document that an address names, also one that was forgotten; return a report for each corpus of it.
+    """Read in the document that an address, key or title names; return a report for each corpus of it.
 
-    Of a document that is known, or was forgotten, only its own sources are asked, of another one all.
-
-    Args:
-        app: The home.
-        address: Its address, key or title.
-        sources: Where it may come from, by the corpus that reads it in.
-        around: What they are opened with.
+    Of a document that is known, or was forgotten, only its own `sources` (by corpus) are asked, of another one all.
 
     Raises:
         NoSuchDocument: No source has it.
@@ -128,14 +122,11 @@ async def _build_unknown_error(
     if sources is None and select_documents(await app.manifest.find_forgotten(address), address, corpus):
         again = f"`footnote ingest --only {shlex.quote(address.strip())}` brings it back."
         return NoSuchDocument(f"“{address}” was forgotten already.", hint=again)
-    where = (
-        f"No source of {_join_names(sources)} has" if sources is not None else f"No document of {_join_names(names)} is"
-    )
-    away = [
-        f"{_name_document(one)}, which was forgotten"
-        for one in find_similar(address, await app.manifest.all_forgotten(), names)
-    ]
-    near = [*away, *map(_name_document, await _search_similar(app, address, names))][:MAX_SIMILAR]
+    looked = ", ".join(names if sources is None else sources) or "any corpus"
+    where = f"No document of {looked} is" if sources is None else f"No source of {looked} has"
+    away = find_similar(address, await app.manifest.all_forgotten(), names)
+    found = await _search_similar(app, address, names)
+    near = [*(f"{_name_document(one)}, which was forgotten" for one in away), *map(_name_document, found)][:MAX_SIMILAR]
     told = f"Near it: {'; '.join(near)}." if near else "Give its address, its key, or its exact title."
     return NoSuchDocument(f"{where} “{address}”.", hint=told)
 
@@ -160,10 +151,6 @@ async def _search_similar(app: App, address: str, corpora: Sequence[str]) -> tup
             near = {(row.corpus, row.key): DocumentRef(row.corpus, row.key, row.title, row.url) for row in rows}
             return tuple(near.values())[:MAX_SIMILAR]
     return ()
-
-
-def _join_names(names: Sequence[str] | Mapping[str, SourceSettings] | None) -> str:
-    return ", ".join(names or ()) or "any corpus"
 
 
 def _name_document(one: DocumentRef) -> str:

@@ -1,9 +1,9 @@
 """Run the nightly refresh: every source of the settings, once over all processes, with a report to the admins.
 
-When the night comes is `ingest.schedule`'s. A process that takes a night holds a lease that is renewed meanwhile;
-where it dies, or is asked to stop, the lease lapses or is given back, and one of those who wait takes the night over.
-One corpus that fails takes no other with it. With `[schedule] heartbeat` a line says each day that it was done: where
-it fails to come, nothing ran.
+When the night comes is decided in `ingest.refresh.night_schedule`. A process that takes a night holds a lease that is
+renewed meanwhile; where it dies, or is asked to stop, the lease lapses or is given back, and one of those who wait
+takes the night over. One corpus that fails takes no other with it. With `[schedule] heartbeat` a line says each day
+that it was done: where it fails to come, nothing ran.
 """
 
 import asyncio
@@ -29,8 +29,6 @@ from storage.database.refresh_log import NIGHT_LEASE, NIGHT_LEASE_SECONDS, Lease
 from storage.errors import StorageError
 from storage.types import CorpusInfo
 
-NIGHT_DONE, NIGHT_FAILED = "done", "failed"
-
 
 @dataclass(frozen=True, slots=True)
 class NightReport:
@@ -43,8 +41,8 @@ class NightReport:
 
     @property
     def outcome(self) -> str:
-        """A word: `done`, or `failed` where a corpus was not brought up to date."""
-        return NIGHT_FAILED if self.faults else NIGHT_DONE
+        """`failed` where a corpus was not brought up to date, else `done`."""
+        return "failed" if self.faults else "done"
 
     def lines(self) -> Iterator[str]:
         """Tell it, a line a corpus."""
@@ -52,12 +50,12 @@ class NightReport:
             counts, seconds = _render_counts(report), format_duration(report.seconds)
             yield f"{report.corpus}: {counts}, in {seconds}{_render_fault(report)}"
         for corpus, fault in self.faults.items():
-            yield _render_failure(corpus, fault)
+            yield f"{corpus}: not brought up to date. {fault.line()}"
 
     def troubles(self) -> Iterator[str]:
         """Tell what somebody has to look at: what failed, and what else is amiss, such as removals held back."""
         for corpus, fault in self.faults.items():
-            yield _render_failure(corpus, fault)
+            yield f"{corpus}: not brought up to date. {fault.line()}"
         for report in self.reports:
             if report.fault:
                 yield f"{report.corpus}: brought up to date{_render_fault(report)}"
@@ -75,10 +73,6 @@ class NightReport:
         which = format_count(done, "corpus", "corpora") if done == all_of_it else f"{done} of {all_of_it} corpora"
         seconds = sum(report.seconds for report in self.reports)
         return f"Last night: {which} brought up to date; {_render_counts(total)}, in {format_duration(seconds)}."
-
-
-def _render_failure(corpus: str, fault: Fault) -> str:
-    return f"{corpus}: not brought up to date. {fault.line()}"
 
 
 def _render_counts(report: RefreshReport) -> str:
@@ -126,13 +120,13 @@ class NightLease:
         Nothing is done either where the clock is put back meanwhile, so that the night has yet to come.
         """
         while due <= self.clock() + CLOCK_LEAP:
-            begun = await self._begun(due)
-            if begun is not None:
-                return await self._worked(work) if begun else None
+            ours = await self._begin(due)
+            if ours is not None:
+                return await self._run_leased(work) if ours else None
             await asyncio.sleep(self.look_again)
         return None
 
-    async def _begun(self, due: datetime) -> bool | None:
+    async def _begin(self, due: datetime) -> bool | None:
         """Begin a night. Returns False where it has ended, and None where another is at it, or nobody can tell."""
         try:
             if await self.nights.begin(due, self.clock(), self.owner):
@@ -143,16 +137,16 @@ class NightLease:
             return None
         return False if ended else None
 
-    async def _worked(self, work: Callable[[], Coroutine[Any, Any, NightReport]]) -> NightReport | None:
+    async def _run_leased(self, work: Callable[[], Coroutine[Any, Any, NightReport]]) -> NightReport | None:
         try:
-            if night := await self._held(work):
-                await self._noted(night)
+            if night := await self._run_while_leased(work):
+                await self._store_end(night)
             return night
         finally:
             with suppress(StorageError):  # it lapses by itself
                 await self.leases.release(NIGHT_LEASE, self.owner)
 
-    async def _held(self, work: Callable[[], Coroutine[Any, Any, NightReport]]) -> NightReport | None:
+    async def _run_while_leased(self, work: Callable[[], Coroutine[Any, Any, NightReport]]) -> NightReport | None:
         """Do the work while the lease is ours; where it is lost, stop: another process does it then."""
         async with run_beside(work(), name="night") as working:
             await wait_for_first(working, self._renew())
@@ -161,7 +155,7 @@ class NightLease:
             log.warning("another process took the night over: this one did not renew its lease in time")
             return None
 
-    async def _noted(self, night: NightReport) -> None:
+    async def _store_end(self, night: NightReport) -> None:
         try:
             await self.nights.end(night.due, self.clock(), night.outcome, night.lines(), self.owner)
         except StorageError as error:
@@ -200,9 +194,9 @@ class NightNotifier:
             log.info("last night: %s", line)
         lines = render_admin_lines(night, heartbeat=self.schedule.heartbeat)
         if lines and self.schedule.admin_channel:
-            await self._delivered(self.schedule.admin_channel, lines)
+            await self._post(self.schedule.admin_channel, lines)
 
-    async def _delivered(self, channel: str, lines: Sequence[str]) -> None:
+    async def _post(self, channel: str, lines: Sequence[str]) -> None:
         """Post lines to a channel, as one message; a platform that is away is tried again."""
         name, _, rest = channel.partition(":")
         workspace, _, place = rest.partition("/")
@@ -231,7 +225,7 @@ def _log_undelivered(channel: str, lines: Sequence[str], why: str) -> None:
 
 
 class RefreshCorpus(Protocol):
-    """Brings a corpus up to date with its source, as `LocalHome.refresh` does."""
+    """Brings a corpus up to date with its source, as `LocalService.refresh` does."""
 
     async def __call__(
         self,
@@ -281,13 +275,8 @@ async def schedule_nights(
     A night that no process worked through is made up for at once. Before there ever was a night, those count that
     came after a corpus was last brought up to date.
 
-    Args:
-        settings: What there is to read, when, and in which zone.
-        refresh: Does it.
-        told: Hears of each night that was worked here; what it raises is logged.
-        watch: Sees to it that no other process works it too.
-        corpora: What is indexed.
-        pulse: As `ingest.refresh.night_schedule.CHECK_SECONDS`.
+    `told` hears of each night that was worked here; what it raises is logged. `watch` sees to it that no other process
+    works it too.
     """
     at = settings.schedule.at
     if at is None:

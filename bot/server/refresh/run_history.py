@@ -36,14 +36,9 @@ class RefreshSummary:
 def summarize_refreshes(
     settings: Settings, runs: Sequence[RefreshRun], nights: Sequence[NightRecord], now: datetime, *, watching: bool
 ) -> RefreshSummary:
-    """Put together what is told.
+    """Put together the newest runs and nights, newest first.
 
-    Args:
-        settings: Of the schedule.
-        runs: The newest runs, newest first.
-        nights: The newest nights, newest first.
-        now: The moment.
-        watching: Whether a process has the lease of the nights: one that has not ended is broken off otherwise.
+    `watching` says whether a process has the lease of the nights: one that has not ended is broken off otherwise.
     """
     at = settings.schedule.at
     return RefreshSummary(
@@ -72,8 +67,7 @@ def is_silent(run: RefreshRun, now: datetime) -> bool:
 
 
 def _resolve_outcome(night: NightRecord, *, watching: bool) -> NightRecord:
-    outcome = night.outcome or (RUNNING if watching else ABORTED)
-    return NightRecord(night.due, night.begun, night.ended, night.owner, outcome, night.lines)
+    return replace(night, outcome=night.outcome or (RUNNING if watching else ABORTED))
 
 
 def _insert_missed(nights: Sequence[NightRecord], settings: Settings) -> Iterator[NightRecord]:
@@ -99,13 +93,13 @@ def _insert_missed(nights: Sequence[NightRecord], settings: Settings) -> Iterato
 
 @dataclass(frozen=True)
 class RefreshHistory:
-    """It can be read beside a process that owns the home."""
+    """The log of refreshes and nights; it can be read beside a process that owns the home."""
 
     runs: RefreshLog
     nights: NightLog
     leases: Leases
 
-    async def told(self, settings: Settings, now: datetime, *, count: int) -> RefreshSummary:
+    async def summarize(self, settings: Settings, now: datetime, *, count: int) -> RefreshSummary:
         """Return the newest runs and nights, so many of each at most. Raises `StorageError`."""
         runs = [await resolve_run(run, self.leases, now) for run in await self.runs.recent(count)]
         nights = await self.nights.recent(count)

@@ -269,9 +269,9 @@ async def test_a_run_whose_process_is_gone_is_told_as_lost(tmp_path: Path) -> No
             await history.leases.take(f"refresh:{corpus}", "box:1:a", NOW, 60)
             await history.runs.begin(corpus, NOW, "box:1:a")
         later = NOW + timedelta(seconds=90)
-        assert len((await history.told(settings, NOW, count=9)).running) == 2
+        assert len((await history.summarize(settings, NOW, count=9)).running) == 2
         await history.leases.renew("refresh:alive", "box:1:a", later, 60)
-        told = await history.told(settings, later, count=9)
+        told = await history.summarize(settings, later, count=9)
 
     assert [run.corpus for run in told.running] == ["alive"]
     assert [(run.corpus, run.state, run.ended) for run in told.ended] == [("killed", RunState.LOST, NOW)]
