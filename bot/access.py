@@ -11,7 +11,8 @@ EVERYONE = "*"
 class Asker:
     """Who asks, and where. What is not known of a place counts against it."""
 
-    platform: Literal["terminal", "slack", "discord"]
+    platform: str
+    """"terminal", or the name of a platform."""
     kind: Literal["terminal", "channel", "dm"]
     workspace: str = ""
     """Slack's team, Discord's server; empty in a Discord DM, which stands in no server."""
@@ -20,7 +21,7 @@ class Asker:
     shared_with_other_organisations: bool = True
     """Of a Slack channel or DM: whether people of other organisations are in it."""
     listed_server: bool = False
-    """Of a Discord channel: whether settings list its server."""
+    """Of a channel elsewhere: whether settings list its server as the team's own."""
     moderates: bool = False
     """Whether the platform lets them remove there what others write. Known only of whoever acts, not of who asks."""
 
@@ -67,4 +68,4 @@ def _admits(reader: str, asker: Asker) -> bool:
 def _is_own_place(asker: Asker) -> bool:
     if asker.platform == "slack":
         return not asker.shared_with_other_organisations
-    return asker.platform == "discord" and asker.listed_server
+    return asker.listed_server

@@ -103,10 +103,10 @@ def _open_model(settings: ModelSettings) -> AbstractAsyncContextManager[LLM]:
 
 
 async def _serve(settings: Settings) -> None:
-    from bot.platforms import list_platforms
+    from bot.platforms.registry import load_platforms
     from bot.server.lifecycle import serve
 
-    await serve(settings, list_platforms())
+    await serve(settings, {name: entry.open for name, entry in load_platforms().items()})
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from bot.desk.jobs.scheduler import ConcurrencyLimit, SchedulerSettings
 from bot.desk.memory import recall_conversation
 from bot.desk.turn_record import TurnRecord
 from bot.desk.types import DeliveryOutcome, Failure, Question, TurnResult, build_turn_request
+from bot.platforms.registry import load_platforms
 from bot.platforms.shared.platform_contract import Platform
 from bot.settings.settings_tables import BudgetSettings
 from bot.views import view_reducer
@@ -221,6 +222,5 @@ class TurnPolicy:
         """Return whether somebody may set the question's channel."""
         place, settings = question.place, self.app.settings
         same = (by.platform, by.workspace) == (place.platform, place.workspace)
-        admins = {*settings.slack.admins, *settings.discord.admins}
-        named = by.user_id in admins
+        named = any(by.user_id in entry.read(settings).admins for entry in load_platforms().values())
         return same and (named or (by.moderates and by.channel == place.channel))

@@ -10,7 +10,8 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
-from bot.settings.settings_tables import CORPUS_NAME_RULE, READER_RULE, PriceValues, Settings, StageValues
+from bot.platforms.registry import load_platforms
+from bot.settings.settings_tables import CORPUS_NAME_RULE, PriceValues, Settings, StageValues
 from bot.settings.source_settings import SOURCE_ENTRIES
 from storage.language.lazy_pattern import lazy_compile
 
@@ -44,8 +45,8 @@ _DEPTH = 3
 """Parts of a key above those of such a table's own."""
 _SECRET_KEYS = frozenset(
     {
-        *("api_key", "azure_ad_token", "database", "bot_token", "app_token", "signing_secret", "token"),
-        *("model", "slack", "discord"),
+        *("api_key", "azure_ad_token", "database", "token", "model"),
+        *(key for entry in load_platforms().values() for key in (entry.name, *entry.settings.SECRETS)),
     }
 )
 """Keys whose values are never shown; also tables, as somebody may write a secret in place of one."""
@@ -81,13 +82,14 @@ def explain_validation_error(faults: Sequence[ErrorDetails], surroundings: Setti
 
 def find_missing_secrets(settings: Settings) -> SettingsError | None:
     """Explain what a configured platform lacks; None where nothing does. Only serving needs it."""
-    missing = settings.slack.missing
-    if not missing:
-        return None
-    verb = "is" if len(missing) == 1 else "are"
-    said = f'Slack with mode = "{settings.slack.mode}" needs {" and ".join(missing)}, which {verb} not set.'
-    hint = "Set it, or a file that holds it by the same name and _FILE at its end; or take Slack's other secrets away."
-    return SettingsError(said, hint=hint)
+    for entry in load_platforms().values():
+        table = entry.read(settings)
+        if missing := table.missing:
+            verb = "is" if len(missing) == 1 else "are"
+            said = f"{entry.title}{table.form} needs {' and '.join(missing)}, which {verb} not set."
+            named = "Set it, or a file that holds it by the same name and _FILE at its end"
+            return SettingsError(said, hint=f"{named}; or take {entry.title}'s other secrets away.")
+    return None
 
 
 def explain_unknown_key(key: Key, *, where: str, siblings: Sequence[str] = ()) -> SettingsError:
@@ -184,7 +186,7 @@ def _describe_fault(fault: ErrorDetails) -> str:
     if kind == "value_error":
         return str(context["error"])
     if kind == "string_pattern_mismatch":
-        wanted = READER_RULE if fault["loc"][-2:-1] in {("visible_to",), ("readers",)} else CORPUS_NAME_RULE
+        wanted = CORPUS_NAME_RULE
     elif kind == "union_tag_invalid":
         wanted = context["expected_tags"].replace(", ", " or ")
     elif kind in _TOML_WORDS or fault["msg"].startswith(_SHOULD_BE):

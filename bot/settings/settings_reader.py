@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
 
-from bot.settings import platform_settings as discord_settings
-from bot.settings import platform_settings as slack_settings
+from bot.platforms.registry import load_platforms
 from bot.settings.field_types import expand_home
 from bot.settings.settings_errors import (
     ENV_PREFIX,
@@ -32,8 +31,7 @@ FILE_SUFFIX = "_file"
 """The end of variables that name a file which holds the value."""
 OWNERS_SECRETS = (
     *("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"),
-    *slack_settings.SLACK_SECRETS.values(),
-    *discord_settings.DISCORD_SECRETS.values(),
+    *(variable for entry in load_platforms().values() for variable in entry.settings.SECRETS.values()),
 )
 """Variables of OpenAI's own client and of the platforms; each may also name a file, as `OPENAI_API_KEY_FILE`."""
 ORCHESTRATOR_VARIABLE = lazy_compile(r"service_|port($|_)")
@@ -77,8 +75,7 @@ def load_settings(config: Path | None = None) -> Settings:
         owners = _read_owners_secrets(os.environ)
         completed = {
             "model": settings.model.completed(owners),
-            "slack": settings.slack.completed(owners),
-            "discord": settings.discord.completed(owners),
+            **{name: entry.read(settings).completed(owners) for name, entry in load_platforms().items()},
         }
         return settings.model_copy(update=completed)
     except ValidationError as error:

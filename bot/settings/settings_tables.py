@@ -6,7 +6,8 @@ Each key does something; the starter file that `footnote init` writes explains e
 from collections.abc import Mapping
 from datetime import UTC, time, tzinfo
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from textwrap import shorten
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import (
@@ -17,12 +18,21 @@ from pydantic import (
     SecretStr,
     StringConstraints,
     ValidationInfo,
+    create_model,
     field_validator,
 )
 
-from bot.platforms.shared.platform_contract import ChannelId, PersonId, channel_id, platform_of
+from bot.access import EVERYONE
+from bot.platforms.registry import (
+    ChannelId,
+    PersonId,
+    channel_id,
+    describe_ids,
+    is_place_id,
+    load_platforms,
+    platform_of,
+)
 from bot.settings.field_types import EMPTY_IS_NONE, FullPath, SettingsTable, validate_web_address
-from bot.settings.platform_settings import DiscordSettings, SlackSettings
 from bot.settings.source_settings import AnySource, SourceSettings
 from pipeline.kit import Limits
 from pipeline.llm.model_settings import ModelSettings, Price, Secret, StageSettings, Structured, fill_from_environment
@@ -233,8 +243,14 @@ class ModelValues(SettingsTable):
 FILE_NAME = Path("footnote.toml")
 CORPUS_NAME = r"[a-zA-Z0-9](?:[a-zA-Z0-9._-]{0,58}[a-zA-Z0-9])?"
 CORPUS_NAME_RULE = "1 to 60 letters, digits, dots, dashes or underscores, with a letter or digit at both ends"
-READER = r"\*|(slack|discord):[^/\s]+/[^/\s]+"
-READER_RULE = '"*", "slack:TEAM/CHANNEL-OR-USER" or "discord:SERVER/CHANNEL-OR-USER"'
+
+
+def _validate_reader(reader: str) -> str:
+    if reader != EVERYONE and not is_place_id(reader):
+        shown = shorten(f'"{reader}"', 60, placeholder="…")
+        forms = describe_ids("CHANNEL-OR-USER", f'"{EVERYONE}"')
+        raise ValueError(f"must be {forms}, not {shown}")
+    return reader
 
 
 def _validate_time_zone(name: str) -> str:
@@ -308,7 +324,7 @@ class CorpusSettings(SettingsTable):
     """A named collection of documents, who may read it, and where it comes from."""
 
     name: Annotated[str, StringConstraints(pattern=f"^{CORPUS_NAME}$")]
-    visible_to: tuple[Annotated[str, StringConstraints(pattern=f"^({READER})$")], ...] = Field(
+    visible_to: tuple[Annotated[str, AfterValidator(_validate_reader)], ...] = Field(
         default=(), validation_alias=AliasChoices("visible_to", "readers")
     )
     """Empty means nobody but the terminal."""
@@ -332,8 +348,8 @@ def load_time_zone(name: str) -> tzinfo:
         raise ValueError(f'{name!r} is no time zone; write one like "Europe/Berlin" or "UTC"') from error
 
 
-class Settings(SettingsTable):
-    """Everything that can be set."""
+class OwnSettings(SettingsTable):
+    """Everything that can be set beside the platforms."""
 
     timezone: Annotated[str, AfterValidator(_validate_time_zone)] = "UTC"
     home: FullPath = Path(".footnote")
@@ -350,8 +366,6 @@ class Settings(SettingsTable):
     http: HttpSettings = HttpSettings()
     log: LogSettings = LogSettings()
     schedule: ScheduleSettings = ScheduleSettings()
-    slack: SlackSettings = SlackSettings()
-    discord: DiscordSettings = DiscordSettings()
     corpus: Annotated[tuple[CorpusSettings, ...], AfterValidator(_validate_corpora)] = ()
     channel: Annotated[tuple[ChannelValues, ...], AfterValidator(_validate_channels)] = ()
     """Channels in which something is different; checked after the corpora, which they name."""
@@ -370,3 +384,15 @@ class Settings(SettingsTable):
     def visible_to(self) -> dict[str, tuple[str, ...]]:
         """Who may read each corpus that is set, by its name."""
         return {corpus.name: corpus.visible_to for corpus in self.corpus}
+
+
+if TYPE_CHECKING:
+
+    class Settings(OwnSettings):
+        """Everything that can be set: beside what stands above a table for each platform, by its name."""
+else:
+    Settings = create_model(
+        "Settings",
+        __base__=OwnSettings,
+        **{entry.name: (entry.settings, entry.settings()) for entry in load_platforms().values()},
+    )

@@ -2,8 +2,7 @@
 
 from bot.doctor.checks import home_checks, server_checks, settings_checks
 from bot.doctor.diagnosis import HealthCheck
-from bot.platforms.discord import discord_health_check as discord_checks
-from bot.platforms.slack import slack_health_check as slack_checks
+from bot.platforms.registry import load_platforms
 
 CHECKS: tuple[HealthCheck, ...] = (
     home_checks.check_clock,
@@ -22,6 +21,5 @@ CHECKS: tuple[HealthCheck, ...] = (
     settings_checks.check_prices,
     server_checks.check_port,
     settings_checks.check_platforms,
-    slack_checks.check_slack,
-    discord_checks.check_discord,
+    *(entry.check for entry in load_platforms().values()),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from bot.doctor.diagnosis import CheckResult, Inspection
-from bot.platforms.shared.platform_contract import platform_of
+from bot.platforms.registry import load_platforms, platform_of
 from bot.settings.settings_errors import find_missing_secrets
 from bot.settings.settings_tables import Settings
 from ingest.refresh.night_schedule import night_after
@@ -64,8 +64,7 @@ async def check_platforms(scene: Inspection) -> Sequence[CheckResult]:
 
 
 def list_configured_platforms(settings: Settings) -> frozenset[str]:
-    there = {"slack": settings.slack.configured, "discord": settings.discord.configured}
-    return frozenset(name for name, given in there.items() if given)
+    return frozenset(name for name, entry in load_platforms().items() if entry.read(settings).configured)
 
 
 def _check_each_corpus(scene: Inspection) -> Iterator[CheckResult]:

@@ -3,32 +3,81 @@
 Discord's library is imported only where there is a token.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
-from bot.desk.desk import Desk
-from bot.platforms.shared.platform_connection import OpenedPlatform
-from bot.wiring import App
+from pydantic import AfterValidator, Field, SecretStr
+
+from bot.platforms.registry import PersonId, PlatformEntry, PlatformSettings, require_people_of
+from bot.settings.field_types import validate_web_address
+from storage.language.lazy_pattern import lazy_compile
+
+if TYPE_CHECKING:
+    from bot.settings.settings_tables import Settings
+
+_SNOWFLAKE = lazy_compile(r"\d{1,20}")
 
 
-@asynccontextmanager
-async def open_discord(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform | None]:
-    """Open Discord by the token of the settings; give None where there is none.
+def _validate_api_url(url: str) -> str:
+    if not url:
+        raise ValueError("must be an address, such as https://discord.com/api/v10")
+    return validate_web_address(url).rstrip("/")
 
-    Raises:
-        PlatformError: Discord refuses our token, or cannot be reached.
-        StorageError: What was taken last cannot be looked up.
-    """
-    settings = app.settings.discord
-    if not settings.configured:
-        yield None
-        return
-    import aiohttp
 
-    from bot.platforms.discord.discord_client import DiscordApiClient, DiscordRateLimit
-    from bot.platforms.discord.discord_wiring import open_client
+def _validate_gateway(url: str) -> str:
+    if not re.match(r"wss?://[^/\s]+", url):
+        raise ValueError('must begin with "wss://", such as wss://gateway.discord.gg/')
+    return url
 
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
-        call = DiscordApiClient(session, settings.token.get_secret_value(), settings.api_url, DiscordRateLimit())
-        async with open_client(app, desk, call) as platform:
-            yield OpenedPlatform(platform, refused=platform.refused)
+
+def _validate_ids(ids: tuple[str, ...]) -> tuple[str, ...]:
+    if wrong := next((one for one in ids if not _SNOWFLAKE.fullmatch(one)), ""):
+        raise ValueError(
+            f'has {wrong!r}, which is no id; Discord\'s are numbers in quotes, such as "1188000000000000000"'
+        )
+    return ids
+
+
+DiscordIds = Annotated[tuple[str, ...], AfterValidator(_validate_ids)]
+
+
+class DiscordSettings(PlatformSettings):
+    """A Discord app, where it is, and whom it answers."""
+
+    SECRETS: ClassVar[Mapping[str, str]] = {"token": "DISCORD_TOKEN"}
+
+    token: SecretStr = SecretStr("")
+    api_url: Annotated[str, AfterValidator(_validate_api_url)] = "https://discord.com/api/v10"
+    gateway_url: Annotated[str, AfterValidator(_validate_gateway)] = "wss://gateway.discord.gg/"
+    servers: DiscordIds = ()
+    """The servers that are the team's own, by their ids. Elsewhere nothing is answered."""
+    admins: Annotated[tuple[PersonId, ...], require_people_of("discord")] = ()
+    """Who may stop and take back any answer; `/footnote` is for those whom Discord's own permissions let use it."""
+    deny: DiscordIds = ()
+    """People and roles that are not answered, by their ids."""
+    cooldown_seconds: float = Field(default=0, ge=0, le=86_400)
+    """How long somebody waits before asking anew; 0 for not at all."""
+    message_content: bool = False
+    """Whether the app has the privileged intent that lets it read messages which do not mention it."""
+    user_install: bool = False
+    """Whether people may install the app for themselves, and use its commands wherever they are."""
+    shards: int = Field(default=1, ge=0, le=10_000)
+    """How many connections share the servers; 0 for as many as Discord advises."""
+    privacy: str = Field(default="", max_length=1_500)
+    """What `/privacy` says; empty for a text of ours."""
+
+
+PLATFORM = PlatformEntry(
+    name="discord",
+    title="Discord",
+    workspace="SERVER",
+    settings=DiscordSettings,
+    opener="bot.platforms.discord.discord_wiring:open_discord",
+    checker="bot.platforms.discord.discord_health_check:check_discord",
+)
+
+
+def read_discord_settings(settings: "Settings") -> DiscordSettings:
+    """Return Discord's table of the settings."""
+    return cast("DiscordSettings", PLATFORM.read(settings))

@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.access import Asker
 from bot.desk.types import ConversationMessage, Place, PostedMessages, Question
-from bot.platforms.discord import discord_client
+from bot.platforms.discord import DiscordSettings, discord_client
 from bot.platforms.discord.discord_client import CHANNEL, MEMBER, ChannelUnavailable, DiscordApiClient, RequestRefused
 from bot.platforms.discord.discord_events import (
     DM,
@@ -28,7 +28,6 @@ from bot.platforms.discord.discord_messages import build_mark, parse_mark, targe
 from bot.platforms.shared.lookup_cache import MOST, LookupCache
 from bot.platforms.shared.payload_text import build_plain_text, read_object, read_objects, strip_footnotes
 from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable, PostGone
-from bot.settings.platform_settings import DiscordSettings
 from bot.views.sanitize import WORD_JOINER
 from storage.language.lazy_pattern import lazy_compile
 

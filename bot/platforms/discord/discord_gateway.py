@@ -17,10 +17,10 @@ from discord.gateway import DiscordWebSocket, KeepAliveHandler
 from discord.http import HTTPClient, Route
 
 from bot.desk.jobs.ports import Clock
+from bot.platforms.discord import DiscordSettings
 from bot.platforms.discord.discord_events import list_intents, parse_snowflake_time, read_id
 from bot.platforms.shared.platform_contract import PlatformError
 from bot.server.supervisor import TaskSupervisor
-from bot.settings.platform_settings import DiscordSettings
 
 
 def redirect_library(route: Route, api_url: str) -> Route:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bot.doctor.diagnosis import CheckResult, Inspection
+from bot.platforms.discord import DiscordSettings, read_discord_settings
 from bot.platforms.discord.discord_events import ADMINISTRATOR, CONTENT_FLAGS, PERMISSIONS, build_invitation
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError
-from bot.settings.platform_settings import DiscordSettings
 
 if TYPE_CHECKING:
     from bot.platforms.discord.discord_client import DiscordRateLimit
@@ -24,11 +24,11 @@ _ENDPOINT = "Empty the Interactions Endpoint URL on the application's page: what
 
 async def check_discord(scene: Inspection) -> Sequence[CheckResult]:
     """Whether Discord takes the token, and whether the bot may do there all that is needed."""
-    if not scene.settings.discord.configured:
+    if not read_discord_settings(scene.settings).configured:
         return ()
     from bot.platforms.discord.discord_client import DiscordRateLimit
 
-    return await check_application(scene.settings.discord, DiscordRateLimit())
+    return await check_application(read_discord_settings(scene.settings), DiscordRateLimit())
 
 
 async def check_application(settings: DiscordSettings, pacing: "DiscordRateLimit") -> Sequence[CheckResult]:

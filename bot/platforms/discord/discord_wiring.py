@@ -7,14 +7,23 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import aiohttp
+
 from bot.desk.answer_actions import AnswerActions
 from bot.desk.channel_settings import CHANNEL_KEYS, ChannelSettingsCommand, Cooldown
 from bot.desk.desk import Desk
 from bot.desk.jobs.ports import Clock
 from bot.desk.types import IntakeStatus, Question, TaskKind
-from bot.platforms.discord import discord_events, discord_interactions
+from bot.platforms.discord import DiscordSettings, discord_events, discord_interactions, read_discord_settings
 from bot.platforms.discord.discord_actions import DiscordActions
-from bot.platforms.discord.discord_client import APPLICATION, COMMANDS, ME, SET_COMMANDS, DiscordApiClient
+from bot.platforms.discord.discord_client import (
+    APPLICATION,
+    COMMANDS,
+    ME,
+    SET_COMMANDS,
+    DiscordApiClient,
+    DiscordRateLimit,
+)
 from bot.platforms.discord.discord_directory import DiscordDirectory
 from bot.platforms.discord.discord_events import (
     MANAGE_MESSAGES,
@@ -54,9 +63,9 @@ from bot.platforms.discord.discord_interactions import (
 from bot.platforms.discord.discord_messages import escape_markdown
 from bot.platforms.discord.discord_platform import DiscordPlatform
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
+from bot.platforms.shared.platform_connection import OpenedPlatform
 from bot.platforms.shared.platform_contract import Platform, PlatformError
 from bot.server.supervisor import TaskSupervisor
-from bot.settings.platform_settings import DiscordSettings
 from bot.views.catalog import list_languages, translate
 from bot.wiring import App
 from storage.language.lazy_pattern import lazy_compile
@@ -372,7 +381,7 @@ async def open_client(
         PlatformError: Discord refuses us, or cannot be reached.
         StorageError: What was taken last cannot be looked up.
     """
-    settings, platforms, tasks = app.settings.discord, dict[str, Platform](), TaskSupervisor()
+    settings, platforms, tasks = read_discord_settings(app.settings), dict[str, Platform](), TaskSupervisor()
     clock = clock or Clock()
     us = await _load_identity(call)
     await _sync_commands(call, us, user_install=settings.user_install)
@@ -419,3 +428,18 @@ async def _sync_commands(call: DiscordApiClient, us: DiscordBotIdentity, *, user
     if not matches_definitions(wanted, known or ()):
         await call(SET_COMMANDS, wanted, application=us.application)
         log.info("Discord was told of our commands")
+
+
+@asynccontextmanager
+async def open_discord(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
+    """Open Discord by the token of the settings.
+
+    Raises:
+        PlatformError: Discord refuses our token, or cannot be reached.
+        StorageError: What was taken last cannot be looked up.
+    """
+    settings = read_discord_settings(app.settings)
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        call = DiscordApiClient(session, settings.token.get_secret_value(), settings.api_url, DiscordRateLimit())
+        async with open_client(app, desk, call) as platform:
+            yield OpenedPlatform(platform, refused=platform.refused)

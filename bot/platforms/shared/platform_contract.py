@@ -1,44 +1,15 @@
-"""Define what the desk needs of a platform, how places are named, and what may go wrong there.
+"""Define what the desk needs of a platform, and what may go wrong there.
 
-Slack, Discord and the tests' own platform implement `Platform`. Settings name a channel or a person as `slack:T1/C1` or
-`discord:G1/U1`.
+Slack, Discord and the tests' own platform implement `Platform`.
 """
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Annotated, Protocol
-
-from pydantic import AfterValidator
+from typing import Protocol
 
 from bot.access import Asker
 from bot.desk.types import ConversationMessage, DeliveryCapabilities, Place, PostedMessages, Question
 from bot.views.turn_view import View
-from storage.language.lazy_pattern import lazy_compile
-
-_ID = lazy_compile(r"(slack|discord):[^/\s]+/[^/\s]+")
-
-
-def platform_of(place: str) -> str:
-    """Return the platform that an id is of."""
-    return place.partition(":")[0]
-
-
-def channel_id(text: str) -> str:
-    """Return the id of a channel as it is. Raises `ValueError` unless it is one."""
-    if not _ID.fullmatch(text):
-        raise ValueError('must be "slack:TEAM/CHANNEL" or "discord:SERVER/CHANNEL", by their ids, not their names')
-    return text
-
-
-def person_id(text: str) -> str:
-    """Return the id of a person as it is. Raises `ValueError` unless it is one."""
-    if not _ID.fullmatch(text):
-        raise ValueError('must be "slack:TEAM/USER" or "discord:SERVER/USER", by their ids, not their names')
-    return text
-
-
-ChannelId = Annotated[str, AfterValidator(channel_id)]
-PersonId = Annotated[str, AfterValidator(person_id)]
 
 
 class PlatformError(Exception):

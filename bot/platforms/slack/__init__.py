@@ -3,29 +3,66 @@
 Slack's libraries are imported only where a workspace is configured.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, cast
 
-from bot.desk.desk import Desk
-from bot.platforms.shared.platform_connection import OpenedPlatform
-from bot.wiring import App
+from pydantic import AfterValidator, SecretStr
+
+from bot.platforms.registry import PersonId, PlatformEntry, PlatformSettings, require_people_of
+from bot.settings.field_types import validate_web_address
+
+if TYPE_CHECKING:
+    from bot.settings.settings_tables import Settings
+
+_REQUIRED_SECRETS = {"socket": ("bot_token", "app_token"), "http": ("bot_token", "signing_secret")}
 
 
-@asynccontextmanager
-async def open_slack(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform | None]:
-    """Open the workspace of the settings; give None where none is configured.
+def _validate_api_url(url: str) -> str:
+    if not url:
+        raise ValueError("must be an address, such as https://slack.com/api/")
+    return validate_web_address(url).rstrip("/") + "/"
 
-    Raises:
-        PlatformError: Slack refuses our token, or cannot be reached.
-        StorageError: What was taken last cannot be looked up.
-    """
-    settings = app.settings.slack
-    if not settings.configured:
-        yield None
-        return
-    from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
-    from bot.platforms.slack.slack_wiring import open_workspace
 
-    call = SlackApiClient(build_web_client(settings.bot_token.get_secret_value(), settings.api_url), SlackRateLimit())
-    async with open_workspace(app, desk, call) as (platform, routes):
-        yield OpenedPlatform(platform, routes)
+class SlackSettings(PlatformSettings):
+    """A Slack app, and how it is reached."""
+
+    SECRETS: ClassVar[Mapping[str, str]] = {
+        "bot_token": "SLACK_BOT_TOKEN",
+        "app_token": "SLACK_APP_TOKEN",
+        "signing_secret": "SLACK_SIGNING_SECRET",
+    }
+
+    mode: Literal["socket", "http"] = "socket"
+    """Whether events come over a socket that we open, or by requests that Slack makes to `[http]`."""
+    api_url: Annotated[str, AfterValidator(_validate_api_url)] = "https://slack.com/api/"
+    bot_token: SecretStr = SecretStr("")
+    app_token: SecretStr = SecretStr("")
+    """Opens sockets; begins with `xapp-`."""
+    signing_secret: SecretStr = SecretStr("")
+    """Proves that a request comes from Slack."""
+    admins: Annotated[tuple[PersonId, ...], require_people_of("slack")] = ()
+    """Who may change channels by command."""
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        wanted = _REQUIRED_SECRETS[self.mode] if self.configured else ()
+        return tuple(self.SECRETS[name] for name in wanted if not getattr(self, name))
+
+    @property
+    def form(self) -> str:
+        return f' with mode = "{self.mode}"'
+
+
+PLATFORM = PlatformEntry(
+    name="slack",
+    title="Slack",
+    workspace="TEAM",
+    settings=SlackSettings,
+    opener="bot.platforms.slack.slack_wiring:open_slack",
+    checker="bot.platforms.slack.slack_health_check:check_slack",
+)
+
+
+def read_slack_settings(settings: "Settings") -> SlackSettings:
+    """Return Slack's table of the settings."""
+    return cast("SlackSettings", PLATFORM.read(settings))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from bot.doctor.diagnosis import CheckResult, Inspection
-from bot.settings.platform_settings import SlackSettings
+from bot.platforms.slack import SlackSettings, read_slack_settings
 
 SCOPES: Mapping[str, str] = MappingProxyType(
     {
@@ -42,7 +42,7 @@ _SECRET_LENGTH = 32
 
 async def check_slack(scene: Inspection) -> Sequence[CheckResult]:
     """Whether Slack takes the tokens, and whether they may do all that is needed."""
-    settings = scene.settings.slack
+    settings = read_slack_settings(scene.settings)
     if not settings.configured or settings.missing:
         return ()  # what is missing is told by the check of platforms
     found = await _check_bot(settings)

@@ -19,10 +19,11 @@ from bot.desk.answer_actions import AnswerActions
 from bot.desk.channel_settings import ChannelSettingsCommand
 from bot.desk.desk import Desk
 from bot.platforms.shared.catch_up import CatchUpRun, ResumeMarker
+from bot.platforms.shared.platform_connection import OpenedPlatform
 from bot.platforms.shared.platform_contract import Platform, PlatformError
-from bot.platforms.slack import slack_events
+from bot.platforms.slack import SlackSettings, read_slack_settings, slack_events
 from bot.platforms.slack.slack_actions import SlackActions, parse_press
-from bot.platforms.slack.slack_client import SlackAccessDenied, SlackApiClient
+from bot.platforms.slack.slack_client import SlackAccessDenied, SlackApiClient, SlackRateLimit, build_web_client
 from bot.platforms.slack.slack_events import (
     AssistantOpened,
     ChannelChanged,
@@ -46,7 +47,6 @@ from bot.platforms.slack.slack_transport import (
     StartCatchUp,
 )
 from bot.server.supervisor import TaskSupervisor
-from bot.settings.platform_settings import SlackSettings
 from bot.views.catalog import translate
 from bot.views.sanitize import WORD_JOINER
 from bot.wiring import App
@@ -251,11 +251,13 @@ async def open_workspace(
     since = await catching.since()
     pressing = SlackActions(desk, AnswerActions(app, platforms), call, places, settings.zone)
     answering = SlackNotices(
-        call, places, ChannelSettingsCommand(app, lambda by: _load_identity(by) in settings.slack.admins)
+        call, places, ChannelSettingsCommand(app, lambda by: _load_identity(by) in read_slack_settings(settings).admins)
     )
     listening = SlackRouter(us, taking, pressing, answering, tasks)
-    slack = build_bolt_app(us, settings.slack.api_url, listening.hear)
-    line = listening.line = _build_transport(settings.slack, slack, call, tasks, catching.run, since, hearing)
+    slack = build_bolt_app(us, read_slack_settings(settings).api_url, listening.hear)
+    line = listening.line = _build_transport(
+        read_slack_settings(settings), slack, call, tasks, catching.run, since, hearing
+    )
     platform = platforms["slack"] = SlackPlatform(
         call, by_now=places.by_now, connected=line.connected, ready=line.ready, zone=settings.zone
     )
@@ -291,3 +293,17 @@ def _build_transport(
     if settings.mode == "http":
         return HttpTransport(slack, settings.signing_secret.get_secret_value(), tasks, catch_up, since)
     return SocketTransport(slack, call, settings.app_token.get_secret_value(), tasks, catch_up, since, hearing=hearing)
+
+
+@asynccontextmanager
+async def open_slack(app: App, desk: Desk) -> AsyncIterator[OpenedPlatform]:
+    """Open the workspace of the settings.
+
+    Raises:
+        PlatformError: Slack refuses our token, or cannot be reached.
+        StorageError: What was taken last cannot be looked up.
+    """
+    settings = read_slack_settings(app.settings)
+    call = SlackApiClient(build_web_client(settings.bot_token.get_secret_value(), settings.api_url), SlackRateLimit())
+    async with open_workspace(app, desk, call) as (platform, routes):
+        yield OpenedPlatform(platform, routes)

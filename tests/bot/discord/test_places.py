@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from bot.access import Asker
+from bot.platforms.discord import DiscordSettings
 from bot.platforms.discord.discord_directory import DiscordDirectory
 from bot.platforms.shared.platform_contract import PlatformUnavailable
-from bot.settings.platform_settings import DiscordSettings
 
 
 async def test_who_is_a_member_is_asked_again_when_the_turn_comes() -> None:

@@ -7,9 +7,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from bot.platforms.discord import discord_client
+from bot.platforms.discord import DiscordSettings, discord_client
 from bot.platforms.discord.discord_client import Route
-from bot.settings.platform_settings import DiscordSettings
 from bot.wiring import App
 from tests.platforms.desks import SOONER
 from tests.platforms.discord.joining import calling_at, configured_at, put_together

@@ -8,12 +8,12 @@ from dataclasses import replace
 from bot.desk.jobs.ports import Clock
 from bot.desk.turn_policy import open_desk
 from bot.platforms.shared.platform_contract import Platform
+from bot.platforms.slack import SlackSettings
 from bot.platforms.slack.slack_client import SlackApiClient, SlackRateLimit, build_web_client
 from bot.platforms.slack.slack_transport import PATH, SocketWatch
 from bot.platforms.slack.slack_wiring import open_workspace
 from bot.server import http_server
 from bot.server.server_log import build_redactor
-from bot.settings.platform_settings import SlackSettings
 from bot.settings.settings_tables import HttpSettings
 from bot.wiring import App
 from tests.platforms.desks import HASTY

@@ -1,0 +1,161 @@
+"""Find the platforms that there are: those in this folder, and those that installed packages bring.
+
+A platform is a package with a `PlatformEntry` named `PLATFORM`. Settings, `footnote serve` and the doctor go by the
+entries alone. What is heavy is named by its path and imported when it is used.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self, cast
+
+from pydantic import AfterValidator, SecretStr
+
+from bot.settings.field_types import SettingsTable
+from storage.language.lazy_pattern import lazy_compile
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from bot.desk.desk import Desk
+    from bot.doctor.diagnosis import HealthCheck
+    from bot.platforms.shared.platform_connection import OpenedPlatform, OpenPlatform
+    from bot.settings.settings_tables import Settings
+    from bot.wiring import App
+
+GROUP = "footnote.platforms"
+"""The entry points by which a package brings platforms: each names a `PlatformEntry`."""
+_ID = lazy_compile(r"[a-z][a-z0-9-]*:[^/\s]+/[^/\s]+")
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformEntry:
+    """A platform: what it is called, its table of settings, and where the rest of it is found."""
+
+    name: str
+    """Of its table in `footnote.toml`, and of its ids: `slack:T1/C1`."""
+    title: str
+    """As people know it: "Slack"."""
+    workspace: str
+    """What the first part of its ids names, in capitals: "TEAM"."""
+    settings: "type[PlatformSettings]"
+    opener: str
+    """The path of its `OpenPlatform`: `package.module:function`."""
+    checker: str
+    """The path of its `HealthCheck`."""
+
+    @asynccontextmanager
+    async def open(self, app: "App", desk: "Desk") -> "AsyncIterator[OpenedPlatform | None]":
+        """Open it for `footnote serve`; give None where it is not configured. Raises what its opener raises."""
+        if not self.read(app.settings).configured:
+            yield None
+            return
+        opener: OpenPlatform = pkgutil.resolve_name(self.opener)
+        async with opener(app, desk) as opened:
+            yield opened
+
+    @property
+    def check(self) -> "HealthCheck":
+        """What `footnote doctor` looks at, imported now."""
+        return cast("HealthCheck", pkgutil.resolve_name(self.checker))
+
+    def read(self, settings: "Settings") -> "PlatformSettings":
+        """Return its table of the settings."""
+        return cast("PlatformSettings", getattr(settings, self.name))
+
+
+@cache
+def load_platforms() -> Mapping[str, PlatformEntry]:
+    """Return every platform by its name, ours first."""
+    package = importlib.import_module(__package__)
+    found = [
+        importlib.import_module(f"{__package__}.{module.name}")
+        for module in pkgutil.iter_modules(package.__path__)
+        if module.ispkg and module.name != "shared"
+    ]
+    entries: list[PlatformEntry] = [module.PLATFORM for module in found]
+    entries.sort(key=lambda entry: entry.name, reverse=True)
+    entries += [point.load() for point in entry_points(group=GROUP)]
+    return {entry.name: entry for entry in entries}
+
+
+def platform_of(place: str) -> str:
+    """Return the platform that an id is of."""
+    return place.partition(":")[0]
+
+
+def is_place_id(text: str) -> bool:
+    """Return whether this has the form of a channel's or a person's id on a platform that there is."""
+    return bool(_ID.fullmatch(text)) and platform_of(text) in load_platforms()
+
+
+def describe_ids(what: str, *others: str) -> str:
+    """Return how ids are written on each platform: `"slack:TEAM/USER" or "discord:SERVER/USER"`."""
+    *most, last = [*others, *(f'"{entry.name}:{entry.workspace}/{what}"' for entry in load_platforms().values())]
+    return f"{', '.join(most)} or {last}"
+
+
+def channel_id(text: str) -> str:
+    """Return the id of a channel as it is. Raises `ValueError` unless it is one."""
+    if not is_place_id(text):
+        raise ValueError(f"must be {describe_ids('CHANNEL')}, by their ids, not their names")
+    return text
+
+
+def person_id(text: str) -> str:
+    """Return the id of a person as it is. Raises `ValueError` unless it is one."""
+    if not is_place_id(text):
+        raise ValueError(f"must be {describe_ids('USER')}, by their ids, not their names")
+    return text
+
+
+ChannelId = Annotated[str, AfterValidator(channel_id)]
+PersonId = Annotated[str, AfterValidator(person_id)]
+
+
+def require_people_of(platform: str) -> AfterValidator:
+    """Return a validator that refuses people of other platforms."""
+
+    def validate(people: tuple[str, ...]) -> tuple[str, ...]:
+        if stranger := next((person for person in people if platform_of(person) != platform), ""):
+            entry = load_platforms()[platform]
+            form = f"{platform}:{entry.workspace}/USER"
+            raise ValueError(f'names {stranger}, who is not on {entry.title}; write "{form}"')
+        return people
+
+    return AfterValidator(validate)
+
+
+class PlatformSettings(SettingsTable):
+    """A platform's table in `footnote.toml`. The platform is configured when somebody gives one of its secrets."""
+
+    SECRETS: ClassVar[Mapping[str, str]] = {}
+    """The variables by which the platform's own tools know its secrets, by key."""
+
+    admins: tuple[PersonId, ...] = ()
+    """Who may change channels by command, or stop and take back any answer."""
+
+    @property
+    def configured(self) -> bool:
+        """Whether the bot is to be there."""
+        return any(getattr(self, name) for name in self.SECRETS)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The variables of what it needs and nobody gave."""
+        return ()
+
+    @property
+    def form(self) -> str:
+        """The setting by which what it needs differs, as a sentence goes on: ` with mode = "socket"`."""
+        return ""
+
+    def completed(self, environ: Mapping[str, str]) -> Self:
+        """Return it with secrets that it leaves open taken from the variables that the platform's own tools read."""
+        open_ones = [name for name in self.SECRETS if not getattr(self, name)]
+        found = {name: SecretStr(environ.get(self.SECRETS[name], "").strip()) for name in open_ones}
+        return self.model_copy(update=found)
