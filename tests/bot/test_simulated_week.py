@@ -130,7 +130,7 @@ async def test_each_night_of_a_week_is_worked_once_and_the_record_tells_the_stor
     told = sorted(one for server in servers for one in server.told)
     local = [due.astimezone(BERLIN).strftime("%d %H:%M") for due, _ in told]
     with open_database("", home=tmp_path) as database:
-        found = await build_history(database).told(SETTINGS, clock.now, count=20)
+        found = await build_history(database).summarize(SETTINGS, clock.now, count=20)
 
     assert set(worked.values()) == {1}
     assert local == ["28 02:30", "29 03:30", "30 02:30", "01 02:30", "02 02:30", "03 02:30", "05 02:30"]
