@@ -39,7 +39,7 @@ COMPARED_HITS = 10  # how many of the best candidates the best is held against
 
 @dataclass(frozen=True, slots=True)
 class CandidateFeatures:
-    """What is known of a candidate, each about 0 to 1 and higher for better, unless it says otherwise."""
+    """Features of a candidate, each about 0 to 1 and higher for better, unless it says otherwise."""
 
     sentence_cosine: float  # of the question and the candidate in its context
     passage_cosine: float  # the passage's own; of one that was found by its words alone, the least of the others'
@@ -68,7 +68,7 @@ class ScoredQuestion:
 
     @property
     def regime(self) -> str:
-        """Which weights are for it: "trusted" where cosines say much, "lexical" where words say more."""
+        """Return which weights are for it: "trusted" where cosines say much, "lexical" where words say more."""
         return "trusted" if self.trust >= TRUSTED else "lexical"
 
 
@@ -151,7 +151,6 @@ def weigh_features(features: "CandidateFeatures | AnswerFeatures", weights: Mapp
 
 @cache
 def load_weights(regime: str) -> Mapping[str, float]:
-    """Return the calibrated weights of a regime, by the features' names."""
     weights: Mapping[str, float] = load_table("scoring.json")[regime]
     return weights
 
@@ -168,7 +167,7 @@ def collect_passage_terms(hit: Hit, language: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFeatures:
-    """What speaks for an answer being there, of the best candidate unless it says otherwise; higher is better."""
+    """Features that speak for an answer being there, of the best candidate unless otherwise said; higher is better."""
 
     sentence_cosine: float
     nearest_cosine: float
@@ -224,7 +223,6 @@ def predict_answerable(question: ScoredQuestion, hits: Sequence[Hit], ranked: Se
 
 @cache
 def load_answer_model(regime: str) -> AnswerModel:
-    """Return the calibrated model of a regime."""
     return AnswerModel(**load_table("abstention.json")[regime])
 
 

@@ -41,18 +41,17 @@ class Candidate:
 
     @property
     def text(self) -> str:
-        """The words themselves, verbatim."""
+        """Return the words verbatim."""
         return self.hit.passage.text[slice(*self.span)]
 
     @property
     def context(self) -> str:
-        """The words with what is above them: title, section, and the line that leads to them."""
+        """Return the words with what is above them: title, section, and the line that leads to them."""
         above = (self.hit.document.title, self.hit.passage.section, self.lead, self.text)
         return "\n".join(part for part in above if part)
 
     @property
     def evidence(self) -> Evidence:
-        """The candidate as evidence for itself."""
         return Evidence(self.text, self.hit.passage, self.hit.document, self.span)
 
 
@@ -80,7 +79,7 @@ def _find_in_passage(rank: int, hit: Hit) -> Iterator[Candidate]:
 
 
 def _is_informative(words: str, kind: PassageKind) -> bool:
-    """Whether a line is more than a heading or the text of a link."""
+    """Return whether a line is more than a heading or the text of a link."""
     ends = words.rstrip("\"'”’»)*_").endswith(_STOP)
     return bool(_LETTER.search(words)) and (
         ends or kind is not PassageKind.PROSE or count_words(words) >= LEAST_WORDS or any(map(str.isdigit, words))
@@ -98,8 +97,6 @@ def _find_list_end(text: str, spans: Sequence[Span]) -> int:
 
 
 class AnswerType(StrEnum):
-    """A kind of thing that can be asked for."""
-
     NUMBER = "number"
     DATE = "date"
     PERSON = "person"
@@ -114,7 +111,7 @@ def classify_question(question: str) -> AnswerType | None:
 
 
 def has_answer_type(sentence: str, kind: AnswerType, question: str) -> bool:
-    """Whether a sentence has a thing of this kind that the question does not name itself."""
+    """Return whether a sentence has a thing of this kind that the question does not name itself."""
     known = {fold_spelling(word) for word in words(question)}
     new = [word for word in words(sentence) if fold_spelling(word) not in known]
     if kind is AnswerType.NUMBER:
@@ -125,7 +122,7 @@ def has_answer_type(sentence: str, kind: AnswerType, question: str) -> bool:
 
 
 def has_count(sentence: str, question: str, language: str) -> bool:
-    """Whether a sentence gives a number of what "how many ..." asks for: "25 paid days" of "how many days"."""
+    """Return whether a sentence gives a number of what "how many ..." asks for: "25 paid days" of "how many days"."""
     match = _compile_questions(AnswerType.NUMBER).search(text := _space_caseless(question))
     unit = content_terms(text[match.end() :], language)[:1] if match else []
     said = words(sentence)
@@ -136,12 +133,10 @@ def has_count(sentence: str, question: str, language: str) -> bool:
 
 
 def is_number(word: str) -> bool:
-    """Whether a word has a digit in it or is a number written out."""
     return bool(_DIGIT.search(word)) or fold_spelling(word) in _compile_list("numbers")
 
 
 def is_date(word: str) -> bool:
-    """Whether a word names a month, a day of the week or another time."""
     return fold_spelling(word) in _compile_list("dates")
 
 
@@ -160,7 +155,6 @@ def _space_caseless(text: str) -> str:
 
 @cache
 def load_table(name: str) -> Any:
-    """Load a table that stands beside this module."""
     return json.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
 
 

@@ -45,7 +45,6 @@ class TopicStatement:
 
 
 def parse_statement(text: str, language: str = "") -> TopicStatement:
-    """Take a sentence apart."""
     topic = [
         term for word in words(text) if not (is_number(word) or is_date(word)) for term in content_terms(word, language)
     ]
@@ -57,13 +56,12 @@ def parse_statement(text: str, language: str = "") -> TopicStatement:
 
 
 def is_repetition(one: TopicStatement, other: TopicStatement) -> bool:
-    """Whether two sentences say the same with the same values."""
     same = one.values == other.values and one.negated == other.negated
     return same and len(one.topic & other.topic) >= SAME_SHARE * len(one.topic | other.topic)
 
 
 def is_contradiction(one: TopicStatement, other: TopicStatement) -> bool:
-    """Whether two sentences are about the same thing and give other values of one sort, or one denies it.
+    """Return whether two sentences are about the same thing and give other values of one sort, or one denies it.
 
     Each must have a value of the sort that the other has not: one that merely says more does not disagree.
     """

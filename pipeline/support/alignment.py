@@ -55,7 +55,7 @@ class Alignment:
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
-        """What stands between matched words, where either text has something there."""
+        """Return what stands between matched words, where either text has something there."""
         ends = [(-1, -1), *self.pairs, (len(self.sentence.text), len(self.source.text))]
         return tuple(_build_gap(one, two) for one, two in pairwise(ends) if two[0] - one[0] > 1 or two[1] - one[1] > 1)
 

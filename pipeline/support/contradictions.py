@@ -129,14 +129,14 @@ def _find_name_words(alignment: Alignment, name: ProperName, place: Gap) -> list
 
 
 def _is_list(alignment: Alignment, place: Gap) -> bool:
-    """Whether what stands in a sentence's last place goes on as a list of names, of which it may say others."""
+    """Return whether what stands in a sentence's last place goes on as a list of names, of which it may say others."""
     source, end = alignment.source, place.given[1]
     last = place.said[1] == len(alignment.sentence.text)
     return last and source.text.at(end) in {",", "and", "&"} and end + 1 in source.capitals
 
 
 def _is_same_word(one: str, two: str) -> bool:
-    """Whether two words of names may be one, spelt differently or cut short: "Aleksandr", "Con"."""
+    """Return whether two words of names may be one, spelt differently or cut short: "Aleksandr", "Con"."""
     if not find_name_forms(one).isdisjoint(find_name_forms(two)) or find_name_root(one) == find_name_root(two):
         return True
     shorter, longer = sorted((one, two), key=len)
@@ -146,7 +146,7 @@ def _is_same_word(one: str, two: str) -> bool:
 
 
 def _is_abbreviation(short: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether a name's first word is the first letters of other words."""
+    """Return whether a name's first word is the first letters of other words."""
     return len(words) > 1 and short[0].replace(".", "") == "".join(word[0] for word in words)
 
 
@@ -185,7 +185,7 @@ def _find_other_value(
 
 
 def _is_said_apart(alignment: Alignment, said: TokenSpan, given: Sequence[TokenSpan], other: TokenSpan) -> bool:
-    """Whether the source has a value in a clause that has more of the sentence's words than the clause of another.
+    """Return whether the source has a value in a clause with more of the sentence's words than the clause of another.
 
     A sentence that says the other value as well may have exchanged the two.
     """
@@ -199,7 +199,7 @@ def _is_said_apart(alignment: Alignment, said: TokenSpan, given: Sequence[TokenS
 
 
 def _is_anchored(alignment: Alignment, said: TokenSpan) -> bool:
-    """Whether the source has the word of substance before a value, or the word right behind it.
+    """Return whether the source has the word of substance before a value, or the word right behind it.
 
     Of a value that begins the sentence, the next word of substance.
     """
@@ -241,7 +241,7 @@ def _are_conflicting_numbers(given: Number, said: Number) -> bool:
 
 
 def _are_conflicting_dates(given: Date, said: Date) -> bool:
-    """Whether two dates cannot be the same: a part that both have differs."""
+    """Return whether two dates cannot be the same: a part that both have differs."""
     if implies_date(given, said) or implies_date(said, given):
         return False
     one, two = given.reach, said.reach
@@ -251,7 +251,7 @@ def _are_conflicting_dates(given: Date, said: Date) -> bool:
 
 
 class TableCell(NamedTuple):
-    """What one row has below one label; `items` are the parts of a list."""
+    """The value that one row has below one label; `items` are the parts of a list."""
 
     label: str
     said: str
@@ -321,12 +321,11 @@ def _has_number(cell: TableCell, said: Number) -> bool:
 
 
 def _find_mentions(sentence: ParsedSentence, column: Iterable[TableCell]) -> frozenset[int]:
-    """Return the rows whose cell of a column a sentence mentions."""
     return frozenset(row for row, cell in enumerate(column) if any(_has_item(sentence, item) for item in cell.items))
 
 
 def _has_item(sentence: ParsedSentence, item: ParsedSentence) -> bool:
-    """Whether a sentence has all numbers, dates and words of an item; of a name, the surname is enough."""
+    """Return whether a sentence has all numbers, dates and words of an item; of a name, the surname is enough."""
     words = [at for at in range(len(item.text)) if at not in item.valued and item.stems[at] in item.content]
     if not words and not item.dates and not any(number.units or ":" in number.said for number in item.numbers):
         return False
@@ -339,7 +338,7 @@ def _has_item(sentence: ParsedSentence, item: ParsedSentence) -> bool:
 
 
 def _is_same_quantity(one: Number, other: Number) -> bool:
-    """Whether two numbers may be the same: no other unit, and not the least of one range and the most of another."""
+    """Return whether two numbers may be the same: no other unit, and not the least of one and the most of another range."""
     if {one.bound, other.bound} == {Bound.OVER, Bound.UNDER}:
         return False
     return is_same_number(one, other) and (is_same_unit(one.units, other.units) or not (one.units and other.units))

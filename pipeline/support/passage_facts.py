@@ -53,7 +53,7 @@ def collect_facts(passages: Sequence[str], context: Sequence[str] = (), language
 
 
 def has_date(facts: PassageFacts, date: Date) -> bool:
-    """Whether the passages say a date, at least as precisely.
+    """Return whether the passages say a date, at least as precisely.
 
     A full date may be said in two parts, the year elsewhere; but not where its day and month stand in another year.
     """
@@ -70,14 +70,14 @@ def has_date(facts: PassageFacts, date: Date) -> bool:
 
 
 def has_number(facts: PassageFacts, number: Number) -> bool:
-    """Whether the passages say a number, whatever its unit, or another that its bound or its unit makes the same."""
+    """Return whether the passages say a number, whatever its unit, or another that bound or unit make the same."""
     return any(is_same_number(known, number) for known in facts.numbers) or any(
         _has_number_in_words(part, number) for part in facts.everything
     )
 
 
 def is_same_number(known: Number, number: Number) -> bool:
-    """Whether a number of the passages makes one of the sentence true."""
+    """Return whether a number of the passages makes one of the sentence true."""
     if any(value in known.values for value in (*number.values, *number.halves)):
         return True
     if is_equal_quantity(known, number):
@@ -86,14 +86,14 @@ def is_same_number(known: Number, number: Number) -> bool:
 
 
 def is_same_value(known: object, said: object) -> bool:
-    """Whether two values are numbers or dates, and the first makes the second true."""
+    """Return whether two values are numbers or dates, and the first makes the second true."""
     if isinstance(known, Number) and isinstance(said, Number):
         return is_same_number(known, said)
     return isinstance(known, Date) and isinstance(said, Date) and implies_date(known, said)
 
 
 def _is_within_bound(known: Number, number: Number) -> bool:
-    """Whether a number lies where "about", "over" or "nearly" puts it: the sentence says it more roughly, no more."""
+    """Return whether a number lies where "about", "over" or "nearly" puts it: the sentence only says it more roughly."""
     pairs = product(number.values, known.values)
     if number.units and known.units and not is_same_unit(number.units, known.units):
         return any(
@@ -120,7 +120,7 @@ def _count_figures(value: float) -> int:
 
 
 def is_name_ordinal(facts: PassageFacts, number: Number, sentence: ParsedSentence) -> bool:
-    """Whether a number only tells one of a name from another ("Henry II", "the 14th Dalai Lama") and need not be said.
+    """Return whether a number only tells apart bearers of a name ("Henry II", "the 14th Dalai Lama"), and need not be said.
 
     So it is where the passages say the name it belongs to, and never with a number.
     """
@@ -135,7 +135,7 @@ def is_name_ordinal(facts: PassageFacts, number: Number, sentence: ParsedSentenc
 
 
 def is_list_count(number: Number, sentence: ParsedSentence) -> bool:
-    """Whether a number only counts what the sentence lists: "three islands: Vik, Lundey and Skarholm"."""
+    """Return whether a number only counts what the sentence lists: "three islands: Vik, Lundey and Skarholm"."""
     low = sentence.text.low
     if ":" not in low[number.last :] or number.ordinal or number.units:
         return False
@@ -144,7 +144,7 @@ def is_list_count(number: Number, sentence: ParsedSentence) -> bool:
 
 
 def _has_number_in_words(part: ParsedPassage, number: Number) -> bool:
-    """Whether words say the number: "twice", "both"; or a year or a share does."""
+    """Return whether words say the number: "twice", "both"; or a year or a share does."""
     hints = load_numerals(part.sentences[0].language if part.sentences else "en").hints
     for value in number.values:
         if value <= 1000 and any(hints[word] == value for word in part.words & hints.keys()):
@@ -156,13 +156,13 @@ def _has_number_in_words(part: ParsedPassage, number: Number) -> bool:
 
 
 def has_name(facts: PassageFacts, name: ProperName) -> bool:
-    """Whether the passages say a name: each of its words, a spelling of it, or what may stand for it."""
+    """Return whether the passages say a name: each of its words, a spelling of it, or what may stand for it."""
     missing = [word for word in name.parts if not _has_word(facts, word)]
     return not missing or _has_whole_name(facts, name) or _lacks_only_given_names(facts, name, missing)
 
 
 def _has_word(facts: PassageFacts, word: str) -> bool:
-    """Whether a passage says a word, another form of it, what it abbreviates, or what may stand for it."""
+    """Return whether a passage says a word, another form of it, what it abbreviates, or what may stand for it."""
     known, plain, aliases = find_spellings(word), word.replace(".", ""), find_aliases(word)
     acronym = plain.isascii() and plain.isalpha() and plain.islower() and 2 <= len(plain) <= _MOST_INITIALS
     for part in facts.everything:
@@ -182,7 +182,7 @@ def _has_phrase(part: ParsedPassage, phrases: Iterable[str]) -> bool:
 
 
 def _is_akin(word: str, other: str) -> bool:
-    """Whether two words have one root or differ by a letter, unless both are known, and known to be different."""
+    """Return whether two words have one root or differ by a letter, unless both are known to be different."""
     akin = find_name_root(word) == find_name_root(other) or is_near_spelling(word, other)
     return akin and not (find_aliases(word) and find_aliases(other))
 
@@ -212,7 +212,7 @@ def _collect_initials(part: ParsedPassage) -> tuple[str, ...]:
 
 
 def _has_whole_name(facts: PassageFacts, name: ProperName) -> bool:
-    """Whether the passages say a name of several words as one: by its first letters, an alias, or written together."""
+    """Return whether the passages say a whole name otherwise: by its first letters, an alias, or written together."""
     initials = "".join(word[0] for word in name.parts)
     together = "".join(filter(str.isalnum, "".join(name.parts)))
     aliases = find_aliases(" ".join(name.parts)) if len(name.parts) > 1 else frozenset()
@@ -227,7 +227,7 @@ def _has_whole_name(facts: PassageFacts, name: ProperName) -> bool:
 
 
 def _lacks_only_given_names(facts: PassageFacts, name: ProperName, missing: Iterable[str]) -> bool:
-    """Whether only words before a surname are missing, and the passages give that surname no other ones."""
+    """Return whether only words before a surname are missing, and the passages give that surname no other ones."""
     *given, surname = name.parts
     if not given or surname in missing or len(name.places) != len(name.parts) or is_ordinary_word(surname):
         return False

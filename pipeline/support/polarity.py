@@ -22,8 +22,6 @@ _DEFINITE_WORDS = frozenset({"the", "its", "their", "our"})  # words that speak 
 
 @dataclass(frozen=True, slots=True)
 class PolarityDifference:
-    """Two places at which a sentence and its source disagree, as texts."""
-
     said: str
     instead: str
     comparative: bool = False
@@ -41,7 +39,7 @@ class NegationScopes:
         }
 
     def denies(self, place: int) -> bool:
-        """Whether a word is denied: an odd number of negations reaches it."""
+        """Return whether a word is denied: an odd number of negations reaches it."""
         return sum(place in reached for reached in self.reached.values()) % 2 == 1
 
 
@@ -51,7 +49,7 @@ def find_negation_scopes(sentence: ParsedSentence) -> NegationScopes:
 
 
 def is_plain(sentence: ParsedSentence) -> bool:
-    """Whether a sentence denies nothing and has no exception, condition or contrast."""
+    """Return whether a sentence denies nothing and has no exception, condition or contrast."""
     return not find_negation_scopes(sentence).reached and not find_clauses(sentence).hedged
 
 
@@ -100,7 +98,7 @@ def _find_dropped(alignment: Alignment) -> PolarityDifference | None:
 
 
 def _is_bound(sentence: ParsedSentence, place: int) -> bool:
-    """Whether a negation turns a comparison into a bound: "not take more than 200" is "take at most 200"."""
+    """Return whether a negation turns a comparison into a bound: "not take more than 200" is "take at most 200"."""
     return "than" in sentence.text.low[place : place + _UNTIL]
 
 
@@ -127,7 +125,7 @@ def _find_reordered(alignment: Alignment, place: int, reached: tuple[int, ...]) 
 
 
 def _is_from_exception(alignment: Alignment) -> bool:
-    """Whether a sentence has a word of substance that the source has only in an exception or a condition."""
+    """Return whether a sentence has a word of substance that the source has only in an exception or a condition."""
     ours, theirs = alignment.sentence, alignment.source
     here, there = find_clauses(ours), find_clauses(theirs)
     hedged = there.excepted | there.conditional
@@ -138,7 +136,7 @@ def _is_from_exception(alignment: Alignment) -> bool:
 
 
 def _is_idiom(sentence: ParsedSentence, place: int, known: "_PolarityWords") -> bool:
-    """Whether a negation denies nothing: "not only", "no more than", "No. 1", "did not open until"."""
+    """Return whether a negation denies nothing: "not only", "no more than", "No. 1", "did not open until"."""
     low = sentence.text.low
     if "until" in low[place : place + _UNTIL] or low[place : place + 2] == ("no", "."):
         return True
@@ -185,7 +183,7 @@ def _find_opposites(alignment: Alignment) -> Iterator[PolarityDifference]:
 
 
 def _are_opposites(one: str, other: str, known: "_PolarityWords") -> bool | None:
-    """Whether two words are opposites that compare, or only opposites; None where they are none."""
+    """Return whether two words are opposites that compare, or only opposites; None where they are none."""
     for found in (frozenset((one, other)), frozenset((find_stem(one, "en"), find_stem(other, "en")))):
         if found in known.comparatives or found in known.opposites:
             return found in known.comparatives
@@ -217,7 +215,6 @@ def _load_polarity_words(language: str) -> _PolarityWords:
 
 
 def _pair_opposites(lines: Iterable[str]) -> frozenset[frozenset[str]]:
-    """Return pairs of opposites, as they are and as stems."""
     words = [line.split() for line in lines]
     return frozenset(map(frozenset, words)) | {frozenset(find_stem(word, "en") for word in pair) for pair in words}
 

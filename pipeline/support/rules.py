@@ -34,8 +34,6 @@ from storage.types import VerdictReason
 
 
 class FindingKind(StrEnum):
-    """What of a sentence is checked."""
-
     NUMBER = "number"
     DATE = "date"
     UNIT = "unit"
@@ -45,7 +43,7 @@ class FindingKind(StrEnum):
 
 
 class FindingOutcome(StrEnum):
-    """What became of it. `CONTRADICTED` only where a passage says something else in its place.
+    """The outcome of a check. `CONTRADICTED` only where a passage says something else in its place.
 
     `UNNAMED` is a name that is absent where a passage begins with "she" or "the film" and so may mean it.
     """
@@ -67,7 +65,6 @@ class RuleFinding:
 
     @property
     def reason(self) -> str:
-        """What was found, in words."""
         if self.outcome is FindingOutcome.FOUND:
             return f"the passages say “{self.said}”"
         if self.outcome is FindingOutcome.UNNAMED:
@@ -78,7 +75,6 @@ class RuleFinding:
 
     @property
     def because(self) -> VerdictReason:
-        """The same, to be said in any language."""
         return VerdictReason(self.outcome.value, (self.said, self.instead) if self.instead else (self.said,))
 
 

@@ -292,7 +292,6 @@ class Scorer:
 
 @cache
 def load_scorer() -> Scorer:
-    """Load the scorer that is part of the code."""
     return parse_scorer(json.loads(files(__package__).joinpath(WEIGHTS).read_text(encoding="utf-8")))
 
 

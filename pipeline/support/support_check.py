@@ -90,7 +90,7 @@ class SentenceAnalysis:
 
     @property
     def against(self) -> tuple[RuleFinding, ...]:
-        """What decides by itself: all that is missing or contradicted, but not a name that may be meant by "she"."""
+        """Return what decides by itself: all that is missing or contradicted, but no name that may be meant by "she"."""
         return tuple(one for one in self.found if one.outcome in {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED})
 
 

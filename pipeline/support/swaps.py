@@ -107,7 +107,7 @@ def _is_among(ours: ParsedSentence, number: Number, known: Sequence[SaidNumber])
 
 
 def _is_same_measure(ours: ParsedSentence, said: Number, known: SaidNumber) -> bool:
-    """Whether a number of the sentence and one of the source have one unit, or count the same.
+    """Return whether a number of the sentence and one of the source have one unit, or count the same.
 
     A number that ends its clause has the unit that was said before: "it lasts six months, theirs lasts three".
     """
@@ -171,7 +171,6 @@ def _find_elsewhere(ours: ParsedSentence, said: SwapValue, listed: Sequence[_Val
 
 
 def _find_distinct_words(clause: _ValueClause, listed: Sequence[_ValueClause]) -> list[str]:
-    """Return the words that no other clause has, in order."""
     others = {key for one in listed if one is not clause for key in one.words}
     return [key for key in clause.words if key not in others]
 
@@ -261,7 +260,7 @@ def _find_places(sentence: ParsedSentence, name: ProperName) -> list[Span]:
 
 
 def may_change_roles(alignment: Alignment) -> bool:
-    """Whether a name in another place means something else: no passive for an active, nothing that holds both ways."""
+    """Return whether a name in another place means something else: no passive, and nothing that holds both ways."""
     ours, theirs = alignment.sentence, alignment.source
     return ours.content.isdisjoint(_BOTH_WAYS) and ours.text.low.count("by") == theirs.text.low.count("by")
 

@@ -36,12 +36,12 @@ class Date(TokenSpan):
 
     @property
     def reach(self) -> tuple[int, int] | None:
-        """The first and last year that are meant."""
+        """Return the first and last year that are meant."""
         return self.years or ((self.year, self.year) if self.year is not None else None)
 
 
 def implies_date(source: Date, claim: Date) -> bool:
-    """Whether what `source` says makes `claim` true: it is as precise or more so, and agrees."""
+    """Return whether what `source` says makes `claim` true: it is as precise or more so, and agrees."""
     if claim.weekday is not None and claim.weekday != source.weekday:
         return False
     wanted, given = claim.reach, source.reach
@@ -137,7 +137,7 @@ def _parse_bc_range(text: Tokens, place: int, known: Calendar) -> list[Date]:
 
 
 def _is_year(text: Tokens, place: int, known: Calendar) -> bool:
-    """Whether four digits are a year and no count: "1500 people", "$1500", "1500 km"."""
+    """Return whether four digits are a year and no count: "1500 people", "$1500", "1500 km"."""
     following, before = text.at(place + 1), text.at(place - 1)
     if text.glued(place) and not before[:1].isalnum() and before not in {"(", "[", '"', "'", "-", "/", "~", ","}:
         return False
@@ -301,7 +301,7 @@ def _parse_day_of(text: Tokens, place: int, known: Calendar) -> list[Date]:
 
 
 def _is_verb(text: Tokens, place: int, known: Calendar) -> bool:
-    """Whether a word is a month only by its letters: "children under 16 may enter"."""
+    """Return whether a word is a month only by its letters: "children under 16 may enter"."""
     return text.low[place] in known.verbs and text.words[place].islower() and not text.text.islower()
 
 
@@ -350,7 +350,7 @@ def _parse_month_first(text: Tokens, place: int, known: Calendar) -> list[Date]:
 
 
 def _is_month(text: Tokens, place: int, known: Calendar) -> bool:
-    """Whether a month's name that stands alone means the month."""
+    """Return whether a month's name that stands alone means the month."""
     low, word = text.low[place], text.words[place]
     if low not in known.months:
         return False

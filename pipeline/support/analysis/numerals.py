@@ -68,7 +68,6 @@ def parse_roman(word: str) -> int | None:
 
 
 def is_han_numeral(char: str) -> bool:
-    """Whether a character is a Chinese numeral."""
     return char in _load_numeral_data()["han"]
 
 
@@ -158,7 +157,7 @@ def _only_digits(text: str) -> str:
 
 
 def _is_digit_group(text: Tokens, at: int, first: int) -> bool:
-    """Whether three digits behind a space belong to the number before: 10 000."""
+    """Return whether three digits behind a space belong to the number before: 10 000."""
     low = text.at(at)
     if len(low) != 3 or not low.isdecimal() or text.glued(at) or len(text.low[first]) > 3:
         return False
@@ -179,7 +178,7 @@ def _apply_scale(text: Tokens, values: Values, end: int) -> tuple[Values, int]:
 
 
 def _fits(total: int, current: int, value: int) -> bool:
-    """Whether a numeral's word continues the number so far."""
+    """Return whether a numeral's word continues the number so far."""
     if value >= 1000:
         return bool(current) or (total > 0 and value < total)
     if value == 100:
@@ -199,7 +198,7 @@ def _add_word(total: int, current: int, value: int, *, dozens: bool) -> tuple[in
 
 
 def _joins(text: Tokens, at: int, known: Numerals, *, large: bool) -> bool:
-    """Whether a word only joins two parts of a number: "twenty-five", "two hundred and five"."""
+    """Return whether a word only joins two parts of a number: "twenty-five", "two hundred and five"."""
     low, following = text.at(at), text.at(at + 1)
     if low not in known.joints or (low == "and" and not large):
         return False

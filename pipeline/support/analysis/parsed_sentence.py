@@ -39,7 +39,6 @@ class ParsedSentence:
     is_row: bool  # whether it is a row of a table, each value behind its column's label: "Label: value; Label: value"
 
     def stems_in(self, first: int, last: int) -> frozenset[str]:
-        """Return the stems of substance of a stretch."""
         return self.content.intersection(self.stems[first:last])
 
 
@@ -117,7 +116,6 @@ def _is_row(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def detect_language(text: str) -> str:
-    """Return the language of a text; empty where it cannot be told."""
     return detection.detect_language(text)
 
 
@@ -149,7 +147,7 @@ class Clauses:
     limited: bool = False  # whether anything is said to hold "only" here
 
     def inverts(self, other: "Clauses") -> bool:
-        """Whether one sentence says "only when" of what another denies "except when"."""
+        """Return whether one sentence says "only when" of what another denies "except when"."""
         return self.limited != other.limited and bool(other.excepted if self.limited else self.excepted)
 
     @property

@@ -48,7 +48,6 @@ class ProperName(TokenSpan):
 
 @lru_cache(maxsize=4096)
 def find_names(sentence: ParsedSentence) -> tuple[ProperName, ...]:
-    """Return the names of a sentence in order."""
     text, capitals = sentence.text, sentence.capitals
     if not any(
         is_word(low) and place not in capitals and low not in _SMALL_IN_HEADLINES for place, low in enumerate(text.low)
@@ -103,7 +102,7 @@ def _may_name(sentence: ParsedSentence, place: int, *, begins: bool) -> bool:
 
 
 def _is_joined(sentence: ParsedSentence, first: int, second: int) -> bool:
-    """Whether two capitalised words belong to one name: neighbours, or joined by a mark, a numeral or particles."""
+    """Return whether two capitalised words belong to one name: neighbours, or joined by a mark, numeral or particle."""
     low, words = sentence.text.low, sentence.text.words
     if low[first].endswith("'s") or second - first > _MOST_BETWEEN:
         return False
@@ -114,7 +113,7 @@ def _is_joined(sentence: ParsedSentence, first: int, second: int) -> bool:
 
 @lru_cache(maxsize=65_536)
 def is_ordinary_word(word: str) -> bool:
-    """Whether an English word in lower case is no name, as far as a short list and its ending tell."""
+    """Return whether an English word in lower case is no name, as far as a short list and its ending tell."""
     known = _load_ordinary_words()
     return word.endswith(_ORDINARY_ENDINGS) or word in known or find_stem(word, "en") in known
 
@@ -152,7 +151,6 @@ def load_name_tables() -> NameTables:
 
 
 def _unite_groups(groups: list[list[str]]) -> dict[str, frozenset[str]]:
-    """Map each name to all names of the groups that have it."""
     found: dict[str, frozenset[str]] = {}
     for group in groups:
         for name in group:
@@ -189,12 +187,12 @@ def find_name_forms(word: str) -> frozenset[str]:
 
 
 def is_demonym(word: str) -> bool:
-    """Whether a word names a people or what is theirs, not a place: "French", "Danes"."""
+    """Return whether a word names a people or what is theirs, not a place: "French", "Danes"."""
     return bool(find_aliases(word)) and word not in load_name_tables().places
 
 
 def is_near_spelling(one: str, other: str) -> bool:
-    """Whether two words of names are one, spelt in two ways: at most one letter wrong in a longer word."""
+    """Return whether two words of names are one, spelt in two ways: at most one letter wrong in a longer word."""
     shortest = min(len(one), len(other))
     if one == other:
         return True

@@ -61,7 +61,7 @@ CLOCK_UNITS: Units = (Unit("time of day", "clock", 0.0),)
 
 
 class Bound(StrEnum):
-    """What a text says of a number: exactly it, about it, or an end of the range in which it lies."""
+    """How a text bounds a number: exactly, roughly, or as an end of the range in which it lies."""
 
     EXACTLY = "exactly"
     ABOUT = "about"
@@ -208,22 +208,21 @@ def find_units_at(text: Tokens, first: int, last: int) -> tuple[Units, int]:
 
 
 def is_unit(word: str) -> bool:
-    """Whether a word in plain lower case may be a unit."""
     return bool(_find_units_named(word))
 
 
 def is_same_unit(one: Units, other: Units) -> bool:
-    """Whether two quantities may be in the same unit."""
+    """Return whether two quantities may be in the same unit."""
     return bool({unit.name for unit in one} & {unit.name for unit in other})
 
 
 def is_same_dimension(one: Units, other: Units) -> bool:
-    """Whether two quantities may measure the same thing."""
+    """Return whether two quantities may measure the same thing."""
     return bool({unit.measures for unit in one} & {unit.measures for unit in other})
 
 
 def is_equal_quantity(one: Number, other: Number) -> bool:
-    """Whether two quantities are the same within 2%, in whatever units."""
+    """Return whether two quantities are the same within 2%, in whatever units."""
     first, second = one.values[0], other.values[0]
     for unit, kin in product(one.units, other.units):
         if unit.measures == kin.measures and unit.name == kin.name and first == second:

@@ -60,11 +60,11 @@ class Tokens:
         return len(self.words)
 
     def at(self, place: int) -> str:
-        """The token at a place in lower case; empty beyond either end."""
+        """Return the token at a place in lower case; empty beyond either end."""
         return self.low[place] if 0 <= place < len(self.low) else ""
 
     def glued(self, place: int) -> bool:
-        """Whether a token touches the one before it."""
+        """Return whether a token touches the one before it."""
         before = place - 1
         return 0 <= before < len(self.starts) - 1 and self.starts[place] == self.starts[before] + len(
             self.words[before]
@@ -94,7 +94,6 @@ def tokenize(text: str) -> Tokens:
 
 @lru_cache(maxsize=16_384)
 def _fold_case(word: str) -> str:
-    """Return a word in lower case without accents."""
     return word.lower() if word.isascii() else fold_spelling(word) or word
 
 
@@ -103,7 +102,7 @@ def is_word(token: str) -> bool:
 
 
 def is_mark(token: str) -> bool:
-    """Whether a token is a mark that separates phrases."""
+    """Return whether a token is a mark that separates phrases."""
     return token in _MARKS
 
 
@@ -118,7 +117,6 @@ def find_stem(word: str, language: str) -> str:
 
 @cache
 def load_function_words(language: str) -> frozenset[str]:
-    """Return a language's function words in plain lower case, and the English ones."""
     return stop_words() | stop_words(language)
 
 
@@ -129,7 +127,6 @@ def _load_irregular_forms() -> dict[str, str]:
 
 
 def load_table(name: str) -> Any:
-    """Load a table of words that stands beside this module."""
     return json.loads(read_data(name))
 
 
