@@ -13,7 +13,7 @@ from pipeline.types import Answer, AnsweredSentence, Status
 from storage.types import CheckedClaim, Claim, Verdict
 from tests.bot.house import House, answered, citation
 
-HANDBOOK = str(Path(__file__).parents[2] / "examples" / "handbook")
+HANDBOOK = str(Path(__file__).parents[3] / "examples" / "handbook")
 CLAIM = "The quay opens at eight."
 
 

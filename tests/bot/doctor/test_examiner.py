@@ -17,7 +17,7 @@ from pipeline.llm.model_client import open_model
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import ModelCall, ModelReply
 from storage.types import Verdict
-from tests.bot.doctoring.gold import BY_KIND, NOW, GoldLLM, asked, cases, opens, perfect, right
+from tests.bot.doctor.gold import BY_KIND, NOW, GoldLLM, asked, cases, opens, perfect, right
 from tests.fake_model_server import OPENAI, VLLM, serve
 
 S, R, N = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO

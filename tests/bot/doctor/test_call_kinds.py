@@ -13,7 +13,7 @@ from pipeline.prompts.prompt_templates import PromptMode
 from pipeline.replies.reply_format import ReplyFormat
 from pipeline.stages import STAGES
 from storage.types import Verdict
-from tests.bot.doctoring.gold import BY_KIND, NOW, cases, right
+from tests.bot.doctor.gold import BY_KIND, NOW, cases, right
 
 FILES = sorted({kind.file for kind in CALL_KINDS})
 EVERY = [pytest.param(kind, case, id=f"{kind.name}: {case.name}") for kind in CALL_KINDS for case in cases(kind)]

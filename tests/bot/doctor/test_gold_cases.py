@@ -7,7 +7,7 @@ from pipeline.replies.cited_sentences import split_sentences
 from pipeline.replies.stage_replies import Bullet, CriterionScore, Feedback, TimedClaim
 from pipeline.replies.verdict_replies import Verification
 from storage.types import SearchQuery, Verdict
-from tests.bot.doctoring.gold import BY_KIND, cases
+from tests.bot.doctor.gold import BY_KIND, cases
 
 
 def judged(kind: str, name: str, found: object) -> Grade:

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.bot.serving.server import process, run, serving, told
+from tests.bot.server.server import process, run, serving, told
 
 PAGES = {
     "light.md": "# Skarholm lighthouse\n\nSkarholm lighthouse was built in 1887. A keeper lives beside it.\n",

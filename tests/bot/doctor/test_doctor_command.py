@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from bot.cli.command_context import CliState
 from bot.cli.entry_point import app
 from pipeline.errors import ModelUnavailable
-from tests.bot.doctoring.gold import GoldLLM, opens
+from tests.bot.doctor.gold import GoldLLM, opens
 from tests.bot.house import House
 
 MODEL = '[model]\nname = "gold"\nbase_url = "http://127.0.0.1:1/v1"\n'

@@ -20,7 +20,7 @@ from storage.database.engine import open_database
 from storage.errors import DatabaseUnusable
 from storage.home_folder import DatabaseFileState, lock_home
 from storage.types import CorpusInfo
-from tests.bot.doctoring.gold import GoldLLM, opens
+from tests.bot.doctor.gold import GoldLLM, opens
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HANDBOOK = CorpusInfo("handbook", 3, 12, NOW, 0)

@@ -77,5 +77,5 @@ def test_a_fault_of_the_code_is_logged_with_where_it_came_from(options: list[str
 
     assert result.exit_code == 1
     assert said[0].startswith("footnote: Something went wrong that should not have: ZeroDivisionError: by ***")
-    assert "test_command.py" in logged[-1]["exception"]
+    assert "test_serve_command.py" in logged[-1]["exception"]
     assert SECRET not in result.stderr
