@@ -18,7 +18,6 @@ from pipeline.llm.chat_request import SCHEMA_ARGUMENT, ChatRequest, QuirkMemory,
 from pipeline.llm.model_reply import (
     ReplyAccumulator,
     build_reply,
-    estimate_partial_usage,
     find_objection,
     update_quirks,
 )
@@ -222,7 +221,7 @@ class OpenAIModel:
         except BaseException as error:
             refused = isinstance(error, ServerRefusal) or (isinstance(error, TransientError) and not error.taken)
             if got.text or not refused:  # else it cost nothing
-                tally.tokens += estimate_partial_usage(got, request)
+                tally.tokens += request.prompt_tokens + got.estimate()
             raise
         whole = build_reply(got, request, self._settings)
         tally.tokens += whole.prompt_tokens + whole.completion_tokens

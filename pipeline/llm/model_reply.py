@@ -116,13 +116,13 @@ class ReplyAccumulator:
 
     def add(self, payload: Any) -> str:
         """Add a whole reply, or the next piece, or None for its end; return the visible text that is ready."""
-        self.model = _as_text(_get_mapping(payload, "model")) or self.model
-        self.usage = _parse_usage(_get_mapping(payload, "usage")) or self.usage
-        choices = _get_mapping(payload, "choices")
+        self.model = _as_text(_get(payload, "model")) or self.model
+        self.usage = _parse_usage(_get(payload, "usage")) or self.usage
+        choices = _get(payload, "choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
-        self.finish = _as_text(_get_mapping(choice, "finish_reason")) or self.finish
+        self.finish = _as_text(_get(choice, "finish_reason")) or self.finish
         self.complete = self.complete or payload is None or self.finish is not None
-        return self._say(_get_mapping(choice, "message") or _get_mapping(choice, "delta"))
+        return self._say(_get(choice, "message") or _get(choice, "delta"))
 
     def end(self) -> str:
         """Return the visible text that was held back."""
@@ -149,10 +149,10 @@ class ReplyAccumulator:
         return estimate_tokens(self.text) + estimate_tokens(self.reasoning)
 
     def _say(self, message: Any) -> str:
-        self.refused = self.refused or bool(_as_text(_get_mapping(message, "refusal")))
-        self.called_tools = self.called_tools or bool(_get_mapping(message, "tool_calls"))
-        thought, said = _split_content(_get_mapping(message, "content"))
-        thought += _as_text(_get_mapping(message, "reasoning_content")) or _as_text(_get_mapping(message, "reasoning"))
+        self.refused = self.refused or bool(_as_text(_get(message, "refusal")))
+        self.called_tools = self.called_tools or bool(_get(message, "tool_calls"))
+        thought, said = _split_content(_get(message, "content"))
+        thought += _as_text(_get(message, "reasoning_content")) or _as_text(_get(message, "reasoning"))
         if thought:
             self._thoughts.append(thought)
         ready = self.filter.feed(said)
@@ -168,13 +168,13 @@ class ReplyAccumulator:
 
 def find_error(payload: Any) -> Any:
     """Return the error that stands where a reply should, or None."""
-    error = _get_mapping(payload, "error")
-    if error is None and _get_mapping(payload, "object") == "error":
+    error = _get(payload, "error")
+    if error is None and _get(payload, "object") == "error":
         return payload
     return error or None
 
 
-def _get_mapping(value: Any, key: str) -> Any:
+def _get(value: Any, key: str) -> Any:
     return value.get(key) if isinstance(value, dict) else None
 
 
@@ -186,23 +186,20 @@ def _split_content(content: Any) -> tuple[str, str]:
     """Return reasoning and text of a message's content, which some servers send as a list of parts."""
     if not isinstance(content, list):
         return "", _as_text(content)
-    thoughts = [_split_content(part["thinking"])[1] for part in content if _get_mapping(part, "thinking")]
-    return "".join(thoughts), "".join(_as_text(_get_mapping(part, "text")) for part in content)
+    thoughts = [_split_content(part["thinking"])[1] for part in content if _get(part, "thinking")]
+    return "".join(thoughts), "".join(_as_text(_get(part, "text")) for part in content)
 
 
 def _parse_usage(said: Any) -> TokenCounts | None:
-    prompt, completion = (
-        _parse_count(_get_mapping(said, "prompt_tokens")),
-        _parse_count(_get_mapping(said, "completion_tokens")),
-    )
+    prompt, completion = (_parse_count(_get(said, f"{kind}_tokens")) for kind in ("prompt", "completion"))
     if prompt is None or completion is None or prompt + completion == 0:
         return None
     # Some servers leave thoughts out of the completion, and count them in the total alone.
-    completion = max(completion, (_parse_count(_get_mapping(said, "total_tokens")) or 0) - prompt)
-    cached = _parse_count(_get_mapping(_get_mapping(said, "prompt_tokens_details"), "cached_tokens")) or _parse_count(
-        _get_mapping(said, "prompt_cache_hit_tokens")
-    )
-    return TokenCounts(prompt, completion, min(cached or 0, prompt))
+    completion = max(completion, (_parse_count(_get(said, "total_tokens")) or 0) - prompt)
+    details = _get(said, "prompt_tokens_details")
+    cached = _parse_count(_get(details, "cached_tokens"))
+    cached = cached or _parse_count(_get(said, "prompt_cache_hit_tokens")) or 0
+    return TokenCounts(prompt, completion, min(cached, prompt))
 
 
 def _parse_count(value: Any) -> int | None:
@@ -251,11 +248,6 @@ def build_reply(got: ReplyAccumulator, request: ChatRequest, settings: ModelSett
         estimated=got.usage is None,
         cost=price_usage(settings.prices, names, used.prompt, used.cached, used.completion),
     )
-
-
-def estimate_partial_usage(got: ReplyAccumulator, request: ChatRequest) -> int:
-    """Estimate the tokens of a call that did not come to its end."""
-    return request.prompt_tokens + estimate_tokens(got.text) + estimate_tokens(got.reasoning)
 
 
 def _reasoning_overflow(request: ChatRequest, settings: ModelSettings) -> ServerQuirks | ModelUnavailable:

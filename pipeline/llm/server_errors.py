@@ -63,8 +63,13 @@ def parse_retry_after(headers: Mapping[str, str], now: datetime) -> float | None
     if milliseconds is not None:
         return milliseconds / 1000
     said = headers.get("retry-after", "")
-    seconds = _parse_number(said)
-    return _seconds_until(said, now) if seconds is None else seconds
+    if (seconds := _parse_number(said)) is not None:
+        return seconds
+    try:
+        then = parsedate_to_datetime(said)
+    except ValueError:
+        return None
+    return max(0.0, ((then if then.tzinfo else then.replace(tzinfo=UTC)) - now).total_seconds())
 
 
 def _parse_number(text: str) -> float | None:
@@ -74,14 +79,6 @@ def _parse_number(text: str) -> float | None:
     except ValueError:
         return None
     return number if 0 <= number < float("inf") else None
-
-
-def _seconds_until(date: str, now: datetime) -> float | None:
-    try:
-        then = parsedate_to_datetime(date)
-    except ValueError:
-        return None
-    return max(0.0, ((then if then.tzinfo else then.replace(tzinfo=UTC)) - now).total_seconds())
 
 
 _MAX_SHOWN = 240
@@ -96,7 +93,6 @@ _MIN_SECRET_RUN = 6
 """Characters of a secret that tell of it."""
 _MAX_DEPTH = 8
 _ERROR_FIELDS = ("code", "type", "param", "message", "msg", "loc", "detail", "error")
-_NO_MESSAGE = "it sent no message"
 
 
 def error_words(body: bytes) -> str:
@@ -107,11 +103,10 @@ def error_words(body: bytes) -> str:
 def describe_error(body: bytes, secrets: Iterable[str]) -> str:
     """Return the server's message in one line that may be shown."""
     content = _parse_body(body)
-    if isinstance(content, str):
-        return (
-            "it sent a web page" if content.lstrip().startswith("<") else redact_text(content, secrets) or _NO_MESSAGE
-        )
-    return redact_text(_find_message(content), secrets) or _NO_MESSAGE
+    if isinstance(content, str) and content.lstrip().startswith("<"):
+        return "it sent a web page"
+    message = next(_collect_strings(content, ("error", "message", "detail", "msg")), "")
+    return redact_text(message, secrets) or "it sent no message"
 
 
 def redact_text(text: str, secrets: Iterable[str]) -> str:
@@ -122,7 +117,13 @@ def redact_text(text: str, secrets: Iterable[str]) -> str:
 
 def _mask_secret(line: str, secrets: Iterable[str]) -> str:
     """Mask secrets in a line, and any `_MIN_SECRET_RUN` characters of one, in any case."""
-    parts = {part for secret in secrets for part in _secret_parts(_lower_same_length(secret))}
+    lowered = [_lower_same_length(secret) for secret in secrets if secret]
+    # A secret is known by each run of it; one that is no longer is known as a whole.
+    parts = {
+        secret[start : start + _MIN_SECRET_RUN]
+        for secret in lowered
+        for start in range(max(1, len(secret) - _MIN_SECRET_RUN + 1))
+    }
     low, hidden = _lower_same_length(line), bytearray(len(line))
     for size in {len(part) for part in parts}:
         for start in range(len(low) - size + 1):
@@ -130,14 +131,6 @@ def _mask_secret(line: str, secrets: Iterable[str]) -> str:
                 hidden[start : start + size] = b"\1" * size
     runs = groupby(zip(line, hidden, strict=True), key=lambda pair: pair[1])
     return "".join("***" if hide else "".join(char for char, _ in run) for hide, run in runs)
-
-
-def _secret_parts(secret: str) -> Iterator[str]:
-    """Yield the runs by which a secret is recognised; a short secret only as a whole."""
-    if secret:
-        yield from (
-            secret[start : start + _MIN_SECRET_RUN] for start in range(max(1, len(secret) - _MIN_SECRET_RUN + 1))
-        )
 
 
 def _lower_same_length(text: str) -> str:
@@ -150,10 +143,6 @@ def _parse_body(body: bytes) -> Any:
         return json.loads(body)
     except (ValueError, RecursionError):
         return body.decode("utf-8", "replace")
-
-
-def _find_message(content: Any) -> str:
-    return next(_collect_strings(content, ("error", "message", "detail", "msg")), "")
 
 
 def _collect_strings(content: Any, keys: tuple[str, ...] = _ERROR_FIELDS, depth: int = 0) -> Iterator[str]:
@@ -259,7 +248,9 @@ def _interpret_status(
     said, server = describe_error(refusal.body, settings.unspoken), settings.server
     if refusal.status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
         message = f"the model server at {server} does not accept the key ({refusal.status}): {said}"
-        return ModelUnavailable(message, hint=_key_hint(settings))
+        variable = "AZURE_OPENAI_API_KEY" if settings.api == "azure" else "OPENAI_API_KEY"
+        act = "check" if settings.secrets else "set"
+        return ModelUnavailable(message, hint=f"{act} api_key of the model, or {variable}")
     busy = refusal.status in _BUSY_STATUSES or refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR
     if busy and not refusal.final:
         message = f"the model server at {server} is overloaded or faulty ({refusal.status}): {said}"
@@ -276,18 +267,8 @@ def _interpret_status(
     return ModelUnavailable(message, hint="`footnote doctor --model` tells which settings suit this model")
 
 
-def _key_hint(settings: ModelSettings) -> str:
-    variable = "AZURE_OPENAI_API_KEY" if settings.api == "azure" else "OPENAI_API_KEY"
-    return (
-        f"check api_key of the model, or {variable}" if settings.secrets else f"set api_key of the model, or {variable}"
-    )
-
-
 def _name_hint(request: ChatRequest, settings: ModelSettings) -> str:
     own = settings.stages.get(request.plan.stage)
-    where = (
-        f"name of the model for stage {request.plan.stage!r}"
-        if own and own.name
-        else "name of the model, or OPENAI_MODEL"
-    )
-    return f"check {where}"
+    if own and own.name:
+        return f"check name of the model for stage {request.plan.stage!r}"
+    return "check name of the model, or OPENAI_MODEL"

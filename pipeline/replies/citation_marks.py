@@ -68,10 +68,10 @@ def find_marks(text: str, count: int) -> Iterator[CitationMark]:
             last = CitationMark((last.span[0], mark.span[1]), numbers)
             continue
         if last:
-            yield _is_bracketed(text, last)
+            yield _include_brackets(text, last)
         last = mark
     if last:
-        yield _is_bracketed(text, last)
+        yield _include_brackets(text, last)
 
 
 def strip_marks(text: str, count: int) -> tuple[str, tuple[int, ...]]:
@@ -123,28 +123,24 @@ def _parse_mark_numbers(found: re.Match[str], count: int) -> tuple[int, ...] | N
     held = _ARRAY_WORD.search(found.string[max(0, found.start() - _MAX_ARRAY_WORD) : found.start()])
     if held and _GOES_ON.match(found.string, found.end()):
         return None
-    return tuple(number for item in _MARK_RANGE.finditer(found["numbers"]) for number in _expand_range(item, count))
-
-
-def _expand_range(item: re.Match[str], count: int) -> Iterator[int]:
-    first, last = (int(item[3]), int(item[3])) if item[3] else sorted((int(item[1]), int(item[2])))
-    yield from range(max(first, 1), min(last, count) + 1)
+    named: list[int] = []
+    for item in _MARK_RANGE.finditer(found["numbers"]):
+        first, last = sorted((int(item[1] or item[3]), int(item[2] or item[3])))
+        named += range(max(first, 1), min(last, count) + 1)
+    return tuple(named)
 
 
 def _parse_superscript(digits: str, count: int) -> tuple[int, ...]:
     """Read raised digits as one number where that was offered, else each as one."""
-    runs = [str(int(run)) for run in re.split(r"[^⁰¹²³⁴-⁹]+", digits) for run in [_plain_digits(run)] if run]
+    plain = digits.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))
+    runs = [str(int(run)) for run in re.findall(r"[0-9]+", plain)]
     values = [int(run) for run in runs]
     if any(value > count for value in values):
         values = [int(digit) for run in runs for digit in run]
     return tuple(value for value in values if 1 <= value <= count)
 
 
-def _plain_digits(raised: str) -> str:
-    return raised.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))
-
-
-def _is_bracketed(text: str, mark: CitationMark) -> CitationMark:
+def _include_brackets(text: str, mark: CitationMark) -> CitationMark:
     start, end = mark.span
     lead = _MARK_LEAD.search(text[max(0, start - _MAX_MARK_LEAD) : start])
     trail = _MARK_TRAIL.match(text, end)

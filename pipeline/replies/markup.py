@@ -6,6 +6,7 @@ Code and mathematics are set aside first and put back afterwards, so that only w
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 
 from storage.language.lazy_pattern import lazy_compile
 from storage.language.scripts import UNSPACED_CLASS
@@ -45,25 +46,25 @@ def merge_spans(spans: Iterable[Span]) -> list[Span]:
     return apart
 
 
-def mask_spans(text: str, spans: Iterable[Span], char: str) -> str:
-    """Return the text with every character of `spans`, which are in order, replaced by `char`."""
+def _replace_spans(text: str, spans: Iterable[Span], replace: Callable[[str], str]) -> str:
+    """Return the text with what stands in each of `spans`, which are in order, replaced."""
     pieces, at = [], 0
     for start, end in spans:
-        pieces += [text[at:start], char * (end - start)]
+        pieces += [text[at:start], replace(text[start:end])]
         at = end
     return "".join([*pieces, text[at:]])
 
 
+def mask_spans(text: str, spans: Iterable[Span], char: str) -> str:
+    """Return the text with every character of `spans`, which are in order, replaced by `char`."""
+    return _replace_spans(text, spans, lambda inside: char * len(inside))
+
+
 def extract_verbatim(text: str) -> tuple[str, tuple[str, ...]]:
     """Return the text with a placeholder for each stretch of code and mathematics, and those stretches."""
-    pieces: list[str] = []
-    kept: list[str] = []
-    at = 0
-    for start, end in find_verbatim_spans(text):
-        pieces += [text[at:start], f"{_OPEN_ASIDE}{len(kept)}{_CLOSE_ASIDE}"]
-        kept.append(text[start:end])
-        at = end
-    return "".join([*pieces, text[at:]]), tuple(kept)
+    spans, numbers = find_verbatim_spans(text), count()
+    prose = _replace_spans(text, spans, lambda _: f"{_OPEN_ASIDE}{next(numbers)}{_CLOSE_ASIDE}")
+    return prose, tuple(text[start:end] for start, end in spans)
 
 
 def restore_verbatim(text: str, kept: tuple[str, ...]) -> str:
@@ -72,26 +73,22 @@ def restore_verbatim(text: str, kept: tuple[str, ...]) -> str:
 
 def _find_code_spans(text: str) -> list[Span]:
     """Pair each run of backticks with the next run of its length; a short one only within its paragraph."""
-    runs = [found.span() for found in _CODE_TICKS.finditer(text)]
-    later: dict[int, list[int]] = {}
+    runs = list(_CODE_TICKS.finditer(text))
+    later: dict[str, list[int]] = {}
     for place in reversed(range(len(runs))):
-        later.setdefault(_run_length(runs[place]), []).append(place)
+        later.setdefault(runs[place][0], []).append(place)
     spans: list[Span] = []
     place = 0
     while place < len(runs):
-        partners = later[_run_length(runs[place])]
+        partners = later[runs[place][0]]
         while partners and partners[-1] <= place:
             partners.pop()
-        span = (runs[place][0], runs[partners[-1]][1]) if partners else None
-        if span and (_run_length(runs[place]) >= _FENCE_LENGTH or "\n\n" not in text[slice(*span)]):
+        span = (runs[place].start(), runs[partners[-1]].end()) if partners else None
+        if span and (len(runs[place][0]) >= _FENCE_LENGTH or "\n\n" not in text[slice(*span)]):
             spans.append(span)
             place = partners[-1]
         place += 1
     return spans
-
-
-def _run_length(span: Span) -> int:
-    return span[1] - span[0]
 
 
 _ADDRESS_RUN = rf"[^\s<>\"`|{{}}{RESERVED}，。！？；：、（）【】［］「」『』《》“”’{UNSPACED_CLASS}]"
@@ -134,11 +131,7 @@ def find_addresses(text: str, *, code: bool = False) -> Iterator[Span]:
 
 
 def strip_addresses(text: str, *, code: bool = False) -> str:
-    pieces, at = [], 0
-    for start, end in find_addresses(text, code=code):
-        pieces += [text[at:start], " "]
-        at = end
-    return "".join([*pieces, text[at:]])
+    return _replace_spans(text, find_addresses(text, code=code), lambda _: " ")
 
 
 _INVISIBLE = lazy_compile(
@@ -227,7 +220,10 @@ def find_opaque_spans(text: str) -> list[Span]:
 
 def _clean_once(text: str) -> str:
     prose, kept = extract_verbatim(_JOINER.sub("", strip_invisible(text)))
-    return restore_verbatim(_clean_prose(prose), tuple(map(_clean_code, kept)))
+    prose = _strip_html_blocks(_decode_entities(prose))
+    for pattern, shown in _SUBSTITUTIONS:
+        prose = pattern.sub(shown, prose)
+    return restore_verbatim(_MENTION.sub("", strip_addresses(prose)), tuple(map(_clean_code, kept)))
 
 
 def _clean_code(text: str) -> str:
@@ -241,13 +237,6 @@ def _strip_control(code: str) -> str:
     return strip_addresses(_CONTROL.sub(" ", code), code=True)
 
 
-def _clean_prose(text: str) -> str:
-    text = _strip_html_blocks(_decode_entities(text))
-    for pattern, shown in _SUBSTITUTIONS:
-        text = pattern.sub(shown, text)
-    return _MENTION.sub("", strip_addresses(text))
-
-
 def _decode_entities(text: str) -> str:
     """Return the text with what is written as an entity or a JSON escape as it would be read."""
     text = _ENTITY.sub(lambda found: html.unescape(found[0]), text)
@@ -257,11 +246,11 @@ def _decode_entities(text: str) -> str:
 def _strip_html_blocks(text: str) -> str:
     """Return the text without comments, scripts and styles that end."""
     for begin, end in _HTML_BLOCKS:
-        pieces, at = [], 0
+        spans, at = list[Span](), 0
         while (opened := begin.search(text, at)) and (closed := end.search(text, opened.end())):
-            pieces += [text[at : opened.start()], " "]
             at = closed.end()
-        text = "".join([*pieces, text[at:]])
+            spans.append((opened.start(), at))
+        text = _replace_spans(text, spans, lambda _: " ")
     return text
 
 
@@ -276,10 +265,6 @@ def _link_text(found: re.Match[str]) -> str:
     return label
 
 
-def _superscript_text(found: re.Match[str]) -> str:
-    return found[1].translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-
-
 _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (_DEFINITION, ""),
     (_IMAGE, " "),
@@ -288,7 +273,7 @@ _SUBSTITUTIONS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
     (_LABELLED_LINK, r"\2"),
     (_MAIL, r"\1"),
     (_CONTROL, " "),
-    (_SUPERSCRIPT, _superscript_text),
+    (_SUPERSCRIPT, lambda found: found[1].translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))),
     (_TAG, lambda found: "" if found[1] else " "),
     (_EMPTY_BRACKETS, " "),
 )
@@ -317,7 +302,7 @@ def strip_emphasis(text: str) -> str:
     for _ in range(_STYLE_PASSES):
         before = text
         for pattern in _STYLED:
-            text = pattern.sub(_bare_text, text)
+            text = pattern.sub(lambda found: found[0] if _DUNDER.fullmatch(found[0]) else found["text"], text)
         if text == before:
             break
     text = _OPENED_STYLE.sub(r"\1\2", text) if _OPENED_STYLE.match(text) else text
@@ -326,7 +311,3 @@ def strip_emphasis(text: str) -> str:
 
 def unescape_markdown(text: str) -> str:
     return _MARKDOWN_ESCAPE.sub(r"\1", text)
-
-
-def _bare_text(found: re.Match[str]) -> str:
-    return found[0] if _DUNDER.fullmatch(found[0]) else found["text"]

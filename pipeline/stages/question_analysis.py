@@ -126,9 +126,8 @@ class _FollowUpRules:
 def resolve_question(talk: Conversation) -> ResolvedQuestion:
     """Resolve a follow-up: add what the question borrows from the turns before it."""
     asked = talk.question
-    earlier = [turn for turn in talk.earlier if turn.speaker == "user" and not detect_small_talk(turn.text)][
-        -MAX_EARLIER_QUESTIONS:
-    ]
+    questions = [turn for turn in talk.earlier if turn.speaker == "user" and not detect_small_talk(turn.text)]
+    earlier = questions[-MAX_EARLIER_QUESTIONS:]
     language = _question_language([asked, *reversed(earlier)])
     if not earlier or not depends_on_context(asked.text, language):
         return ResolvedQuestion(asked.text)
@@ -138,18 +137,19 @@ def resolve_question(talk: Conversation) -> ResolvedQuestion:
         if not depends_on_context(turn.text, language):
             break
     titles = next((turn.titles[:1] for turn in reversed(talk.earlier) if turn.titles), ())
-    return ResolvedQuestion(asked.text, " ".join(_new_words([*borrowed, *titles], asked.text)[:MAX_BORROWED_WORDS]))
+    known = asked.text.casefold()
+    new = [word for word in dict.fromkeys([*borrowed, *titles]) if word.casefold() not in known]
+    return ResolvedQuestion(asked.text, " ".join(new[:MAX_BORROWED_WORDS]))
 
 
 def depends_on_context(text: str, language: str) -> bool:
     """Return whether a question cannot be understood without what was said before it."""
     rules = _follow_up_rules(language)
     plain = rules.harmless.sub(" ", " ".join(text.split()))
-    if any(rules.openers.match(sentence) for sentence in _SENTENCE_START.split(plain)):
+    opens = any(rules.openers.match(sentence) for sentence in _SENTENCE_START.split(plain))
+    if opens or _has_unbound_pronoun(plain, rules, language):
         return True
-    if _has_unbound_pronoun(plain, rules, language):
-        return True
-    return not any(word.casefold() not in rules.vague for word in _content_words(plain, language))
+    return all(word.casefold() in rules.vague for word in _content_words(plain, language))
 
 
 def _has_unbound_pronoun(text: str, rules: _FollowUpRules, language: str) -> bool:
@@ -160,9 +160,8 @@ def _has_unbound_pronoun(text: str, rules: _FollowUpRules, language: str) -> boo
     pronoun = rules.pronouns.search(text)
     possessive = rules.possessives.search(text)
     before = text[: pronoun.start()] if pronoun else ""
-    meant = rules.determiners.search(before) or any(
-        word[0].isupper() and content_terms(word, language) for word in words(before)[1:]
-    )
+    named = any(word[0].isupper() and content_terms(word, language) for word in words(before)[1:])
+    meant = rules.determiners.search(before) or named
     return bool(pronoun and not meant) or bool(possessive and not content_terms(text[: possessive.start()], language))
 
 
@@ -178,17 +177,10 @@ def _content_words(text: str, language: str) -> list[str]:
     return [word for word in words(text) if content_terms(word, language)]
 
 
-def _new_words(words: Iterable[str], text: str) -> list[str]:
-    known = text.casefold()
-    return [word for word in dict.fromkeys(words) if word.casefold() not in known]
-
-
 def _question_language(turns: Sequence[Turn]) -> str:
     """Return the language of the first turn; where it is too short to tell, that of all of them."""
-    first = turns[0]
-    return (
-        first.language or detect_language(first.text) or detect_language(" ".join(turn.text for turn in turns)) or "en"
-    )
+    every = " ".join(turn.text for turn in turns)
+    return turns[0].language or detect_language(turns[0].text) or detect_language(every) or "en"
 
 
 @cache
@@ -208,12 +200,9 @@ def _follow_up_rules(language: str) -> _FollowUpRules:
 
 def _any_phrase(phrases: Sequence[str], *, plain: bool = True) -> re.Pattern[str]:
     """Return a pattern for any of the phrases as whole words; of none, a pattern that never matches."""
-    patterns = (_phrase_pattern(re.escape(phrase) if plain else phrase, phrase) for phrase in phrases)
-    return re.compile("|".join(patterns) or r"(?!)", re.IGNORECASE)
-
-
-def _phrase_pattern(pattern: str, phrase: str) -> str:
-    return pattern if is_unspaced(phrase[0]) else rf"\b(?:{pattern})\b"
+    patterns = ((phrase[0], re.escape(phrase) if plain else phrase) for phrase in phrases)
+    whole = (pattern if is_unspaced(first) else rf"\b(?:{pattern})\b" for first, pattern in patterns)
+    return re.compile("|".join(whole) or r"(?!)", re.IGNORECASE)
 
 
 def validate_question(text: str, limits: Limits) -> None:

@@ -1,4 +1,4 @@
-"""Answers as WikiChat does, in seven stages: what is looked up, and what the model knows and passages confirm.
+"""Answer as WikiChat does, in seven stages: what is looked up, and what the model knows and passages confirm.
 
 Unlike `extractive` it writes sentences of its own, so each must pass the gate against the passages that it cites. The
 text that the model generates by itself is taken apart and verified, and never said.
@@ -36,11 +36,12 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     if not findings:
         return Status.CHATTED if looked_up is None and recalled is None else Status.ABSTAINED
     if kit.limits.student or not kit.limits.refine:
-        return _ended(said=await say_all(stream_draft(context, findings, kit), findings, context, kit))  # 6
-    kept = await collect_draft(context, findings, kit)  # 6
-    refined = stream_refinement(context, kept, findings, kit)  # 7
-    said = await say_all(refined, findings, context, kit) or await say_all(replay_values(kept), findings, context, kit)
-    return _ended(said=said)
+        said = await say_all(stream_draft(context, findings, kit), findings, context, kit)  # 6
+    else:
+        kept = await collect_draft(context, findings, kit)  # 6
+        said = await say_all(stream_refinement(context, kept, findings, kit), findings, context, kit)  # 7
+        said = said or await say_all(replay_values(kept), findings, context, kit)
+    return Status.ANSWERED if said else Status.ABSTAINED
 
 
 async def look_up(context: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] | None:
@@ -56,10 +57,6 @@ async def recall(context: TurnContext, kit: Kit) -> tuple[SourcedFinding, ...] |
     reply = await generate_reply(context, kit)  # 3
     claims = await split_claims(context, reply, kit)  # 4
     return await verify_claims(context, claims, kit) if claims else None  # 5
-
-
-def _ended(*, said: bool) -> Status:
-    return Status.ANSWERED if said else Status.ABSTAINED
 
 
 ENTRY = SystemEntry(

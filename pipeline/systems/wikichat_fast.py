@@ -1,4 +1,4 @@
-"""Answers as `wikichat` does and with the same guarantee, in the time of a few calls.
+"""Answer as `wikichat` does and with the same guarantee, in the time of a few calls.
 
 Claims are generated as claims, in one streamed call, and each is verified while the next is written; the draft is asked
 to be at once what refinement would make of it. So a turn takes three rounds: claims beside the query, verification
@@ -30,14 +30,14 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
         return Status.CHATTED
     context = await prepare_context(talk, kit)
     async with open_task_group() as group:
-        scales = ClaimVerifier(context, kit, group)
-        status = await _answered(talk, context, kit, scales)
-        await scales.explained()
+        verifier = ClaimVerifier(context, kit, group)
+        status = await _answered(talk, context, kit, verifier)
+        await verifier.explained()
         return status
 
 
-async def _answered(talk: Conversation, context: TurnContext, kit: Kit, scales: ClaimVerifier) -> Status:
-    recall = scales.weighed(stream_claims(context, kit))  # 3, 4, 5
+async def _answered(talk: Conversation, context: TurnContext, kit: Kit, verifier: ClaimVerifier) -> Status:
+    recall = verifier.weighed(stream_claims(context, kit))  # 3, 4, 5
     async with show_interim_quote(talk, context.nearest, kit):
         looked_up, recalled, fault = await gather_pair(look_up(context, kit), recall)
     findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))
