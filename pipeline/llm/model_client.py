@@ -31,7 +31,7 @@ from pipeline.llm.server_errors import (
     describe_error,
     interpret_refusal,
 )
-from pipeline.llm.usage import deadline_error, remaining_seconds, reserve_budget, settle_budget, waive_call
+from pipeline.llm.usage import deadline_error, remaining_seconds, reserve_budget
 from pipeline.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
 
 PostRequest = Callable[[Mapping[str, Any]], AbstractAsyncContextManager[ServerResponse]]
@@ -57,6 +57,11 @@ class QuirkDiscovered(Exception):
     def __init__(self, quirks: ServerQuirks) -> None:
         super().__init__()
         self.quirks = quirks
+
+
+_CallFault = SchemaNotOffered | ServerRefusal | TransientError | QuirkDiscovered
+_Consequence = ServerQuirks | TransientError | PipelineError
+"""What follows of a fault: another way to ask, another try, or the error that the caller gets."""
 
 
 class OpenAIModel:
@@ -112,10 +117,10 @@ class OpenAIModel:
                     else:
                         yield part
         except SchemaNotOffered:
-            waive_call(spent)
+            spent.calls -= 1  # it was never counted
             raise
         finally:
-            settle_budget(spent, reserved, tally.tokens)
+            spent.tokens += tally.tokens - reserved
 
     async def _tried(self, call: ModelCall, spent: BudgetMeter, tally: CallTally, *, streamed: bool) -> ReplyParts:
         while True:
@@ -126,29 +131,22 @@ class OpenAIModel:
                     async for part in parts:
                         tally.given = True
                         yield part
-            except SchemaNotOffered as error:
-                raise self._unschooled(error, request) from None
-            except (ServerRefusal, TransientError, QuirkDiscovered) as fault:
-                seconds = self._wait(fault, request, spent, tally)
+            except (SchemaNotOffered, ServerRefusal, TransientError, QuirkDiscovered) as fault:
+                seconds = self._wait(self._interpret(fault, request, tally), request, spent, tally)
             else:
                 return
             if seconds:
                 await self._sleep(seconds)
 
-    def _wait(
-        self,
-        fault: ServerRefusal | TransientError | QuirkDiscovered,
-        request: ChatRequest,
-        spent: BudgetMeter,
-        tally: CallTally,
-    ) -> float:
+    def _wait(self, found: _Consequence, request: ChatRequest, spent: BudgetMeter, tally: CallTally) -> float:
         """Return how many seconds to wait before the next try. Raises what the caller gets, if there is none."""
-        found = self._found(fault, request, tally)
         if isinstance(found, ServerQuirks):
             self._memory.learn(request.plan.model, found)
             return 0.0
         if isinstance(found, SchemaNotOffered):
-            raise self._unschooled(found, request) from None
+            if request.plan.structured == "schema":
+                raise ModelUnavailable(str(found), hint='set structured = "auto" for the model') from None
+            self._memory.learn(request.plan.model, request.quirks.without(SCHEMA_ARGUMENT))
         if not isinstance(found, TransientError):
             raise found from None
         tally.faults += 1
@@ -156,30 +154,20 @@ class OpenAIModel:
             raise _final_model_error(found, tally) from None
         seconds = backoff_seconds(tally.faults, self._random) if found.after is None else found.after
         if seconds > MAX_WAIT_SECONDS or seconds >= remaining_seconds(spent, self._clock()):
-            raise _final_model_error(
-                found, tally, f"; to try again takes {seconds:.0f} s, longer than there is"
-            ) from None
+            why = f"; to try again takes {seconds:.0f} s, longer than there is"
+            raise _final_model_error(found, tally, why) from None
         return seconds
 
-    def _found(
-        self, fault: ServerRefusal | TransientError | QuirkDiscovered, request: ChatRequest, tally: CallTally
-    ) -> ServerQuirks | TransientError | PipelineError:
+    def _interpret(self, fault: _CallFault, request: ChatRequest, tally: CallTally) -> _Consequence:
         if isinstance(fault, QuirkDiscovered):
             return fault.quirks
-        if isinstance(fault, TransientError):
+        if not isinstance(fault, ServerRefusal):
             return fault
         if tally.given:
             said = describe_error(fault.body, self._settings.unspoken)
             message = f"the model server at {self._settings.server} broke off its reply: {said}"
             return TransientError(message, hint="try again later")
         return interpret_refusal(fault, request, self._settings)
-
-    def _unschooled(self, error: SchemaNotOffered, request: ChatRequest) -> PipelineError:
-        """Remember that a server keeps no schema, and return the error; a permanent one where schemas are required."""
-        if request.plan.structured == "schema":
-            return ModelUnavailable(str(error), hint='set structured = "auto" for the model')
-        self._memory.learn(request.plan.model, request.quirks.without(SCHEMA_ARGUMENT))
-        return error
 
     def _composed(self, call: ModelCall, *, streamed: bool) -> ChatRequest:
         quirks = self._memory.of(self._settings.plan(call.stage).model)
@@ -202,11 +190,7 @@ class OpenAIModel:
     async def _attempt(self, request: ChatRequest, spent: BudgetMeter, tally: CallTally) -> ReplyParts:
         """Send a request and yield its reply piece by piece; last the whole reply.
 
-        Raises:
-            ServerRefusal: The server answered with an error.
-            TransientError: A fault that may pass.
-            QuirkDiscovered: What came shows how to ask instead.
-            PipelineError: As `LLM` says.
+        Raises `ServerRefusal`, `TransientError`, `QuirkDiscovered`, and any `PipelineError` as `LLM` says.
         """
         got = ReplyAccumulator(hold=request.hold, streamed=request.streamed)
         try:

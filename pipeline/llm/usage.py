@@ -64,16 +64,6 @@ def reserve_budget(spent: BudgetMeter, tokens: int, now: float) -> None:
     spent.tokens += tokens
 
 
-def settle_budget(spent: BudgetMeter, reserved: int, used: int) -> None:
-    """Replace the reserved tokens by those really used."""
-    spent.tokens += used - reserved
-
-
-def waive_call(spent: BudgetMeter) -> None:
-    """Take back a call that must not count."""
-    spent.calls -= 1
-
-
 def remaining_seconds(spent: BudgetMeter, now: float) -> float:
     """Return the turn's seconds left, infinite without a deadline. Raises `BudgetExceeded` when it is over."""
     if spent.deadline is None:
