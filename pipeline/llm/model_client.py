@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import ModelUnavailable, PipelineError, ReplyBroken, SchemaNotOffered
 from pipeline.llm.chat_request import SCHEMA_ARGUMENT, ChatRequest, QuirkMemory, ServerQuirks, compose_request
@@ -22,7 +22,6 @@ from pipeline.llm.model_reply import (
     update_quirks,
 )
 from pipeline.llm.model_settings import OPENAI_URL, ModelSettings
-from pipeline.llm.response_reader import ServerResponse, SilenceLimits, read_payloads
 from pipeline.llm.server_errors import (
     MAX_WAIT_SECONDS,
     ServerRefusal,
@@ -34,7 +33,10 @@ from pipeline.llm.server_errors import (
 from pipeline.llm.usage import deadline_error, remaining_seconds, reserve_budget
 from pipeline.model import BudgetMeter, ModelCall, ModelReply, ReplyPiece
 
-PostRequest = Callable[[Mapping[str, Any]], AbstractAsyncContextManager[ServerResponse]]
+if TYPE_CHECKING:
+    from pipeline.llm.server_connection import ServerResponse
+
+PostRequest = Callable[[Mapping[str, Any]], AbstractAsyncContextManager["ServerResponse"]]
 """Sends arguments to a server; raises `ServerRefusal` and `TransientError`."""
 ReplyParts = AsyncGenerator[ReplyPiece | ModelReply]
 _FIRST_CHECK_SECONDS = 0.001
@@ -215,6 +217,8 @@ class OpenAIModel:
 
     async def _payloads(self, request: ChatRequest, spent: BudgetMeter) -> AsyncGenerator[Any]:
         """Yield what the server sends; silence is a transient fault, unless the turn's time is over."""
+        from pipeline.llm.server_connection import SilenceLimits, read_payloads  # imports openai
+
         settings, now = self._settings, self._clock()
         end = now + min(settings.timeout_seconds, remaining_seconds(spent, now))
         first = settings.first_token_seconds if request.streamed else math.inf
@@ -278,7 +282,7 @@ async def open_model(
         ModelUnavailable: Something is missing in the settings.
     """
     validate_settings(settings)
-    from pipeline.llm.model_transport import Transport
+    from pipeline.llm.server_connection import Transport
 
     _silence_http_loggers()
     transport = Transport(settings)
