@@ -23,8 +23,7 @@ AT_BLOCK, AT_LINE, AT_SENTENCE, AT_CLAUSE = 0.0, 0.15, 0.5, 1.5
 AT_INDENTED, AFTER_INTRODUCTION = 0.3, 0.6
 """What it costs to part an item from the one it stands under, and what ends in a colon from what it introduces."""
 
-_WHOLE_PARAGRAPH_WORDS = 30
-"""Words. A paragraph no longer than this is not cut to fill a passage."""
+_WHOLE_PARAGRAPH_WORDS = 30  # words. A paragraph no longer than this is not cut to fill a passage
 _CHARACTERS_A_WORD = 12
 """More than words have in any language, so that what is no language (keys, minified code) is cut as well."""
 _CLAUSE_ENDS = ",;:–—)，、；：）،"
@@ -110,18 +109,13 @@ def _find_end(sentence: str, start: int, borders: Sequence[int], room: int) -> i
     return next(ends, borders[fitting - 1])
 
 
-LARGEST_PASSAGE = 120
-"""Words of a passage, its title and section among them."""
-LEAST_AVAILABLE = 40
-"""Words left for the text, however long title and section are."""
-SEPARATOR = " › "
-"""Between the headings of a section's path."""
+LARGEST_PASSAGE = 120  # words of a passage, its title and section among them
+LEAST_AVAILABLE = 40  # words left for the text, however long title and section are
+SEPARATOR = " › "  # between the headings of a section's path
 
-_PASSAGE_COST = 0.3
-"""What each passage costs, beside its cuts and its emptiness, so that few are made."""
+_PASSAGE_COST = 0.3  # what each passage costs, beside its cuts and its emptiness, so that few are made
 _INTRODUCTION_WORDS = 40
-_ASIDE_WORDS = 8
-"""Words. A text so short between two pieces of code is no passage of its own."""
+_ASIDE_WORDS = 8  # words. A text so short between two pieces of code is no passage of its own
 
 
 def split_page(corpus: str, key: str, page: Page) -> tuple[Passage, ...]:

@@ -15,8 +15,7 @@ _A_DAY = timedelta(days=1)
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC) + _A_DAY, datetime.max.replace(tzinfo=UTC) - _A_DAY
 """Beyond these a moment does not exist in every time zone."""
 _LONGEST_REASON = 200
-LONGEST_TEXT = 10_000_000
-"""Characters of a document's text, about 15,000 passages."""
+LONGEST_TEXT = 10_000_000  # characters of a document's text, about 15,000 passages
 
 
 def clean_page(page: Page) -> Page:

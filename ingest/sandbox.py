@@ -33,30 +33,24 @@ from ingest.types import Page, SourceUnavailable, UnreadableDocument
 
 _PASSED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "TZ")
 """Of the environment; all else may hold a secret."""
-_START_SECONDS = 60.0
-"""A process may take so long to start."""
+_START_SECONDS = 60.0  # a process may take so long to start
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
     """Limits for reading one document."""
 
-    seconds: float = 60.0
-    """Seconds of computing, where the system counts it."""
-    memory: int = 1 << 30
-    """Bytes, where the system limits it."""
-    clock: float = 240.0
-    """Seconds by the clock, for what waits or shares its processor."""
+    seconds: float = 60.0  # seconds of computing, where the system counts it
+    memory: int = 1 << 30  # bytes, where the system limits it
+    clock: float = 240.0  # seconds by the clock, for what waits or shares its processor
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessExit:
     """The end of a process in the middle of a document."""
 
-    code: int
-    """As `subprocess` has it: negative for a signal."""
-    late: bool = False
-    """Whether it was killed as its time was up by the clock."""
+    code: int  # as `subprocess` has it: negative for a signal
+    late: bool = False  # whether it was killed as its time was up by the clock
 
 
 class SandboxProcess:

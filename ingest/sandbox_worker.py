@@ -32,10 +32,8 @@ except ImportError:  # only the parent's clock limits it there
 else:
     resource = _resource
 
-_PARENT_CHECK_SECONDS = 1.0
-"""Seconds between two checks that the parent is alive."""
-LONGEST_FRAME = 256 << 20
-"""Bytes of an answer: the longest document stays below it in any script."""
+_PARENT_CHECK_SECONDS = 1.0  # seconds between two checks that the parent is alive
+LONGEST_FRAME = 256 << 20  # bytes of an answer: the longest document stays below it in any script
 _FRAME_HEAD = struct.Struct(">Q")
 
 

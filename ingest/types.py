@@ -35,10 +35,8 @@ class Page:
     revision: str = ""
     date: datetime | None = None
     language: str = ""
-    aliases: tuple[str, ...] = ()
-    """Other titles under which its source knows it."""
-    disambiguation: bool = False
-    """Whether it is a disambiguation page."""
+    aliases: tuple[str, ...] = ()  # other titles under which its source knows it
+    disambiguation: bool = False  # whether it is a disambiguation page
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +45,8 @@ class ChangedDocument:
 
     key: str
     fingerprint: str
-    size: int
-    """Bytes, for the progress bar."""
-    load: Callable[[], Page]
-    """Reads it. Blocks. Raises `UnreadableDocument`."""
+    size: int  # bytes, for the progress bar
+    load: Callable[[], Page]  # reads it. Blocks. Raises `UnreadableDocument`
 
 
 def list_unchanged(key: str, fingerprint: str) -> ChangedDocument:
@@ -99,8 +95,7 @@ class Listing:
     """Whether all documents are listed, so that a missing one is gone; else only changes and deletions are."""
     mark: Callable[[], str] = _no_mark
     """Return what to pass as `since` next time, once all items were taken. Empty: list all."""
-    edition: str = ""
-    """People's name for this state of the source, such as the date of a dump or a commit."""
+    edition: str = ""  # people's name for this state of the source, such as the date of a dump or a commit
 
     def __iter__(self) -> Iterator[ListedItem]:
         return self.items
@@ -185,14 +180,10 @@ class RefreshReport:
     passages_removed: int = 0
     failures: tuple[tuple[str, str], ...] = ()
     seconds: float = 0.0
-    held_back: int = 0
-    """Documents that the source no longer lists, too many to be removed without confirmation."""
-    fault: str = ""
-    """What a person should know and do, in one line; empty where nothing is wrong."""
-    edition: str = ""
-    """People's name for the state of the source that was read."""
-    forgotten: int = 0
-    """Documents that were forgotten on purpose, and left out."""
+    held_back: int = 0  # documents that the source no longer lists, too many to be removed without confirmation
+    fault: str = ""  # what a person should know and do, in one line; empty where nothing is wrong
+    edition: str = ""  # people's name for the state of the source that was read
+    forgotten: int = 0  # documents that were forgotten on purpose, and left out
 
     @property
     def failed(self) -> int:
@@ -207,5 +198,4 @@ class RefreshProgress:
     total: int | None
     passages: int
     seconds: float
-    doing: str = ""
-    """What keeps the source busy, in a few words: "downloads enwiki-….bz2, 3.1 of 21.0 GB"."""
+    doing: str = ""  # what keeps the source busy, in a few words: "downloads enwiki-….bz2, 3.1 of 21.0 GB"

@@ -12,17 +12,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select
 
-from storage.database.engine import Database, decode_json, encode_json, split_chunks
+from storage.database.engine import Database, decode_json, encode_json, split_chunks, utc_now
 from storage.database.schema import entries, overrides, spending
 from storage.types import EntryKind, LogEntry, SpendingTotal, hash_passage
 
 
+@dataclass(frozen=True)
 class AuditLog:
     """The entries. Every method is one transaction, and raises `StorageError`."""
 
-    def __init__(self, database: Database, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._database = database
-        self._clock = clock
+    database: Database
+    clock: Callable[[], datetime] = utc_now
 
     async def append(self, *added: LogEntry) -> tuple[int, ...]:
         """Append entries, all or none, and return their numbers. They are on the disk when this returns.
@@ -30,26 +30,26 @@ class AuditLog:
         Raises:
             TypeError, ValueError: A body holds what JSON cannot, such as a number that is not finite.
         """
-        rows = encode_entries(added, self._clock())
-        return await self._database.write(lambda connection: insert_entries(connection, rows))
+        rows = encode_entries(added, self.clock())
+        return await self.database.write(lambda connection: insert_entries(connection, rows))
 
     async def turn(self, turn_id: str) -> tuple[LogEntry, ...]:
         """Return the entries of one turn, oldest first."""
         query = select(entries).where(entries.c.turn_id == turn_id).order_by(entries.c.seq)
-        return await self._database.read(lambda connection: tuple(map(_parse_entry, connection.execute(query))))
+        return await self.database.read(lambda connection: tuple(map(_parse_entry, connection.execute(query))))
 
     async def find(self, prefix: str, *, limit: int = 10) -> tuple[str, ...]:
         """Return the ids, at most `limit`, of turns that begin with `prefix`."""
         matching = select(entries.c.turn_id).where(entries.c.turn_id.startswith(prefix, autoescape=True))
         query = matching.distinct().order_by(entries.c.turn_id).limit(limit)
-        return await self._database.read(lambda connection: tuple(connection.execute(query).scalars()))
+        return await self.database.read(lambda connection: tuple(connection.execute(query).scalars()))
 
     async def turns(self, limit: int, *, before: int | None = None) -> tuple[tuple[LogEntry, LogEntry | None], ...]:
         """Return the last turns, newest first: how each was opened, and how it was closed if it was.
 
         `before` is the number of an opening entry, for the next page: only turns opened before it.
         """
-        return await self._database.read(lambda connection: _fetch_turns(connection, limit, before))
+        return await self.database.read(lambda connection: _fetch_turns(connection, limit, before))
 
 
 def encode_entries(added: Iterable[LogEntry], at: datetime) -> list[Mapping[str, Any]]:
@@ -89,10 +89,8 @@ def _parse_entry(row: Row[*tuple[Any, ...]]) -> LogEntry:
 class Clocks:
     """Clocks other than this process's own."""
 
-    server: datetime | None
-    """The database server's, now; None for SQLite, which has none."""
-    newest: datetime | None
-    """When the last entry of the log was written; None where there is none."""
+    server: datetime | None  # the database server's, now; None for SQLite, which has none
+    newest: datetime | None  # when the last entry of the log was written; None where there is none
 
 
 async def read_clocks(database: Database) -> Clocks:
@@ -107,11 +105,11 @@ def _fetch_clocks(connection: Connection) -> Clocks:
     return Clocks(server.astimezone(UTC), newest)
 
 
+@dataclass(frozen=True)
 class Spending:
     """What turns cost. Raises `StorageError`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    database: Database
 
     async def total(self, *, since: datetime, platform_user: str = "", channel: str = "") -> SpendingTotal:
         """Sum up the turns closed since then, of a user, in a channel, or all; names are like `slack:T1/U1`."""
@@ -121,7 +119,7 @@ class Spending:
             query = query.where(spending.c.asker == platform_user)
         if channel:
             query = query.where(spending.c.channel == channel)
-        turns, tokens, cost = await self._database.read(lambda connection: connection.execute(query).one())
+        turns, tokens, cost = await self.database.read(lambda connection: connection.execute(query).one())
         return SpendingTotal(turns, int(tokens), float(cost))
 
 
@@ -163,16 +161,16 @@ def _platform_id(platform: str, workspace: str, name: str | None) -> str:
     return f"{platform}:{workspace}/{name}" if name else ""
 
 
+@dataclass(frozen=True)
 class ChannelOverrides:
     """What admins set for channels, by names such as `slack:T1/C1`. Every method raises `StorageError`."""
 
-    def __init__(self, database: Database, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._database = database
-        self._clock = clock
+    database: Database
+    clock: Callable[[], datetime] = utc_now
 
     async def of(self, channel: str) -> Mapping[str, Any]:
         query = select(overrides.c.key, overrides.c.value).where(overrides.c.channel == channel)
-        rows = await self._database.read(lambda connection: connection.execute(query).all())
+        rows = await self.database.read(lambda connection: connection.execute(query).all())
         return {row.key: decode_json(row.value) for row in rows}
 
     async def set(self, channel: str, key: str, value: Any | None, *, by: str, was: Any) -> None:
@@ -182,7 +180,7 @@ class ChannelOverrides:
             TypeError, ValueError: JSON has no place for a value.
         """
         body = {"key": key, "was": was, "now": value, "by": by}
-        rows = encode_entries([LogEntry(channel, EntryKind.SETTING, body)], self._clock())
+        rows = encode_entries([LogEntry(channel, EntryKind.SETTING, body)], self.clock())
         text = None if value is None else encode_json(value)
 
         def change(connection: Connection) -> None:
@@ -191,16 +189,14 @@ class ChannelOverrides:
                 connection.execute(insert(overrides), {"channel": channel, "key": key, "value": text})
             insert_entries(connection, rows)
 
-        await self._database.write(change)
+        await self.database.write(change)
 
 
-QUOTE_JOIN = " … "
-"""Joins the sentences of one quote that do not follow each other in the passage."""
+QUOTE_JOIN = " … "  # joins the sentences of one quote that do not follow each other in the passage
 
 _ENDS = ".!?:;…؟۔।"
 _CLOSERS = "\"'”’»)\\]\\d"
-_TIGHT_ENDS = "。！？"
-"""After these the next sentence follows without a blank."""
+_TIGHT_ENDS = "。！？"  # after these the next sentence follows without a blank
 
 
 @dataclass(frozen=True, slots=True)

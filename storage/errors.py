@@ -30,44 +30,30 @@ class StorageError(Exception):
 
 
 class HomeLocked(StorageError):
-    """Another process owns the home's indexes."""
-
     kind = "home_locked"
 
 
 class HomeUnusable(StorageError):
-    """The home folder cannot be read or written, or its disk is full."""
-
     kind = "home_unusable"
 
 
 class DatabaseUnusable(StorageError):
-    """The database is corrupt, or was written by a newer version."""
-
     kind = "database_unusable"
 
 
 class IndexStale(StorageError):
-    """The indexes are missing, incomplete, or were made by another embedder or version."""
-
     kind = "index_stale"
 
 
 class EmbeddingUnavailable(StorageError):
-    """The embedding function's weights are missing or wrong, or its service fails."""
-
     kind = "embedding_unavailable"
 
 
 class LeaseLost(StorageError):
-    """Another process has taken over what only one may do at a time. Nothing of the transaction was written."""
-
     kind = "lease_lost"
 
 
 class UnknownCorpus(StorageError):
-    """A corpus was named that nothing was ingested into."""
-
     kind = "unknown_corpus"
 
 
@@ -80,8 +66,7 @@ _RESTORE = "Nothing was changed. Restore it from a backup, or move the whole fol
 REINDEX_HINT = "Run `footnote reindex`: it makes the indexes again from the database."
 
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_SCARCE_BYTES = 100_000
-"""Bytes of free space below which a write of an index has failed for want of space."""
+_SCARCE_BYTES = 100_000  # bytes of free space below which a write of an index has failed for want of space
 _FORBIDDEN = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _NO_FOLDER = frozenset({errno.ENOTDIR, errno.EEXIST})
 

@@ -128,8 +128,7 @@ def _describe_owner(file: Path) -> str:
 
 _PROBE_BYTES = 65_536
 _LOCK_SECONDS = 2.0
-_STEPS_PER_LOOK = 100_000
-"""After so many steps of its machine SQLite looks at the clock."""
+_STEPS_PER_LOOK = 100_000  # after so many steps of its machine SQLite looks at the clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +137,9 @@ class DatabaseFileState:
 
     bytes: int
     revision: Literal["fits", "older", "newer", "empty"]
-    faults: tuple[str, ...]
-    """What SQLite's check found, the first few."""
-    whole: bool
-    """Whether the check came to its end."""
-    unwritable: StorageError | None
-    """Why nothing can be written to it; None where it can."""
+    faults: tuple[str, ...]  # what SQLite's check found, the first few
+    whole: bool  # whether the check came to its end
+    unwritable: StorageError | None  # why nothing can be written to it; None where it can
 
 
 def inspect_database_file(file: Path, *, seconds: float, patience: float = _LOCK_SECONDS) -> DatabaseFileState:

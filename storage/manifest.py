@@ -6,6 +6,7 @@ refresh reads its documents again, because `begin` blanks their fingerprints.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -49,11 +50,11 @@ _Row = Row[*tuple[Any, ...]]
 _DOCUMENT = [column for column in documents.c if column.name != "corpus"]
 
 
+@dataclass(frozen=True)
 class Manifest:
     """What is indexed. Every method is one transaction, and raises `StorageError`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    database: Database
 
     async def fingerprints(self, corpus: str) -> dict[str, str]:
         """Return each document's key and fingerprint; an empty one if a change was begun and never committed."""
@@ -73,7 +74,7 @@ class Manifest:
 
     async def stored(self, corpus: str, keys: Collection[str]) -> dict[str, tuple[Document, tuple[Passage, ...]]]:
         """Return these documents by key, as far as they exist, each with its passages as `passages_of` has them."""
-        return await self._database.read(lambda connection: _fetch_stored(connection, corpus, keys))
+        return await self.database.read(lambda connection: _fetch_stored(connection, corpus, keys))
 
     async def begin(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> None:
         """Record what is about to be written to the indexes, so that they hold nothing unknown.
@@ -86,7 +87,7 @@ class Manifest:
             require_lease(connection, lease)
             manifest_tx.begin_changes(connection, changes)
 
-        await self._database.write(begin, WritePriority.BATCH)
+        await self.database.write(begin, WritePriority.BATCH)
 
     async def commit(self, changes: Sequence[DocumentChange], lease: Lease | None = None) -> tuple[DocumentChange, ...]:
         """Switch all these documents at once: until then the old version is found, from then on the new.
@@ -101,7 +102,7 @@ class Manifest:
             require_lease(connection, lease)
             return manifest_tx.commit_changes(connection, changes)
 
-        return await self._database.write(commit, WritePriority.BATCH)
+        return await self.database.write(commit, WritePriority.BATCH)
 
     async def unlisted(self, corpus: str | None = None) -> tuple[tuple[str, str], ...]:
         """Return (corpus, id) of what the indexes may hold and must not show, of one corpus or of all."""
@@ -119,7 +120,7 @@ class Manifest:
         """Return by id the passages that are listed in one of the corpora `within`, with their documents."""
         query = _listed_query().where(passages.c.corpus.in_(within))
         chunks = [query.where(passages.c.id.in_(chunk)) for chunk in split_chunks(ids)]
-        rows = await self._database.read(lambda it: [row for chunk in chunks for row in it.execute(chunk)])
+        rows = await self.database.read(lambda it: [row for chunk in chunks for row in it.execute(chunk)])
         return {row.id: _with_document(row) for row in rows}
 
     async def listed(self, corpus: str, *, after: str = "", limit: int = 1000) -> tuple[ListedPassage, ...]:
@@ -138,7 +139,7 @@ class Manifest:
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
         """Return the corpora by name, and count their content, which takes seconds for a whole Wikipedia."""
-        return await self._database.read(_fetch_corpora)
+        return await self.database.read(_fetch_corpora)
 
     async def describe(self, corpus: str, *, reference: bool) -> None:
         """Record what a corpus is, before anything of it is indexed."""
@@ -169,7 +170,7 @@ class Manifest:
 
     async def find_forgotten(self, address: str) -> tuple[DocumentRef, ...]:
         """Find what was removed on purpose, as `find` does what is there."""
-        return await self._database.read(lambda connection: manifest_tx.find_documents(connection, address, forgotten))
+        return await self.database.read(lambda connection: manifest_tx.find_documents(connection, address, forgotten))
 
     async def forget(self, corpus: str, keys: Collection[str]) -> None:
         """Keep refreshes from bringing these back. What is listed of them stays until it is removed."""
@@ -181,22 +182,18 @@ class Manifest:
 
     async def find(self, address: str) -> tuple[DocumentRef, ...]:
         """Find documents by address (a final slash, fragment or revision does not matter), key or exact title."""
-        return await self._database.read(lambda connection: manifest_tx.find_documents(connection, address))
+        return await self.database.read(lambda connection: manifest_tx.find_documents(connection, address))
 
     async def failures(self, corpus: str) -> tuple[tuple[str, str], ...]:
         """Return (key, reason) of each document that the last refresh could not read, by key."""
         query = select(failures.c.key, failures.c.reason).where(failures.c.corpus == corpus).order_by("key")
         return tuple((row.key, row.reason) for row in await self._all(query))
 
-    @property
-    def database(self) -> Database:
-        return self._database
-
     async def _write(self, function: Callable[[Connection], None]) -> None:
-        await self._database.write(function, WritePriority.BATCH)
+        await self.database.write(function, WritePriority.BATCH)
 
     async def _all(self, query: Select[Any]) -> Sequence[_Row]:
-        return await self._database.read(lambda connection: connection.execute(query).all())
+        return await self.database.read(lambda connection: connection.execute(query).all())
 
 
 def _fetch_stored(

@@ -32,17 +32,12 @@ from storage.types import CorpusInfo, Document, DocumentChange, Hit, Lease, Pass
 
 PassageRow = tuple[Document, Passage]
 
-CANDIDATES = 50
-"""How many passages each retriever offers to the fusion."""
-DISAMBIGUATION_MALUS = 20.0
-"""Deviations of the fused score that disambiguation pages lose, so that they come last."""
-UPSERT_BATCH = 32
-"""An upsert holds the interpreter: 24 to 65 ms for this many passages, over a second for thousands."""
-EMBED_BATCH = 64
-"""Passages whose vectors are made at a time; more are not made faster, and keep others waiting."""
+CANDIDATES = 50  # how many passages each retriever offers to the fusion
+DISAMBIGUATION_MALUS = 20.0  # deviations of the fused score that disambiguation pages lose, so that they come last
+UPSERT_BATCH = 32  # an upsert holds the interpreter: 24 to 65 ms for this many passages, over a second for thousands
+EMBED_BATCH = 64  # passages whose vectors are made at a time; more are not made faster, and keep others waiting
 REINDEX_PAGE = 1_000
-SEARCH_ATTEMPTS = 4
-"""How often a search is made at most while a refresh commits to the same corpora."""
+SEARCH_ATTEMPTS = 4  # how often a search is made at most while a refresh commits to the same corpora
 
 _Scores = dict[str, float]
 _Candidates = tuple[CorpusGroup, list[CorpusGroup], _Scores, _Scores, dict[str, tuple[Passage, Document]]]
@@ -59,8 +54,7 @@ class PassageStore:
     threads: IndexThreads
     own_first: float = 0.0
     """Deviations of the fused score that the team's own passages gain over those of works of reference."""
-    polite: bool = False
-    """Leave a core for questions while passages are being embedded."""
+    polite: bool = False  # leave a core for questions while passages are being embedded
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     @property

@@ -6,13 +6,14 @@ unless it is asked again in other words. Its key is an idempotency key: what arr
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, exists, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from storage.database.engine import Database, decode_json, encode_json, split_chunks
+from storage.database.engine import Database, decode_json, encode_json, split_chunks, utc_now
 from storage.database.schema import posts, questions, rewordings
 from storage.database.worker_threads import WritePriority
 from storage.types import NewQuestion, QueuedQuestion
@@ -27,12 +28,12 @@ _INSERTS: Mapping[str, Callable[..., Any]] = {"sqlite": sqlite.insert, "postgres
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
 class Queue:
     """The questions. Every method is one transaction, on the disk when it returns, and raises `StorageError`."""
 
-    def __init__(self, database: Database, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._database = database
-        self._clock = clock
+    database: Database
+    clock: Callable[[], datetime] = utc_now
 
     async def put(self, question: NewQuestion) -> tuple[QueuedQuestion, bool]:
         """Store a question. Returns its row and whether it is new; one of a known key stays unchanged.
@@ -49,10 +50,10 @@ class Queue:
             "message": question.message,
             "body": encode_json(question.body),
             "handle": question.handle,
-            "taken_at": self._clock(),
+            "taken_at": self.clock(),
         }
         # Before all other writes, also those about other questions.
-        return await self._database.write(lambda connection: _insert_question(connection, row), WritePriority.QUESTION)
+        return await self.database.write(lambda connection: _insert_question(connection, row), WritePriority.QUESTION)
 
     async def open(self, owner: str, now: datetime, *, sole: bool = False) -> tuple[QueuedQuestion, ...]:
         """Return, oldest first, all that `owner` may claim: waiting questions, and those of lapsed leases.
@@ -76,7 +77,7 @@ class Queue:
         return await self._write(lambda connection: frozenset(connection.execute(renewed).scalars()))
 
     async def try_writing(self) -> None:
-        await self._database.try_writing()
+        await self.database.try_writing()
 
     async def release(self, ticket: int) -> None:
         """Return a running question to the queue, with its progress."""
@@ -102,7 +103,7 @@ class Queue:
             text: Its new words; where it is running, that counts as one more question.
         """
         values = {"turn_id": turn_id, "sending": sending}
-        known, now = {name: value for name, value in values.items() if value is not None}, self._clock()
+        known, now = {name: value for name, value in values.items() if value is not None}, self.clock()
 
         def note(connection: Connection) -> None:
             _update_progress(connection, ticket, known, posted, text)
@@ -132,7 +133,7 @@ class Queue:
     async def reopen(self, ticket: int, text: str) -> bool:
         """Ask a finished question again, in other words; its posts stay known. Returns False if it is not done."""
         again = update(questions).where(questions.c.ticket == ticket, questions.c.state == DONE).values(_NEW_STATE)
-        now = self._clock()
+        now = self.clock()
 
         def reopen(connection: Connection) -> bool:
             if done := connection.execute(again).rowcount == 1:
@@ -182,7 +183,7 @@ class Queue:
             counted = () if is_last else (questions.c.ticket <= upto,)
             return sum(int(connection.execute(each.where(*counted)).scalar_one()) for each in (taken, again))
 
-        return await self._database.read(count)
+        return await self.database.read(count)
 
     async def recent(self, channel: str, *, user: str = "", limit: int) -> tuple[QueuedQuestion, ...]:
         """Return the questions that were taken last in a channel, newest first; with a `user` theirs alone."""
@@ -203,10 +204,10 @@ class Queue:
         return await self._one(newest.where(questions.c.ticket.in_(answers))) or await self._one(newest.where(*asks))
 
     async def _write(self, function: Callable[[Connection], T]) -> T:
-        return await self._database.write(function)
+        return await self.database.write(function)
 
     async def _all(self, query: Select[Any]) -> tuple[QueuedQuestion, ...]:
-        return await self._database.read(lambda connection: fetch_questions(connection, query))
+        return await self.database.read(lambda connection: fetch_questions(connection, query))
 
     async def _one(self, query: Select[Any]) -> QueuedQuestion | None:
         rows = await self._all(query)

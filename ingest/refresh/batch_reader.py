@@ -26,10 +26,8 @@ from ingest.types import (
 from storage.database.worker_threads import ThreadPool
 
 BATCH_DOCUMENTS = 256
-BATCH_CHARACTERS = 300_000
-"""The size of a batch, about 512 passages; a crash repeats at most so much work."""
-LARGEST_DOCUMENT = 512 << 20
-"""Bytes; a larger document is not loaded."""
+BATCH_CHARACTERS = 300_000  # the size of a batch, about 512 passages; a crash repeats at most so much work
+LARGEST_DOCUMENT = 512 << 20  # bytes; a larger document is not loaded
 
 DUPLICATE_REASON = "stands in its source more than once: the first was taken"
 
@@ -44,8 +42,7 @@ class DocumentBatch:
     read: list[tuple[ChangedDocument, Page]] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)
     unchanged: int = 0
-    looked_at: int = 0
-    """Items of the listing, deleted and unwanted ones too."""
+    looked_at: int = 0  # items of the listing, deleted and unwanted ones too
     characters: int = 0
 
     @property

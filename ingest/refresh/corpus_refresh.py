@@ -48,8 +48,7 @@ from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 from storage.passages import PassageStore
 from storage.types import Checkpoint, DocumentChange, Lease
 
-MOST_REMOVED = 0.2
-"""The share of a corpus that is removed without confirmation when its source no longer lists it."""
+MOST_REMOVED = 0.2  # the share of a corpus that is removed without confirmation when its source no longer lists it
 REMOVAL_BATCH = 256
 WRITE_ATTEMPTS = 3
 
@@ -66,8 +65,7 @@ class _RunState:
     unwanted: Collection[str]
     tell: Callable[[RefreshProgress], None]
     done: int = 0
-    arrived: set[str] = field(default_factory=set)
-    """Fingerprints of documents that are new in a known corpus."""
+    arrived: set[str] = field(default_factory=set)  # fingerprints of documents that are new in a known corpus
     total: int | None = None
     started: float = field(default_factory=time.monotonic)
 

@@ -7,8 +7,7 @@ from ingest.chunking import split_page
 from ingest.types import ChangedDocument, Page, RefreshReport
 from storage.types import Document, DocumentChange, Passage
 
-FEW_REMOVALS = 20
-"""So many documents are always removed without confirmation."""
+FEW_REMOVALS = 20  # so many documents are always removed without confirmation
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,10 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
 CHECK_SECONDS = 30.0
-"""Seconds between two looks at the clock: a scheduler's own timers stop while a machine sleeps, and miss a clock that is
+"""Seconds between two looks at the clock: a scheduler's timers stop while a machine sleeps, and miss a clock that is
 set."""
 
-CLOCK_LEAP = timedelta(hours=1)
-"""A night further ahead than this was run under a wrong clock."""
+CLOCK_LEAP = timedelta(hours=1)  # a night further ahead than this was run under a wrong clock
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,7 @@ from storage.database.refresh_log import Leases, RefreshLog, make_owner_id
 from storage.errors import LeaseLost, StorageError
 from storage.types import Lease, RunOutcome, RunState
 
-LEASE_SECONDS = 60.0
-"""So long after a process was killed, another may go on with its work."""
+LEASE_SECONDS = 60.0  # so long after a process was killed, another may go on with its work
 
 Clock = Callable[[], datetime]
 
@@ -74,8 +73,7 @@ async def _renew_lease(
 
 
 _COUNTS = ("added", "changed", "unchanged", "removed", "failed", "held_back", "passages_added", "passages_removed")
-PROGRESS_SECONDS = 1.0
-"""Seconds between two records of progress."""
+PROGRESS_SECONDS = 1.0  # seconds between two records of progress
 
 
 @dataclass
@@ -126,8 +124,7 @@ def describe_fault(error: Exception) -> str:
     return " ".join(f"{error} {hint}".split())
 
 
-POLL_SECONDS = 1.0
-"""Seconds between two looks at a busy source."""
+POLL_SECONDS = 1.0  # seconds between two looks at a busy source
 
 
 def describe_activity(source: DocumentSource) -> str:

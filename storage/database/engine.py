@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import fields, is_dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -297,6 +297,10 @@ def encode_json(body: Any) -> str:
 
 def decode_json(text: str) -> Any:
     return json.loads(text)
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
 
 
 def split_chunks(values: Collection[T]) -> Iterator[tuple[T, ...]]:

@@ -7,7 +7,7 @@ so clocks of machines that share a database must agree to a few seconds.
 import os
 import socket
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -26,33 +26,33 @@ def make_owner_id() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
 
+@dataclass(frozen=True)
 class Leases:
     """Leases by name. Every method raises `StorageError`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    database: Database
 
     async def take(self, name: str, owner: str, at: datetime, seconds: float) -> bool:
         """Take the lease from `at` for so many seconds. Returns False while another has it."""
-        return await self._database.write(lambda it: take_lease(it, name, owner, at, seconds))
+        return await self.database.write(lambda it: take_lease(it, name, owner, at, seconds))
 
     async def renew(self, name: str, owner: str, at: datetime, seconds: float) -> bool:
         """Renew the lease for so many seconds from `at`. Returns False if another has taken it."""
         own = update(leases).where(leases.c.name == name, leases.c.owner == owner)
         prolonged = own.values(until=at + timedelta(seconds=seconds))
-        return await self._database.write(lambda it: it.execute(prolonged).rowcount == 1)
+        return await self.database.write(lambda it: it.execute(prolonged).rowcount == 1)
 
     async def release(self, name: str, owner: str) -> None:
         """Release the lease; another owner's stays."""
-        await self._database.write(lambda it: release_lease(it, name, owner))
+        await self.database.write(lambda it: release_lease(it, name, owner))
 
     async def holder(self, name: str, at: datetime) -> str | None:
         query = select(leases.c.owner).where(leases.c.name == name, leases.c.until > at)
-        return await self._database.read(lambda it: it.execute(query).scalar())
+        return await self.database.read(lambda it: it.execute(query).scalar())
 
     async def clear(self) -> None:
         """Release all leases of everybody: only where no other process can share the database."""
-        await self._database.write(lambda it: it.execute(delete(leases)))
+        await self.database.write(lambda it: it.execute(delete(leases)))
 
 
 def take_lease(connection: Connection, name: str, owner: str, at: datetime, seconds: float) -> bool:
@@ -86,11 +86,11 @@ def require_lease(connection: Connection, lease: Lease | None) -> None:
 LOST_RUN_FAULT = "Its process ended before it had; what it had applied stays, and the next run goes on from there."
 
 
+@dataclass(frozen=True)
 class RefreshLog:
     """The history of runs, a row each. Every method raises `StorageError`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    database: Database
 
     async def begin(self, corpus: str, at: datetime, owner: str, night: datetime | None = None) -> int:
         """Record that a run begins, and return its number. The caller holds the corpus's lease.
@@ -98,7 +98,7 @@ class RefreshLog:
         An earlier run of the corpus that has not ended lost its process: it is recorded as lost.
         """
         row = {"corpus": corpus, "begun": at, "seen": at, "state": RunState.RUNNING, "owner": owner, "night": night}
-        return await self._database.write(lambda connection: _begin_run(connection, row))
+        return await self.database.write(lambda connection: _begin_run(connection, row))
 
     async def progress(
         self, run: int, at: datetime, done: int, total: int | None, passages: int, doing: str = ""
@@ -117,14 +117,14 @@ class RefreshLog:
         return await self._all(query.where(runs.c.corpus == corpus) if corpus else query)
 
     async def last(self) -> Mapping[str, RefreshRun]:
-        return await self._database.read(fetch_last_runs)
+        return await self.database.read(fetch_last_runs)
 
     async def _change(self, run: int, values: Mapping[str, Any]) -> None:
         change = update(runs).where(runs.c.id == run, runs.c.state == RunState.RUNNING).values(values)
-        await self._database.write(lambda connection: connection.execute(change))
+        await self.database.write(lambda connection: connection.execute(change))
 
     async def _all(self, query: Select[Any]) -> tuple[RefreshRun, ...]:
-        rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
+        rows = await self.database.read(lambda connection: connection.execute(query).mappings().all())
         return tuple(parse_run(row) for row in rows)
 
 
@@ -147,16 +147,15 @@ def _begin_run(connection: Connection, row: Mapping[str, Any]) -> int:
     return int(number)
 
 
-NIGHT_LEASE = "night"
-"""The name of the lease for working through a night, renewed with `Leases.renew` meanwhile."""
+NIGHT_LEASE = "night"  # the name of the lease for working through a night, renewed with `Leases.renew` meanwhile
 NIGHT_LEASE_SECONDS = 120.0
 
 
+@dataclass(frozen=True)
 class NightLog:
     """The history of nights, a row each. Every method raises `StorageError`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    database: Database
 
     async def begin(self, due: datetime, at: datetime, owner: str, seconds: float = NIGHT_LEASE_SECONDS) -> bool:
         """Begin a night, and take `NIGHT_LEASE` for so many seconds.
@@ -164,7 +163,7 @@ class NightLog:
         Returns False if that night is done, or another process holds the lease. A night whose lease has lapsed is begun
         again.
         """
-        return await self._database.write(lambda it: _begin_night(it, due, at, owner, seconds))
+        return await self.database.write(lambda it: _begin_night(it, due, at, owner, seconds))
 
     async def end(self, due: datetime, at: datetime, outcome: str, lines: Iterable[str], owner: str = "") -> None:
         """Record the outcome of a night, and release its lease.
@@ -172,21 +171,21 @@ class NightLog:
         A night that has ended stays as it is; with `owner`, so does one that another has taken over.
         """
         text = "\n".join(" ".join(line.split()) for line in lines)
-        await self._database.write(lambda it: _end_night(it, due, at, outcome, text, owner))
+        await self.database.write(lambda it: _end_night(it, due, at, outcome, text, owner))
 
     async def undo(self, after: datetime) -> int:
         """Forget the ended nights that were due after a moment, and return how many: the clock had been wrong."""
         early = delete(nights).where(nights.c.due > after, nights.c.ended.is_not(None))
-        return await self._database.write(lambda it: it.execute(early).rowcount)
+        return await self.database.write(lambda it: it.execute(early).rowcount)
 
     async def last(self) -> datetime | None:
         """Return when the newest ended night was due."""
         query = select(func.max(nights.c.due)).where(nights.c.ended.is_not(None))
-        return await self._database.read(lambda it: it.execute(query).scalar())
+        return await self.database.read(lambda it: it.execute(query).scalar())
 
     async def recent(self, limit: int = 20) -> tuple[NightRecord, ...]:
         query = select(nights).order_by(nights.c.due.desc()).limit(limit)
-        rows = await self._database.read(lambda it: it.execute(query).all())
+        rows = await self.database.read(lambda it: it.execute(query).all())
         return tuple(
             NightRecord(row.due, row.begun, row.ended, row.owner, row.outcome, tuple(row.lines.splitlines()))
             for row in rows

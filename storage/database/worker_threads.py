@@ -45,12 +45,9 @@ class ThreadPool(_Closing):
 class WritePriority(IntEnum):
     """What is written first; calls of one priority run in the order in which they came."""
 
-    QUESTION = 0
-    """A platform waits for its question to be stored: a second or two, and it sends it again."""
-    RECORD = 1
-    """An answer waits for its record."""
-    BATCH = 2
-    """An ingest waits, and no person."""
+    QUESTION = 0  # a platform waits for its question to be stored: a second or two, and it sends it again
+    RECORD = 1  # an answer waits for its record
+    BATCH = 2  # an ingest waits, and no person
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -2,8 +2,7 @@
 
 from storage.types import Document, Passage
 
-INDEX_SCHEMA = 1
-"""Raised whenever what is written into an index changes; indexes with another number are made again."""
+INDEX_SCHEMA = 1  # raised whenever what is written into an index changes; indexes with another number are made again
 
 
 def aliases_text(document: Document, passage: Passage) -> str:

@@ -16,8 +16,7 @@ from storage.indexes.dense import DenseIndex
 from storage.indexes.embedding import Embedder
 from storage.indexes.lexical import LexicalIndex
 
-Scores = Mapping[str, float]
-"""Passage id -> a retriever's own score; higher is better, and 0 is nothing in common."""
+Scores = Mapping[str, float]  # passage id -> a retriever's own score; higher is better, and 0 is nothing in common
 
 
 def complete_scores(scores: Scores, candidates: Collection[str], asked: int) -> dict[str, float]:
@@ -56,8 +55,7 @@ def apply_bonus(ranking: Sequence[tuple[str, float]], bonus: Mapping[str, float]
     return sorted(raised, key=lambda item: (-item[1], item[0]))
 
 
-CorpusGroup = Sequence[str]
-"""Corpora that compete with each other; each group has as many candidates as another."""
+CorpusGroup = Sequence[str]  # corpora that compete with each other; each group has as many candidates as another
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,7 @@ class ChromaServer:
     token: str = ""
 
 
-ChromaLocation = Path | ChromaServer
-"""The folder of an embedded Chroma, or a server."""
+ChromaLocation = Path | ChromaServer  # the folder of an embedded Chroma, or a server
 
 
 def connect_chroma(place: ChromaLocation) -> Any:

@@ -30,10 +30,8 @@ from storage.indexes.minilm import (
     open_tokenizer,
 )
 
-LAYERS = (0, 3, 6)
-"""The table of words, half way up, and the top: from what a word is to what it means where it stands."""
-MOST_TOKENS = 56
-"""What is read of each text: a long sentence, its two special tokens included."""
+LAYERS = (0, 3, 6)  # the table of words, half way up, and the top: from what a word is to what it means where it stands
+MOST_TOKENS = 56  # what is read of each text: a long sentence, its two special tokens included
 STATES_FILE = f"minilm-states-int8-{SHA256[WEIGHTS][:12]}-{'-'.join(map(str, LAYERS))}-packed.onnx"
 
 Floats = NDArray[np.float32]

@@ -7,19 +7,15 @@ from storage.language.scripts import script_of
 from storage.language.words import fold_spelling, stop_words, words
 
 _CHARACTERS_READ = 2_000
-_MARGIN = 1.2
-"""By how much the first language must outscore the second."""
+_MARGIN = 1.2  # by how much the first language must outscore the second
 _LETTER_WEIGHTS = {"Han": 5, "Hiragana": 5, "Katakana": 5, "Hangul": 2}
 """How many letters of an alphabet one character is worth: a Chinese text full of English titles is still Chinese."""
 
-_MINIMUM_SCORE = 0.3
-"""The score below which the language is unknown: less than one word that three languages share."""
+_MINIMUM_SCORE = 0.3  # the score below which the language is unknown: less than one word that three languages share
 _FREQUENCY = {"en": 1.4, "de": 1.25, "fr": 1.25, "es": 1.25}
 """Weights of frequent languages, so that "Wie werden die ..." is German before it is Dutch."""
-_SPANISH_MARK = 3
-"""Weight of an inverted question or exclamation mark, in function words."""
-_HAN_A_KANA = 8
-"""Japanese has at least one kana for so many Chinese characters; Chinese quotes fewer."""
+_SPANISH_MARK = 3  # weight of an inverted question or exclamation mark, in function words
+_HAN_A_KANA = 8  # Japanese has at least one kana for so many Chinese characters; Chinese quotes fewer
 
 _ONLY_LANGUAGE = {
     "Hangul": "ko", "Thai": "th", "Greek": "el", "Hebrew": "he", "Armenian": "hy", "Georgian": "ka",

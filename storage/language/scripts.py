@@ -79,8 +79,7 @@ UNSPACED_CLASS = (
     "\u3005-\u3007\u3021-\u3029\u3040-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d\U0001b000-\U0001b16f\U00020000-\U0003ffff"
     "\u0e00-\u0e3a\u0e40-\u0e4e\u0e80-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u1089\u1780-\u17d3"
-)
-"""The inside of a regex character class: letters and marks of the scripts that put no spaces between words."""
+)  # the inside of a regex character class: letters and marks of the scripts that put no spaces between words
 
 _UNSPACED = lazy_compile(f"[{UNSPACED_CLASS}]")
 _LETTERS = lazy_compile(r"[^\W\d_]+")

@@ -67,13 +67,10 @@ def _is_heading(line: str, following: str, width: int) -> bool:
     return len(line) + 1 + len(next_word[1]) < width
 
 
-_LONG_UNPUNCTUATED = 120
-"""How many characters of Thai, Lao, Khmer or Burmese may pass before a space ends a piece."""
+_LONG_UNPUNCTUATED = 120  # how many characters of Thai, Lao, Khmer or Burmese may pass before a space ends a piece
 
-_ORDINAL_DIGITS = 2
-"""Days and centuries have two."""
-_READ_BACK = 60
-"""How many characters before a period tell what it is."""
+_ORDINAL_DIGITS = 2  # days and centuries have two
+_READ_BACK = 60  # how many characters before a period tell what it is
 _FOOTNOTE = r"\[[^\[\]\n]{1,30}\]|[¹²³⁰-⁹†‡]"
 _MARK = lazy_compile(
     # Marks that end a sentence wherever they stand: no abbreviation or number uses them.
@@ -92,8 +89,7 @@ _ENCLOSED = lazy_compile(
     r"|(?<![^\s(\[])\"(?=\S)[^\"]{1,200}(?<=\S)\"(?!\w)"
 )
 _MAY_END = lazy_compile("[。！？｡।॥۔؟։།።፧፨។៕။༎᠃෴‼⁇⁈⁉．.!?…;\u037e]")
-_OPENS = lazy_compile('[(\\[（「『《〈“„«»"]')
-"""What the two patterns above can begin with."""
+_OPENS = lazy_compile('[(\\[（「『《〈“„«»"]')  # what the two patterns above can begin with
 _CONTINUING = frozenset(",;:.…!?)，、；：。！？")
 _OPENING = lazy_compile(r"[\s\"'“‘„«»¿¡(\[{*_`—–-]*")
 _NEXT = lazy_compile(r"\w+(?:['\u2019]\w+)?")

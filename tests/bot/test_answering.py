@@ -102,7 +102,7 @@ async def test_what_cannot_be_put_on_record_is_not_answered(app):
         asked.append(talk)
         return await quoting(talk, kit)
 
-    broken = replace(app, audit=FullLog(app.manifest._database), systems=registered(watched=watched))
+    broken = replace(app, audit=FullLog(app.manifest.database), systems=registered(watched=watched))
 
     with pytest.raises(HomeUnusable, match="full"):
         await answer(broken, asking(system="watched"), lambda _: None)

@@ -62,7 +62,7 @@ async def fill(home: Path, pages: Mapping[str, Any] = PAGES, **urls: str) -> Non
 def open_world(home: Path, **settings: Any) -> Iterator[App]:
     """Open the home; everybody may read it unless settings say otherwise."""
     with opened(home) as store:
-        database = store.manifest._database
+        database = store.manifest.database
         values = Settings.model_validate({**EVERYWHERE, **settings, "home": home})
         kept = (AuditLog(database), Queue(database), Spending(database), ChannelOverrides(database))
         yield App(values, store, store.manifest, *kept)

@@ -34,7 +34,7 @@ def opened(home: Path, embedder: Embedder | None = None) -> Iterator[PassageStor
 
 def kept(store: PassageStore) -> dict[str, Any]:
     """Return all else that stands in a store's database, by the names of `App`'s fields."""
-    database = store.manifest._database
+    database = store.manifest.database
     return {
         "manifest": store.manifest,
         "audit": AuditLog(database),

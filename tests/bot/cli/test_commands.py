@@ -506,8 +506,8 @@ def test_corpora_lists_what_is_indexed_and_who_reads_it() -> None:
 
 
 RUN = RefreshRun(
-    7, "handbook", DAY, DAY + timedelta(minutes=2), None, RunState.RUNNING, 0, 0, 0, 0, 0, 0, 0, 0, 250, 1_000, 2_100,
-    "", "", "", "box:4711:ab", DAY,
+    RunState.RUNNING, id=7, corpus="handbook", begun=DAY, seen=DAY + timedelta(minutes=2), ended=None, done=250,
+    total=1_000, passages=2_100, doing="", owner="box:4711:ab", night=DAY,
 )  # fmt: skip
 
 

@@ -126,7 +126,7 @@ def test_every_moment_lies_in_its_day_and_its_month(now, name) -> None:
 def opened_app(tmp_path):
     """An empty house at noon, as a function of its limits."""
     with opened(tmp_path) as store:
-        database = store.manifest._database
+        database = store.manifest.database
         noon = {"queue": Queue(database, clock=lambda: NOON), "audit": AuditLog(database, clock=lambda: NOON)}
         yield lambda **limits: App(
             Settings(home=tmp_path, timezone="Europe/Berlin", limits=limits), store, **(kept(store) | noon)
