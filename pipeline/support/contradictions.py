@@ -338,7 +338,7 @@ def _has_item(sentence: ParsedSentence, item: ParsedSentence) -> bool:
 
 
 def _is_same_quantity(one: Number, other: Number) -> bool:
-    """Return whether two numbers may be the same: no other unit, and not the least of one and the most of another range."""
+    """Return whether two numbers may be the same: no other unit, and no least against a most."""
     if {one.bound, other.bound} == {Bound.OVER, Bound.UNDER}:
         return False
     return is_same_number(one, other) and (is_same_unit(one.units, other.units) or not (one.units and other.units))

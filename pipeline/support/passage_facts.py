@@ -93,7 +93,7 @@ def is_same_value(known: object, said: object) -> bool:
 
 
 def _is_within_bound(known: Number, number: Number) -> bool:
-    """Return whether a number lies where "about", "over" or "nearly" puts it: the sentence only says it more roughly."""
+    """Return whether a number lies where "about", "over" or "nearly" puts it: the sentence says it more roughly."""
     pairs = product(number.values, known.values)
     if number.units and known.units and not is_same_unit(number.units, known.units):
         return any(
@@ -120,7 +120,7 @@ def _count_figures(value: float) -> int:
 
 
 def is_name_ordinal(facts: PassageFacts, number: Number, sentence: ParsedSentence) -> bool:
-    """Return whether a number only tells apart bearers of a name ("Henry II", "the 14th Dalai Lama"), and need not be said.
+    """Return whether a number only tells apart bearers of a name: "Henry II", "the 14th Dalai Lama".
 
     So it is where the passages say the name it belongs to, and never with a number.
     """

@@ -77,20 +77,20 @@ class SupportChecker:
             return Support(0.0, holds=False, reasons=little, because=(VerdictReason("says_little"),))
         found = await analyse_sentence(sentence, evidence, self.read, names=self.names)
         levels = self.scorer.thresholds
-        return decide_support(found, self.scorer.score(found.signs), levels[self.strictness], sure=levels["strict"])
+        return decide_support(found, self.scorer.score(found.features), levels[self.strictness], sure=levels["strict"])
 
 
 @dataclass(frozen=True, slots=True)
 class SentenceAnalysis:
     """A sentence as both judges see it."""
 
-    signs: Mapping[str, float]
+    features: Mapping[str, float]
     found: tuple[RuleFinding, ...]
     nearest: str  # the sentence of the passages that says most of it
 
     @property
     def against(self) -> tuple[RuleFinding, ...]:
-        """Return what decides by itself: all that is missing or contradicted, but no name that may be meant by "she"."""
+        """Return what decides by itself: what is missing or contradicted, but no name that may be meant by "she"."""
         return tuple(one for one in self.found if one.outcome in {FindingOutcome.ABSENT, FindingOutcome.CONTRADICTED})
 
 
@@ -102,26 +102,25 @@ async def analyse_sentence(
     `names` count as said, besides the titles and other names of the passages' pages.
     """
     passages = tuple({piece.passage.id: piece.passage for piece in evidence}.values())
-    named = tuple(dict.fromkeys(name for piece in evidence for name in _page_names(piece) if name))
-    named += tuple(names)
-    found = check_rules(sentence, [passage.text for passage in passages], context=named)
+    pages = ((one.document.title, *one.document.aliases, one.passage.section) for one in evidence)
+    context = (*dict.fromkeys(name for page in pages for name in page if name), *names)
+    found = check_rules(sentence, [passage.text for passage in passages], context=context)
     said = [[passage.text[start:end] for start, end in find_quotable_spans(passage)] for passage in passages]
     nearest = select_closest(sentence, said)
     states, *source = await read([sentence, *nearest])
-    weighed = extract_features(sentence, said, states=states, source=source, found=found)
-    return SentenceAnalysis(weighed, found, nearest[0] if nearest else "")
+    features = extract_features(sentence, said, states=states, source=source, found=found)
+    return SentenceAnalysis(features, found, nearest[0] if nearest else "")
 
 
 def decide_support(examined: SentenceAnalysis, score: float, threshold: float, *, sure: float) -> Support:
     """Combine the rules' findings with the score: below `threshold` it fails, below `sure` it holds in doubt. Pure."""
     said = (examined.nearest,) if examined.nearest else ()
     nearest = tuple(f"nearest is “{one}”" for one in said)
-    if examined.against:
-        contradicted = any(one.outcome is FindingOutcome.CONTRADICTED for one in examined.against)
-        why = tuple(dict.fromkeys(one.because for one in examined.against))
-        return Support(
-            score, holds=False, reasons=_list_reasons(examined.against), contradicted=contradicted, because=why
-        )
+    against = examined.against
+    if against:
+        contradicted = any(one.outcome is FindingOutcome.CONTRADICTED for one in against)
+        why = tuple(dict.fromkeys(one.because for one in against))
+        return Support(score, holds=False, reasons=_list_reasons(against), contradicted=contradicted, because=why)
     if score < threshold:
         reason = f"too little of its meaning stands in the passages ({score:.2f}, needed {threshold:.2f})"
         why = (VerdictReason("not_said"), *(VerdictReason("nearest", (one,)) for one in said))
@@ -157,10 +156,6 @@ def _find_unreadable(sentence: str, passages: Sequence[Passage]) -> str:
     return "" if passages else "it cites nothing"
 
 
-def _page_names(evidence: Evidence) -> tuple[str, ...]:
-    return (evidence.document.title, *evidence.document.aliases, evidence.passage.section)
-
-
 def _list_reasons(found: Sequence[RuleFinding]) -> tuple[str, ...]:
     """Say what was missed, one reason each, and what was found in a single one."""
     missed = (one.reason for one in found if one.outcome is not FindingOutcome.FOUND)
@@ -171,11 +166,8 @@ def _list_reasons(found: Sequence[RuleFinding]) -> tuple[str, ...]:
 def _sentence_runs(passage: Passage) -> set[str]:
     """Return every run of neighbouring sentences of a passage, white space normalised."""
     spans = find_quotable_spans(passage)
-    return {
-        _normalise_space(passage.text[first[0] : last[1]])
-        for place, first in enumerate(spans)
-        for last in spans[place:]
-    }
+    ends = ((start, end) for place, (start, _) in enumerate(spans) for _, end in spans[place:])
+    return {_normalise_space(passage.text[start:end]) for start, end in ends}
 
 
 def _normalise_space(text: str) -> str:

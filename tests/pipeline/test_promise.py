@@ -10,7 +10,7 @@ from pipeline.replies import cited_sentences
 from pipeline.support.support_check import SupportChecker
 from pipeline.types import Status, Support
 from storage.types import Evidence, Hit
-from tests.pipeline.support.words_as_states import read
+from tests.pipeline.support.word_embeddings import read
 from tests.pipeline.world import hit
 
 WORDS = st.sampled_from([

@@ -86,7 +86,7 @@ async def collect_features(claims: Sequence[LabelledClaim], home: Path) -> Claim
     rows, denied = [], []
     for place, claim in enumerate(claims):
         found = await analyse_sentence(claim.claim, build_evidence(claim.evidence, title=claim.title), read)
-        rows.append(found.signs)
+        rows.append(found.features)
         denied.append(bool(found.against))
         if place % _NEWS == 0:
             print(f"{place:,} of {len(claims):,} claims", file=sys.stderr)

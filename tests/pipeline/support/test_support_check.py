@@ -11,7 +11,7 @@ from pipeline.support.scorer import EmbedTokens, load_scorer
 from pipeline.support.support_check import MAX_CHARACTERS, SupportChecker, check_verbatim, find_verbatim_passage
 from storage.indexes.token_states import TokenStates, open_token_states
 from storage.types import Document, Evidence, Passage, PassageKind
-from tests.pipeline.support import words_as_states
+from tests.pipeline.support import word_embeddings
 from tests.pipeline.world import hit
 
 OFFICE = hit("The office opens at nine. Nobody knows\nwhether it closes at six.\n\nDogs:\n- Rex\n- Bello").passage
@@ -195,7 +195,7 @@ async def test_unreadable_sentences_are_refused_before_anything_is_read() -> Non
 async def test_any_text_can_be_judged(sentence: str, texts: list[str]) -> None:
     """No sentence and no passage breaks the check; the score is a share, and what is dropped has a reason."""
     passages = [replace(OFFICE, id=str(place), text=text) for place, text in enumerate(texts)]
-    support = await SupportChecker(words_as_states.read)(sentence, evidence(*passages))
+    support = await SupportChecker(word_embeddings.read)(sentence, evidence(*passages))
 
     assert 0 <= support.score <= 1
     assert support.holds or support.reasons
