@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from bot.settings.settings_tables import Settings
     from bot.wiring import App
 
-GROUP = "footnote.platforms"
-"""The entry points by which a package brings platforms: each names a `PlatformEntry`."""
+GROUP = "footnote.platforms"  # the entry points by which a package brings platforms: each names a `PlatformEntry`
 _ID = lazy_compile(r"[a-z][a-z0-9-]*:[^/\s]+/[^/\s]+")
 
 
@@ -36,17 +35,12 @@ _ID = lazy_compile(r"[a-z][a-z0-9-]*:[^/\s]+/[^/\s]+")
 class PlatformEntry:
     """A platform: what it is called, its table of settings, and where the rest of it is found."""
 
-    name: str
-    """Of its table in `footnote.toml`, and of its ids: `slack:T1/C1`."""
-    title: str
-    """As people know it: "Slack"."""
-    workspace: str
-    """What the first part of its ids names, in capitals: "TEAM"."""
+    name: str  # of its table in `footnote.toml`, and of its ids: `slack:T1/C1`
+    title: str  # as people know it: "Slack"
+    workspace: str  # what the first part of its ids names, in capitals: "TEAM"
     settings: "type[PlatformSettings]"
-    opener: str
-    """The path of its `OpenPlatform`: `package.module:function`."""
-    checker: str
-    """The path of its `HealthCheck`."""
+    opener: str  # the path of its `OpenPlatform`: `package.module:function`
+    checker: str  # the path of its `HealthCheck`
 
     @asynccontextmanager
     async def open(self, app: "App", desk: "Desk") -> "AsyncIterator[OpenedPlatform | None]":
@@ -64,13 +58,11 @@ class PlatformEntry:
         return cast("HealthCheck", pkgutil.resolve_name(self.checker))
 
     def read(self, settings: "Settings") -> "PlatformSettings":
-        """Return its table of the settings."""
         return cast("PlatformSettings", getattr(settings, self.name))
 
 
 @cache
 def load_platforms() -> Mapping[str, PlatformEntry]:
-    """Return every platform by its name, ours first."""
     package = importlib.import_module(__package__)
     found = [
         importlib.import_module(f"{__package__}.{module.name}")
@@ -84,7 +76,6 @@ def load_platforms() -> Mapping[str, PlatformEntry]:
 
 
 def platform_of(place: str) -> str:
-    """Return the platform that an id is of."""
     return place.partition(":")[0]
 
 
@@ -118,8 +109,6 @@ PersonId = Annotated[str, AfterValidator(person_id)]
 
 
 def require_people_of(platform: str) -> AfterValidator:
-    """Return a validator that refuses people of other platforms."""
-
     def validate(people: tuple[str, ...]) -> tuple[str, ...]:
         if stranger := next((person for person in people if platform_of(person) != platform), ""):
             entry = load_platforms()[platform]
@@ -136,17 +125,14 @@ class PlatformSettings(SettingsTable):
     SECRETS: ClassVar[Mapping[str, str]] = {}
     """The variables by which the platform's own tools know its secrets, by key."""
 
-    admins: tuple[PersonId, ...] = ()
-    """Who may change channels by command, or stop and take back any answer."""
+    admins: tuple[PersonId, ...] = ()  # who may change channels by command, or stop and take back any answer
 
     @property
     def configured(self) -> bool:
-        """Whether the bot is to be there."""
         return any(getattr(self, name) for name in self.SECRETS)
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The variables of what it needs and nobody gave."""
         return ()
 
     @property

@@ -1,4 +1,4 @@
-"""The fake platform as the desk sees it: `bot.platforms.shared.platform_contract.Platform` over a network to the server of `fake_server`.
+"""The fake platform as the desk sees it: a `Platform` over a network to the server of `fake_server`.
 
 It runs in the process under test, and forgets all when that dies.
 """

@@ -50,12 +50,10 @@ class DiscordSettings(PlatformSettings):
     token: SecretStr = SecretStr("")
     api_url: Annotated[str, AfterValidator(_validate_api_url)] = "https://discord.com/api/v10"
     gateway_url: Annotated[str, AfterValidator(_validate_gateway)] = "wss://gateway.discord.gg/"
-    servers: DiscordIds = ()
-    """The servers that are the team's own, by their ids. Elsewhere nothing is answered."""
+    servers: DiscordIds = ()  # the servers that are the team's own, by their ids. Elsewhere nothing is answered
     admins: Annotated[tuple[PersonId, ...], require_people_of("discord")] = ()
     """Who may stop and take back any answer; `/footnote` is for those whom Discord's own permissions let use it."""
-    deny: DiscordIds = ()
-    """People and roles that are not answered, by their ids."""
+    deny: DiscordIds = ()  # people and roles that are not answered, by their ids
     cooldown_seconds: float = Field(default=0, ge=0, le=86_400)
     """How long somebody waits before asking anew; 0 for not at all."""
     message_content: bool = False
@@ -64,8 +62,7 @@ class DiscordSettings(PlatformSettings):
     """Whether people may install the app for themselves, and use its commands wherever they are."""
     shards: int = Field(default=1, ge=0, le=10_000)
     """How many connections share the servers; 0 for as many as Discord advises."""
-    privacy: str = Field(default="", max_length=1_500)
-    """What `/privacy` says; empty for a text of ours."""
+    privacy: str = Field(default="", max_length=1_500)  # what `/privacy` says; empty for a text of ours
 
 
 PLATFORM = PlatformEntry(
@@ -79,5 +76,4 @@ PLATFORM = PlatformEntry(
 
 
 def read_discord_settings(settings: "Settings") -> DiscordSettings:
-    """Return Discord's table of the settings."""
     return cast("DiscordSettings", PLATFORM.read(settings))

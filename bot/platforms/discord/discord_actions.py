@@ -55,7 +55,7 @@ def build_evidence_message(view: EvidenceView, of: str, page: int, language: str
     pages = paginate_evidence(view, EVIDENCE, language, zone)
     page = min(max(page, 0), len(pages) - 1)
     turning = [_page_buttons(of, page, len(pages))] if len(pages) > 1 else []
-    shown = render_page(MessagePage(tuple(map(_bold, pages[page].parts))))
+    shown = render_page(MessagePage(tuple(map(_emphasize_claim, pages[page].parts))))
     nobody = {"parse": list[str]()}
     return {"components": [*shown.components, *turning], "allowed_mentions": nobody, "flags": V2 | SUPPRESS_EMBEDS}
 
@@ -100,7 +100,7 @@ def _comment_fields(component: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield from _comment_fields(one)
 
 
-def _bold(part: MessagePart) -> MessagePart:
+def _emphasize_claim(part: MessagePart) -> MessagePart:
     """Let a claim stand out: it is the heading of what follows."""
     return MessagePart(PartKind.LABEL, part.runs) if part.kind is PartKind.CLAIM else part
 
@@ -113,8 +113,7 @@ def _page_buttons(of: str, page: int, pages: int) -> Json:
 
 log = logging.getLogger(__name__)
 
-COMMENT_SECONDS = 1.0
-"""So long the opinion may take to be noted before the modal for a comment opens."""
+COMMENT_SECONDS = 1.0  # so long the opinion may take to be noted before the modal for a comment opens
 
 
 class DiscordActions:
@@ -123,7 +122,6 @@ class DiscordActions:
     def __init__(
         self, desk: Desk, acting: AnswerActions, answering: InteractionReplies, taking: DiscordIntake, zone: tzinfo
     ) -> None:
-        """Take the desk, what acts on answers, what answers interactions, who takes them, and whose days dates are."""
         self._desk, self._acting, self._answering = desk, acting, answering
         self._taking, self._zone = taking, zone
 
@@ -156,7 +154,6 @@ class DiscordActions:
         await self._evidence(found, SOURCES, 0)
 
     async def take_back(self, found: DiscordInvocation, ticket: int) -> None:
-        """Take an answer back for whoever may."""
         await self._answering.defer(found, private=True)
         await self._taken_back(found, ticket)
 
@@ -208,7 +205,6 @@ class DiscordActions:
                 await self._answering.remove(found)
 
     async def _taken_back(self, found: DiscordInvocation, ticket: int) -> None:
-        """Take an answer back, and say whether it was."""
         gone = await self._obeyed(self._desk.retract(ticket, await self.by(found)))
         words = translate("discord_taken_back" if gone else "discord_not_yours", found.locale)
         await self._answering.change(found, build_sentence(words))

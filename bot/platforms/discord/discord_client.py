@@ -20,8 +20,7 @@ import aiohttp
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.platforms.shared.rate_limit import Busy, Rate, RateWindow
 
-_MAJOR = ("guild", "channel", "application", "token")
-"""Of calls that differ in these, limits are counted apart."""
+_MAJOR = ("guild", "channel", "application", "token")  # of calls that differ in these, limits are counted apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,6 @@ class Route:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What its path has to be told."""
         return tuple(name for _, name, _, _ in string.Formatter().parse(self.path) if name)
 
     def key(self, ids: dict[str, str]) -> tuple[str, str]:
@@ -47,27 +45,23 @@ class Route:
         return f"{self.method} {self.path}", "/".join(ids[name] for name in self.names if name in _MAJOR)
 
     def __str__(self) -> str:
-        """Return it for people."""
         return f"{self.method} {self.path}"
 
 
 ME = Route("GET", "/users/@me")
 OPEN_DM = Route("POST", "/users/@me/channels")
-POST = Route("POST", "/channels/{channel}/messages")
-"""With a nonce."""
+POST = Route("POST", "/channels/{channel}/messages")  # with a nonce
 READ = Route("GET", "/channels/{channel}/messages")
 READ_ONE = Route("GET", "/channels/{channel}/messages/{message}")
 EDIT = Route("PATCH", "/channels/{channel}/messages/{message}")
 DELETE = Route("DELETE", "/channels/{channel}/messages/{message}")
 TYPING = Route("POST", "/channels/{channel}/typing")
-OPEN_THREAD = Route("POST", "/channels/{channel}/messages/{message}/threads")
-"""A message has one thread at most."""
+OPEN_THREAD = Route("POST", "/channels/{channel}/messages/{message}/threads")  # a message has one thread at most
 CHANGE_CHANNEL = Route("PATCH", "/channels/{channel}")
 REPLY = Route("GET", "/webhooks/{application}/{token}/messages/@original")
 EDIT_REPLY = Route("PATCH", "/webhooks/{application}/{token}/messages/{message}")
 DELETE_REPLY = Route("DELETE", "/webhooks/{application}/{token}/messages/{message}")
-FOLLOW_UP = Route("POST", "/webhooks/{application}/{token}", repeatable=False)
-"""There is no nonce for it."""
+FOLLOW_UP = Route("POST", "/webhooks/{application}/{token}", repeatable=False)  # there is no nonce for it
 CALLBACK = Route("POST", "/interactions/{interaction}/{token}/callback")
 """Discord takes the first answer to an interaction, and says of further ones that there was one."""
 CHANNEL = Route("GET", "/channels/{channel}")
@@ -84,8 +78,7 @@ LIMITED_STATUS = 429
 DENIED_STATUSES = frozenset({401, 403, LIMITED_STATUS})
 """Of these Discord takes only so many before it bans an address."""
 _BROKEN = 500
-_SECONDS, _LONGEST = 5.0, 3_600.0
-"""How long to wait where Discord does not say, and at most."""
+_SECONDS, _LONGEST = 5.0, 3_600.0  # how long to wait where Discord does not say, and at most
 _BANNED_SECONDS = 60.0
 _GONE = frozenset({10008})
 _NO_CHANNEL = frozenset({10003})
@@ -162,7 +155,6 @@ def explain_api_error(call: str, status: int, body: Any, retry_after: str = "") 
 
 
 def parse_retry_after(told: Any, otherwise: float) -> float:
-    """Return how many seconds Discord wants us to wait."""
     try:
         seconds = float(told)
     except (TypeError, ValueError):
@@ -170,13 +162,10 @@ def parse_retry_after(told: Any, otherwise: float) -> float:
     return min(max(seconds, 0.0), _LONGEST) if math.isfinite(seconds) else otherwise
 
 
-GLOBAL_RATE = Rate(45, 1.0)
-"""Discord takes 50: the rest is for discord.py, whose calls are not counted here."""
+GLOBAL_RATE = Rate(45, 1.0)  # Discord takes 50: the rest is for discord.py, whose calls are not counted here
 INVALID_RATE = Rate(5_000, 600.0)
-_MARGIN = 0.05
-"""Seconds by which Discord's count may lag behind what it tells."""
-_MAX_BUCKETS = 10_000
-"""How many limits are remembered."""
+_MARGIN = 0.05  # seconds by which Discord's count may lag behind what it tells
+_MAX_BUCKETS = 10_000  # how many limits are remembered
 
 
 @dataclass(slots=True)
@@ -185,15 +174,11 @@ class RateBucket:
 
     limit: int = 1
     left: int = 1
-    full: float = 0.0
-    """When all of it is there again."""
-    closed: float = 0.0
-    """Until when Discord wants none."""
+    full: float = 0.0  # when all of it is there again
+    closed: float = 0.0  # until when Discord wants none
     under_way: int = 0
-    told: bool = False
-    """Whether Discord has told it."""
-    known: bool = False
-    """Whether there was any answer: some routes have no limit that it tells of."""
+    told: bool = False  # whether Discord has told it
+    known: bool = False  # whether there was any answer: some routes have no limit that it tells of
     answered: asyncio.Event = field(default_factory=asyncio.Event)
 
     def awaits(self, now: float) -> bool:
@@ -206,7 +191,6 @@ class RateBucket:
         return self.told and now >= self.full and self.under_way >= self.limit
 
     def soonest(self, now: float) -> float:
-        """Return when the next call may be made."""
         if self.told and now >= self.full:
             self.left = max(self.limit - self.under_way, 0)
         free = self.full if self.told and self.left <= 0 and now < self.full else now
@@ -219,7 +203,6 @@ class DiscordRateLimit:
     def __init__(
         self, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     ) -> None:
-        """Take a clock that nobody sets, in seconds, and what waits by it."""
         self.now, self.sleep = now, sleep
         self._names: dict[str, str] = {}
         self._buckets: dict[tuple[str, str], RateBucket] = {}
@@ -309,8 +292,7 @@ PATIENCE = 40.0
 """Seconds that a call waits for its turn; whoever may be told to come again waits shorter than a desk's call lasts."""
 API = "https://discord.com/api/v10"
 _AGENT = "DiscordBot (https://github.com/footnote, 0.1)"
-_AGAIN = 1.0
-"""Seconds before a call is repeated."""
+_AGAIN = 1.0  # seconds before a call is repeated
 _TRIES = 4
 _MAX_WAIT_SECONDS = 5.0
 _TIMEOUT = aiohttp.ClientTimeout(total=30.0, sock_connect=10.0)
@@ -322,7 +304,6 @@ class DiscordApiClient:
     """Calls Discord as one bot, at its pace."""
 
     def __init__(self, session: aiohttp.ClientSession, token: str, api_url: str, pacing: DiscordRateLimit) -> None:
-        """Take what opens connections, the bot's token, where Discord is (empty: where it is), and the pace."""
         self._session, self._api, self.pacing = session, (api_url or API).rstrip("/"), pacing
         self._headers = {"User-Agent": _AGENT}
         self._secret = {"Authorization": f"Bot {token}"}

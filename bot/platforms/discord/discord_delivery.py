@@ -26,10 +26,10 @@ from bot.platforms.discord.discord_messages import (
     build_label,
     build_nonce,
     build_post,
-    build_text_post,
+    choose_channel,
+    is_showing,
     render_messages,
     render_page,
-    target_channel,
 )
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.views.catalog import translate
@@ -83,13 +83,9 @@ class SentMessage:
 class Delivery(Protocol):
     """Puts the pages of one question's answer where they belong. Every method raises `PlatformError`."""
 
-    async def post(self, page: int, message: DiscordMessage, *, patience: float = PATIENCE) -> SentMessage:
-        """Post a page."""
-        ...
+    async def post(self, page: int, message: DiscordMessage, *, patience: float = PATIENCE) -> SentMessage: ...
 
-    async def edit(self, page: int, number: str, message: DiscordMessage, *, patience: float = PATIENCE) -> None:
-        """Let what is posted show something else."""
-        ...
+    async def edit(self, page: int, number: str, message: DiscordMessage, *, patience: float = PATIENCE) -> None: ...
 
     async def delete(self, page: int, number: str) -> None:
         """Delete what is posted; what is gone is no error."""
@@ -104,9 +100,8 @@ class ChannelDelivery:
     """Messages of a channel, a thread or a DM."""
 
     def __init__(self, call: DiscordApiClient, question: Question, deleted: MutableSequence[str]) -> None:
-        """Take the way to Discord, what is answered, and the ids of what we have deleted ourselves."""
         self._call, self._question, self._deleted = call, question, deleted
-        self._channel = target_channel(question.place)
+        self._channel = choose_channel(question.place)
 
     async def post(
         self, page: int, message: DiscordMessage, *, patience: float = PATIENCE, instead: str = ""
@@ -118,7 +113,7 @@ class ChannelDelivery:
         number = str(answer["id"])
         if number in self._deleted and number != instead:
             return await self.post(page, message, patience=patience, instead=number)
-        if not build_text_post(answer, body):  # it is what was posted before somebody lost sight of it
+        if not is_showing(answer, body):  # it is what was posted before somebody lost sight of it
             await self.edit(page, number, message, patience=patience)
         return SentMessage(number)
 
@@ -132,7 +127,6 @@ class ChannelDelivery:
             await self._call(discord_client.EDIT, body, patience=patience, channel=self._channel, message=number)
 
     async def delete(self, page: int, number: str) -> None:  # noqa: ARG002 - as `Way` has it
-        """Delete a message."""
         self._deleted.append(number)
         with suppress(PostGone, ChannelUnavailable):
             try:
@@ -182,7 +176,6 @@ class InteractionDelivery:
     def __init__(
         self, call: DiscordApiClient, question: Question, handle: InteractionToken, channel: ChannelDelivery
     ) -> None:
-        """Take the way to Discord, what is answered, its token, and the way to its channel."""
         self._call, self._question, self._ids, self._channel = call, question, handle.ids, channel
 
     async def post(self, page: int, message: DiscordMessage, *, patience: float = PATIENCE) -> SentMessage:
@@ -197,7 +190,6 @@ class InteractionDelivery:
         return await self._followed_up()
 
     async def edit(self, page: int, number: str, message: DiscordMessage, *, patience: float = PATIENCE) -> None:
-        """Change a page."""
         if page == 0 or self._question.only_asker:
             await self._patched(number, message, patience)
             return
@@ -209,7 +201,6 @@ class InteractionDelivery:
             await self._patched(number, message, patience)
 
     async def delete(self, page: int, number: str) -> None:
-        """Delete a page."""
         if page and not self._question.only_asker:
             try:
                 await self._channel.delete(page, number)
@@ -247,8 +238,7 @@ class InteractionDelivery:
 
 log = logging.getLogger(__name__)
 
-_SKEW = 60.0
-"""Seconds by which our clock may be ahead of Discord's."""
+_SKEW = 60.0  # seconds by which our clock may be ahead of Discord's
 
 
 async def call_for_help(
@@ -266,7 +256,7 @@ async def call_for_help(
         key = f"{once}/{page}"
         try:
             answer = await call(
-                discord_client.POST, build_post(message, key, build_nonce(key, page)), channel=target_channel(place)
+                discord_client.POST, build_post(message, key, build_nonce(key, page)), channel=choose_channel(place)
             )
         except PlatformUnavailable as error:
             found = PostedMessages()
@@ -280,7 +270,7 @@ async def call_for_help(
     return PostedMessages(tuple(sent))
 
 
-async def tell_unseen(call: DiscordApiClient, channel: ChannelDelivery, question: Question, language: str) -> None:
+async def notify_unseen(call: DiscordApiClient, channel: ChannelDelivery, question: Question, language: str) -> None:
     """Tell an asker that nothing can be shown to them alone any more, as far as they can be told.
 
     Whoever used a command is told by a DM, so that nobody else learns of it; without a word of the answer, for what
@@ -293,12 +283,11 @@ async def tell_unseen(call: DiscordApiClient, channel: ChannelDelivery, question
             await channel.post(0, message)
             return
         opened = await call(discord_client.OPEN_DM, {"recipient_id": question.asker.user})
-        key = is_unseen_notice(question).key
+        key = mark_unseen_notice(question).key
         await call(discord_client.POST, build_post(message, key, build_nonce(key, 0)), channel=str(opened["id"]))
     except PlatformError as error:
         log.warning("an asker could not be told that nothing can be shown", extra={"cause": str(error)})
 
 
-def is_unseen_notice(question: Question) -> Question:
-    """Return what the notice is marked as."""
+def mark_unseen_notice(question: Question) -> Question:
     return replace(question, key=f"{question.key}#unseen")

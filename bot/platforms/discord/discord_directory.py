@@ -24,17 +24,16 @@ from bot.platforms.discord.discord_events import (
     read_channel,
     read_ids,
 )
-from bot.platforms.discord.discord_messages import build_mark, parse_mark, target_channel
+from bot.platforms.discord.discord_messages import build_mark, choose_channel, parse_mark
 from bot.platforms.shared.lookup_cache import MOST, LookupCache
-from bot.platforms.shared.payload_text import build_plain_text, read_object, read_objects, strip_footnotes
+from bot.platforms.shared.payload_text import build_stripper, read_object, read_objects, strip_footnotes
 from bot.platforms.shared.platform_contract import PlatformError, PlatformUnavailable, PostGone
 from bot.views.sanitize import WORD_JOINER
 from storage.language.lazy_pattern import lazy_compile
 
 log = logging.getLogger(__name__)
 
-PATIENT_SECONDS = 20.0
-"""So long a question waits for it that was taken already."""
+PATIENT_SECONDS = 20.0  # so long a question waits for it that was taken already
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,6 @@ class DiscordDirectory:
     def __init__(
         self, call: DiscordApiClient, settings: DiscordSettings, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Take the way to Discord, the settings, and a clock in seconds."""
         self._call, self._settings = call, settings
         self._channels: dict[str, ChannelInfo] = {}
         self._names: dict[str, str] = {}
@@ -60,7 +58,6 @@ class DiscordDirectory:
         self._members = LookupCache[ServerMember](self._membership, clock)
 
     def learn(self, learned: PlaceUpdate) -> None:
-        """Note what a server tells."""
         for one in learned.channels:
             self._note(one)
         for gone in learned.gone:
@@ -71,16 +68,13 @@ class DiscordDirectory:
             self._ours[learned.guild] = learned.ours
 
     def listed(self, guild: str) -> bool:
-        """Return whether a server is one of the team's own."""
         return guild in self._settings.servers
 
     def our_roles(self, guild: str) -> frozenset[str]:
-        """Return the roles whose mention is one of us."""
         return frozenset({self._ours[guild]} if guild in self._ours else ())
 
     @property
     def names(self) -> dict[str, str]:
-        """Of channels and roles, by their ids."""
         return self._names
 
     async def channel(self, number: str, guild: str) -> ChannelInfo:
@@ -133,7 +127,6 @@ class DiscordDirectory:
         return bool(known & deny)
 
     async def close(self) -> None:
-        """Look nothing up any more."""
         await self._asked.close()
         await self._members.close()
 
@@ -164,8 +157,7 @@ class DiscordDirectory:
 
 Json = Mapping[str, Any]
 
-PAGE = 100
-"""Messages that are asked for at once."""
+PAGE = 100  # messages that are asked for at once
 _REPLY, _STARTER = 19, 21
 """Types of messages: a reply, and what stands in a thread for the message that it was opened on."""
 _LINK = lazy_compile(r"(?<!\\)\[((?:\\.|[^\\\[\]])*)\]\(<[^<>]*>\)")
@@ -181,7 +173,7 @@ async def find_our_pages(
     call: DiscordApiClient, place: Place, key: str, after: str, us: DiscordBotIdentity
 ) -> PostedMessages:
     """Return our messages that carry the mark of a key, in the order in which they stand."""
-    ours = [one async for one in _read_after(call, target_channel(place), after) if _is_ours(one, us)]
+    ours = [one async for one in _read_after(call, choose_channel(place), after) if _is_ours(one, us)]
     return PostedMessages(
         tuple(sorted((str(one["id"]) for one in ours if parse_mark(one) == build_mark(key)), key=int))
     )
@@ -200,7 +192,7 @@ async def read_conversation(
     place, found = question.place, deque[ConversationMessage]()
     apart = not place.workspace or place.thread not in {"", question.message}
     async for message in (
-        _read_before(call, target_channel(place), question_time(question)) if apart else _read_replied(call, question)
+        _read_before(call, choose_channel(place), question_time(question)) if apart else _read_replied(call, question)
     ):
         if one := _to_turn(message, us):
             found.appendleft(one)
@@ -290,14 +282,12 @@ def _strip_markup(text: str) -> str:
     return _MARKUP.sub(lambda found: found[1] or "", labelled).replace(WORD_JOINER, "")
 
 
-strip_formatting = build_plain_text(
+strip_formatting = build_stripper(
     lines=r">>>[ \t]+|>[ \t]+|-#[ \t]+|#{1,3}[ \t]+",
     marks=(r"\*\*\*", r"\*\*", r"\*", "___", "__", "_", "~~", r"\|\|"),
     link=r"\[([^\[\]\n]+)\]\(<?https?://[^\s()<>]+>?\)",
-)
-"""Takes the marks out that Discord shows as formatting."""
-_TEXT = 10
-"""The kind of a component that holds text."""
+)  # takes the marks out that Discord shows as formatting
+_TEXT = 10  # the kind of a component that holds text
 
 
 def read_message_text(message: Json, user: str) -> str:

@@ -19,24 +19,19 @@ PERMISSIONS: Mapping[str, tuple[int, str]] = MappingProxyType(
         "Create Public Threads": (1 << 35, "opens threads for longer exchanges"),
         "Read Message History": (1 << 16, "reads what was said before, and replies"),
     }
-)
-"""Of the bot's role in a server: a bit each, and what for."""
-INVITE_PERMISSIONS = sum(bit for bit, _ in PERMISSIONS.values())
-"""What the link that invites the bot asks for."""
+)  # of the bot's role in a server: a bit each, and what for
+INVITE_PERMISSIONS = sum(bit for bit, _ in PERMISSIONS.values())  # what the link that invites the bot asks for
 ADMINISTRATOR, MANAGE_SERVER, MANAGE_MESSAGES = 1 << 3, 1 << 5, 1 << 13
-GUILDS, MESSAGES, DIRECT, CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15
-"""Intents; the last is privileged."""
+GUILDS, MESSAGES, DIRECT, CONTENT = 1 << 0, 1 << 9, 1 << 12, 1 << 15  # intents; the last is privileged
 CONTENT_FLAGS = (1 << 18) | (1 << 19)
 """Of an application: that it may read messages, as a large bot that was verified, or as a small one."""
 
 
 def list_intents(*, message_content: bool) -> int:
-    """Return the intents of the connection."""
     return GUILDS | MESSAGES | DIRECT | (CONTENT if message_content else 0)
 
 
 def build_invitation(application: str) -> str:
-    """Return the address that invites the bot into a server."""
     scopes = "bot%20applications.commands"
     return (
         f"https://discord.com/oauth2/authorize?client_id={application}&scope={scopes}&permissions={INVITE_PERMISSIONS}"
@@ -61,37 +56,26 @@ class DiscordBotIdentity:
 class DiscordMessagePosted:
     """A message that somebody wrote, as it stands."""
 
-    guild: str
-    """The server; empty in a DM."""
-    channel: str
-    """Where it stands: in a thread, the thread."""
+    guild: str  # the server; empty in a DM
+    channel: str  # where it stands: in a thread, the thread
     id: str
     user: str
-    raw: str
-    """Its text as Discord has it; empty where Discord does not let us read it."""
+    raw: str  # its text as Discord has it; empty where Discord does not let us read it
     at: datetime
-    roles: frozenset[str] = frozenset()
-    """Of who wrote it."""
-    people: frozenset[str] = frozenset()
-    """Whom it mentions; a reply may mention whom it answers without a word of it."""
-    groups: frozenset[str] = frozenset()
-    """Which roles it mentions."""
-    names: Mapping[str, str] = field(default_factory=dict)
-    """Of whom it mentions, by their ids."""
-    replied: str = ""
-    """The message that it replies to."""
-    replied_user: str = ""
-    """Who wrote that."""
+    roles: frozenset[str] = frozenset()  # of who wrote it
+    people: frozenset[str] = frozenset()  # whom it mentions; a reply may mention whom it answers without a word of it
+    groups: frozenset[str] = frozenset()  # which roles it mentions
+    names: Mapping[str, str] = field(default_factory=dict)  # of whom it mentions, by their ids
+    replied: str = ""  # the message that it replies to
+    replied_user: str = ""  # who wrote that
     edited: bool = False
 
     @property
     def key(self) -> str:
-        """Its key at the desk."""
         return build_message_key(self.guild, self.channel, self.id)
 
 
 def build_message_key(guild: str, channel: str, message: str) -> str:
-    """Return the key of a message at the desk."""
     return f"discord:{guild}/{channel}/{message}"
 
 
@@ -118,8 +102,7 @@ class ChannelInfo:
     id: str
     kind: int
     guild: str = ""
-    parent: str = ""
-    """Of a thread, the channel that it is in."""
+    parent: str = ""  # of a thread, the channel that it is in
     name: str = ""
 
     @property
@@ -128,8 +111,7 @@ class ChannelInfo:
         return self.kind in THREADS
 
 
-DM, ANNOUNCED, THREAD, PRIVATE = 1, 10, 11, 12
-"""Types of channels."""
+DM, ANNOUNCED, THREAD, PRIVATE = 1, 10, 11, 12  # types of channels
 THREADS = frozenset({ANNOUNCED, THREAD, PRIVATE})
 
 
@@ -140,21 +122,16 @@ class PlaceUpdate:
     guild: str
     channels: tuple[ChannelInfo, ...] = ()
     gone: tuple[str, ...] = ()
-    roles: Mapping[str, str] = field(default_factory=dict)
-    """Names by id."""
-    ours: str = ""
-    """The role that Discord made for us."""
-    joined: bool = False
-    """Whether the server itself is told of, as when we enter it."""
+    roles: Mapping[str, str] = field(default_factory=dict)  # names by id
+    ours: str = ""  # the role that Discord made for us
+    joined: bool = False  # whether the server itself is told of, as when we enter it
 
 
 Json = Mapping[str, Any]
 DiscordEvent = DiscordMessagePosted | DiscordMessageEdited | DiscordMessageDeleted | PlaceUpdate | None
 
-EPOCH_MS = 1_420_070_400_000
-"""The first moment that ids can tell, in milliseconds since 1970."""
-_PEOPLES = frozenset({0, 19})
-"""The types of messages that people write: by themselves, and as a reply."""
+EPOCH_MS = 1_420_070_400_000  # the first moment that ids can tell, in milliseconds since 1970
+_PEOPLES = frozenset({0, 19})  # the types of messages that people write: by themselves, and as a reply
 _ID = lazy_compile(r"\d{1,20}")
 _BROADCAST = lazy_compile(r"@(everyone|here)\b")
 
@@ -212,7 +189,6 @@ def extract_text(raw: str, us: DiscordBotIdentity, names: Mapping[str, str], rol
 
 
 def parse_snowflake_time(snowflake: str) -> datetime:
-    """Return when something got its id."""
     return datetime.fromtimestamp(((int(snowflake) >> 22) + EPOCH_MS) / 1000, UTC)
 
 
@@ -237,13 +213,11 @@ def read_id(data: Json, name: str) -> str:
 
 
 def read_ids(found: object) -> frozenset[str]:
-    """Return the ids of a list."""
     listed = found if isinstance(found, list | tuple) else ()
     return frozenset(one for one in listed if isinstance(one, str) and _ID.fullmatch(one))
 
 
 def read_name(user: Json) -> str:
-    """Return how somebody is called in Discord."""
     named = (read_object(user, "member").get("nick"), user.get("global_name"), user.get("username"))
     return next((one for one in named if isinstance(one, str) and one), "somebody")
 
@@ -330,5 +304,4 @@ PARSERS: Mapping[str, Callable[[Json, DiscordBotIdentity], DiscordEvent]] = Mapp
         **dict.fromkeys(("CHANNEL_CREATE", "CHANNEL_UPDATE", "THREAD_CREATE", "THREAD_UPDATE"), _parse_channel),
         **dict.fromkeys(("CHANNEL_DELETE", "THREAD_DELETE"), _parse_gone),
     }
-)
-"""What reads each kind of event."""
+)  # what reads each kind of event

@@ -76,8 +76,7 @@ class RedirectedShards(discord.AutoShardedClient):
 
 log = logging.getLogger(__name__)
 
-END_SECONDS = 5.0
-"""How long such a thread may take to end: it is sending at most, over a connection that is closed."""
+END_SECONDS = 5.0  # how long such a thread may take to end: it is sending at most, over a connection that is closed
 _LOOK_SECONDS = 0.005
 
 
@@ -101,7 +100,6 @@ class ShardProgress:
     """The last moment of each shard, in seconds since 1970. One shard knows nothing of what another missed."""
 
     def __init__(self, since: float | None) -> None:
-        """Take until when an earlier run had heard everything; None where there was none."""
         self._before, self._last = since, dict[int, float]()
         self._shards = 1
 
@@ -118,7 +116,6 @@ class ShardProgress:
         return since
 
     def message(self, message: Json) -> None:
-        """Note that a message arrived."""
         number, guild = read_id(message, "id"), read_id(message, "guild_id")
         if not number:
             return
@@ -143,8 +140,7 @@ AGAIN_SECONDS, LONGEST_SECONDS = 5.0, 300.0
 """How long to wait before a connection is begun anew, at first and at most: Discord allows 1,000 beginnings a day."""
 _LEAVING_SECONDS = 0.2
 IDENTIFY_SECONDS = 5.0
-LAST_SECONDS = 3.0
-"""How long what has arrived may take to be taken in when the connection is closed."""
+LAST_SECONDS = 3.0  # how long what has arrived may take to be taken in when the connection is closed
 _REFUSED: Mapping[int, str] = {
     4004: "Discord does not take the bot token: copy it anew from the application's page, under Bot.",
     4010: "Discord refuses the shard: see [discord] shards.",
@@ -152,8 +148,7 @@ _REFUSED: Mapping[int, str] = {
     4013: "Discord does not know an intent.",
     4014: "Discord does not give the intent Message Content: turn it on on the application's page, under Bot, or set "
     "[discord] message_content = false.",
-}
-"""Why Discord closes a connection for good."""
+}  # why Discord closes a connection for good
 
 
 class Gateway:
@@ -168,7 +163,6 @@ class Gateway:
         since: float | None,
         clock: Clock,
     ) -> None:
-        """Take the settings, what hears events, what keeps tasks, what catches up since when, and the time."""
         self._settings, self._hear, self._tasks, self._clock = settings, hear, tasks, clock
         self._catch_up, self._heard = catch_up, ShardProgress(since)
         self._client: _Client | None = None
@@ -212,7 +206,6 @@ class Gateway:
             await self._client.ended()
 
     async def _live(self) -> None:
-        """Connect, and begin anew wherever that ends."""
         wait = AGAIN_SECONDS
         while not (self._ended or self._closing):
             client = self._client = _Client(self._settings, self._event, self._clock)
@@ -285,7 +278,6 @@ class _Client(RedirectedShards):
 
     @property
     def all_there(self) -> bool:
-        """Whether all shards are connected."""
         return len(self._there) == self.shard_count
 
     async def before_identify_hook(self, _: int | None, *, initial: bool = False) -> None:
@@ -294,22 +286,18 @@ class _Client(RedirectedShards):
             await self._clock.sleep(IDENTIFY_SECONDS)
 
     async def on_socket_raw_receive(self, message: str) -> None:
-        """Hand on what arrives."""
         frame = json.loads(message)
         if frame.get("op") == 0 and isinstance(frame.get("d"), dict):
             await self._event(str(frame.get("t")), frame["d"])
 
     async def on_shard_connect(self, shard: int) -> None:
-        """Note that a session began."""
         self._there.add(shard)
         self.was_there = True
 
     async def on_shard_resumed(self, shard: int) -> None:
-        """Note that a session goes on."""
         self._there.add(shard)
 
     async def on_shard_disconnect(self, shard: int) -> None:
-        """Note that a connection is lost."""
         self._there.discard(shard)
 
     async def on_error(self, event_method: str, /, *_: Any, **__: Any) -> None:
@@ -317,7 +305,6 @@ class _Client(RedirectedShards):
         log.error("an event of Discord's could not be read", extra={"event": event_method})
 
     async def ended(self) -> None:
-        """Close it, and wait for its own tasks."""
         self._there.clear()
         await self.close()
 

@@ -32,7 +32,6 @@ async def check_discord(scene: Inspection) -> Sequence[CheckResult]:
 
 
 async def check_application(settings: DiscordSettings, pacing: "DiscordRateLimit") -> Sequence[CheckResult]:
-    """Look at Discord, at a pace."""
     import aiohttp
 
     from bot.platforms.discord.discord_client import APPLICATION, ME, DiscordApiClient

@@ -41,7 +41,7 @@ def is_own_server(places: DiscordDirectory, found: DiscordInvocation) -> bool:
     return found.direct or (found.installed and places.listed(found.guild))
 
 
-def is_user_install(found: DiscordInvocation) -> DiscordInvocation:
+def detach_from_server(found: DiscordInvocation) -> DiscordInvocation:
     """Return what was invoked where the bot is not: of no server, so that it has no part in what is there."""
     return replace(found, guild="", channel=replace(found.channel, guild="", kind=DM, parent=""), permissions="")
 
@@ -49,13 +49,12 @@ def is_user_install(found: DiscordInvocation) -> DiscordInvocation:
 async def locate_asker(places: DiscordDirectory, found: DiscordInvocation) -> Asker:
     """Return who invoked something and where they stand, with what Discord lets them do there."""
     if found.direct or not is_own_server(places, found):
-        return await places.asker(is_user_install(found).channel, found.user, direct=True)
+        return await places.asker(detach_from_server(found).channel, found.user, direct=True)
     asker = await places.asker(found.channel, found.user, direct=False)
     return replace(asker, moderates=may_moderate(found.permissions))
 
 
-LOOKED_AT = 20
-"""How many questions of a channel are looked at."""
+LOOKED_AT = 20  # how many questions of a channel are looked at
 
 
 async def thread_conversation(app: App, channel_id: str, thread: ChannelInfo) -> str:
@@ -89,10 +88,8 @@ def newest_conversation(rows: Iterable[QueuedQuestion], person: str) -> str:
 
 log = logging.getLogger(__name__)
 
-EMPTY_MENTION = "hello"
-"""What somebody says who mentions us and says nothing else."""
-_TEXT = frozenset({0, 5})
-"""Channels of which a message may get a thread."""
+EMPTY_MENTION = "hello"  # what somebody says who mentions us and says nothing else
+_TEXT = frozenset({0, 5})  # channels of which a message may get a thread
 _READ = 2_000
 
 
@@ -118,7 +115,6 @@ class DiscordIntake:
         tasks: TaskSupervisor,
         cooldown: Cooldown,
     ) -> None:
-        """Take what is opened, the desk, who we are, what is known, what keeps longer work, and who has to wait."""
         self._app, self._desk, self._us, self.places, self._tasks = app, desk, us, places, tasks
         self.cooldown = cooldown
         self._strange = set[str]()
@@ -184,11 +180,10 @@ class DiscordIntake:
 
     async def conversation(self, found: DiscordInvocation) -> str:
         """Return the conversation that somebody means where they stand. Raises `StorageError`."""
-        here = found if is_own_server(self.places, found) else is_user_install(found)
+        here = found if is_own_server(self.places, found) else detach_from_server(found)
         return await find_conversation(self._app, here.channel, found.user, direct=found.direct)
 
     async def settings(self, channel_id: str) -> ChannelSettings:
-        """Return what holds in a channel."""
         return await load_channel_settings_or_file(self._app, channel_id)
 
     async def _take(self, written: DiscordMessagePosted) -> IntakeStatus | None:
@@ -197,7 +192,7 @@ class DiscordIntake:
             return None
         if left := self.cooldown.left(written.user, question.key):
             if not question.unasked and self.cooldown.first_refusal(written.user):
-                self._tasks.spawn(self._told(question, is_cooling_down(left, detect_language(question.text[:_READ]))))
+                self._tasks.spawn(self._told(question, render_cooldown(left, detect_language(question.text[:_READ]))))
             return None
         if question.only_asker:
             # Whoever wrote for all to see cannot be answered alone; a command can.
@@ -271,7 +266,7 @@ class DiscordIntake:
             log.warning("somebody who is not answered could not be told", extra={"cause": str(error)})
 
 
-def is_cooling_down(seconds: float, language: str) -> str:
+def render_cooldown(seconds: float, language: str) -> str:
     """Return what somebody is told who has to wait; pure."""
     return translate("discord_cooldown", language, seconds=max(round(seconds), 1))
 
@@ -303,10 +298,8 @@ def _build_question(
 Json = Mapping[str, Any]
 
 PAGE = 100
-_NOT_OURS = frozenset({10003, 10004, 50001, 50013})
-"""What Discord says where we are not, or may not read."""
-_WITHOUT_MESSAGES = frozenset({4, 14, 15, 16})
-"""Categories, directories, and forums, whose posts are threads."""
+_NOT_OURS = frozenset({10003, 10004, 50001, 50013})  # what Discord says where we are not, or may not read
+_WITHOUT_MESSAGES = frozenset({4, 14, 15, 16})  # categories, directories, and forums, whose posts are threads
 
 
 class DiscordArchive:
@@ -320,7 +313,6 @@ class DiscordArchive:
         taking: DiscordIntake,
         guilds: Collection[str],
     ) -> None:
-        """Take the queue, the way to Discord, who we are, what makes questions of messages, and our servers."""
         self._queue, self._call, self._us, self._taking = queue, call, us, taking
         self._guilds = tuple(guilds)
         self._guild: dict[str, str] = {}

@@ -33,8 +33,7 @@ from bot.platforms.shared.platform_contract import PlatformError
 from bot.views.catalog import translate
 
 GOOD_SECONDS = 15 * 60.0
-_MARGIN = 15.0
-"""Nobody begins an answer so shortly before the end."""
+_MARGIN = 15.0  # nobody begins an answer so shortly before the end
 
 
 class Ids(TypedDict):
@@ -58,7 +57,6 @@ class InteractionToken:
 
     @property
     def ids(self) -> Ids:
-        """What routes of interactions have to be told."""
         return Ids(application=self.application, token=self.token)
 
 
@@ -78,16 +76,13 @@ def is_token_valid(asked: float, now: float) -> bool:
 
 Json = Mapping[str, Any]
 
-COMMAND, PRESS, SUBMIT = 2, 3, 5
-"""Kinds of interactions."""
+COMMAND, PRESS, SUBMIT = 2, 3, 5  # kinds of interactions
 ASK, CHECK, SOURCES, PRIVACY, CONFIGURE = "ask", "check", "sources", "privacy", "footnote"
 FACT_CHECK, ASK_ABOUT, TAKE_BACK = "Fact-check", "Ask about this message", "Take back this answer"
 """The commands and context menus, by their names."""
-ABOUT = "footnote:about"
-"""The custom id of the modal that asks about a message."""
+ABOUT = "footnote:about"  # the custom id of the modal that asks about a message
 _QUESTION, _MESSAGE = "question", "message"
-LONGEST = 4_000
-"""Of what a field of a modal holds."""
+LONGEST = 4_000  # of what a field of a modal holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,43 +92,33 @@ class DiscordInvocation:
     id: str
     handle: InteractionToken
     kind: int
-    name: str
-    """Of a command; of a button or modal its custom id."""
+    name: str  # of a command; of a button or modal its custom id
     guild: str
     channel: ChannelInfo
     user: str
     locale: str = "en"
     roles: frozenset[str] = frozenset()
-    permissions: str = ""
-    """Of who invokes, in the channel, as Discord writes them."""
+    permissions: str = ""  # of who invokes, in the channel, as Discord writes them
     options: Mapping[str, Any] = field(default_factory=dict)
-    target: str = ""
-    """The message that a context menu is of."""
-    text: str = ""
-    """What that says, in plain words."""
-    direct: bool = False
-    """Whether it is in a DM with us."""
-    installed: bool = True
-    """Whether the server installed the app, and not only who uses it."""
+    target: str = ""  # the message that a context menu is of
+    text: str = ""  # what that says, in plain words
+    direct: bool = False  # whether it is in a DM with us
+    installed: bool = True  # whether the server installed the app, and not only who uses it
     data: Json = field(default_factory=dict)
 
     @property
     def key(self) -> str:
-        """Its key at the desk."""
         return f"discord:interaction/{self.id}"
 
     @property
     def at(self) -> datetime:
-        """When it was invoked."""
         return parse_snowflake_time(self.id)
 
     @property
     def private(self) -> bool:
-        """Whether whoever asks wants to see the answer alone."""
         return self.options.get("private") is True
 
     def option(self, name: str) -> str:
-        """Return what was written under a name."""
         found = self.options.get(name)
         return found if isinstance(found, str) else ""
 
@@ -170,7 +155,7 @@ def parse_invocation(data: Json, us: DiscordBotIdentity) -> DiscordInvocation | 
     )
 
 
-def read_option(found: DiscordInvocation) -> tuple[TaskKind, str] | None:
+def parse_question(found: DiscordInvocation) -> tuple[TaskKind, str] | None:
     """Return what is to be done with which text; None where it asks nothing."""
     match found.kind, found.name:
         case 2, "ask":
@@ -199,7 +184,6 @@ def build_invocation_question(
 
 
 def build_about_modal(text: str, language: str) -> dict[str, Any]:
-    """Return the modal in which somebody asks about a message."""
     fields = [
         _build_field(_QUESTION, translate("discord_about_question", language), style=1, most=300, required=True),
         _build_field(
@@ -254,13 +238,10 @@ def _read_message(message: Json, us: DiscordBotIdentity) -> str:
 
 log = logging.getLogger(__name__)
 
-SAY, DEFER, DEFER_UPDATE, MODAL = 4, 5, 6, 9
-"""Kinds of first answers."""
+SAY, DEFER, DEFER_UPDATE, MODAL = 4, 5, 6, 9  # kinds of first answers
 EPHEMERAL, NO_EMBEDS = 1 << 6, 1 << 2
-REPLY_PATIENCE = 2.5
-"""Discord takes a first answer for 3 s."""
-SETTLED_SECONDS = 10.0
-"""So long an answer waits at most for its deferral."""
+REPLY_PATIENCE = 2.5  # Discord takes a first answer for 3 s
+SETTLED_SECONDS = 10.0  # so long an answer waits at most for its deferral
 _LONGEST = 2_000
 _ALREADY_REPLIED = 40060
 """Discord's code for an interaction that was answered: by the call before, whose answer was lost."""
@@ -270,7 +251,6 @@ class InteractionReplies:
     """Answers interactions."""
 
     def __init__(self, call: DiscordApiClient) -> None:
-        """Take the way to Discord."""
         self._call = call
         self._under_way: dict[str, asyncio.Event] = {}
 
@@ -294,7 +274,6 @@ class InteractionReplies:
                 log.warning("an answer did not wait for its deferral any longer")
 
     async def defer(self, found: DiscordInvocation, *, private: bool) -> bool:
-        """Say that an answer comes, and return whether Discord heard."""
         return await self._first(found, DEFER, {"flags": EPHEMERAL} if private else {})
 
     async def accept(self, found: DiscordInvocation) -> bool:
@@ -302,7 +281,6 @@ class InteractionReplies:
         return await self._first(found, DEFER_UPDATE)
 
     async def modal(self, found: DiscordInvocation, modal: Json) -> bool:
-        """Open a modal."""
         return await self._first(found, MODAL, modal)
 
     async def say(self, found: DiscordInvocation, words: str, *rows: Json) -> bool:
@@ -312,17 +290,17 @@ class InteractionReplies:
     async def change(self, found: DiscordInvocation, body: Json) -> None:
         """Put something in the place of what was deferred, or of the message whose button was pressed."""
         application, token = found.handle.application, found.handle.token
-        await _retry_call(self._call(EDIT_REPLY, body, application=application, token=token, message="@original"))
+        await _call_logging_refusal(
+            self._call(EDIT_REPLY, body, application=application, token=token, message="@original")
+        )
 
     async def remove(self, found: DiscordInvocation) -> None:
-        """Delete the message whose button was pressed."""
         application, token = found.handle.application, found.handle.token
-        await _retry_call(self._call(DELETE_REPLY, application=application, token=token, message="@original"))
+        await _call_logging_refusal(self._call(DELETE_REPLY, application=application, token=token, message="@original"))
 
     async def add(self, found: DiscordInvocation, words: str) -> None:
-        """Say something besides."""
         application, token = found.handle.application, found.handle.token
-        await _retry_call(self._call(FOLLOW_UP, build_sentence(words), application=application, token=token))
+        await _call_logging_refusal(self._call(FOLLOW_UP, build_sentence(words), application=application, token=token))
 
     async def _first(self, found: DiscordInvocation, kind: int, data: Json | None = None) -> bool:
         body = {"type": kind, "data": data} if data else {"type": kind}
@@ -337,7 +315,7 @@ class InteractionReplies:
         return True
 
 
-async def _retry_call(call: Awaitable[object]) -> None:
+async def _call_logging_refusal(call: Awaitable[object]) -> None:
     try:
         await call
     except PlatformError as error:

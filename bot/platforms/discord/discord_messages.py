@@ -73,8 +73,7 @@ def _decode_time(found: re.Match[str]) -> str:
     return at.strftime(_FORMATS.get(found[2] or "f", _FULL))
 
 
-PERSON = lazy_compile(r"[0-9]{1,20}")
-"""A person's id."""
+PERSON = lazy_compile(r"[0-9]{1,20}")  # a person's id
 _SIGNS = MappingProxyType({"checking": "⏳", "supported": "✅", "refuted": "❌", "unknown": "❔"})
 _BOLD = frozenset({PartKind.HEADING, PartKind.LABEL, PartKind.NOTICE})
 _SMALL = frozenset({PartKind.STATUS, PartKind.COLLAPSED, PartKind.LEFT_OUT})
@@ -86,14 +85,13 @@ def render_markdown(part: MessagePart) -> str:
     begun = part.state and part.runs and part.runs[0].style is TextStyle.NOTE
     said = f"{_SIGNS.get(part.state, '❔')} " if begun else ""
     for run in part.runs:
-        said += _split_lines(
-            _render_run(run, part.kind), _prefix_lines(run, part.kind), begins=not said or said.endswith("\n")
+        said += _prefix_each_line(
+            _render_run(run, part.kind), _choose_prefix(run, part.kind), begins=not said or said.endswith("\n")
         )
     return said.strip("\n") if said.strip() else ""
 
 
 def is_mention(run: TextRun) -> bool:
-    """Return whether a run mentions somebody."""
     return run.style is TextStyle.PERSON and PERSON.fullmatch(run.text) is not None
 
 
@@ -104,11 +102,11 @@ def _render_run(run: TextRun, kind: PartKind) -> str:
         return format_link(run.text, run.url)
     text = escape_markdown(run.text)
     if kind in _BOLD:
-        return _wrap_signs("**", text)
-    return _wrap_signs("*", text) if run.style is TextStyle.NOTE else text
+        return _wrap_each_line("**", text)
+    return _wrap_each_line("*", text) if run.style is TextStyle.NOTE else text
 
 
-def _wrap_signs(mark: str, text: str) -> str:
+def _wrap_each_line(mark: str, text: str) -> str:
     """Return each line of a text between marks, with the blanks at its ends left outside."""
     return "\n".join(_wrap_line(mark, line) for line in text.split("\n"))
 
@@ -119,11 +117,11 @@ def _wrap_line(mark: str, line: str) -> str:
     return f"{before}{mark}{core}{mark}{after}" if core else line
 
 
-def _prefix_lines(run: TextRun, kind: PartKind) -> str:
+def _choose_prefix(run: TextRun, kind: PartKind) -> str:
     return _QUOTATION if run.style is TextStyle.QUOTE else _SUBTEXT if kind in _SMALL else ""
 
 
-def _split_lines(text: str, before: str, *, begins: bool) -> str:
+def _prefix_each_line(text: str, before: str, *, begins: bool) -> str:
     """Return a text with something before each of its lines that is not empty."""
     if not before:
         return text
@@ -134,7 +132,6 @@ def _split_lines(text: str, before: str, *, begins: bool) -> str:
 
 
 def measure_markdown(text: str) -> int:
-    """Return how long a text is as Discord's Markdown."""
     return count_units(escape_markdown(text))
 
 
@@ -162,16 +159,13 @@ _STYLES = MappingProxyType({ButtonAction.STOP: DANGER, ButtonAction.EVIDENCE: PR
 class DoubtPrompt(StrEnum):
     """What is pressed around "Ask a person", where that publishes what its asker alone sees, and around "Take back"."""
 
-    SURE = "sure"
-    """Ask me first."""
+    SURE = "sure"  # ask me first
     YES = "yes"
-    BACK = "back"
-    """Yes, take it back."""
+    BACK = "back"  # yes, take it back
     NO = "no"
 
 
 def build_buttons(rows: Iterable[Iterable[Button]]) -> list[Json]:
-    """Return rows of buttons. Each stands there once."""
     found = [list(row) for row in rows]
     first = {_build_custom_id(one): one for row in reversed(found) for one in reversed(row)}
     made = [[_build_styled_button(one) for one in row if first[_build_custom_id(one)] is one] for row in found]
@@ -200,7 +194,6 @@ def parse_button(custom_id: str) -> tuple[ButtonAction, int] | None:
 
 
 def build_button(custom_id: str, text: str, style: int = SECONDARY) -> Json:
-    """Return a button."""
     return {"type": BUTTON, "style": style, "label": build_label(text, _LONGEST), "custom_id": custom_id}
 
 
@@ -234,8 +227,7 @@ class DiscordMessage:
     """What a message is made of."""
 
     components: tuple[Json, ...]
-    people: tuple[str, ...] = ()
-    """Whom it mentions."""
+    people: tuple[str, ...] = ()  # whom it mentions
 
 
 def render_messages(view: View, zone: tzinfo = UTC) -> tuple[DiscordMessage, ...]:
@@ -250,21 +242,20 @@ def render_first(view: View, zone: tzinfo = UTC) -> DiscordMessage:
 
 
 def render_page(page: MessagePage) -> DiscordMessage:
-    """Return the message that is a page."""
     shown = [(part, text) for part in page.parts if (text := render_markdown(part))]
-    work = _work_rows([part for part, _ in shown])
+    work = _count_work_parts([part for part, _ in shown])
     boxes = [_build_container([text for _, text in group]) for group in (shown[:work], shown[work:]) if group]
     people = dict.fromkeys(run.text for part in page.parts for run in part.runs if is_mention(run))
     return DiscordMessage((*(boxes or [_build_container([NOTHING])]), *build_buttons(page.rows)), tuple(people))
 
 
-def _work_rows(parts: list[MessagePart]) -> int:
+def _count_work_parts(parts: list[MessagePart]) -> int:
     """Return how many parts of a page say what is being done; a label belongs to what comes after it."""
-    end = next((place for place, part in enumerate(parts) if not _is_work_row(part)), len(parts))
+    end = next((place for place, part in enumerate(parts) if not _is_work_part(part)), len(parts))
     return end - 1 if 0 < end < len(parts) and parts[end - 1].kind is PartKind.LABEL else end
 
 
-def _is_work_row(part: MessagePart) -> bool:
+def _is_work_part(part: MessagePart) -> bool:
     """Return whether a part says what is being done: of claims those that are checked on the way."""
     return bool(part.state) if part.kind is PartKind.CLAIM else part.kind in _WORK
 
@@ -273,8 +264,7 @@ def _build_container(texts: list[str]) -> Json:
     return {"type": CONTAINER, "components": [{"type": TEXT, "content": text} for text in texts]}
 
 
-V2, SUPPRESS_EMBEDS, EPHEMERAL = 1 << 15, 1 << 2, 1 << 6
-"""Of a message's flags."""
+V2, SUPPRESS_EMBEDS, EPHEMERAL = 1 << 15, 1 << 2, 1 << 6  # of a message's flags
 _LEAST, _MOST = 1 << 20, (1 << 31) - 1
 """Marks are far from the small numbers that Discord gives to components without an id."""
 
@@ -296,7 +286,7 @@ def build_nonce(key: str, page: int, instead: str = "") -> str:
     return sha256(f"{key}\n{page}\n{instead}".encode()).hexdigest()[:25]
 
 
-def target_channel(place: Place) -> str:
+def choose_channel(place: Place) -> str:
     """Return where messages stand: a thread is a channel of its own."""
     return place.thread or place.channel
 
@@ -325,13 +315,12 @@ def build_post(message: DiscordMessage, key: str, once: str, *, reply_to: str = 
     return {**build_body(message, key), **reference, "nonce": once, "enforce_nonce": True}
 
 
-def build_text_post(message: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+def is_showing(message: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
     """Return whether a message that Discord returns shows what was sent: to a nonce it returns the first."""
-    return list(_mark_facts(message)) == list(_mark_facts(body))
+    return list(_list_texts(message)) == list(_list_texts(body))
 
 
-def _mark_facts(one: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts and buttons of components, in their order."""
+def _list_texts(one: Mapping[str, Any]) -> Iterator[str]:
     for component in one.get("components") or ():
         yield from (str(component[name]).strip() for name in ("content", "custom_id") if name in component)
-        yield from _mark_facts(component)
+        yield from _list_texts(component)

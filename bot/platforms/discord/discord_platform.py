@@ -17,20 +17,17 @@ from bot.platforms.discord.discord_interactions import is_token_valid, parse_tok
 from bot.platforms.discord.discord_messages import (
     DiscordMessage,
     build_mark,
+    choose_channel,
     parse_mark,
     render_first,
     render_messages,
-    target_channel,
 )
 from bot.platforms.shared.platform_contract import CannotPost, PlatformError, PlatformUnavailable, PostGone
 from bot.views.turn_view import View
 
-SOON = 5.0
-"""Seconds that the first sign of life waits for its turn in a channel."""
-PACE = 1.5
-"""Seconds between two changes of one message."""
-TYPING_SECONDS = 8.0
-"""Discord shows that we are typing for ten."""
+SOON = 5.0  # seconds that the first sign of life waits for its turn in a channel
+PACE = 1.5  # seconds between two changes of one message
+TYPING_SECONDS = 8.0  # Discord shows that we are typing for ten
 _REMEMBERED = 1_000
 
 
@@ -60,19 +57,6 @@ class DiscordPlatform:
         now: Callable[[], float] = time.time,
         zone: tzinfo = UTC,
     ) -> None:
-        """Take the way to Discord, and who we are there.
-
-        Args:
-            call: The way.
-            us: Who we are.
-            connected: What receives events.
-            ready: Says whether it does.
-            refused: Waits until Discord refuses us for good, and says why.
-            by_now: Says where somebody stands by now.
-            settled: Waits until the interaction of a key is deferred, for before that it cannot be answered.
-            now: The date in seconds since 1970, by which tokens end.
-            zone: Whose days dates are.
-        """
         self._call, self._us, self._settled, self._now, self._zone = call, us, settled, now, zone
         self.connected, self.refused, self._ready, self._by_now = connected, refused, ready, by_now
         self._shown: dict[str, DiscordMessage] = {}
@@ -95,7 +79,6 @@ class DiscordPlatform:
         return DeliveryCapabilities(edits=possible, reads_back=possible, pace=PACE)
 
     async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
-        """Bring what stands there to what the view shows."""
         await self._settled(question.key)
         try:
             return await self._brought(question, view, posted)
@@ -107,7 +90,6 @@ class DiscordPlatform:
             raise
 
     async def find(self, question: Question) -> PostedMessages:
-        """Read our messages in answer to a question."""
         answering, found = self._answering(question), set[str]()
         if answering:
             original = await answering.original()
@@ -153,7 +135,6 @@ class DiscordPlatform:
     async def _on_the_way(
         self, way: Delivery, question: Question, view: View, posted: PostedMessages
     ) -> PostedMessages:
-        """Show a view that others follow, or leave it out."""
         message = render_first(view, self._zone)
         if not posted:
             sent = await way.post(0, message, patience=SOON)
@@ -164,7 +145,7 @@ class DiscordPlatform:
                 await way.edit(0, posted.messages[0], message, patience=0.0)
             self._shown[question.key] = message
         if not question.handle:
-            await self._type(target_channel(question.place))
+            await self._type(choose_channel(question.place))
         return posted
 
     async def _whole(self, way: Delivery, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
@@ -211,13 +192,12 @@ class DiscordPlatform:
         """Say that there is no way left to show something to its asker alone; it is shown to nobody else."""
         if not view.done:
             return posted
-        await discord_delivery.tell_unseen(
-            self._call, self._channel(discord_delivery.is_unseen_notice(question)), question, view.language
+        await discord_delivery.notify_unseen(
+            self._call, self._channel(discord_delivery.mark_unseen_notice(question)), question, view.language
         )
         raise CannotPost("Discord lets nobody show this to its asker alone any more.")
 
     async def _type(self, channel: str) -> None:
-        """Show that we are at it."""
         now = self._call.pacing.now()
         if now < self._typed.get(channel, 0.0) or not self._call.pacing.spare(
             discord_client.TYPING, {"channel": channel}

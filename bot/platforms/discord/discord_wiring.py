@@ -39,10 +39,10 @@ from bot.platforms.discord.discord_intake import (
     DiscordArchive,
     DiscordIntake,
     PlatformHooks,
-    is_cooling_down,
+    detach_from_server,
     is_own_server,
-    is_user_install,
     locate_asker,
+    render_cooldown,
 )
 from bot.platforms.discord.discord_interactions import (
     ASK,
@@ -105,8 +105,7 @@ CommandJson = dict[str, Any]
 _LONGEST = 2_000
 _LOCALES: Mapping[str, tuple[str, ...]] = {"es": ("es-ES", "es-419"), "pt": ("pt-BR",), "zh": ("zh-CN", "zh-TW")}
 """Discord's names of languages, where they are not ours."""
-_UNKNOWN = frozenset({"ar"})
-"""Languages that Discord's client does not have."""
+_UNKNOWN = frozenset({"ar"})  # languages that Discord's client does not have
 _CHAT, _MESSAGE, _TEXT, _SWITCH = 1, 3, 3, 5
 _GUILDS, _DMS, _ELSEWHERE = 0, 1, 2
 _HERE, _THEIRS = 0, 1
@@ -130,8 +129,8 @@ def build_commands(*, user_install: bool) -> list[CommandJson]:
         _build_menu(ASK_ABOUT),
     ]
     ruling = [
-        _build_command(CONFIGURE, "discord_footnote", [setting, value]) | _build_scopes(MANAGE_SERVER),
-        _build_menu(TAKE_BACK) | _build_scopes(MANAGE_MESSAGES),
+        _build_command(CONFIGURE, "discord_footnote", [setting, value]) | _restrict_to(MANAGE_SERVER),
+        _build_menu(TAKE_BACK) | _restrict_to(MANAGE_MESSAGES),
     ]
     types, contexts = [_HERE], [_GUILDS, _DMS]
     if user_install:
@@ -168,7 +167,7 @@ def _build_menu(name: str) -> CommandJson:
     return {"name": name, "type": _MESSAGE}
 
 
-def _build_scopes(permission: int) -> CommandJson:
+def _restrict_to(permission: int) -> CommandJson:
     return {"default_member_permissions": str(permission)}
 
 
@@ -195,7 +194,6 @@ class InvocationQuestions:
     """Makes questions of what is invoked."""
 
     def __init__(self, app: App, settings: DiscordSettings, taking: DiscordIntake) -> None:
-        """Take what is opened, the settings, and what takes messages."""
         self._app, self._settings, self._taking = app, settings, taking
 
     async def question(self, found: DiscordInvocation, task: TaskKind, text: str) -> Question | str:
@@ -210,12 +208,12 @@ class InvocationQuestions:
             return translate("discord_no_text" if menu else f"discord_{task}_usage", found.locale)
         cooldown, places = self._taking.cooldown, self._taking.places
         if left := cooldown.left(found.user, found.key):
-            return is_cooling_down(left, found.locale)
+            return render_cooldown(left, found.locale)
         cooldown.begin(found.user, found.key)
         asker = await locate_asker(places, found)
         if not is_own_server(places, found):
             return discord_interactions.build_invocation_question(
-                is_user_install(found), task, text, asker, only_asker=True
+                detach_from_server(found), task, text, asker, only_asker=True
             )
         made = discord_interactions.build_invocation_question(found, task, text, asker, only_asker=False)
         settings = await self._taking.settings(made.place.channel_id)
@@ -300,7 +298,7 @@ class DiscordRouter:
                 self.taking.places.learn(learned)
 
     async def _invoked(self, found: DiscordInvocation) -> None:
-        if asked := discord_interactions.read_option(found):
+        if asked := discord_interactions.parse_question(found):
             await self._ask(found, *asked)
         elif found.kind == COMMAND:
             await self._command(found)

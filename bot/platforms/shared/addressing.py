@@ -14,7 +14,6 @@ class ChannelOrder:
     """A line for each channel, in which whoever comes first is first."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
 
     def of(self, channel: str) -> asyncio.Lock:
@@ -30,26 +29,19 @@ class ChannelOrder:
 class Audience(StrEnum):
     """Whose a message is."""
 
-    OURS = "ours"
-    """Somebody asks us."""
-    ANYBODYS = "anybodys"
-    """Nobody asked us, but we may answer."""
-    THEIRS = "theirs"
-    """It is no business of ours."""
+    OURS = "ours"  # somebody asks us
+    ANYBODYS = "anybodys"  # nobody asked us, but we may answer
+    THEIRS = "theirs"  # it is no business of ours
 
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
     """A message, as far as it tells whose it is."""
 
-    addressed: bool
-    """Whether it mentions us, replies to us, or stands in a DM."""
-    to_others: bool
-    """Whether it is said to somebody else, or to all who are there."""
-    within: bool
-    """Whether it stands in a thread that began before it."""
-    edited: bool = False
-    """Whether its author has changed it since."""
+    addressed: bool  # whether it mentions us, replies to us, or stands in a DM
+    to_others: bool  # whether it is said to somebody else, or to all who are there
+    within: bool  # whether it stands in a thread that began before it
+    edited: bool = False  # whether its author has changed it since
 
 
 Participates = Callable[[bool], Awaitable[bool]]

@@ -28,7 +28,6 @@ class ResumeMarker:
     """The moments, in seconds since 1970, since which not all was read yet. What cannot be kept is told in the log."""
 
     def __init__(self, home: Path, platform: str) -> None:
-        """Take the folder of the file that keeps the earliest of them; there is no file while all is read."""
         self.file, self._open = home / f"{platform}-unread-since", list[float]()
 
     async def earliest(self) -> float | None:
@@ -41,7 +40,6 @@ class ResumeMarker:
         await asyncio.to_thread(self._keep)
 
     async def closed(self, since: float) -> None:
-        """Note that it is read."""
         self._open.remove(since)
         await asyncio.to_thread(self._keep)
 
@@ -68,12 +66,9 @@ class ResumeMarker:
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[object]]
 
-MAX_AGE = timedelta(days=1)
-"""What was asked before that is not answered any more."""
-CAPACITY_POLL_SECONDS = 1.0
-"""How often it is looked whether a platform leaves room."""
-MAX_BACKOFF_SECONDS = 300.0
-"""The longest pause before what failed is tried again."""
+MAX_AGE = timedelta(days=1)  # what was asked before that is not answered any more
+CAPACITY_POLL_SECONDS = 1.0  # how often it is looked whether a platform leaves room
+MAX_BACKOFF_SECONDS = 300.0  # the longest pause before what failed is tried again
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +76,7 @@ class MissedQuestion:
     """A question that was found."""
 
     question: Question
-    edited: bool
-    """Whether its author has changed it since."""
+    edited: bool  # whether its author has changed it since
 
 
 class MessageArchive(Protocol):
@@ -107,7 +101,6 @@ class CatchUpRun:
     def __init__(
         self, archive: MessageArchive, desk: Desk, gaps: ResumeMarker, now: Callable[[], float], sleep: Sleep
     ) -> None:
-        """Take what is read, the desk, what is unread, the date in seconds since 1970, and what waits."""
         self._archive, self._desk, self._gaps = archive, desk, gaps
         self._now, self._sleep = now, sleep
 

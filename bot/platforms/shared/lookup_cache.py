@@ -7,12 +7,9 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
-FRESH_SECONDS = 3_600.0
-"""So long an answer counts where no event says otherwise."""
-LOOK_SECONDS = 1.5
-"""So long somebody waits for it. Platforms want to hear within 3 s that a question was taken."""
-MOST = 50_000
-"""How many answers of a kind are remembered."""
+FRESH_SECONDS = 3_600.0  # so long an answer counts where no event says otherwise
+LOOK_SECONDS = 1.5  # so long somebody waits for it. Platforms want to hear within 3 s that a question was taken
+MOST = 50_000  # how many answers of a kind are remembered
 
 
 @dataclass
@@ -36,7 +33,6 @@ class LookupCache(Generic[T]):
             return await asyncio.shield(task)
 
     def note(self, name: str, answer: T) -> None:
-        """Remember what was heard without asking."""
         if len(self._known) >= MOST:
             self._known.pop(next(iter(self._known)))
         self._known[name] = (self.clock() + FRESH_SECONDS, answer)
@@ -47,7 +43,6 @@ class LookupCache(Generic[T]):
         self._looking.pop(name, None)
 
     async def close(self) -> None:
-        """Look nothing up any more."""
         tasks = list(self._looking.values())
         for task in tasks:
             task.cancel()
@@ -66,6 +61,5 @@ class LookupCache(Generic[T]):
 
 
 def _ignore_result(task: "asyncio.Task[Any]") -> None:
-    """Let an error that nobody waited for be none."""
     if not task.cancelled():
         task.exception()

@@ -16,12 +16,11 @@ def read_object(data: Json, name: str) -> Json:
 
 
 def read_objects(data: Json, name: str) -> list[Json]:
-    """Return the objects of the list that a field holds."""
     found = data.get(name)
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list | tuple) else []
 
 
-PlainText = Callable[[str], str]
+StripFormatting = Callable[[str], str]
 
 _CODE = lazy_compile(r"```(?:[\w+#.-]*\n)?(.*?)```|``(.+?)``|`([^`\n]+)`", re.DOTALL)
 _WIDEST = 300
@@ -29,7 +28,7 @@ _WIDEST = 300
 _FOOTNOTE = lazy_compile(r"^\[\d+\] .*$|[ \t]*\[\d+\]", re.MULTILINE)
 
 
-def build_plain_text(lines: str, marks: Sequence[str], link: str = "") -> PlainText:
+def build_stripper(lines: str, marks: Sequence[str], link: str = "") -> StripFormatting:
     """Return what takes a platform's formatting out of a text; what stands in code stays as it is.
 
     Args:

@@ -15,10 +15,8 @@ from bot.wiring import App
 
 log = logging.getLogger(__name__)
 
-AGAIN_SECONDS, LONGEST_SECONDS = 5.0, 60.0
-"""How long to wait before a platform is tried again, at first and at most."""
-FIRST_RETRY_SECONDS = 5.0
-"""How long a server waits for its platforms before it says that it serves without them."""
+AGAIN_SECONDS, LONGEST_SECONDS = 5.0, 60.0  # how long to wait before a platform is tried again, at first and at most
+STARTUP_SECONDS = 5.0  # how long a server waits for its platforms before it says that it serves without them
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,6 @@ class PlatformConnection:
         opening: Callable[[], AbstractAsyncContextManager[OpenedPlatform | None]],
         failed: asyncio.Event,
     ) -> None:
-        """Take its name, what opens it, and what is to be set when that fails for good."""
         self.name, self._opening, self._failed = name, opening, failed
         self._platform: Platform | None = None
         self._why = f"{name.capitalize()} has not answered yet."
@@ -66,7 +63,6 @@ class PlatformConnection:
 
     @property
     def hopeful(self) -> bool:
-        """Whether it is there, or may still come."""
         return not self._over and (self.connected or bool(self._why))
 
     def begin(self, arrived: ConnectedPlatform, sleep: Sleep, alone: Callable[[], bool]) -> None:
@@ -85,7 +81,6 @@ class PlatformConnection:
             left.cancel()
 
     async def close(self) -> None:
-        """Close it."""
         self._closing.set()
         if self._task:
             await asyncio.gather(self._task, return_exceptions=True)
@@ -156,13 +151,12 @@ class PlatformConnections:
     """All platforms of a server."""
 
     def __init__(self, app: App, desk: Desk, platforms: Mapping[str, OpenPlatform]) -> None:
-        """Take what opens each, by name."""
         self.failed = asyncio.Event()
         """One refuses us for good, or cannot be opened by a fault that trying again does not mend."""
         self.all_tried = asyncio.Event()
         """Each is there, or is late."""
         self.all = tuple(
-            PlatformConnection(name, _open_once(way, app, desk), self.failed) for name, way in platforms.items()
+            PlatformConnection(name, _bind_opener(way, app, desk), self.failed) for name, way in platforms.items()
         )
 
     @property
@@ -201,14 +195,14 @@ class PlatformConnections:
         trying = [asyncio.ensure_future(one.tried.wait()) for one in self.all]
         try:
             if trying:
-                await asyncio.wait(trying, timeout=FIRST_RETRY_SECONDS)
+                await asyncio.wait(trying, timeout=STARTUP_SECONDS)
         finally:
             for task in trying:
                 task.cancel()
         self.all_tried.set()
 
 
-def _open_once(
+def _bind_opener(
     way: OpenPlatform, app: App, desk: Desk
 ) -> Callable[[], AbstractAsyncContextManager[OpenedPlatform | None]]:
     return lambda: way(app, desk)

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-_MARGIN = 1.02
-"""Calls arrive a little closer together than they were sent."""
+_MARGIN = 1.02  # calls arrive a little closer together than they were sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +26,18 @@ class RateWindow:
     """The calls that share a limit: when the newest of them were, or will be, made. All times are a clock's seconds."""
 
     rate: Rate
-    taken: tuple[float, ...] = ()
-    """In order, at most as many as the rate counts."""
-    closed: float = 0.0
-    """Until when the platform wants none."""
+    taken: tuple[float, ...] = ()  # in order, at most as many as the rate counts
+    closed: float = 0.0  # until when the platform wants none
 
     def soonest(self, now: float) -> float:
-        """Return when the next call may be made."""
         full = len(self.taken) >= self.rate.calls
         free = self.taken[-self.rate.calls] + self.rate.seconds * _MARGIN if full else now
         return max(now, self.closed, free)
 
     def after(self, at: float) -> "RateWindow":
-        """Return the lane with one more call."""
         return replace(self, taken=(*self.taken, at)[-self.rate.calls :])
 
     def room(self, now: float) -> int:
-        """Return how many calls could be made at once now."""
         if now < self.closed:
             return 0
         return self.rate.calls - sum(at + self.rate.seconds * _MARGIN > now for at in self.taken)

@@ -36,12 +36,9 @@ class SlackSettings(PlatformSettings):
     """Whether events come over a socket that we open, or by requests that Slack makes to `[http]`."""
     api_url: Annotated[str, AfterValidator(_validate_api_url)] = "https://slack.com/api/"
     bot_token: SecretStr = SecretStr("")
-    app_token: SecretStr = SecretStr("")
-    """Opens sockets; begins with `xapp-`."""
-    signing_secret: SecretStr = SecretStr("")
-    """Proves that a request comes from Slack."""
-    admins: Annotated[tuple[PersonId, ...], require_people_of("slack")] = ()
-    """Who may change channels by command."""
+    app_token: SecretStr = SecretStr("")  # opens sockets; begins with `xapp-`
+    signing_secret: SecretStr = SecretStr("")  # proves that a request comes from Slack
+    admins: Annotated[tuple[PersonId, ...], require_people_of("slack")] = ()  # who may change channels by command
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -64,5 +61,4 @@ PLATFORM = PlatformEntry(
 
 
 def read_slack_settings(settings: "Settings") -> SlackSettings:
-    """Return Slack's table of the settings."""
     return cast("SlackSettings", PLATFORM.read(settings))

@@ -24,7 +24,7 @@ from bot.platforms.slack.slack_messages import (
     build_label,
     count_units,
     parse_action,
-    shorten_label,
+    render_plain,
 )
 from bot.views.catalog import translate
 from bot.views.pagination import paginate_evidence
@@ -34,10 +34,8 @@ from storage.errors import StorageError
 
 JsonRow = dict[str, Any]
 
-EVIDENCE, COMMENT = f"{PREFIX}evidence", f"{PREFIX}comment"
-"""The callback ids."""
-BACK, ON = f"{PREFIX}page:back", f"{PREFIX}page:on"
-"""The action ids of the buttons that turn pages."""
+EVIDENCE, COMMENT = f"{PREFIX}evidence", f"{PREFIX}comment"  # the callback ids
+BACK, ON = f"{PREFIX}page:back", f"{PREFIX}page:on"  # the action ids of the buttons that turn pages
 _TITLE = 24
 _HEADER = 150
 
@@ -110,7 +108,7 @@ def _modal_blocks(page: MessagePage, title: str) -> list[JsonRow]:
         if (
             block
             and shown
-            and (part.kind is PartKind.HEADING or (part.kind is PartKind.CLAIM and not _modal_heading(shown[-1])))
+            and (part.kind is PartKind.HEADING or (part.kind is PartKind.CLAIM and not _is_header(shown[-1])))
         ):
             shown.append({"type": "divider"})
         shown += [block] if block else []
@@ -119,12 +117,12 @@ def _modal_blocks(page: MessagePage, title: str) -> list[JsonRow]:
 
 def _modal_block(part: MessagePart) -> JsonRow | None:
     """Return a part as a block. A claim stands out: it is the heading of what follows."""
-    if part.kind is PartKind.HEADING and 0 < count_units(text := shorten_label(_plain_text(part))) <= _HEADER:
+    if part.kind is PartKind.HEADING and 0 < count_units(text := render_plain(_plain_text(part))) <= _HEADER:
         return {"type": "header", "text": {"type": "plain_text", "text": text}}
     return build_rich_text(MessagePart(PartKind.LABEL, part.runs) if part.kind is PartKind.CLAIM else part)
 
 
-def _modal_heading(block: JsonRow) -> bool:
+def _is_header(block: JsonRow) -> bool:
     return bool(block["type"] == "header")
 
 
@@ -146,10 +144,8 @@ Json = Mapping[str, Any]
 
 log = logging.getLogger(__name__)
 
-PATIENT_SECONDS = 1.0
-"""So long evidence may take before a modal says that it is looked up."""
-_SENT_AT = "@"
-"""Between what a modal is of and where it was opened."""
+PATIENT_SECONDS = 1.0  # so long evidence may take before a modal says that it is looked up
+_SEPARATOR = "@"  # between what a modal is of and where it was opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +159,7 @@ class ButtonPress:
     trigger: str
     url: str = ""
     thread: str = ""
-    view: str = ""
-    """The modal that the button stands in; empty where it stands in a message."""
+    view: str = ""  # the modal that the button stands in; empty where it stands in a message
 
 
 def parse_press(body: Json) -> ButtonPress | None:
@@ -192,7 +187,6 @@ class SlackActions:
     def __init__(
         self, desk: Desk, acting: AnswerActions, call: SlackApiClient, places: SlackDirectory, zone: tzinfo
     ) -> None:
-        """Take the desk, what acts on answers, the way to Slack, what is known of people, and whose days dates are."""
         self._desk, self._acting, self._call, self._places, self._zone = desk, acting, call, places, zone
 
     async def press(self, press: ButtonPress) -> None:
@@ -217,7 +211,7 @@ class SlackActions:
     async def comment(self, body: Json) -> Json | None:
         """Note a comment that was sent, and return the modal that says what came of it; None if it is none of ours."""
         view = read_object(body, "view")
-        metadata, _, channel = str(view.get("private_metadata", "")).partition(_SENT_AT)
+        metadata, _, channel = str(view.get("private_metadata", "")).partition(_SEPARATOR)
         found = parse_comment({**view, "private_metadata": metadata})
         if found is None:
             return None
@@ -251,14 +245,14 @@ class SlackActions:
                 return await self._acting.feedback(ticket, by, "up", language=language)
             case ButtonAction.DOWN:
                 words = await self._acting.feedback(ticket, by, "down", language=language)
-                await self._opened(press, _parse_comment_target(ticket, press.channel, language or "en"))
+                await self._opened(press, _build_comment_prompt(ticket, press.channel, language or "en"))
                 return words
 
     async def _evidence(self, ticket: int, press: ButtonPress, by: Asker, language: str) -> bool:
         """Show a modal of the evidence, and return whether. Raises `Denied` where none is open that could say so."""
         looking = asyncio.ensure_future(self._acting.evidence(ticket, by, language=language))
         done, _ = await asyncio.wait({looking}, timeout=PATIENT_SECONDS)
-        of = f"{ticket}{_SENT_AT}{press.channel}"
+        of = f"{ticket}{_SEPARATOR}{press.channel}"
         if done:
             return bool(
                 await self._opened(press, build_evidence_modal(looking.result(), of, 0, language or "en", self._zone))
@@ -273,9 +267,8 @@ class SlackActions:
         return bool(opened)
 
     async def _turn(self, press: ButtonPress) -> None:
-        """Show another page of a modal, looked up anew."""
         found = parse_page_turn(press.value)
-        ticket, _, channel = (found[0] if found else "").partition(_SENT_AT)
+        ticket, _, channel = (found[0] if found else "").partition(_SEPARATOR)
         if found is None or not ticket.isdigit():
             return
         by, language = await self._who(press.user, channel)
@@ -299,7 +292,6 @@ class SlackActions:
             log.warning("a modal could not be changed", extra={"cause": str(error)})
 
     async def _tell(self, press: ButtonPress, words: str) -> None:
-        """Say something to whoever pressed, and to nobody else."""
         thread = {"thread_ts": press.thread} if press.thread else {}
         body = {"response_type": "ephemeral", "replace_original": False, "text": escape_mrkdwn(words), **thread}
         try:
@@ -308,7 +300,7 @@ class SlackActions:
             log.warning("somebody could not be answered", extra={"cause": str(error)})
 
 
-def _parse_comment_target(ticket: int, channel: str, language: str) -> Json:
+def _build_comment_prompt(ticket: int, channel: str, language: str) -> Json:
     """Return the modal that asks what was wrong, which knows where it was opened."""
     modal = build_comment_modal(ticket, "down", language)
-    return {**modal, "private_metadata": f"{modal['private_metadata']}{_SENT_AT}{channel}"}
+    return {**modal, "private_metadata": f"{modal['private_metadata']}{_SEPARATOR}{channel}"}

@@ -39,15 +39,12 @@ RATES: Mapping[str, Rate] = MappingProxyType(
         "auth.test": Rate(100),
         "assistant.threads.setStatus": Rate(100),
     }
-)
-"""From Slack's documents; those of a method that is not here are taken to be `OTHERS`."""
+)  # from Slack's documents; those of a method that is not here are taken to be `OTHERS`
 OTHERS = Rate(20)
-POSTS = Rate(1, 1.0)
-"""`chat.postMessage`, in one channel."""
+POSTS = Rate(1, 1.0)  # `chat.postMessage`, in one channel
 
 
 def choose_bucket(method: str, channel: str) -> tuple[str, Rate]:
-    """Return what a call is counted by."""
     if method == "chat.postMessage":
         return f"{method} {channel}", POSTS
     return method, RATES.get(method, OTHERS)
@@ -59,7 +56,6 @@ class SlackRateLimit:
     def __init__(
         self, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     ) -> None:
-        """Take a clock that nobody sets, in seconds, and what waits by it."""
         self._now, self.sleep = now, sleep
         self._lanes: dict[str, RateWindow] = {}
 
@@ -94,7 +90,6 @@ class SlackRateLimit:
         self._lanes[key] = replace(lane, closed=max(lane.closed, self._now() + seconds))
 
     def now(self) -> float:
-        """Return the clock's seconds."""
         return self._now()
 
     def _lane(self, key: str, rate: Rate) -> RateWindow:
@@ -103,16 +98,14 @@ class SlackRateLimit:
 
 LIMITED = 429
 _BROKEN = 500
-_RETRY_SECONDS = 5.0
-"""How long to wait where Slack does not say."""
+_RETRY_SECONDS = 5.0  # how long to wait where Slack does not say
 _GONE = frozenset({"message_not_found", "thread_not_found", "no_such_message"})
 _AWAY = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout", "team_added_to_org"})
 _LIMITED = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
 _STREAM_OVER = frozenset({"message_not_in_streaming_state", "stopped_by_user"})
 _FIXED = frozenset({"edit_window_closed", "cant_update_message"})
 _NOT_LET_IN = frozenset({"account_inactive", "invalid_auth", "not_authed", "token_expired", "token_revoked"})
-_LOCKED_OUT_SECONDS = 60.0
-"""How long to wait before a token is tried again that was refused."""
+_LOCKED_OUT_SECONDS = 60.0  # how long to wait before a token is tried again that was refused
 STREAMING = "streaming_state_conflict"
 _HINTS: Mapping[str, str] = MappingProxyType(
     {
@@ -193,8 +186,7 @@ def _retry_after(retry_after: str) -> float:
 
 PATIENCE = 40.0
 """Seconds that a call waits for its turn; whoever may be told to come again waits shorter than a desk's call lasts."""
-_RETRY_PAUSES = 1.0
-"""Seconds before a call is repeated."""
+_RETRY_PAUSES = 1.0  # seconds before a call is repeated
 _TRIES = 4
 _REPEATABLE = frozenset(
     {
@@ -225,7 +217,6 @@ class SlackApiClient:
     """Calls methods of one workspace, at its pace."""
 
     def __init__(self, client: AsyncWebClient, pacing: SlackRateLimit) -> None:
-        """Take a client without retry handlers, as `web_client` makes it."""
         self._client, self.pacing = client, pacing
 
     async def __call__(self, method: str, *, patience: float = PATIENCE, **facts: Any) -> Mapping[str, Any]:

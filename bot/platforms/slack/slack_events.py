@@ -37,33 +37,25 @@ class SlackMessagePosted:
     channel: str
     ts: str
     user: str
-    raw: str
-    """Its text as Slack has it, with references to people and channels in it."""
-    thread: str = ""
-    """The root of the thread that it stands in; empty for a message of the channel itself."""
-    direct: bool = False
-    """Whether it is in a DM with us."""
+    raw: str  # its text as Slack has it, with references to people and channels in it
+    thread: str = ""  # the root of the thread that it stands in; empty for a message of the channel itself
+    direct: bool = False  # whether it is in a DM with us
     edited: bool = False
-    shared: bool = False
-    """Whether Slack said with it that people of other organisations are there."""
+    shared: bool = False  # whether Slack said with it that people of other organisations are there
 
     @property
     def key(self) -> str:
-        """Its key at the desk."""
         return build_message_key(self.team, self.channel, self.ts)
 
     @property
     def root(self) -> str:
-        """The thread that an answer belongs to."""
         return self.thread or self.ts
 
     @property
     def conversation(self) -> str:
-        """The conversation at the desk."""
         return f"slack:{self.team}/{self.channel}/{self.root}"
 
     def mentions(self, us: SlackBotIdentity) -> bool:
-        """Return whether it mentions us."""
         return re.search(rf"<@{re.escape(us.user)}(\|[^<>]*)?>", self.raw) is not None
 
     def to_others(self, us: SlackBotIdentity) -> bool:
@@ -73,7 +65,6 @@ class SlackMessagePosted:
 
 
 def build_message_key(team: str, channel: str, ts: str) -> str:
-    """Return the key of a message at the desk."""
     return f"slack:{team}/{channel}/{ts}"
 
 
@@ -94,7 +85,6 @@ class SlackMessageDeleted:
 
     @property
     def key(self) -> str:
-        """The key that it had at the desk."""
         return build_message_key(self.team, self.channel, self.ts)
 
 
@@ -114,12 +104,10 @@ class StopRequested:
     channel: str
     thread: str
     user: str
-    messages: tuple[str, ...] = ()
-    """What was being written."""
+    messages: tuple[str, ...] = ()  # what was being written
 
     @property
     def conversation(self) -> str:
-        """The conversation at the desk."""
         return f"slack:{self.team}/{self.channel}/{self.thread}"
 
 
@@ -172,7 +160,6 @@ def parse_event(body: Json, us: SlackBotIdentity) -> SlackEvent:
 def build_message_question(
     written: SlackMessagePosted, us: SlackBotIdentity, asker: Asker, *, only_asker: bool = False, unasked: bool = False
 ) -> Question:
-    """Return the question that a message is."""
     return Question(
         written.key,
         "ask",
@@ -193,12 +180,10 @@ def extract_text(raw: str, us: SlackBotIdentity) -> str:
 
 
 def parse_ts(ts: str) -> datetime:
-    """Return when a message was written, by its timestamp."""
     return datetime.fromtimestamp(float(ts), UTC)
 
 
 def is_direct(channel: str, kind: str = "") -> bool:
-    """Return whether a channel is a DM with one person."""
     return kind == "im" or (not kind and channel.startswith("D"))
 
 
@@ -318,8 +303,7 @@ CHANNELS = (
     "group_deleted",
     "group_rename",
     "group_unarchive",
-)
-"""The events that say that a channel is not as it was."""
+)  # the events that say that a channel is not as it was
 PARSERS: Mapping[str, Callable[[Json, SlackBotIdentity], SlackEvent]] = MappingProxyType(
     {
         "message": _parse_message,
@@ -333,11 +317,9 @@ PARSERS: Mapping[str, Callable[[Json, SlackBotIdentity], SlackEvent]] = MappingP
 )
 """What reads each kind of event. Slack hands over no others than those that the app's manifest names."""
 
-ASK_COMMANDS = ("/ask", "/check")
-"""The commands that ask."""
+ASK_COMMANDS = ("/ask", "/check")  # the commands that ask
 CONFIGURE_COMMAND = "/footnote"
-SHORTCUT = "footnote_check"
-"""The callback id of **Fact-check this message**."""
+SHORTCUT = "footnote_check"  # the callback id of **Fact-check this message**
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,8 @@ SCOPES: Mapping[str, str] = MappingProxyType(
         "mpim:read": "knows whether a group message is shared",
         "users:read": "knows whose organisation somebody is of, and their language",
     }
-)
-"""Of the bot token."""
-SOCKET_SCOPE = "connections:write"
-"""Of the app token, for Socket Mode."""
+)  # of the bot token
+SOCKET_SCOPE = "connections:write"  # of the app token, for Socket Mode
 MESSAGE_SCOPES = ("message.channels", "message.groups", "message.im", "message.mpim")
 """The events that all arrive as `message`."""
 

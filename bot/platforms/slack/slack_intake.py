@@ -39,8 +39,7 @@ Json = Mapping[str, Any]
 
 log = logging.getLogger(__name__)
 
-PATIENT_SECONDS = 20.0
-"""So long a question waits for it whose arrival was acknowledged long ago."""
+PATIENT_SECONDS = 20.0  # so long a question waits for it whose arrival was acknowledged long ago
 
 
 def is_shared(channel: Json) -> bool | None:
@@ -67,7 +66,6 @@ class SlackDirectory:
     """What is known of one workspace's channels and people."""
 
     def __init__(self, call: SlackApiClient, us: SlackBotIdentity, clock: Callable[[], float] = time.monotonic) -> None:
-        """Take the way to Slack, who we are there, and a clock in seconds."""
         self._call, self._us = call, us
         self._channels = LookupCache[Json](self._channel, clock)
         self._people = LookupCache[Json](self._person, clock)
@@ -119,11 +117,9 @@ class SlackDirectory:
         return locale.partition("-")[0].lower() if isinstance(locale, str) else ""
 
     def forget(self, channel: str) -> None:
-        """Forget a channel of which something changed."""
         self._channels.forget(channel)
 
     async def close(self) -> None:
-        """Look nothing up any more."""
         await self._channels.close()
         await self._people.close()
 
@@ -143,10 +139,8 @@ def _report_lookup(channel: str, error: Exception) -> None:
     log.warning("it cannot be told who is in a channel", extra={"channel": channel, "cause": str(error)})
 
 
-RECENT_QUESTIONS = 5
-"""How many questions of a conversation may be the one that is stopped."""
-EMPTY_MENTION = "hello"
-"""What somebody says who mentions us and says nothing else."""
+RECENT_QUESTIONS = 5  # how many questions of a conversation may be the one that is stopped
+EMPTY_MENTION = "hello"  # what somebody says who mentions us and says nothing else
 
 
 class SlackIntake:
@@ -155,7 +149,6 @@ class SlackIntake:
     def __init__(
         self, app: App, desk: Desk, us: SlackBotIdentity, places: SlackDirectory, tasks: TaskSupervisor
     ) -> None:
-        """Take what is opened, the desk, who we are, what is known of places, and what keeps work that takes longer."""
         self._app, self._desk, self._us, self.places, self._tasks = app, desk, us, places, tasks
         self._lines = ChannelOrder()
 
@@ -169,7 +162,6 @@ class SlackIntake:
             return await self._desk.take(question) if question else None
 
     async def take_invoked(self, invoked: SlackInvocation) -> IntakeStatus:
-        """Take what a command or a shortcut asks."""
         asker = await self.places.asker(invoked.channel, invoked.user, direct=invoked.direct)
         return await self._desk.take(
             slack_events.build_invocation_question(invoked, self._us, asker, datetime.now(UTC))
@@ -232,11 +224,9 @@ class SlackIntake:
         return replace(question, text=EMPTY_MENTION) if addressed else None
 
 
-THREAD_AGE = timedelta(days=7)
-"""How old a thread may be in which somebody asks on."""
+THREAD_AGE = timedelta(days=7)  # how old a thread may be in which somebody asks on
 PAGE = 200
-_SKEW = 1.0
-"""Seconds that may pass between when something is written and when it is taken."""
+_SKEW = 1.0  # seconds that may pass between when something is written and when it is taken
 _TYPES = "public_channel,private_channel,im,mpim"
 
 
@@ -244,7 +234,6 @@ class SlackArchive:
     """One workspace. Implements `bot.platforms.shared.catch_up.MessageArchive`."""
 
     def __init__(self, queue: Queue, call: SlackApiClient, us: SlackBotIdentity, taking: SlackIntake) -> None:
-        """Take the queue, the way to Slack, who we are, and what makes questions of messages."""
         self._queue, self._call, self._us, self._taking = queue, call, us, taking
         self._kinds: dict[str, str] = {}
 

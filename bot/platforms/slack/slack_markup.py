@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from bot.platforms.shared.payload_text import build_plain_text
+from bot.platforms.shared.payload_text import build_stripper
 from bot.views.render_tree import MessagePart, PartKind, TextRun, TextStyle
 from bot.views.sanitize import WORD_JOINER, defang_text, sanitize_url
 from storage.language.lazy_pattern import lazy_compile
@@ -35,7 +35,9 @@ def format_link(title: str, url: str) -> str:
     """Return a link for mrkdwn to a stored document's address; what cannot be linked to is shown as text."""
     target, label = sanitize_url(url), escape_mrkdwn(_clean_label(title, url))
     return (
-        f"<{target.translate(_ENTITIES)}|{label}>" if target else _separate_marks(label, escape_mrkdwn(url), title, url)
+        f"<{target.translate(_ENTITIES)}|{label}>"
+        if target
+        else _join_title_and_url(label, escape_mrkdwn(url), title, url)
     )
 
 
@@ -45,7 +47,7 @@ def format_markdown_link(title: str, url: str) -> str:
     return (
         f"[{label}]({target.translate(_ENTITIES)})"
         if target
-        else _separate_marks(label, escape_markdown(url), title, url)
+        else _join_title_and_url(label, escape_markdown(url), title, url)
     )
 
 
@@ -57,11 +59,11 @@ def _clean_label(title: str, url: str) -> str:
     return " ".join(title.split()) or " ".join(url.split())
 
 
-def _separate_marks(label: str, shown: str, title: str, url: str) -> str:
+def _join_title_and_url(label: str, shown: str, title: str, url: str) -> str:
     return f"{label} ({shown})" if title.strip() and url.strip() else label
 
 
-strip_formatting = build_plain_text(lines=r">{1,3}[ \t]*|[•◦▪][ \t]+", marks=(r"\*", "_", "~"))
+strip_formatting = build_stripper(lines=r">{1,3}[ \t]*|[•◦▪][ \t]+", marks=(r"\*", "_", "~"))
 """Takes the marks out of plain text that Slack shows as formatting."""
 
 _ANGLES = lazy_compile(r"<(?P<mark>[@#!]?)(?P<what>[^<>|]*)(?:\|(?P<label>[^<>]*))?>")
@@ -71,7 +73,6 @@ _BROADCASTS = {"here", "channel", "everyone"}
 
 
 def decode_mrkdwn(text: str) -> str:
-    """Return mrkdwn as its reader sees it, formatting characters included."""
     return _ENTITY.sub(lambda found: _PLAIN_FORMS[found[1]], _ANGLES.sub(_decode_angle, text))
 
 
@@ -96,30 +97,27 @@ _PARTS: dict[PartKind, Json] = {
 }
 _RUNS: dict[TextStyle, Json] = {TextStyle.NOTE: {"italic": True}, TextStyle.TITLE: {"bold": True}}
 _LONGEST_URL = 3_000
-PERSON = lazy_compile(r"[UW][A-Z0-9]{1,30}")
-"""A person's id."""
+PERSON = lazy_compile(r"[UW][A-Z0-9]{1,30}")  # a person's id
 
 
 def build_rich_text(part: MessagePart) -> Json | None:
     """Return the block that shows a part; None where nothing of it can be seen."""
     elements = [
-        made
-        for quote, runs in groupby(part.runs, _quote_element)
-        if (made := _build_element(runs, part.kind, quote=quote))
+        made for quote, runs in groupby(part.runs, _is_quote) if (made := _build_element(runs, part.kind, quote=quote))
     ]
     return {"type": "rich_text", "elements": elements} if elements else None
 
 
-def _quote_element(run: TextRun) -> bool:
+def _is_quote(run: TextRun) -> bool:
     return run.style is TextStyle.QUOTE
 
 
 def _build_element(runs: Iterable[TextRun], kind: PartKind, *, quote: bool) -> Json | None:
-    inline = list(_trim_url([made for run in runs if (made := _build_runs(run, _PARTS.get(kind, {})))]))
+    inline = list(_trim_line_breaks([made for run in runs if (made := _build_inline(run, _PARTS.get(kind, {})))]))
     return {"type": "rich_text_quote" if quote else "rich_text_section", "elements": inline} if inline else None
 
 
-def _build_runs(run: TextRun, style: Json) -> Json | None:
+def _build_inline(run: TextRun, style: Json) -> Json | None:
     if run.style is TextStyle.PERSON and PERSON.fullmatch(run.text):
         return {"type": "user", "user_id": run.text}
     text = defang_text(run.text)
@@ -131,7 +129,7 @@ def _build_runs(run: TextRun, style: Json) -> Json | None:
     return {**made, "style": style} if style else made
 
 
-def _trim_url(inline: list[Json]) -> Iterator[Json]:
+def _trim_line_breaks(inline: list[Json]) -> Iterator[Json]:
     """Yield the elements without line breaks at their ends: each group of them begins a line of its own."""
     last = len(inline) - 1
     for place, made in enumerate(inline):

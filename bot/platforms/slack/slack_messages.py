@@ -16,17 +16,14 @@ from bot.views.render_tree import MessageLimits, MessagePage, MessagePart, PartK
 from bot.views.sanitize import defang_text
 from bot.views.turn_view import Button, ButtonAction, Confirmation, View
 
-ROW = 5
-"""Buttons in a row: more are possible, but hard to survey."""
+ROW = 5  # buttons in a row: more are possible, but hard to survey
 
 
 def measure_mrkdwn(text: str) -> int:
-    """Return how long a text is as mrkdwn."""
     return count_units(escape_mrkdwn(text))
 
 
 def measure_markdown(text: str) -> int:
-    """Return how long a text is as Markdown."""
     return count_units(escape_markdown(text))
 
 
@@ -39,8 +36,7 @@ SECTIONS = MessageLimits(message=9_000, parts=46, part=3_000, row=ROW, measure=m
 """Sections of mrkdwn, with room for a row of buttons, one for feedback, and a divider each."""
 MARKDOWN = MessageLimits(
     message=9_000, parts=46, part=9_000, row=ROW, measure=measure_markdown, markup=8, line=2, gap=2
-)
-"""Markdown blocks, and what is streamed."""
+)  # markdown blocks, and what is streamed
 MODAL = MessageLimits(message=36_000, parts=49, part=3_000, row=ROW, measure=measure_mrkdwn, markup=8, line=2)
 """Blocks of a modal, of which all together take 250,000 bytes at most, whatever the script and however it is coded. A
 line may part any two of them, and there is room for a row of buttons."""
@@ -84,10 +80,10 @@ def build_label(text: str, longest: int = _LONGEST) -> Json:
 def _build_button(button: Button) -> Json:
     made = {"type": "button", "text": build_label(button.label), "value": str(button.ticket)}
     made["action_id"] = f"{PREFIX}{button.action.value}"
-    return {**made, "confirm": _ask_first(button.label, button.sure)} if button.sure else made
+    return {**made, "confirm": _build_confirmation(button.label, button.sure)} if button.sure else made
 
 
-def _ask_first(title: str, sure: Confirmation) -> Json:
+def _build_confirmation(title: str, sure: Confirmation) -> Json:
     """Return what Slack asks before it tells us that a button was pressed."""
     answers = {"confirm": build_label(sure.yes, _ANSWER), "deny": build_label(sure.no, _ANSWER)}
     return {"title": build_label(title), "text": build_label(sure.question, _QUESTION), **answers}
@@ -106,20 +102,18 @@ def _count_utf16(text: str) -> int:
     return len(text.encode("utf-16-le", "replace")) // 2
 
 
-def shorten_label(text: str) -> str:
+def render_plain(text: str) -> str:
     """Return a text for a field that is plain by itself, such as a card's title."""
     return defang_text(" ".join(text.split()))
 
 
 CARD_STATES = {"checking": "in_progress", "supported": "complete", "refuted": "error", "unknown": "pending"}
 """Our states of a claim as Slack's of a task."""
-TITLE = 256
-"""Characters of a card's title."""
+TITLE = 256  # characters of a card's title
 NOTHING = "…"
 _TEXT = 3_000
-_CONTEXT_ROWS = 2_000
-_APART = frozenset({PartKind.SOURCES, PartKind.LEFT_OUT})
-"""What a line parts from the answer."""
+_MAX_CONTEXT = 2_000
+_APART = frozenset({PartKind.SOURCES, PartKind.LEFT_OUT})  # what a line parts from the answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +136,6 @@ def render_first(view: View, zone: tzinfo = UTC) -> SlackMessage:
 
 
 def render_page(page: MessagePage) -> SlackMessage:
-    """Return the message that is a page."""
     text = render_fallback(page)
     shown = [*_render_blocks(page.parts), *build_actions(page.rows)]
     return SlackMessage(tuple(shown) or ({"type": "section", "text": {"type": "mrkdwn", "text": text}},), text)
@@ -187,9 +180,8 @@ def _render_block(part: MessagePart, number: int) -> Json | None:
 
 
 def _render_context(part: MessagePart) -> Json | None:
-    """Return what is said beside the answer, in small letters."""
-    text = shorten_label("".join(run.text for run in part.runs))
-    if not text or count_units(text) > _CONTEXT_ROWS:
+    text = render_plain("".join(run.text for run in part.runs))
+    if not text or count_units(text) > _MAX_CONTEXT:
         return build_rich_text(part)
     return {"type": "context", "elements": [{"type": "plain_text", "text": text, "emoji": False}]}
 
@@ -197,7 +189,7 @@ def _render_context(part: MessagePart) -> Json | None:
 def _render_card(part: MessagePart, number: int) -> Json | None:
     """Return a claim as a card; what is left of one that was cut follows as text."""
     head, *rest = part.runs
-    title = shorten_label(head.text)
+    title = render_plain(head.text)
     if head.style is not TextStyle.NOTE or not title or count_units(title) > TITLE:
         return build_rich_text(part)
     card: Json = {"type": "task_card", "task_id": f"claim-{number}", "title": title, "status": CARD_STATES[part.state]}
@@ -207,8 +199,7 @@ def _render_card(part: MessagePart, number: int) -> Json | None:
     return {**card, "details": details} if details else card
 
 
-ANSWER, CALL = "footnote_answer", "footnote_call"
-"""What a post is: part of an answer, or a call for help."""
+ANSWER, CALL = "footnote_answer", "footnote_call"  # what a post is: part of an answer, or a call for help
 
 
 def build_mark(kind: str, key: str, page: int = 0) -> Json:
@@ -216,14 +207,13 @@ def build_mark(kind: str, key: str, page: int = 0) -> Json:
     return {"event_type": kind, "event_payload": {"key": key, "page": page}}
 
 
-def add_mark(message: Mapping[str, Any], kind: str) -> str:
+def read_mark(message: Mapping[str, Any], kind: str) -> str:
     """Return the key that a message is marked with; empty if it is not marked so."""
     metadata = message.get("metadata") or {}
     return str((metadata.get("event_payload") or {}).get("key", "")) if metadata.get("event_type") == kind else ""
 
 
 def build_post(place: Place, message: SlackMessage, metadata: Json) -> Json:
-    """Return the arguments of a post."""
     return {
         **_thread_fields(place),
         **_message_fields(message),
@@ -239,7 +229,6 @@ def build_edit(place: Place, ts: str, message: SlackMessage, metadata: Json) -> 
 
 
 def build_ephemeral(question: Question, message: SlackMessage) -> Json:
-    """Return the arguments of a post that its asker sees."""
     where = {"channel": question.place.channel, **_reply_fields(question)}
     return {**where, "user": question.asker.user, **_message_fields(message)}
 

@@ -18,8 +18,8 @@ from bot.platforms.slack.slack_messages import (
     ANSWER,
     CALL,
     SlackMessage,
-    add_mark,
     build_mark,
+    read_mark,
     render_first,
     render_messages,
 )
@@ -28,17 +28,16 @@ from bot.views.turn_view import View
 
 Json = Mapping[str, Any]
 
-PAGE = 200
-"""Messages that are asked for at once."""
+PAGE = 200  # messages that are asked for at once
 
 
 async def find_our_message(call: SlackApiClient, question: Question, us: str) -> PostedMessages:
     """Return our messages in answer to a question, in the order in which they stand."""
     after, found, unmarked = _question_ts(question), list[str](), list[str]()
     async for message in _read_pages(call, question.place, oldest=after):
-        if message.get("user") != us or _to_datetime(message) <= float(after):
+        if message.get("user") != us or _ts_seconds(message) <= float(after):
             continue
-        if add_mark(message, ANSWER) == question.key:
+        if read_mark(message, ANSWER) == question.key:
             found.append(str(message["ts"]))
         elif not message.get("metadata") and "#" not in question.key:  # what is shared is never live
             unmarked.append(str(message["ts"]))
@@ -50,7 +49,7 @@ async def find_help_call(call: SlackApiClient, place: Place, key: str) -> Posted
     looked = 0
     async for message in _read_pages(call, place):
         looked += 1
-        if add_mark(message, CALL) == key:
+        if read_mark(message, CALL) == key:
             return PostedMessages((str(message["ts"]),))
         if not place.thread and looked == PAGE:  # a channel is read backwards
             break
@@ -66,7 +65,7 @@ async def read_thread(call: SlackApiClient, question: Question, us: str, most: i
         return ()
     before, found = float(_question_ts(question)), deque[ConversationMessage](maxlen=most)
     async for message in _read_pages(call, question.place):
-        if _to_datetime(message) < before and (one := _to_turn(message, us)).text:
+        if _ts_seconds(message) < before and (one := _to_turn(message, us)).text:
             found.append(one)
     return tuple(sorted(found, key=lambda one: float(one.message)))
 
@@ -91,27 +90,24 @@ async def _read_pages(call: SlackApiClient, place: Place, *, oldest: str = "0") 
 
 
 def _question_ts(question: Question) -> str:
-    """Return the moment of a question as Slack's timestamp."""
     return question.message or f"{question.at.timestamp():.6f}"
 
 
-def _to_datetime(message: Json) -> float:
+def _ts_seconds(message: Json) -> float:
     return float(message.get("ts", 0))
 
 
 def _to_turn(message: Json, us: str) -> ConversationMessage:
     user = str(message.get("user") or message.get("bot_id") or "?")
-    at = datetime.fromtimestamp(_to_datetime(message), UTC)
+    at = datetime.fromtimestamp(_ts_seconds(message), UTC)
     raw = str(message.get("text") or "")
     text = decode_mrkdwn(raw) if user == us else extract_text(raw, SlackBotIdentity("", us))
     return ConversationMessage(str(message["ts"]), "" if user == us else user, text, at)
 
 
-TYPING_REFRESH = 5.0
-"""Seconds that the first sign of life waits for its turn in a channel."""
+FIRST_POST_PATIENCE = 5.0  # seconds that the first sign of life waits for its turn in a channel
 _REMEMBERED = 1_000
-PACE = 1.5
-"""Seconds between two changes of one message."""
+PACE = 1.5  # seconds between two changes of one message
 
 
 class SlackPlatform:
@@ -128,15 +124,6 @@ class SlackPlatform:
         ready: Callable[[], str],
         zone: tzinfo = UTC,
     ) -> None:
-        """Take what it works with.
-
-        Args:
-            call: The way to Slack.
-            by_now: Says where somebody stands by now.
-            connected: Receives Slack's events.
-            ready: Says whether it does.
-            zone: Whose days dates are.
-        """
         self._call, self._streaming, self._zone = call, LiveMessages(call), zone
         self.connected, self._ready, self._by_now = connected, ready, by_now
         self._shown: dict[str, SlackMessage] = {}
@@ -157,7 +144,6 @@ class SlackPlatform:
         return DeliveryCapabilities(edits=not question.only_asker, reads_back=not question.only_asker, pace=PACE)
 
     async def show(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
-        """Bring what stands there to what the view shows."""
         if question.only_asker:
             return await self._privately(question, view) if view.done else posted
         bring = self._whole if view.done else self._on_the_way
@@ -168,7 +154,6 @@ class SlackPlatform:
             raise
 
     async def find(self, question: Question) -> PostedMessages:
-        """Read our messages in answer to a question."""
         return await find_our_message(self._call, question, await self._our_id())
 
     async def remove(self, question: Question, posted: PostedMessages) -> None:
@@ -182,7 +167,6 @@ class SlackPlatform:
         return ts in self._deleted
 
     async def tell(self, question: Question, text: str) -> None:
-        """Say a sentence to the asker alone."""
         for message in render_messages(View(0, text=text), self._zone):
             await self._say(question, message)
 
@@ -209,14 +193,13 @@ class SlackPlatform:
         return await read_thread(self._call, question, await self._our_id(), most)
 
     async def _on_the_way(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
-        """Show a view that others follow, or leave it out."""
         if not posted:
             return await self._begin(question, view)
         ts = posted.messages[0]
         if self._streaming.live(question, ts):
             if await self._streaming.go_on(question, view):
                 return posted
-            await self._streaming.end(question, ts, build_mark(ANSWER, question.key), patience=TYPING_REFRESH)
+            await self._streaming.end(question, ts, build_mark(ANSWER, question.key), patience=FIRST_POST_PATIENCE)
         message = render_first(view, self._zone)
         if self._shown.get(question.key) != message and self._call.pacing.spare("chat.update"):
             self._shown[question.key] = message
@@ -225,12 +208,11 @@ class SlackPlatform:
         return posted
 
     async def _begin(self, question: Question, view: View) -> PostedMessages:
-        """Show the first sign of life."""
         if self._streaming.possible(question) and (ts := await self._streaming.begin(question, view)):
             return PostedMessages((ts,))
         message = render_first(view, self._zone)
         self._shown[question.key] = message
-        return PostedMessages((await self._post(question, message, 0, patience=TYPING_REFRESH),))
+        return PostedMessages((await self._post(question, message, 0, patience=FIRST_POST_PATIENCE),))
 
     async def _whole(self, question: Question, view: View, posted: PostedMessages) -> PostedMessages:
         """Show the whole of it, in as many messages as it takes."""
@@ -300,7 +282,7 @@ class SlackPlatform:
         except StreamClosed:
             # It is live still: begun before a restart, or given up while Slack could not be reached.
             await self._streaming.end(question, ts, metadata)
-            await _iterate_once(self._call("chat.update", patience=patience, **facts))
+            await _call_or_wait(self._call("chat.update", patience=patience, **facts))
 
     async def _delete(self, question: Question, ts: str) -> None:
         if self._streaming.live(question, ts):
@@ -312,7 +294,7 @@ class SlackPlatform:
             return
         except StreamClosed:
             await self._streaming.end(question, ts, build_mark(ANSWER, question.key))
-            await _iterate_once(self._call("chat.delete", channel=question.place.channel, ts=ts))
+            await _call_or_wait(self._call("chat.delete", channel=question.place.channel, ts=ts))
 
     async def _our_id(self) -> str:
         if not self._us:
@@ -324,9 +306,9 @@ class SlackPlatform:
         self._shown.pop(question.key, None)
 
 
-async def _iterate_once(call: Awaitable[object]) -> None:
+async def _call_or_wait(call: Awaitable[object]) -> None:
     """Make a call that waits for the end of a live message, which comes by itself after some minutes."""
     try:
         await call
     except StreamClosed as error:
-        raise PlatformUnavailable(str(error), seconds=TYPING_REFRESH) from error
+        raise PlatformUnavailable(str(error), seconds=FIRST_POST_PATIENCE) from error

@@ -17,14 +17,12 @@ from pipeline.types import AnsweredSentence
 
 Json = dict[str, Any]
 
-FIELD = 256
-"""Characters of a card's title, details and output."""
+FIELD = 256  # characters of a card's title, details and output
 MOST_BYTES = 8_000
 """A live message is reported to hold little more than 10,000 bytes, in which details count twice
 (openclaw/openclaw#143882). What does not fit in is shown when it is done."""
 MOST_CARDS = 30
-_AROUND = 4
-"""What stands around a quotation."""
+_AROUND = 4  # what stands around a quotation
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +32,10 @@ class StreamedState:
     cards: tuple[tuple[str, Json], ...] = ()
     sentences: tuple[AnsweredSentence, ...] = ()
     noticed: bool = False
-    text: int = 0
-    """Bytes of its text."""
+    text: int = 0  # bytes of its text
 
     @property
     def size(self) -> int:
-        """Return how many bytes it takes."""
         return self.text + sum(
             _count_bytes(card, "title") + 2 * _count_bytes(card, "details") for _, card in self.cards
         )
@@ -66,7 +62,7 @@ def build_new_chunks(sent: StreamedState, view: View) -> tuple[list[Json], Strea
     known = dict(sent.cards)
     # A card whose claim is no longer there was not needed.
     cards = {name: {**card, "status": "complete"} for name, card in known.items() if card["status"] == "in_progress"}
-    cards |= {str(card["id"]): card for card in _diff_cards(view)}
+    cards |= {str(card["id"]): card for card in _build_cards(view)}
     noticed = sent.noticed or bool(view.notice)
     said = [f"{escape_markdown(view.notice)}\n\n"] if noticed and not sent.noticed else []
     text = "".join([*said, *map(_sentence_chunk, view.sentences[len(sent.sentences) :])])
@@ -78,7 +74,7 @@ def build_new_chunks(sent: StreamedState, view: View) -> tuple[list[Json], Strea
     return [*changed, *([{"type": "markdown_text", "text": text}] if text else [])], after
 
 
-def _diff_cards(view: View) -> Iterator[Json]:
+def _build_cards(view: View) -> Iterator[Json]:
     if view.status:
         yield _task_card("status", view.status, "in_progress")
     for card in view.claims[:MOST_CARDS]:
@@ -88,7 +84,7 @@ def _diff_cards(view: View) -> Iterator[Json]:
         name = hashlib.sha256(quoted.encode("utf-8", "replace")).hexdigest()[:12]
         # Not "complete": that is the sign of what was confirmed.
         made = _task_card(f"quote-{name}", view.quote_label or view.quote.title, "pending")
-        yield {**made, "details": _quote_card(view.quote)}
+        yield {**made, "details": _render_quote(view.quote)}
 
 
 def _card_update(card: Json, known: Json) -> Json:
@@ -101,17 +97,17 @@ def _claim_card(card: ClaimCard) -> tuple[str, str]:
 
 
 def _task_card(name: str, title: str, status: str, details: str = "") -> Json:
-    made: Json = {"type": "task_update", "id": name, "title": _shorten_title(title), "status": status}
-    return {**made, "details": _shorten_title(details)} if details.strip() else made
+    made: Json = {"type": "task_update", "id": name, "title": _shorten_field(title), "status": status}
+    return {**made, "details": _shorten_field(details)} if details.strip() else made
 
 
-def _quote_card(source: ShownSource) -> str:
+def _render_quote(source: ShownSource) -> str:
     """Return a quotation for a card's details, so short that there is room for where it stands."""
-    title = _shorten_title(f"({source.title})", FIELD // 2)
-    return f"“{_shorten_title(source.quote, FIELD - count_units(title) - _AROUND)}” {title}"
+    title = _shorten_field(f"({source.title})", FIELD // 2)
+    return f"“{_shorten_field(source.quote, FIELD - count_units(title) - _AROUND)}” {title}"
 
 
-def _shorten_title(text: str, most: int = FIELD) -> str:
+def _shorten_field(text: str, most: int = FIELD) -> str:
     """Return a text for a card's field: the evidence shows it whole."""
     text = " ".join(text.split())
     piece = next(split_text(text, lambda text: count_units(escape_mrkdwn(text)) < most), "")
@@ -146,7 +142,6 @@ class LiveMessages:
     """The live messages of one workspace, by their questions."""
 
     def __init__(self, call: SlackApiClient) -> None:
-        """Take the way to Slack."""
         self._call = call
         self._live: dict[str, _LiveMessage] = {}
         self._refused, self._closed_until = 0, 0.0
@@ -156,7 +151,6 @@ class LiveMessages:
         return bool(question.place.thread) and self._call.pacing.now() >= self._closed_until
 
     def live(self, question: Question, ts: str) -> bool:
-        """Return whether a message is a live one of ours."""
         live = self._live.get(question.key)
         return live is not None and live.ts == ts
 
@@ -224,7 +218,6 @@ class LiveMessages:
         self.forget(question)
 
     def forget(self, question: Question) -> None:
-        """Let go of a question's live message."""
         self._live.pop(question.key, None)
 
 

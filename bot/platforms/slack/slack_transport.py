@@ -50,8 +50,7 @@ def is_signed_by_slack(secret: str, body: bytes, headers: Mapping[str, str], now
 log = logging.getLogger(__name__)
 
 DEAF_SECONDS = 240.0
-LOST_SECONDS = 300.0
-"""After so long a silence that ends with a new connection, Slack has given events up."""
+LOST_SECONDS = 300.0  # after so long a silence that ends with a new connection, Slack has given events up
 CHECK_SECONDS = 15.0
 
 
@@ -61,7 +60,6 @@ class ReconnectingSocket(Protocol):
     closed: bool
 
     async def connect_to_new_endpoint(self, force: bool = False) -> None:  # noqa: FBT001, FBT002 - the SDK's own
-        """Open it anew."""
         ...
 
 
@@ -73,7 +71,6 @@ class SocketWatch:
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Take a clock, and what waits by it."""
         self._now, self.sleep = now, sleep
         self._last = self._tried = now()
         self.greeted = False
@@ -92,7 +89,6 @@ class SocketWatch:
         return self._now() - max(self._last, self._tried) >= DEAF_SECONDS
 
     def tried(self) -> None:
-        """Note that it is opened anew."""
         self._tried = self._now()
 
 
@@ -110,13 +106,10 @@ async def watch_socket(hearing: SocketWatch, socket: ReconnectingSocket) -> None
             log.warning("the socket could not be opened anew", extra={"cause": str(error)})
 
 
-StartCatchUp = Callable[[float | None], Awaitable[None]]
-"""Takes what was missed since a moment."""
-PATH = "/slack/events"
-"""Where Slack sends events, commands and what people press."""
+StartCatchUp = Callable[[float | None], Awaitable[None]]  # takes what was missed since a moment
+PATH = "/slack/events"  # where Slack sends events, commands and what people press
 PING_SECONDS = 10.0
-LAST_SECONDS = 3.0
-"""How long what has arrived may take to be taken in when the socket is closed."""
+LAST_SECONDS = 3.0  # how long what has arrived may take to be taken in when the socket is closed
 AGAIN_SECONDS = 5.0
 
 
@@ -124,9 +117,7 @@ class SlackTransport(Protocol):
     """A way in which events arrive."""
 
     @property
-    def routes(self) -> tuple[BaseRoute, ...]:
-        """What the HTTP server serves for it."""
-        ...
+    def routes(self) -> tuple[BaseRoute, ...]: ...
 
     def connected(self) -> AbstractAsyncContextManager[None]:
         """Be connected within the block. Raises `PlatformError` where Slack refuses."""
@@ -154,7 +145,6 @@ class HttpTransport:
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Take bolt's app, the signing secret, what keeps tasks, what catches up since when, and the date."""
         self._handler, self._secret, self._tasks = AsyncSlackRequestHandler(app), secret, tasks
         self._catch_up, self._since, self._now, self._ended = catch_up, since, now, ""
         self.routes: tuple[BaseRoute, ...] = (Route(PATH, self._receive, methods=["POST"]),)
@@ -167,11 +157,9 @@ class HttpTransport:
             yield
 
     def ready(self) -> str:
-        """Say why the workspace let us go, if it did."""
         return self._ended
 
     def end(self, why: str) -> None:
-        """Take no more."""
         self._ended = self._ended or why
 
     async def _receive(self, request: Request) -> Response:
@@ -200,7 +188,6 @@ class SocketTransport:
         hearing: SocketWatch | None = None,
         ping_seconds: float = PING_SECONDS,
     ) -> None:
-        """Take bolt's app, the way to Slack, the app token, what keeps tasks, what catches up since when, the watch."""
         self._app, self._call, self._token, self._tasks = app, call, token, tasks
         self._catch_up, self._since = catch_up, since
         self._hearing, self._ping, self._ended = hearing or SocketWatch(), ping_seconds, ""
@@ -233,7 +220,6 @@ class SocketTransport:
                 await self._close(client)
 
     def ready(self) -> str:
-        """Say why the socket hears nothing."""
         if self._ended:
             return self._ended
         session = self._client.current_session if self._client else None
@@ -241,12 +227,11 @@ class SocketTransport:
         return "" if open_ and self._hearing.greeted else "The socket to Slack is not open."
 
     def end(self, why: str) -> None:
-        """Close the socket for good."""
         if not self._ended:
             self._ended = why
             log.error("Slack let us go: %s", why)
             if self._client:
-                self._tasks.spawn(_close_quietly(self._client))
+                self._tasks.spawn(_close_client(self._client))
 
     async def _address(self) -> str | None:
         try:
@@ -291,10 +276,10 @@ class SocketTransport:
         if taking := set(filter(None, self._taking)):
             _, late = await asyncio.wait(taking, timeout=LAST_SECONDS)
             await _cancel_all(late)
-        await _close_quietly(client)
+        await _close_client(client)
 
 
-async def _close_quietly(client: SocketModeClient) -> None:
+async def _close_client(client: SocketModeClient) -> None:
     """Close a client once its own tasks are over: they would still write to the socket while that closes."""
     client.closed, client.auto_reconnect_enabled = True, False
     await _cancel_all(filter(None, (client.message_processor, client.current_session_monitor, client.message_receiver)))

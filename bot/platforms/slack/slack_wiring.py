@@ -82,7 +82,6 @@ class SlackNotices:
     """Answers commands that ask nothing, and people who open a chat."""
 
     def __init__(self, call: SlackApiClient, places: SlackDirectory, configuring: ChannelSettingsCommand) -> None:
-        """Take the way to Slack, what is known of people, and what sets channels."""
         self._call, self._places, self._configuring = call, places, configuring
 
     async def configure(self, command: Mapping[str, Any]) -> str:
@@ -93,7 +92,6 @@ class SlackNotices:
         return render_settings(await self._configuring.answer(str(command.get("text") or ""), by, language or "en"))
 
     async def usage(self, invoked: SlackInvocation) -> str:
-        """Return how a command is used, as mrkdwn."""
         language = await self._places.language(invoked.user)
         return escape_mrkdwn(translate(f"slack_{invoked.task}_usage", language or "en"))
 
@@ -130,8 +128,7 @@ class SlackRouter:
     pressing: SlackActions
     answering: SlackNotices
     tasks: TaskSupervisor
-    line: SlackTransport | None = None
-    """The way in which all this comes, which ends when the workspace lets us go."""
+    line: SlackTransport | None = None  # the way in which all this comes, which ends when the workspace lets us go
 
     async def hear(self, body: Json) -> Json | str:
         """Take in what Slack hands over, and return what it is answered. Raises where it must come once more."""

@@ -142,7 +142,7 @@ def test_whatever_is_invoked_is_read_or_means_nothing(data: dict[str, Any]) -> N
     whole = {"id": "9", "token": "t", "type": 2, "user": {"id": "1"}, "channel_id": "2", "data": {"name": "ask"}}
     for body in (data, whole | data):
         if found := discord_interactions.parse_invocation(body, US):
-            discord_interactions.read_option(found)
+            discord_interactions.parse_question(found)
 
 
 @pytest.mark.parametrize(

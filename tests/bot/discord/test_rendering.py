@@ -16,7 +16,7 @@ from bot.platforms.discord.discord_messages import (
     build_mark,
     build_nonce,
     build_post,
-    build_text_post,
+    is_showing,
     parse_button,
     parse_mark,
     render_first,
@@ -195,8 +195,8 @@ def test_a_message_knows_its_question_and_says_what_was_sent() -> None:
     numbered(body["components"])
 
     assert parse_mark(body) == build_mark("discord:1/2/3") != build_mark("discord:1/2/4")
-    assert build_text_post(body, build_body(message, "discord:1/2/3"))
-    assert not build_text_post(body, build_body(render_messages(LONG)[0], "discord:1/2/3"))
+    assert is_showing(body, build_body(message, "discord:1/2/3"))
+    assert not is_showing(body, build_body(render_messages(LONG)[0], "discord:1/2/3"))
     assert parse_mark({"components": [{"type": 17, "id": 1}]}) == parse_mark({}) == 0
     assert "Sentence 1 of the answer. [1]" in read(body)
     assert "[4] Page 4 › Part · 2026-03-04" in read(body)

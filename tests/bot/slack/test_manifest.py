@@ -12,7 +12,7 @@ from tests.platforms.slack.methods import METHODS
 from tests.platforms.slack.posting import READ
 
 ROOT = Path(__file__).parents[3]
-CODE = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "bot/slack").glob("*.py")))
+CODE = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "bot/platforms/slack").glob("*.py")))
 EVENTS_NEED = {
     "agent_session_stopped": set(),
     "app_home_opened": set(),
