@@ -11,17 +11,14 @@ EVERYONE = "*"
 class Asker:
     """Who asks, and where. What is not known of a place counts against it."""
 
-    platform: str
-    """"terminal", or the name of a platform."""
+    platform: str  # "terminal", or the name of a platform
     kind: Literal["terminal", "channel", "dm"]
-    workspace: str = ""
-    """Slack's team, Discord's server; empty in a Discord DM, which stands in no server."""
+    workspace: str = ""  # slack's team, Discord's server; empty in a Discord DM, which stands in no server
     channel: str = ""
     user: str = ""
     shared_with_other_organisations: bool = True
     """Of a Slack channel or DM: whether people of other organisations are in it."""
-    listed_server: bool = False
-    """Of a channel elsewhere: whether settings list its server as the team's own."""
+    listed_server: bool = False  # of a channel elsewhere: whether settings list its server as the team's own
     moderates: bool = False
     """Whether the platform lets them remove there what others write. Known only of whoever acts, not of who asks."""
 
@@ -37,7 +34,7 @@ class Asker:
 
 
 def mark_unplaced(asker: Asker) -> Asker:
-    """Return somebody of whom cannot be told where they stand: that counts against the place."""
+    """Return an asker whose place could not be looked up: that counts against the place."""
     return replace(asker, shared_with_other_organisations=True, listed_server=False)
 
 

@@ -36,8 +36,7 @@ from storage.errors import StorageError, UnknownCorpus
 from storage.language.detection import detect_language
 from storage.types import Corpus, EntryKind, LogEntry
 
-EXPECTED_ERRORS = (TimeoutError, PipelineError, StorageError)
-"""What a turn may end in without a fault of the code."""
+EXPECTED_ERRORS = (TimeoutError, PipelineError, StorageError)  # what a turn may end in without a fault of the code
 _REFUSALS = (BudgetExceeded, ModelRefused, NotAClaim, QuestionTooLong, QuestionWithoutWords)
 TOO_SLOW = "too_slow"
 MAX_NEAREST_PAGES = 3
@@ -75,11 +74,10 @@ async def check_text(app: App, request: TurnRequest, tell: Callable[[Event], Non
 
 @dataclass(frozen=True, slots=True)
 class _TaskSpec:
-    """What is done with what somebody wrote, and how its outcome is put into words."""
+    """How a task is run: by which of a system's functions, checked by what, and put into words how."""
 
     name: str
-    choose: Callable[[SystemEntry], System]
-    """What of a system does it."""
+    choose: Callable[[SystemEntry], System]  # what of a system does it
     supports: Supports
     words: Callable[[Answer, Turn], str]
 
@@ -130,8 +128,6 @@ def _detect_language(request: TurnRequest) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """What one turn works with."""
-
     app: App
     task: _TaskSpec
     talk: Conversation
@@ -165,7 +161,7 @@ async def _run_turn(turn: _Turn) -> TurnResult:
 
 
 async def _finish_uncancelled(work: Coroutine[Any, Any, object]) -> None:
-    """Wait until work has ended, however often this is cancelled; it is cancelled then."""
+    """Wait until work has ended, however often this is cancelled; the cancellation is raised then."""
     task, cancelled = asyncio.ensure_future(work), False
     while not task.done():
         try:
@@ -197,7 +193,7 @@ def _build_result(turn: _Turn, tools: TurnTools, status: Status, failure: Failur
 
 
 def _select_scope(app: App, request: TurnRequest, catalogue: Sequence[Corpus]) -> tuple[str, ...]:
-    """Return the corpora that this turn may read. To name one out of reach is an error, whatever keeps it so."""
+    """Return the corpora that a turn may read. Naming one out of reach is an error, whatever keeps it so."""
     readers = app.settings.visible_to
     allowed = select_readable({corpus.name: readers.get(corpus.name, ()) for corpus in catalogue}, request.asker)
     if request.within is not None:
@@ -226,7 +222,7 @@ def classify_error(error: Exception, language: str, *, seconds: float, late: boo
 
 
 def describe_bug(error: Exception) -> Failure:
-    """Say what a fault of the code is, shortly."""
+    """Describe a fault of the code in short."""
     # A library's message may hold whole documents: its beginning says enough.
     return Failure("internal", shorten(f"{type(error).__name__}: {error}", 200, placeholder=" …"), "")
 

@@ -50,7 +50,7 @@ class LazyModel:
     """An `LLM`. What is wrong with its settings is said by the first call, so that all else works without it."""
 
     def __init__(self, settings: ModelSettings, stack: AsyncExitStack) -> None:
-        """Take what is set, and the stack that closes the model in the end."""
+        """Take the model's settings, and the stack that closes the model in the end."""
         self._settings = settings
         self._stack = stack
         self._opening = asyncio.Lock()
@@ -65,11 +65,9 @@ class LazyModel:
         return self._opened is not None and self._opened.busy()
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        """Ask once and wait for the whole reply. Raises as `LLM` says."""
         return await (await self._model()).complete(call, spent)
 
     async def stream(self, call: ModelCall, spent: BudgetMeter) -> AsyncGenerator[ReplyPiece | ModelReply, None]:
-        """Ask once: pieces as they arrive, and last the whole reply. Raises as `LLM` says."""
         async with aclosing((await self._model()).stream(call, spent)) as parts:
             async for part in parts:
                 yield part
@@ -83,7 +81,7 @@ class LazyModel:
 
 @dataclass(frozen=True)
 class Records:
-    """What can be read beside a process that owns the home."""
+    """The log and the manifest, which can be read beside a process that owns the home."""
 
     audit: AuditLog
     manifest: Manifest
@@ -101,10 +99,8 @@ class App:
     spending: Spending
     overrides: ChannelOverrides
     systems: Mapping[str, SystemEntry] = field(default_factory=lambda: SYSTEMS)
-    supports: Supports = check_verbatim
-    """The local check that the gate holds every sentence to."""
-    examines: Supports = check_verbatim
-    """The local check of claims that somebody asks about."""
+    supports: Supports = check_verbatim  # the local check that the gate holds every sentence to
+    examines: Supports = check_verbatim  # the local check of claims that somebody asks about
     llm: LLM | None = None
 
     @property
@@ -261,13 +257,12 @@ def require_existing(supports: Supports, find: Callable[[str, str], Awaitable[Do
 
 @dataclass(frozen=True, slots=True)
 class TurnTools:
-    """One turn's kit, and what is asked when it has ended: what was done, and what may be said."""
+    """One turn's kit, and what is asked of gate and recorder when it has ended."""
 
     kit: Kit
     gate: Gate
     recorder: Recorder
-    deadline: float
-    """On `time.monotonic()`."""
+    deadline: float  # on `time.monotonic()`
 
 
 def build_kit(
@@ -336,7 +331,7 @@ def _build_find_document(app: App) -> Callable[[str, str], Awaitable[Document | 
 
 @contextmanager
 def _report_search_outage() -> Iterator[None]:
-    """Let an outage of the storage be said, so that it never looks like "I don't know"."""
+    """Report an outage of the storage as one of search, so that it never looks like "I don't know"."""
     try:
         yield
     except StorageError as error:

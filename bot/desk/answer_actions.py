@@ -45,12 +45,9 @@ from pipeline.types import Status
 from storage.errors import StorageError
 from storage.types import Citation, LogEntry, QueuedQuestion
 
-MAX_COMMENT = 2_000
-"""Characters of a comment that are kept."""
-MAX_QUOTED_QUESTION = 300
-"""Characters of a question that are repeated where a person is asked."""
-_MAX_QUESTIONS = 100
-"""How many of a conversation's last questions are looked through for their sources."""
+MAX_COMMENT = 2_000  # characters of a comment that are kept
+MAX_QUOTED_QUESTION = 300  # characters of a question that are repeated where a person is asked
+_MAX_QUESTIONS = 100  # how many of a conversation's last questions are looked through for their sources
 
 
 class AnswerActions:
@@ -61,7 +58,6 @@ class AnswerActions:
     """
 
     def __init__(self, app: App, platforms: Mapping[str, Platform]) -> None:
-        """Take the opened app, and the platforms by name."""
         self._app, self._platforms = app, platforms
         self._busy: set[int] = set()
 
@@ -236,7 +232,6 @@ async def remove_shared_answer(platform: Platform, question: Question, entries: 
 
 
 def shorten_question(text: str) -> str:
-    """Return the beginning of a text on one line."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_QUOTED_QUESTION else f"{line[:MAX_QUOTED_QUESTION]}…"
 

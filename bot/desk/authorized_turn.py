@@ -23,24 +23,23 @@ ACTION_BEGUN, ACTION_DONE, ACTION_FAILED = "begun", "done", "failed"
 
 
 def build_action_entry(turn_id: str, what: str, by: Asker, **facts: object) -> LogEntry:
-    """Return the entry of what somebody did."""
     body = {"what": what, "by": by.user_id, "where": by.channel_id, **facts}
     return LogEntry(turn_id, EntryKind.FEEDBACK, body)
 
 
 def has_tried(entries: Iterable[LogEntry], what: str) -> bool:
-    """Return whether something was ever begun, however it ended."""
+    """Return whether an action was ever begun, however it ended."""
     return bool(_select_actions(entries, {what}))
 
 
 def find_last_action(entries: Iterable[LogEntry], what: str) -> Mapping[str, Any]:
-    """Return the last entry of what is done to a turn once; empty where it never was, or failed."""
+    """Return the last entry of an action that is done once; empty where it never was, or failed."""
     found = _select_actions(entries, {what})
     return found[-1] if found and found[-1].get("state") != ACTION_FAILED else {}
 
 
 def find_opinion(entries: Iterable[LogEntry], by: Asker) -> Mapping[str, Any]:
-    """Return the last entry of what somebody thought of an answer; empty where they never said."""
+    """Return the last entry of what somebody thought of an answer; empty where there is none."""
     found = [body for body in _select_actions(entries, {"up", "down"}) if body.get("by") == by.user_id]
     return found[-1] if found else {}
 
@@ -50,7 +49,7 @@ def _select_actions(entries: Iterable[LogEntry], whats: Collection[str]) -> list
 
 
 class ActionDenied(Exception):
-    """What somebody wanted is not done. `words` tell them so, and nothing of what they may not see."""
+    """An action is not done. `words` tell whoever wanted it so, and nothing of what they may not see."""
 
     def __init__(self, words: str) -> None:
         super().__init__(words)
@@ -79,7 +78,7 @@ def may_be_told(asker: Asker, by: Asker, *, alone: bool) -> bool:
 
 
 def is_same_channel(asker: Asker, by: Asker) -> bool:
-    """Return whether both stand in one channel, which is no DM."""
+    """Return whether both stand in one channel; a DM is none."""
     return asker.kind == by.kind == "channel" and asker.channel_id == by.channel_id and bool(by.channel)
 
 
@@ -112,7 +111,7 @@ async def find_readable_corpora(app: App, by: Asker) -> frozenset[str]:
 
 
 async def load_channel_settings(app: App, channel_id: str) -> ChannelSettings:
-    """Return the settings of a channel as they are in effect. Raises `StorageError`."""
+    """Return the settings of a channel that are in effect. Raises `StorageError`."""
     return resolve_channel_settings(app.settings, await app.overrides.of(channel_id), channel_id)
 
 
@@ -136,30 +135,27 @@ async def find_forgotten_pages(app: App, citations: Iterable[Citation]) -> froze
 
 @dataclass(frozen=True, slots=True)
 class AuthorizedTurn:
-    """A question, its turn, and who looks."""
+    """A question, its turn, and who looks at it."""
 
     row: QueuedQuestion
     question: Question
     entries: tuple[LogEntry, ...]
     record: TurnRecord
     by: Asker
-    theirs: str
-    """The language of whoever looks; empty where it is not known."""
-    here: frozenset[str]
-    """The corpora that may be read where `by` stands, now."""
+    theirs: str  # the language of whoever looks; empty where it is not known
+    here: frozenset[str]  # the corpora that may be read where `by` stands, now
 
     @property
     def language(self) -> str:
-        """What they are answered in."""
         return self.theirs or self.record.language or "en"
 
     @property
     def nothing(self) -> ActionDenied:
-        """What they are told of what they may not see: the same as of a ticket that there is not."""
+        """The denial of what they may not see: the same as of a ticket that does not exist."""
         return deny_unseen(self.theirs)
 
     def denied(self, occasion: str) -> ActionDenied:
-        """Return that what they want is not done, and why: they may see the answer, and so be told."""
+        """Return the denial of an action to somebody who may see the answer, and so be told why."""
         return ActionDenied(translate(occasion, self.language))
 
     @property

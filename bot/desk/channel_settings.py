@@ -25,37 +25,31 @@ QUOTING_SYSTEM = "extractive"
 
 @dataclass(frozen=True, slots=True)
 class ChannelSettings:
-    """What holds in one channel."""
+    """The settings of one channel."""
 
     id: str
-    corpora: tuple[str, ...] | None = None
-    """Those of the readable ones that are searched here; None for all of them."""
-    system: str = ""
-    """Empty for the one that answers everywhere."""
+    corpora: tuple[str, ...] | None = None  # those of the readable ones that are searched here; None for all of them
+    system: str = ""  # empty for the one that answers everywhere
     answer: Literal["mention", "every"] = "mention"
-    ephemeral: bool = False
-    """Whether answers are shown to the asker alone."""
-    ask: tuple[str, ...] = ()
-    """Whom "Ask a person" mentions, such as `slack:T1/U1`."""
-    paused: bool = False
-    """Whether nothing is answered here for now."""
-    threads: Literal["never", "long"] = "never"
-    """Whether a longer exchange gets a thread of its own."""
+    ephemeral: bool = False  # whether answers are shown to the asker alone
+    ask: tuple[str, ...] = ()  # whom "Ask a person" mentions, such as `slack:T1/U1`
+    paused: bool = False  # whether nothing is answered here for now
+    threads: Literal["never", "long"] = "never"  # whether a longer exchange gets a thread of its own
 
 
 def resolve_channel_settings(settings: Settings, overrides: Mapping[str, Any], channel_id: str) -> ChannelSettings:
-    """Return what holds in a channel, such as `slack:T1/C1`, under what admins set there."""
+    """Return the settings of a channel, such as `slack:T1/C1`, under what admins set there."""
     return narrow_channel_settings(read_channel_table(settings, channel_id), overrides)
 
 
 def read_channel_table(settings: Settings, channel_id: str) -> ChannelSettings:
-    """Return what the settings file says of a channel."""
+    """Return the settings of a channel by the file alone."""
     table = next((channel for channel in settings.channel if channel.id == channel_id), None)
     return ChannelSettings(**dict(table)) if table else ChannelSettings(channel_id)
 
 
 def narrow_channel_settings(ceiling: ChannelSettings, overrides: Mapping[str, Any]) -> ChannelSettings:
-    """Return a channel's settings under overrides: what stands under each key, and never more."""
+    """Return a channel's settings under overrides, which never widen them."""
     known = {key: narrow for key, narrow in CHANNEL_KEYS.items() if key in overrides}
     changes: dict[str, Any] = {key: narrow(getattr(ceiling, key), overrides[key]) for key, narrow in known.items()}
     return replace(ceiling, **changes)
@@ -84,7 +78,6 @@ def _narrow_ask(ceiling: tuple[str, ...], value: object) -> tuple[str, ...]:
 
 
 def _select_texts(value: object) -> tuple[str, ...]:
-    """Return the texts of a list; none of what is no list."""
     listed = value if isinstance(value, list | tuple) else ()
     return tuple(dict.fromkeys(one for one in listed if isinstance(one, str)))
 
@@ -98,11 +91,9 @@ CHANNEL_KEYS: Mapping[str, Callable[[Any, object], object]] = MappingProxyType(
         "ask": _narrow_ask,
         "paused": _narrow_switch,
     }
-)
-"""What can be set by command, each with what becomes of the file's value under the one that was set."""
+)  # what can be set by command, each with what becomes of the file's value under the one that was set
 
-RESET = "reset"
-"""Written as a value it gives a key back to the settings file."""
+RESET = "reset"  # written as a value it gives a key back to the settings file
 _SWITCH = {"on": True, "off": False}
 _CHOICES = {"answer": ("mention", "every"), "ephemeral": tuple(_SWITCH), "paused": tuple(_SWITCH)}
 _NOBODY = "nobody"
@@ -115,24 +106,20 @@ class ChangeRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChannelChange:
-    """What is kept of a change."""
+    """What is stored of a change."""
 
     key: str
-    value: Any | None
-    """None gives the key back to the settings file."""
-    words: str
-    """What the admin is told."""
+    value: Any | None  # none gives the key back to the settings file
+    words: str  # what the admin is told
 
 
-SHOW_WORDS = ("", "settings", "help")
-"""What asks to see the settings; "set" before a key may be left out."""
+SHOW_WORDS = ("", "settings", "help")  # what asks to see the settings; "set" before a key may be left out
 
 
 class ChannelSettingsCommand:
     """Shows and changes the settings of one workspace's channels."""
 
     def __init__(self, app: App, is_admin: Callable[[Asker], bool]) -> None:
-        """Take what is opened, and what says who may."""
         self._app, self._is_admin = app, is_admin
 
     async def answer(self, written: str, by: Asker, language: str) -> str:
@@ -151,7 +138,7 @@ class ChannelSettingsCommand:
 
 
 def parse_setting(written: str) -> tuple[str, str]:
-    """Return the key and the value that somebody wrote, with or without "set" before them; pure."""
+    """Return the key and the value that somebody wrote, with or without "set" before them."""
     head, _, rest = " ".join(written.split()).partition(" ")
     if head.lower() == "set":
         head, _, rest = rest.partition(" ")
@@ -224,7 +211,7 @@ def plan_channel_change(
 
 
 def _read_value(ceiling: ChannelSettings, corpora: tuple[str, ...], key: str, written: str, language: str) -> Any:
-    """Return the value that was written. Raises `ChangeRefused` where it is none."""
+    """Return the value that was written. Raises `ChangeRefused`."""
     if key == "corpora":
         return _read_corpora(corpora, written, language)
     if key == "ask":
@@ -258,14 +245,12 @@ def _split_list(written: str) -> tuple[str, ...]:
 
 
 def _explain_value(key: str, shown: str, language: str) -> str:
-    """Return a value as it is written, and what it means where that can be said."""
     known = (f"channel_means_{key}_{shown}", f"channel_means_{key}")
     means = next((translate(occasion, language) for occasion in known if has_message(occasion)), "")
     return f"{shown} ({means})" if means else shown
 
 
 def _format_value(value: object) -> str:
-    """Return a value as it is written."""
     match value:
         case bool():
             return "on" if value else "off"
@@ -279,8 +264,7 @@ def _shorten(written: str) -> str:
     return shorten(written, 60, placeholder=" …")
 
 
-MAX_PEOPLE_REMEMBERED = 50_000
-"""Of how many people it is remembered."""
+MAX_PEOPLE_REMEMBERED = 50_000  # of how many people it is remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,17 +278,16 @@ class Cooldown:
     """Lets each person ask once in so many seconds."""
 
     def __init__(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
-        """Take how many (0 for no wait), and a clock in seconds."""
         self._seconds, self._now = seconds, now
         self._asked: dict[str, _LastQuestion] = {}
 
     def left(self, who: str, what: str) -> float:
-        """Return for how many seconds somebody has to wait; 0 if not, and of what they were let ask before."""
+        """Return how many seconds somebody has to wait; 0 if none, and for what they were let ask before."""
         asked = self._asked.get(who)
         return 0.0 if asked is None or asked.what == what else max(asked.until - self._now(), 0.0)
 
     def begin(self, who: str, what: str) -> None:
-        """Note that somebody asks; the same thing once more begins no new wait."""
+        """Start somebody's wait; the same message once more starts no new one."""
         if not self._seconds or (who in self._asked and self._asked[who].what == what):
             return
         self._asked.pop(who, None)
@@ -313,7 +296,7 @@ class Cooldown:
         self._asked[who] = _LastQuestion(self._now() + self._seconds, what)
 
     def first_refusal(self, who: str) -> bool:
-        """Return whether somebody is refused for the first time in this wait: then they are told."""
+        """Return whether somebody is refused for the first time in this wait: only then they are told."""
         asked = self._asked.get(who)
         if asked is None or asked.told:
             return False

@@ -20,18 +20,15 @@ from bot.views.catalog import translate
 from storage.queue import Queue
 from storage.types import QueuedQuestion
 
-LEASE_SECONDS = 60.0
-"""How long a process that does not renew it keeps a question that it claimed."""
-_MAX_REFUSALS_REMEMBERED = 10_000
-"""How many keys of refused questions are remembered, so that nobody is told twice."""
+LEASE_SECONDS = 60.0  # how long a process that does not renew it keeps a question that it claimed
+_MAX_REFUSALS_REMEMBERED = 10_000  # how many keys of refused questions are remembered, so that nobody is told twice
 _MAX_RETRACTION_TRIES = 3
 """How often it is tried to take an answer back that was all but delivered when that was wanted."""
-_CONVERSATION_WINDOW = 50
-"""How many questions of a conversation are looked at."""
+_CONVERSATION_WINDOW = 50  # how many questions of a conversation are looked at
 
 
 class Desk:
-    """Takes the questions of all platforms. What is taken while it does not run is answered when it next does."""
+    """Takes the questions of all platforms. What comes while it does not run is answered when it next does."""
 
     def __init__(
         self,
@@ -71,11 +68,11 @@ class Desk:
             await self._scheduler.stop()
 
     async def resume_questions(self) -> None:
-        """Take up what an earlier process left for a platform that has come only now. Raises `StorageError`."""
+        """Take up what an earlier process left for a platform that came late. Raises `StorageError`."""
         await self._scheduler.resume_questions()
 
     def stop_now(self) -> None:
-        """Somebody cannot wait: at the end of `running`, what is under way is released at once."""
+        """Release at once, at the end of `running`, what is under way."""
         self._scheduler.stop_now()
 
     async def take(self, question: Question) -> IntakeStatus:
@@ -91,7 +88,7 @@ class Desk:
         return IntakeStatus.NEW if new else IntakeStatus.KNOWN
 
     async def edited(self, key: str, text: str) -> None:
-        """Answer what its asker now asks in other words; what is posted is edited. Raises `StorageError`."""
+        """Answer a question in its new words; what is posted is edited. Raises `StorageError`."""
         # Of several at once the one that came last counts.
         async with self._edits.setdefault(key, asyncio.Lock()):
             await self._edited(key, text)
@@ -110,7 +107,7 @@ class Desk:
         await self._ask_again(row.ticket, text)
 
     async def deleted(self, key: str) -> None:
-        """Take back the answer to a question that its asker deleted. Raises `StorageError`."""
+        """Retract the answer to a question that its asker deleted. Raises `StorageError`."""
         row = await self._queue.by_key(key)
         if row is not None:
             await self._take_back(row.ticket, by=row.user, why="the question was deleted")
@@ -135,7 +132,7 @@ class Desk:
         return True
 
     async def retract(self, ticket: int, by: Asker) -> bool:
-        """Take an answer back, for the asker or who rules the channel, and return whether. Raises `StorageError`."""
+        """Retract an answer for its asker or who governs the channel, and return whether. Raises `StorageError`."""
         row = await self._queue.get(ticket)
         if row is None or not await self._may(decode_question(row), by):
             return False
@@ -165,7 +162,7 @@ class Desk:
             self._scheduler.enqueue(again)
 
     async def _take_back(self, ticket: int, *, by: str, why: str) -> None:
-        """Remove what stands there, or is about to. Once that is stored, the next start does what this one does not."""
+        """Remove what is posted, or about to be. Once that is stored, the next start does what this one does not."""
         for _ in range(_MAX_RETRACTION_TRIES):
             row = await self._queue.take_back(ticket, by=by, why=why)
             if row is None:
@@ -183,7 +180,7 @@ class Desk:
         return await self._ports.governs(question, by)
 
     def _refuse(self, question: Question) -> None:
-        """Tell the asker, once, that his question could not even be kept; nobody waits for that."""
+        """Tell the asker, once, that the question could not be stored; nobody waits for that."""
         platform = self._platforms.get(question.place.platform)
         if platform is None or question.unasked or question.key in self._refused:
             return
@@ -201,7 +198,7 @@ async def _send_refusal(platform: Platform, question: Question) -> None:
 
 
 def _is_participation(row: QueuedQuestion) -> bool:
-    """Return whether this question made the bot part of its conversation."""
+    """Return whether a question made the bot part of its conversation."""
     if row.state == QuestionState.DONE:
         return row.outcome not in {DeliveryOutcome.SILENT, DeliveryOutcome.RETRACTED}
     return not row.body.get("unasked") and not read_retraction(row)

@@ -23,8 +23,7 @@ from pipeline.types import Status, Turn
 from storage.language.detection import detect_language
 from storage.types import QueuedQuestion
 
-HISTORY_SECONDS = 5.0
-"""How long the platform may take to hand a conversation over; the answer waits for it."""
+HISTORY_SECONDS = 5.0  # how long the platform may take to hand a conversation over; the answer waits for it
 _MAX_TURN_CHARACTERS = Limits().question_characters
 _WITHDRAWN = frozenset({DeliveryOutcome.STOPPED, DeliveryOutcome.RETRACTED})
 _NEVER_SHOWN = frozenset({DeliveryOutcome.SILENT, DeliveryOutcome.UNDELIVERABLE})
@@ -32,7 +31,7 @@ _NEVER_SHOWN = frozenset({DeliveryOutcome.SILENT, DeliveryOutcome.UNDELIVERABLE}
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question of the log and its answer, or what is left of them, and the messages that show them."""
+    """What is left of a question of the log and its answer, and the messages that show them."""
 
     at: datetime
     turns: tuple[Turn, ...]
@@ -100,7 +99,7 @@ def select_turns(
 
 
 async def _load_exchange(app: App, earlier: QueuedQuestion, by: Question, scope: Collection[str]) -> Exchange:
-    """Return what is remembered of a row. Of one that cannot be read that is nothing."""
+    """Return what is remembered of a row: nothing where it cannot be read."""
     messages = frozenset({earlier.message, *earlier.posted})
     try:
         entries = await app.audit.turn(earlier.turn_id) if earlier.turn_id else ()

@@ -39,10 +39,8 @@ _NOT_COUNTED = frozenset({DeliveryOutcome.SILENT})
 class BudgetUse:
     """What was asked and used, this question included."""
 
-    by_user: int = 0
-    """Questions of today."""
-    in_channel: int = 0
-    """Questions of today."""
+    by_user: int = 0  # questions of today
+    in_channel: int = 0  # questions of today
     today: SpendingTotal = field(default_factory=SpendingTotal)
     this_month: SpendingTotal = field(default_factory=SpendingTotal)
 
@@ -51,14 +49,10 @@ class BudgetUse:
 class BudgetDecision:
     """Whether a question may be answered, in the asker's language. Where a budget is spent, by `system` alone."""
 
-    system: str = ""
-    """Empty for the usual one."""
-    notice: str = ""
-    """Why only quotations are given."""
-    because: str = ""
-    """The setting whose limit is reached, for the record."""
-    refusal: str = ""
-    """Why nothing is answered, and when it goes on."""
+    system: str = ""  # empty for the usual one
+    notice: str = ""  # why only quotations are given
+    because: str = ""  # the setting whose limit is reached, for the record
+    refusal: str = ""  # why nothing is answered, and when it goes on
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +70,6 @@ def find_day(now: datetime, zone: tzinfo) -> BudgetPeriod:
 
 
 def find_month(now: datetime, zone: tzinfo) -> BudgetPeriod:
-    """Return the month of a moment, as the zone's clocks have it."""
     first = now.astimezone(zone).date().replace(day=1)
     return BudgetPeriod(_find_midnight(first, zone), _find_midnight((first + timedelta(days=31)).replace(day=1), zone))
 
@@ -84,7 +77,7 @@ def find_month(now: datetime, zone: tzinfo) -> BudgetPeriod:
 def decide_budget(
     limits: BudgetSettings, used: BudgetUse, *, now: datetime, zone: tzinfo, language: str
 ) -> BudgetDecision:
-    """Decide by the limits, of which 0 is none, and say so in the asker's language."""
+    """Decide by the limits, of which 0 is none."""
     day, month = (
         f"{end.until.astimezone(zone):%Y-%m-%d %H:%M %Z}" for end in (find_day(now, zone), find_month(now, zone))
     )
@@ -173,13 +166,12 @@ def open_desk(
 
 @dataclass(frozen=True, slots=True)
 class TurnPolicy:
-    """What holds for a question when its turn comes."""
+    """Decides on a question when its turn comes."""
 
     app: App
     clock: Clock
 
     async def plan(self, platform: Platform, question: Question, row: QueuedQuestion, turn_id: str) -> TurnPlan:
-        """Decide how it is answered."""
         channel = await load_channel_settings(self.app, question.place.channel_id)
         budget = await check_budget(self.app, row, now=self.clock.now(), language=question.language)
         request = replace(
@@ -200,7 +192,7 @@ class TurnPolicy:
         return TurnPlan(replace(request, earlier=earlier, system=budget.system or channel.system), budget.notice)
 
     async def finish_view(self, view: View, question: Question, result: TurnResult) -> View:
-        """Return what stays; of the nearest pages, those that can be read there now."""
+        """Return the view that stays: with the nearest pages and buttons that may be seen there now."""
         channel = await load_channel_settings(self.app, question.place.channel_id)
         here = await find_readable_corpora(self.app, question.asker)
         nearest = tuple(hit for hit in result.answer.nearest if hit.passage.corpus in here)
@@ -215,11 +207,11 @@ class TurnPolicy:
         return final
 
     async def readable(self, question: Question, turn: TurnRecord) -> bool:
-        """Return whether an answer of the record may still be shown where it was asked for: what it counts, too."""
+        """Return whether an answer of the record, and what it counts, may still be shown where it was asked for."""
         return may_see_evidence(turn, await find_readable_corpora(self.app, question.asker))
 
     async def governs(self, question: Question, by: Asker) -> bool:
-        """Return whether somebody may set the question's channel."""
+        """Return whether somebody may set the question's channel, and so stop and retract what others asked."""
         place, settings = question.place, self.app.settings
         same = (by.platform, by.workspace) == (place.platform, place.workspace)
         named = any(by.user_id in entry.read(settings).admins for entry in load_platforms().values())

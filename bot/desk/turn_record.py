@@ -19,8 +19,7 @@ from pipeline.gate import WithheldSentence
 from pipeline.types import Answer, AnsweredSentence, Conversation, Status, Usage
 from storage.types import EntryKind, Hit, LogEntry, Step
 
-INTERRUPTED = "interrupted"
-"""The kind of failure of a turn that was cut short with its process."""
+INTERRUPTED = "interrupted"  # the kind of failure of a turn that was cut short with its process
 
 
 def build_opening(
@@ -96,35 +95,29 @@ def _build_step(turn_id: str, step: Step) -> LogEntry:
 
 
 def _keep_page(hit: Hit) -> Mapping[str, Any]:
-    """Keep a page whole, so that it can be shown again; the first three are what a list of pages shows."""
+    """Return a page whole, so that it can be shown again; the first three are what a list of pages shows."""
     named = {"passage_id": hit.passage.id, "title": hit.document.title, "url": hit.document.url}
     return named | {part.name: getattr(hit, part.name) for part in fields(hit)}
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A turn of the record."""
+    """A turn as the log has it."""
 
     turn_id: str
     task: TaskKind
     question: str
     asker: Asker
-    place: Place
-    """Where it was asked."""
-    at: datetime | None
-    """When it was opened, by our clock."""
+    place: Place  # where it was asked
+    at: datetime | None  # when it was opened, by our clock
     language: str = ""
-    message: str = ""
-    """The message that asked."""
+    message: str = ""  # the message that asked
     ticket: int = 0
     because: str = ""
-    result: TurnResult | None = None
-    """What was answered; None of a turn that was never closed."""
-    delivered: tuple[str, ...] = ()
-    """The messages that show it; none once it was taken back."""
+    result: TurnResult | None = None  # what was answered; None of a turn that was never closed
+    delivered: tuple[str, ...] = ()  # the messages that show it; none once it was taken back
     retracted: bool = False
-    cited: frozenset[str] = field(default_factory=frozenset)
-    """The corpora that the answer cites."""
+    cited: frozenset[str] = field(default_factory=frozenset)  # the corpora that the answer cites
     touched: frozenset[str] = field(default_factory=frozenset)
     """The corpora of all that it was made from: cited, found, checked, or said earlier in its conversation."""
 
@@ -176,7 +169,7 @@ def _find_first(entries: Iterable[LogEntry], kind: EntryKind) -> LogEntry | None
 
 
 def _read_asker(body: object) -> Asker:
-    """Return who asked; of one who is not named, somebody who may read nothing."""
+    """Return who asked; somebody who may read nothing where it is not recorded."""
     known = body if isinstance(body, Mapping) and body.get("platform") and body.get("kind") else None
     asker: Asker = _adapter(Asker).validate_python(_repair_surrogates(known or {"platform": "slack", "kind": "dm"}))
     return asker
@@ -207,7 +200,7 @@ def _read_result(closed: LogEntry) -> TurnResult:
 
 
 def _restore_page(page: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return one of the nearest pages; of an older entry, which names it only, one of a corpus that nobody may read."""
+    """Return one of the nearest pages; of an older entry, which only names it, one that nobody may read."""
     if "passage" in page:
         return page
     passage: dict[str, Any] = dict.fromkeys(("corpus", "document", "section", "text", "hash"), "")
@@ -226,8 +219,7 @@ def _find_touched_corpora(opened: Mapping[str, Any], entries: Iterable[LogEntry]
     return earlier | (readable if unnamed else frozenset(hit[_HIT_FIELDS.index("corpus")] for hit in hits))
 
 
-_HIT_FIELDS = ("passage", "score", "corpus")
-"""What a step says of each hit; older ones leave out the last."""
+_HIT_FIELDS = ("passage", "score", "corpus")  # what a step says of each hit; older ones leave out the last
 
 
 def _find_delivered(entries: Iterable[LogEntry]) -> tuple[str, ...]:
@@ -236,7 +228,7 @@ def _find_delivered(entries: Iterable[LogEntry]) -> tuple[str, ...]:
 
 
 def _repair_surrogates(value: Any) -> Any:
-    """Return a value of JSON whose every text can be written as UTF-8: half a surrogate pair becomes a mark."""
+    """Return a JSON value with half surrogate pairs replaced, so that its texts can be written as UTF-8."""
     match value:
         case str() if not value.isascii():
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -10,8 +10,7 @@ from bot.access import Asker
 from pipeline.types import Answer, Turn, Usage
 from storage.language.detection import detect_language
 
-MAX_EARLIER_TURNS = 20
-"""How many turns of a conversation are remembered at least."""
+MAX_EARLIER_TURNS = 20  # how many turns of a conversation are remembered at least
 TaskKind = Literal["ask", "check"]
 """What is done with what somebody wrote: it is answered, or fact-checked as a claim."""
 
@@ -22,10 +21,8 @@ class Place:
 
     platform: str
     workspace: str
-    channel: str
-    """The channel or DM that settings know; of a Discord thread, its parent."""
-    thread: str = ""
-    """The thread in it; empty for the channel itself."""
+    channel: str  # the channel or DM that settings know; of a Discord thread, its parent
+    thread: str = ""  # the thread in it; empty for the channel itself
 
     @property
     def channel_id(self) -> str:
@@ -35,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question as it was taken: all that is needed to answer it, also after a restart."""
+    """A question with all that is needed to answer it, also after a restart."""
 
     key: str
     """Unique over everything that is ever taken, and made of the platform's own ids: the same message, however often
@@ -43,26 +40,21 @@ class Question:
     task: TaskKind
     text: str
     asker: Asker
-    place: Place
-    """Where the answer goes."""
+    place: Place  # where the answer goes
     conversation: str
     """What belongs together: questions of one conversation remember each other and are answered one after another.
     Unique over all platforms, such as `slack:T1/C1/1700000000.000100`."""
-    at: datetime
-    """When it was asked, by the platform's clock."""
-    message: str = ""
-    """The id of the message that asks, which replies refer to; empty for commands."""
-    only_asker: bool = False
-    """Whether the answer is shown to the asker alone."""
-    unasked: bool = False
-    """Whether nobody addressed the bot: nothing is posted unless it is answered."""
+    at: datetime  # when it was asked, by the platform's clock
+    message: str = ""  # the id of the message that asks, which replies refer to; empty for commands
+    only_asker: bool = False  # whether the answer is shown to the asker alone
+    unasked: bool = False  # whether nobody addressed the bot: nothing is posted unless it is answered
     handle: str = ""
     """What else the platform needs to answer, such as an interaction's token. A secret: it is in no log and no record,
     and it is forgotten when the question is done."""
 
     @property
     def language(self) -> str:
-        """Its language, as far as its beginning tells."""
+        """Its language, detected from its beginning."""
         return detect_language(self.text[:2_000])
 
 
@@ -75,47 +67,41 @@ class PostedMessages:
     """Whether more is to be posted once these are stored: what a platform could not find again is filled after that."""
 
     def __bool__(self) -> bool:
-        """Return whether there are any."""
         return bool(self.messages)
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationMessage:
-    """A message of a conversation as the platform hands it over."""
+    """A message of a conversation as the platform returns it."""
 
     message: str
-    user: str
-    """Who wrote it; empty for the bot itself."""
+    user: str  # who wrote it; empty for the bot itself
     text: str
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryCapabilities:
-    """What can be done with the answer to one question."""
+    """What the platform can do with the answer to one question."""
 
     edits: bool = True
     """Whether what was posted can be changed. Where not, the answer is posted once, when it is whole."""
     reads_back: bool = True
     """Whether the platform can be asked what we posted. Where not, an answer that was perhaps posted is not posted
     again, and the record says so."""
-    pace: float = 1.0
-    """How many seconds lie at least between two changes of a post, the last one excepted."""
+    pace: float = 1.0  # how many seconds lie at least between two changes of a post, the last one excepted
 
 
 class IntakeStatus(StrEnum):
-    """What became of a question that was handed in."""
+    """What became of a question at intake."""
 
-    NEW = "new"
-    """It is on the disk, and will be answered."""
-    KNOWN = "known"
-    """It was taken before."""
-    REFUSED = "refused"
-    """It could not be kept; the asker was told if there was a way to."""
+    NEW = "new"  # it is on the disk, and will be answered
+    KNOWN = "known"  # it was taken before
+    REFUSED = "refused"  # it could not be kept; the asker was told if there was a way to
 
 
 class QuestionState(StrEnum):
-    """Where a question stands."""
+    """Where a question stands in the queue."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -123,19 +109,15 @@ class QuestionState(StrEnum):
 
 
 class DeliveryOutcome(StrEnum):
-    """How a question was done with."""
+    """How a question ended."""
 
     DELIVERED = "delivered"
-    SILENT = "silent"
-    """Nobody had asked the bot, and it had nothing to say."""
-    STOPPED = "stopped"
-    """Somebody stopped it; what was posted says so."""
-    RETRACTED = "retracted"
-    """The question or its answer was taken back; what was posted is gone."""
+    SILENT = "silent"  # nobody had asked the bot, and it had nothing to say
+    STOPPED = "stopped"  # somebody stopped it; what was posted says so
+    RETRACTED = "retracted"  # the question or its answer was taken back; what was posted is gone
     UNCERTAIN = "uncertain"
     """The answer was perhaps posted before a crash, where the platform cannot be asked: it was not posted again."""
-    UNDELIVERABLE = "undeliverable"
-    """The platform refuses posts there for good, such as in an archived channel."""
+    UNDELIVERABLE = "undeliverable"  # the platform refuses posts there for good, such as in an archived channel
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,19 +128,14 @@ class TurnRequest:
     asker: Asker
     thread: str = ""
     earlier: tuple[Turn, ...] = ()
-    corpora: tuple[str, ...] = ()
-    """Which corpora to look in; empty for all that the asker may read."""
+    corpora: tuple[str, ...] = ()  # which corpora to look in; empty for all that the asker may read
     system: str = ""
-    id: str = ""
-    """The turn's id in the record; empty for a new one."""
-    message: str = ""
-    """The platform's id of the message that asks."""
-    ticket: int = 0
-    """The question's number at the desk; 0 for one that never stood there."""
+    id: str = ""  # the turn's id in the record; empty for a new one
+    message: str = ""  # the platform's id of the message that asks
+    ticket: int = 0  # the question's number at the desk; 0 for one that never stood there
     within: tuple[str, ...] | None = None
     """What a channel narrows its scope to; None for all. Unlike `corpora`, what cannot be read is passed over."""
-    because: str = ""
-    """Why this system answers and not the usual one, such as a budget that is spent; for the record."""
+    because: str = ""  # why this system answers and not the usual one, such as a budget that is spent; for the record
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +153,7 @@ class TurnResult:
 
     answer_id: str
     answer: Answer
-    text: str
-    """With footnote marks where it was answered; one of our own templates otherwise."""
+    text: str  # with footnote marks where it was answered; one of our own templates otherwise
     system: str
     model: str | None
     usage: Usage
@@ -193,7 +169,6 @@ class TurnResult:
 
 
 def build_turn_request(question: Question, *, turn_id: str, ticket: int) -> TurnRequest:
-    """Return the request that answers a question of the desk."""
     return TurnRequest(
         question.text,
         question.asker,

@@ -10,21 +10,18 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-SHUTDOWN_SECONDS = 3.0
-"""How long what is under way may take when all ends."""
-SOON_SECONDS = 0.25
-"""How long a platform waits for work before it is told that what asks for it has arrived."""
+SHUTDOWN_SECONDS = 3.0  # how long what is under way may take when all ends
+SOON_SECONDS = 0.25  # how long a platform waits for work before it is told that what asks for it has arrived
 
 
 class TaskSupervisor:
     """Tasks under way. What one raises is logged, for nobody may be waiting for it."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._tasks = set[asyncio.Task[Any]]()
 
     def spawn(self, work: Awaitable[T]) -> asyncio.Task[T]:
-        """Begin some work; whoever likes may wait for it."""
+        """Start a task; whoever likes may wait for it."""
         task = asyncio.ensure_future(_await_work(work))
         self._tasks.add(task)
         task.add_done_callback(self._discard)
@@ -38,7 +35,6 @@ class TaskSupervisor:
             task.result()
 
     async def cancel(self) -> None:
-        """Cancel what is under way."""
         await cancel_tasks(self._tasks)
 
     @asynccontextmanager
@@ -72,7 +68,7 @@ async def run_beside(work: Coroutine[Any, Any, T], *, name: str) -> AsyncIterato
 
 
 async def wait_for_first(*work: Awaitable[object]) -> None:
-    """Wait until one of these has ended: tasks go on, all else is cancelled then."""
+    """Wait until one of these has ended: tasks go on, everything else is cancelled then."""
     waiting = [asyncio.ensure_future(one) for one in work]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -81,7 +77,6 @@ async def wait_for_first(*work: Awaitable[object]) -> None:
 
 
 async def cancel_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
-    """Cancel tasks, and wait until they have ended."""
     left = list(tasks)
     for task in left:
         task.cancel()
@@ -89,5 +84,5 @@ async def cancel_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
 
 
 def compute_backoff(attempt: int, *, longest: float = 60.0) -> float:
-    """Return how many seconds to wait after an attempt that failed: twice as long each time."""
+    """Return how many seconds to wait after a failed attempt: twice as long each time."""
     return min(longest, 2.0 ** min(attempt, 10))

@@ -30,12 +30,12 @@ def _plain_source(source: ShownSource) -> str:
 
 
 def find_apology(kind: str, language: str) -> str:
-    """Return the sentence for a turn that failed in a way of this kind; empty where there is none for it."""
+    """Return the sentence for a failure of this kind; empty where there is none."""
     return translate(kind, language) if has_message(kind) else ""
 
 
 def render_left_out(withheld: int, total: int, language: str) -> str:
-    """Say how many statements of an answer were left out because nothing confirmed them."""
+    """Say how many statements of an answer were left out as unconfirmed."""
     return translate("withheld", language, withheld=withheld, total=total)
 
 
@@ -56,7 +56,7 @@ def render_answer_text(answer: Answer, question: Turn) -> str:
 
 
 def render_verdict_text(answer: Answer, question: Turn) -> str:
-    """Return the text of a check: the verdict and why; pure."""
+    """Return the text of a check: the verdict and why."""
     found = list_asked_claims(answer)
     if len(found) > 1:
         return "\n".join(f"“{one.claim.text}” {one.verdict}: {one.reasoning}" for one in found)
@@ -64,17 +64,17 @@ def render_verdict_text(answer: Answer, question: Turn) -> str:
 
 
 def find_asked_claim(answer: Answer) -> CheckedClaim | None:
-    """Return the claim that somebody asked about, with its verdict; None in a turn that came to none."""
+    """Return the claim that somebody asked about, with its verdict; None where there is none."""
     return next(iter(list_asked_claims(answer)), None)
 
 
 def list_asked_claims(answer: Answer) -> tuple[CheckedClaim, ...]:
-    """Return the claims that somebody asked about, with their verdicts: several where a whole text was checked."""
+    """Return the claims that somebody asked about: several where a whole text was checked."""
     return tuple(checked for checked in answer.claims if checked.claim.origin == "user")
 
 
 def render_sentence(sentence: AnsweredSentence) -> str:
-    """Return a sentence as it stands in an answer: after a blank or an empty line, with its note and footnote marks."""
+    """Return a sentence as it stands in an answer, with its note and footnote marks."""
     note = f"({sentence.note}) " if sentence.note else ""
     before = "\n\n" if sentence.paragraph else " "
     return f"{before}{note}{sentence.text} {_render_marks(sentence.citations)}"

@@ -16,12 +16,10 @@ def translate(occasion: str, language: str, **facts: object) -> str:
 
 
 def has_message(occasion: str) -> bool:
-    """Return whether there is a sentence for an occasion."""
     return occasion in _load_language("en")
 
 
 def list_languages() -> tuple[str, ...]:
-    """Return the languages that there are sentences in."""
     return tuple(sorted(_load_catalog()))
 
 

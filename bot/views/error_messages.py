@@ -18,14 +18,13 @@ class ReportableError(Protocol):
 
 
 class Fault(NamedTuple):
-    """A failure as it is told."""
+    """A failure as it is told: its kind for programs, a line for people, and what to do."""
 
     kind: str
     message: str
     hint: str = ""
 
     def line(self) -> str:
-        """Return it as one line."""
         message, hint = sanitize_line(self.message), sanitize_line(self.hint)
         return f"{message.removesuffix('.')} — {hint}" if hint else message
 

@@ -24,11 +24,9 @@ from bot.views.turn_view import Button, EvidenceView, View
 
 _REGIONAL = range(0x1F1E6, 0x1F200)
 _TONES = range(0x1F3FB, 0x1F400)
-_JAMO = range(0x1160, 0x1200)
-"""Vowels and finals of Korean, where they are written one by one."""
+_JAMO = range(0x1160, 0x1200)  # vowels and finals of Korean, where they are written one by one
 _JOINER = "\u200d"
-_FIRST_TRY = 64
-"""How many characters are tried first."""
+_FIRST_TRY = 64  # how many characters are tried first
 
 
 def split_text(text: str, fits: Callable[[str], bool]) -> Iterator[str]:
@@ -45,7 +43,6 @@ def split_text(text: str, fits: Callable[[str], bool]) -> Iterator[str]:
 
 
 def _find_end(text: str, longest: int, fits: Callable[[str], bool]) -> int:
-    """Return where the longest piece that fits may end."""
     for mark in ("\n", " "):
         place = text.rfind(mark, longest // 2, longest) + 1
         if place and fits(text[:place]):
@@ -54,7 +51,7 @@ def _find_end(text: str, longest: int, fits: Callable[[str], bool]) -> int:
 
 
 def _find_longest(text: str, fits: Callable[[str], bool]) -> int:
-    """Return how many characters fit: what a piece takes need not grow with each, so that the end is tried again."""
+    """Return how many characters fit. What a text takes need not grow with each: the end is tried again."""
     high = _FIRST_TRY
     while high < len(text) and fits(text[:high]):
         high *= 2
@@ -81,19 +78,17 @@ def _count_flags_before(text: str, end: int) -> int:
     return end - start
 
 
-_Sized = tuple[MessagePart, int]
-"""A part, and how much its runs take."""
+_Sized = tuple[MessagePart, int]  # a part, and how much its runs take
 
 
 def paginate_view(view: View, limits: MessageLimits, zone: tzinfo = UTC) -> tuple[MessagePage, ...]:
-    """Return the pages that show a view: one at least, the buttons on the last. Days are those of the time zone."""
+    """Return the pages that show a view: at least one, the buttons on the last."""
     return paginate_blocks(build_blocks(view, zone), limits, view.buttons)
 
 
 def paginate_blocks(
     shown: Iterable[ViewBlock], limits: MessageLimits, buttons: tuple[Button, ...] = ()
 ) -> tuple[MessagePage, ...]:
-    """Return pages that hold all of these blocks in their order."""
     pages: list[list[_Sized]] = [[]]
     for part in (part for block in shown for part in _split_block(block, limits)):
         if pages[-1] and not _has_room([*pages[-1], part], limits):
@@ -135,7 +130,7 @@ def _split_block(block: ViewBlock, limits: MessageLimits) -> Iterator[_Sized]:
 
 
 def _split_group(group: Iterable[TextRun], limits: MessageLimits, most: int) -> Iterator[tuple[TextRun, int]]:
-    """Yield a group's runs, each with how much room is wanted for it: the first wants all of them beside it."""
+    """Yield a group's runs, each with the room wanted for it: the first wants room for all of them."""
     runs = [run for run in _unlink_long(group, limits, most) if run.text]
     whole = sum(map(limits.size, runs))
     if whole > most:
@@ -145,7 +140,7 @@ def _split_group(group: Iterable[TextRun], limits: MessageLimits, most: int) -> 
 
 
 def _unlink_long(group: Iterable[TextRun], limits: MessageLimits, most: int) -> Iterator[TextRun]:
-    """Yield the runs; an address that leaves no room for what it is the address of is shown as text behind it."""
+    """Yield the runs; an address that leaves no room for its text is shown as text behind it."""
     for run in group:
         if run.url and limits.measure(run.url) > most // 2:
             yield replace(run, url="")

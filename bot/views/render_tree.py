@@ -25,54 +25,42 @@ from pipeline.types import AnsweredSentence
 
 
 class PartKind(StrEnum):
-    """What a part of a message is."""
+    """The kinds of a message's parts."""
 
     STATUS = "status"
     NOTICE = "notice"
-    CLAIM = "claim"
-    """A claim with its state before it."""
-    COLLAPSED = "collapsed"
-    """One line in the place of all claims."""
+    CLAIM = "claim"  # a claim with its state before it
+    COLLAPSED = "collapsed"  # one line in the place of all claims
     HEADING = "heading"
-    LABEL = "label"
-    """Our own words above what comes next."""
-    QUOTE = "quote"
-    """A passage's own words, and where they stand."""
+    LABEL = "label"  # our own words above what comes next
+    QUOTE = "quote"  # a passage's own words, and where they stand
     TEXT = "text"
-    PARAGRAPH = "paragraph"
-    """Sentences with their footnote marks."""
+    PARAGRAPH = "paragraph"  # sentences with their footnote marks
     LEFT_OUT = "left_out"
-    SOURCES = "sources"
-    """Footnotes, each on a line."""
+    SOURCES = "sources"  # footnotes, each on a line
     NEAREST = "nearest"
     MENTIONS = "mentions"
 
 
 class TextStyle(StrEnum):
-    """What a run is within its part."""
+    """How a run is shown."""
 
     PLAIN = "plain"
-    NOTE = "note"
-    """Our own words within foreign ones."""
-    MARK = "mark"
-    """A footnote's number, in brackets. Never cut."""
-    TITLE = "title"
-    """A page's title. With an address, it is the link there."""
-    DETAIL = "detail"
-    """A section or a date."""
+    NOTE = "note"  # our own words within foreign ones
+    MARK = "mark"  # a footnote's number, in brackets. Never cut
+    TITLE = "title"  # a page's title. With an address, it is the link there
+    DETAIL = "detail"  # a section or a date
     QUOTE = "quote"
-    PERSON = "person"
-    """A person's id on the platform, to be mentioned. Never cut."""
+    PERSON = "person"  # a person's id on the platform, to be mentioned. Never cut
 
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """A stretch of text that is shown in one way."""
+    """A stretch of text in one style."""
 
     text: str
     style: TextStyle = TextStyle.PLAIN
-    url: str = ""
-    """Where it leads: as `sanitize_url` returns it, or empty."""
+    url: str = ""  # where it leads: as `sanitize_url` returns it, or empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +69,7 @@ class MessagePart:
 
     kind: PartKind
     runs: tuple[TextRun, ...]
-    state: str = ""
-    """Of a claim: as in `ClaimCard.state`."""
+    state: str = ""  # of a claim: as in `ClaimCard.state`
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,30 +77,21 @@ class MessagePage:
     """One message of its parts."""
 
     parts: tuple[MessagePart, ...] = ()
-    rows: tuple[tuple[Button, ...], ...] = ()
-    """The buttons beneath; only the last page has any."""
+    rows: tuple[tuple[Button, ...], ...] = ()  # the buttons beneath; only the last page has any
 
 
 @dataclass(frozen=True, slots=True)
 class MessageLimits:
     """What a platform takes in one message, in the units of `measure`."""
 
-    message: int
-    """Of all its parts together."""
-    parts: int
-    """How many parts a message may have, its buttons left out."""
-    part: int
-    """Of one part; `MIN_PART_SIZE` at least."""
-    row: int
-    """How many buttons stand in a row."""
-    measure: Callable[[str], int]
-    """How long a text is as it leaves, that is escaped."""
-    markup: int = 0
-    """How much a run's style takes at most, its link's brackets included, an address not."""
-    line: int = 0
-    """How much each line of a part takes, such as the mark of a quotation before it."""
-    gap: int = 0
-    """How much stands between two parts."""
+    message: int  # of all its parts together
+    parts: int  # how many parts a message may have, its buttons left out
+    part: int  # of one part; `MIN_PART_SIZE` at least
+    row: int  # how many buttons stand in a row
+    measure: Callable[[str], int]  # how long a text is as it leaves, that is escaped
+    markup: int = 0  # how much a run's style takes at most, its link's brackets included, an address not
+    line: int = 0  # how much each line of a part takes, such as the mark of a quotation before it
+    gap: int = 0  # how much stands between two parts
 
     def size(self, run: TextRun) -> int:
         """Return how much of a part a run takes at most."""
@@ -137,7 +115,7 @@ class ViewBlock:
 
 
 def build_blocks(view: View, zone: tzinfo) -> Iterator[ViewBlock]:
-    """Yield what is to be seen of a view; nothing for what is empty."""
+    """Yield the blocks of a view; none for what is empty."""
     yield from _build_lines(PartKind.STATUS, view.status)
     yield from _build_lines(PartKind.NOTICE, view.notice)
     yield from (_build_claim(card, view.language) for card in view.claims)
@@ -159,7 +137,7 @@ def build_blocks(view: View, zone: tzinfo) -> Iterator[ViewBlock]:
 
 
 def build_evidence_blocks(view: EvidenceView, language: str, zone: tzinfo) -> Iterator[ViewBlock]:
-    """Yield what is to be seen of a turn's evidence."""
+    """Yield the blocks of a turn's evidence."""
     yield from _build_lines(PartKind.HEADING, view.heading)
     yield from _build_lines(PartKind.TEXT, view.question)
     yield from _build_lines(PartKind.TEXT, view.text)
@@ -225,7 +203,7 @@ def _build_source(source: ShownSource, zone: tzinfo, *, first: bool) -> Group:
 
 
 def _build_location(source: ShownSource, zone: tzinfo) -> Group:
-    """Return where something stands: title, section and day; an address that nothing can link to stands there too."""
+    """Return title, section and day of a source, and its address where nothing can link to it."""
     url, shown = sanitize_url(source.url), " ".join(source.url.split())
     title = " ".join(source.title.split()) or shown or "…"
     section = " ".join(source.section.split())
@@ -238,7 +216,7 @@ def _build_location(source: ShownSource, zone: tzinfo) -> Group:
 
 
 def _drop_repeated_quotes(items: Iterable[EvidenceItem]) -> Iterator[EvidenceItem]:
-    """Yield evidence in which a quotation that stood further up is not there again, but only where it stands."""
+    """Yield evidence in which a quotation stands only where it comes first."""
     shown = set[ShownSource]()
     for item in items:
         sources, looked_at = (
@@ -262,7 +240,7 @@ def _build_evidence_item(item: EvidenceItem, language: str, zone: tzinfo) -> Ite
 
 
 def _build_numbered(source: ShownSource, zone: tzinfo) -> Group:
-    """Return a passage's own words, and beneath them its footnote's number, if it has one, and where they stand."""
+    """Return a passage's own words, and beneath them its footnote's number and where they stand."""
     words = (TextRun(f"“{source.quote}”", TextStyle.QUOTE), TextRun("\n")) if source.quote else ()
     number = (_build_mark(source.number), TextRun(" ")) if source.number else ()
     return (*words, *number, *_build_location(source, zone))

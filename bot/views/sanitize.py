@@ -24,12 +24,12 @@ _LINKABLE = lazy_compile(r"(?:https?|mailto):[^\s\"<>\\^`{|}]+", re.IGNORECASE)
 
 
 def sanitize_text(text: str) -> str:
-    """Return the text without control sequences and control characters; tabs and line breaks stay."""
+    """Remove control sequences and control characters; tabs and line breaks stay."""
     return _HARMFUL.sub("", _BREAKS.sub("\n", _SEQUENCES.sub("", text)))
 
 
 def sanitize_line(text: str) -> str:
-    """Return the text made safe, on one line."""
+    """Remove the same, and return the text on one line."""
     return " ".join(sanitize_text(text).split())
 
 
@@ -39,12 +39,11 @@ def sanitize_link(url: str) -> str:
 
 
 def replace_unencodable(text: str) -> str:
-    """Return the text with what is no Unicode character replaced, such as bytes of an argument that are no UTF-8."""
+    """Replace what is no Unicode character, such as bytes of an argument that are no UTF-8."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-WORD_JOINER = "\u2060"
-"""Is not seen, takes no room, and breaks no line."""
+WORD_JOINER = "\u2060"  # is not seen, takes no room, and breaks no line
 # Controls, marks that override direction, halves of surrogate pairs, soft hyphens, zero-width spaces, joiners and
 # operators, and the tag characters that hide text. What scripts and emoji need stays: zero-width joiner and non-joiner,
 # and the marks of direction that override nothing.
@@ -73,13 +72,13 @@ def strip_invisible(text: str) -> str:
 
 
 def defang_text(text: str) -> str:
-    """Return the text with joiners in it, of which nothing pings, links, or becomes a block of its own."""
+    """Insert joiners, so that nothing of the text pings, links, or becomes a block of its own."""
     parted = _PARTED.sub(_join_mark, _JOINABLE.sub(WORD_JOINER, strip_invisible(text)))
     return _LINE.sub(WORD_JOINER, parted)
 
 
 def sanitize_url(url: str) -> str:
-    """Return a web address that can be linked to, in ASCII without spaces, quotes or brackets; empty for all others."""
+    """Return a web address that can be linked to, in ASCII without spaces, quotes or brackets; else empty."""
     try:
         parts = urlsplit(url.strip())
         host = (parts.hostname or "").encode("idna").decode("ascii")

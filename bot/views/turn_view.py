@@ -21,10 +21,8 @@ class ButtonAction(StrEnum):
     EVIDENCE = "evidence"
     UP = "up"
     DOWN = "down"
-    ASK = "ask"
-    """Ask a person."""
-    SHARE = "share"
-    """Show the channel an answer that only the asker sees."""
+    ASK = "ask"  # ask a person
+    SHARE = "share"  # show the channel an answer that only the asker sees
     RETRACT = "retract"
 
 
@@ -34,15 +32,14 @@ class Button:
 
     action: ButtonAction
     label: str
-    ticket: int
-    """The question's number at the desk."""
+    ticket: int  # the question's number at the desk
     sure: "Confirmation | None" = None
     """What is asked before it is done, where a platform can ask: there is no way back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A question before something is done, and what to press for it or against it."""
+    """A question before something is done, and the labels for it and against it."""
 
     question: str
     yes: str
@@ -56,85 +53,70 @@ class ClaimCard:
     number: int
     state: Literal["checking", "supported", "refuted", "unknown"]
     text: str = ""
-    sources: tuple[str, ...] = ()
-    """The titles of the pages that support it."""
+    sources: tuple[str, ...] = ()  # the titles of the pages that support it
 
 
 @dataclass(frozen=True, slots=True)
 class ShownVerdict:
     """What a fact-check found of a statement."""
 
-    verdict: str
-    """In words, with a sign before them."""
+    verdict: str  # in words, with a sign before them
     claim: str
     reason: str
-    numbers: tuple[int, ...] = ()
-    """Of the footnotes that show it."""
+    numbers: tuple[int, ...] = ()  # of the footnotes that show it
 
 
 @dataclass(frozen=True, slots=True)
 class ShownSource:
     """A page that is cited or near. Its address is a stored document's, or empty."""
 
-    number: int
-    """Of its footnote; 0 where it has none."""
+    number: int  # of its footnote; 0 where it has none
     title: str
     section: str = ""
     date: datetime | None = None
     url: str = ""
-    quote: str = ""
-    """The passage's own words, where they are shown."""
+    quote: str = ""  # the passage's own words, where they are shown
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Everything that is to be seen of a turn at one moment, in the order of its fields."""
+    """All that is shown of a turn at one moment, in the order of its fields."""
 
     ticket: int
-    language: str = ""
-    """ISO 639-1: the asker's, which our own words are in."""
-    status: str = ""
-    """What is being done right now; empty when it is done."""
+    language: str = ""  # ISO 639-1: the asker's, which our own words are in
+    status: str = ""  # what is being done right now; empty when it is done
     notice: str = ""
     """What the reader must know beforehand, such as that the month's budget is spent and only quotations are given."""
     claims: tuple[ClaimCard, ...] = ()
     quote: ShownSource | None = None
     """A page's own words, shown until there is an answer, labelled as what they are by `quote_label`."""
     quote_label: str = ""
-    text: str = ""
-    """Our own words where there are no sentences: abstained, chatted, refused, failed, stopped."""
-    judgements: tuple[ShownVerdict, ...] = ()
-    """Of a fact-check: its statements one by one."""
+    text: str = ""  # our own words where there are no sentences: abstained, chatted, refused, failed, stopped
+    judgements: tuple[ShownVerdict, ...] = ()  # of a fact-check: its statements one by one
     sentences: tuple[AnsweredSentence, ...] = ()
-    left_out: str = ""
-    """How many statements could not be confirmed and were left out; empty if none."""
+    left_out: str = ""  # how many statements could not be confirmed and were left out; empty if none
     sources: tuple[ShownSource, ...] = ()
     nearest_label: str = ""
     nearest: tuple[ShownSource, ...] = ()
-    collapsed: str = ""
-    """One small line in the place of the claims once all is done."""
+    collapsed: str = ""  # one small line in the place of the claims once all is done
     mentions: tuple[str, ...] = ()
     """The platform's ids of the people who are asked for help: the only mentions that are ever made, from settings."""
     buttons: tuple[Button, ...] = ()
-    done: bool = False
-    """Whether nothing more will come."""
+    done: bool = False  # whether nothing more will come
     titles: tuple[tuple[str, str], ...] = ()
     """The pages of what was found for claims, by passage id, to name what supports one. Not shown by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceItem:
-    """A claim of a turn, what was found of it, and the passages' words."""
+    """A claim of a turn, its verdict, and the passages' words."""
 
     claim: str
     verdict: str
     reasoning: str
-    sources: tuple[ShownSource, ...] = ()
-    """What the verdict stands on."""
-    looked_at: tuple[ShownSource, ...] = ()
-    """Other pages that it was held against: they show nothing of it."""
-    heading: str = ""
-    """Of this claim and those after it, if they are of another kind than those before."""
+    sources: tuple[ShownSource, ...] = ()  # what the verdict stands on
+    looked_at: tuple[ShownSource, ...] = ()  # other pages that it was held against: they show nothing of it
+    heading: str = ""  # of this claim and those after it, if they are of another kind than those before
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +127,7 @@ class EvidenceView:
     question: str
     items: tuple[EvidenceItem, ...] = ()
     sources: tuple[ShownSource, ...] = ()
-    text: str = ""
-    """Our own words where there is nothing to show, such as that it cannot be read here."""
+    text: str = ""  # our own words where there is nothing to show, such as that it cannot be read here
 
 
 _LABELS = {ButtonAction.UP: "👍", ButtonAction.DOWN: "👎"}
@@ -155,14 +136,13 @@ _WITHOUT_HELP = (Status.CHATTED, Status.CANCELLED)
 
 
 def build_stop_buttons(ticket: int, language: str) -> tuple[Button, ...]:
-    """Return what can be pressed while a question waits or runs."""
     return (_build_button(ButtonAction.STOP, ticket, language),)
 
 
 def build_answer_buttons(
     ticket: int, language: str, status: Status, *, only_asker: bool, ask: bool
 ) -> tuple[Button, ...]:
-    """Return what can be pressed once it is done; `ask` says whether there are people to ask."""
+    """Return the buttons of an answer; `ask` says whether there are people to ask."""
     actions = [ButtonAction.EVIDENCE, ButtonAction.UP, ButtonAction.DOWN] if status in _WITH_FEEDBACK else []
     if ask and status not in _WITHOUT_HELP:
         actions.append(ButtonAction.ASK)
@@ -172,12 +152,12 @@ def build_answer_buttons(
 
 
 def remove_share_button(buttons: Iterable[Button]) -> tuple[Button, ...]:
-    """Return what can be pressed where there is nobody to share an answer with, as in a DM."""
+    """Return the buttons where there is nobody to share an answer with, as in a DM."""
     return tuple(one for one in buttons if one.action is not ButtonAction.SHARE)
 
 
 def build_confirmation(action: ButtonAction, language: str) -> Confirmation:
-    """Return what is asked before an answer is taken back, or a person is asked about what nobody else sees."""
+    """Return what is asked before an answer is retracted, or a person is asked about what nobody else sees."""
     keys = (f"{action.value}_sure", f"button_{action.value}", f"{action.value}_not")
     return Confirmation(*(translate(key, language) for key in keys))
 

@@ -35,8 +35,7 @@ from pipeline.types import (
 )
 from storage.types import CheckedClaim, Citation, Document, Evidence, Hit, Passage, Verdict
 
-_MAX_QUERY_SHOWN = 60
-"""Characters of a query that are shown."""
+_MAX_QUERY_SHOWN = 60  # characters of a query that are shown
 _VERDICTS: Mapping[Verdict, tuple[str, str]] = MappingProxyType({
     Verdict.SUPPORTS: ("✅", "verdict_supports"),
     Verdict.REFUTES: ("❌", "verdict_refutes"),
@@ -46,17 +45,17 @@ _VERDICTS: Mapping[Verdict, tuple[str, str]] = MappingProxyType({
 
 
 def start_view(ticket: int, language: str, *, notice: str = "") -> View:
-    """Return what is shown at once, before anything was done."""
+    """Return the view before anything was done."""
     return View(ticket, language, translate("begun", language), notice, buttons=build_stop_buttons(ticket, language))
 
 
 def show_queue_position(view: View, before: int) -> View:
-    """Say how many questions are before this one."""
+    """Show how many questions are before this one."""
     return replace(view, status=translate("before", view.language, before=before))
 
 
 def apply_event(view: View, event: Event) -> View:
-    """Return what is shown once something has happened."""
+    """Return the view after an event."""
     if isinstance(event, ClaimExplained):
         return view
     if isinstance(event, PageQuoted):
@@ -100,7 +99,7 @@ def finish_view(view: View, result: TurnResult, *, only_asker: bool = False, ask
 
 
 def finish_check_view(view: View, result: TurnResult, *, only_asker: bool = False, ask: bool = False) -> View:
-    """Return what a fact-check found: each claim, its verdict and why, and the passages' words. Else `finish_view`."""
+    """Return the view of a fact-check: each claim with its verdict, and the passages' words."""
     found, shown = list_asked_claims(result.answer), finish_view(view, result, only_asker=only_asker, ask=ask)
     if not found:
         return shown
@@ -111,7 +110,7 @@ def finish_check_view(view: View, result: TurnResult, *, only_asker: bool = Fals
 
 
 def _build_verdict(found: CheckedClaim, citations: Iterable[Citation], language: str) -> ShownVerdict:
-    """Return a claim with its verdict and why, and the footnotes of the passages that show it, or come nearest."""
+    """Return a claim with its verdict, why, and the footnotes of the passages that show it or come nearest."""
     shown = {*found.evidence, *found.looked_at}
     numbers = tuple(one.number for one in citations if one.passage_id in shown)
     verdict, reason = render_verdict(found.verdict, language), render_reason(found, language)
@@ -127,7 +126,6 @@ def stop_view(view: View) -> View:
 
 
 def render_verdict(verdict: Verdict, language: str) -> str:
-    """Return a verdict in words, with its sign."""
     sign, key = _VERDICTS[verdict]
     return f"{sign} {translate(key, language)}"
 
@@ -148,7 +146,7 @@ def _describe_event(event: Event, language: str) -> str:
 
 
 def _show_quote(view: View, said: Evidence) -> View:
-    """Show what a page says in its own words, unless there is a sentence of the answer already."""
+    """Show a page's own words, unless there is a sentence of the answer already."""
     if view.sentences:
         return view
     quote = _page_source(said.passage, said.document, quote=said.text)
@@ -201,7 +199,7 @@ def _show_sentences(sentences: Iterable[AnsweredSentence]) -> tuple[AnsweredSent
 
 
 def _show_sentence(sentence: AnsweredSentence, before: tuple[AnsweredSentence, ...]) -> AnsweredSentence:
-    """Return a sentence as it is shown: what only says again where the one before it stands is not said."""
+    """Return a sentence without its note where the one before it has the same sources and says it."""
     again = bool(before) and before[-1].citations == sentence.citations and before[-1].note in {"", sentence.note}
     return replace(sentence, note="") if again else sentence
 
@@ -211,12 +209,12 @@ def _page_source(passage: Passage, document: Document, *, quote: str = "") -> Sh
 
 
 def show_restart(view: View) -> View:
-    """Return what is posted while the bot is not running: the next start completes it."""
+    """Return the view while the bot is not running: the next start completes it."""
     return replace(view, status=translate("desk_resting", view.language), buttons=(), done=False)
 
 
 def build_notice_view(ticket: int, language: str, text: str) -> View:
-    """Return a view of one sentence of ours."""
+    """Return a view of one sentence of our own."""
     return View(ticket, language, text=text, done=True)
 
 
@@ -238,14 +236,14 @@ def build_evidence_view(
 
 
 def build_cited_source(citation: Citation) -> ShownSource:
-    """Return a footnote with the words of its passage that support."""
+    """Return a footnote with the supporting words of its passage."""
     return ShownSource(citation.number, citation.title, citation.section, citation.date, citation.url, citation.quote)
 
 
 def _build_evidence_items(
     claims: Sequence[CheckedClaim], known: Mapping[str, ShownSource], language: str
 ) -> Iterator[EvidenceItem]:
-    """Yield the claims: those that somebody asked about, or those of the answer; then those of the model alone."""
+    """Yield the claims that somebody asked about, or else the answer's; then those of the model alone."""
     by_origin = {
         origin: [one for one in claims if one.claim.origin == origin] for origin in ("user", "retrieved", "model")
     }
@@ -257,7 +255,7 @@ def _build_evidence_items(
 
 
 def _build_evidence_item(checked: CheckedClaim, known: Mapping[str, ShownSource], language: str) -> EvidenceItem:
-    """Return a claim with what its verdict stands on; where that is nothing, with what came nearest."""
+    """Return a claim with the sources of its verdict; where there are none, with what came nearest."""
     text = checked.claim.text
     sources = tuple(_drop_repeated_quote(known[one], text) for one in dict.fromkeys(checked.evidence) if one in known)
     nearest = () if sources else tuple(known[one] for one in checked.looked_at if one in known)[:1]

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-TurnEnds: TypeAlias = tuple[LogEntry, LogEntry | None]
-"""How a turn was opened, and how it was closed if it was."""
+TurnEnds: TypeAlias = tuple[LogEntry, LogEntry | None]  # how a turn was opened, and how it was closed if it was
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,6 @@ class RecordCheck:
 
 
 def check_turns(turns: Iterable[TurnEnds]) -> RecordCheck:
-    """Check every sentence and citation of these turns."""
     closed = [entry for _, entry in turns if entry]
     return RecordCheck(
         answers=len(closed),
@@ -38,7 +36,6 @@ def check_turns(turns: Iterable[TurnEnds]) -> RecordCheck:
 
 
 def add_checks(one: RecordCheck, other: RecordCheck) -> RecordCheck:
-    """Return what was checked in both."""
     return RecordCheck(
         one.answers + other.answers,
         one.sentences + other.sentences,
@@ -48,5 +45,5 @@ def add_checks(one: RecordCheck, other: RecordCheck) -> RecordCheck:
 
 
 def find_status(closed: LogEntry | None) -> str:
-    """Say how a turn ended; one that was never closed was cut short."""
+    """Return how a turn ended; one that was never closed was cut short."""
     return str(closed.body.get("status", "")) if closed else "unfinished"

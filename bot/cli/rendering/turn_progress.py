@@ -26,13 +26,12 @@ from pipeline.types import (
 from storage.types import CheckedClaim, Evidence, Verdict
 
 ShowSentence = Callable[[AnsweredSentence], None]
-_MAX_QUERY_SHOWN = 60
-"""Characters of a query that are shown."""
+_MAX_QUERY_SHOWN = 60  # characters of a query that are shown
 
 
 @contextmanager
 def watch_turn(output: Output, say: ShowSentence | None = None) -> Iterator[Callable[[Event], None]]:
-    """Show what happens within while somebody waits; `say` gets each sentence that has passed, where they are shown."""
+    """Show what happens within the block; `say` gets each sentence that passed, where they are shown."""
     if output.as_json or not output.err.is_terminal:
         yield lambda event: _pass_sentence(event, say)
         return
@@ -41,7 +40,6 @@ def watch_turn(output: Output, say: ShowSentence | None = None) -> Iterator[Call
 
 
 def render_event_line(event: Event) -> str:
-    """Say in a line what is happening."""
     match event:
         case SearchStarted(query=query):
             return f"Searching “{sanitize_line(query)[:_MAX_QUERY_SHOWN]}” …" if query else "Looking for evidence …"
@@ -58,20 +56,20 @@ def render_event_line(event: Event) -> str:
 
 
 def render_quote_line(said: Evidence) -> str:
-    """Say what a page says in its own words, and that this is no answer yet."""
+    """Return what a page says in its own words, marked as no answer yet."""
     page = sanitize_line(write_dated_note(said.document))
     return f"Meanwhile, a quotation (not an answer yet): “{sanitize_line(said.text)}” ({page})"
 
 
 def render_claim_line(checked: CheckedClaim) -> str:
-    """Say in a line what became of a claim of the model's own."""
+    """Return what became of a claim of the model's own."""
     if checked.verdict is Verdict.SUPPORTS:
         return f"confirmed: {sanitize_line(checked.claim.text)}"
     return "a claim could not be confirmed"
 
 
 class _ProgressScreen:
-    """A line of what happens, and beneath it what a page says in its own words; both go when the answer comes."""
+    """A line of what happens, and beneath it a page's own words; both go when the answer comes."""
 
     def __init__(self, status: Status, say: ShowSentence | None) -> None:
         self._status = status
@@ -80,7 +78,6 @@ class _ProgressScreen:
         self._quote = ""
 
     def show(self, event: Event) -> None:
-        """Show what has happened."""
         if isinstance(event, ClaimChecked) and event.checked.claim.origin == "model":
             self._status.console.print(Text(render_claim_line(event.checked), style="dim"))
         if isinstance(event, SentencePassed) and self._say:

@@ -28,10 +28,8 @@ from storage.types import EntryKind, LogEntry
 
 T = TypeVar("T")
 
-STOPPED_KEY = "stopped"
-"""Under this key an `edited` entry says who stopped a turn, which the process may not outlive."""
-RELEASE_SECONDS = 5.0
-"""How long a post may take to say that the server stops."""
+STOPPED_KEY = "stopped"  # under this key an `edited` entry says who stopped a turn, which the process may not outlive
+RELEASE_SECONDS = 5.0  # how long a post may take to say that the server stops
 
 
 class ServerStopping(Exception):
@@ -45,14 +43,12 @@ class DeliveryResult:
     outcome: DeliveryOutcome
     posted: PostedMessages
     view: View | None = None
-    why: str = ""
-    """Why it was not posted, or not for certain."""
-    recorded: bool = False
-    """Whether the log has it already."""
+    why: str = ""  # why it was not posted, or not for certain
+    recorded: bool = False  # whether the log has it already
 
 
 def build_delivered_entry(turn_id: str, ticket: int, question: Question, result: DeliveryResult) -> LogEntry:
-    """Return the entry of how a question ended. Of an answer that nobody saw it says why."""
+    """Return the entry of how a question ended, with the reason where nobody saw the answer."""
     place, view = question.place, result.view
     body = {
         "ticket": ticket,
@@ -71,18 +67,16 @@ def build_delivered_entry(turn_id: str, ticket: int, question: Question, result:
 
 
 def build_withheld_entry(turn_id: str) -> LogEntry:
-    """Return the entry of an answer that was not shown: what it was made from cannot be read there any more."""
     why = "what it was made from could not be read there any more"
     return LogEntry(turn_id, EntryKind.EDITED, {"withheld": True, "why": why})
 
 
 def build_stop_entry(turn_id: str, *, by: str) -> LogEntry:
-    """Return the entry of a turn that somebody stopped."""
     return LogEntry(turn_id, EntryKind.EDITED, {STOPPED_KEY: True, "by": by})
 
 
 async def send_apology(job: Job, error: Exception) -> DeliveryResult:
-    """Say that something failed on our side, as far as anything can be said."""
+    """Tell the asker that something failed on our side, as far as anything can be told."""
     job.log(logging.ERROR, "a turn failed", error)
     # Of an error its kind is recorded alone: its words may hold anything.
     why, writer = type(error).__name__, job.writer
@@ -180,13 +174,9 @@ async def _ensure_turn_opened(job: Job, result: DeliveryResult) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What came of removing what was posted."""
-
     removed: tuple[str, ...] = ()
-    standing: tuple[str, ...] = ()
-    """What the platform would not remove."""
-    why: str = ""
-    """Why not."""
+    standing: tuple[str, ...] = ()  # what the platform would not remove
+    why: str = ""  # why not
 
 
 async def retract_answer(job: Job) -> DeliveryResult | None:
@@ -234,7 +224,7 @@ async def _remove_unless_stopping(job: Job, entries: tuple[LogEntry, ...]) -> Re
 
 
 async def _remove_messages(job: Job, entries: tuple[LogEntry, ...]) -> Removal:
-    """Remove the answer, and what its asker shared of it with the channel: each, whatever becomes of the other."""
+    """Remove the answer and what its asker shared of it: each, whatever becomes of the other."""
     writer, removal = job.writer, Removal()
 
     async def remove_shared() -> tuple[str, ...]:

@@ -22,7 +22,6 @@ from storage.types import NewQuestion, QueuedQuestion
 
 
 def encode_question(question: Question) -> NewQuestion:
-    """Return what is put into the queue."""
     asker, place = question.asker, question.place
     body = _adapter().dump_python(replace(question, handle=""), mode="json")
     return NewQuestion(
@@ -46,7 +45,7 @@ def decode_question(row: QueuedQuestion) -> Question:
 
 
 def read_retraction(row: QueuedQuestion) -> tuple[str, str] | None:
-    """Return who wants a question's answer gone, and why; None where nobody does."""
+    """Return who wants a question's answer retracted, and why; None where nobody does."""
     retraction = row.body.get(RETRACTION_KEY)
     return (str(retraction.get("by", "")), str(retraction.get("why", ""))) if retraction else None
 
@@ -60,22 +59,17 @@ T = TypeVar("T")
 
 
 class Interrupt(IntEnum):
-    """What is wanted of a job under way; the higher one counts."""
+    """Why a job is interrupted; the higher one counts."""
 
-    STOP_SERVER = 1
-    """The server stops: the next start goes on."""
-    STOP = 2
-    """Somebody wants no answer any more."""
-    EDIT = 3
-    """It is asked in other words."""
-    GIVE_UP = 4
-    """Nothing more can be shown of it."""
-    REMOVE = 5
-    """What stands there is to go."""
+    STOP_SERVER = 1  # the server stops: the next start goes on
+    STOP = 2  # somebody wants no answer any more
+    EDIT = 3  # it is asked in other words
+    GIVE_UP = 4  # nothing more can be shown of it
+    REMOVE = 5  # what stands there is to go
 
 
 class JobInterrupted(Exception):
-    """Something else is wanted than what was being done."""
+    """A job's work was broken off for an interrupt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +79,8 @@ class WorkerContext:
     queue: Queue
     ports: DeskPorts
     clock: Clock
-    owner: str
-    """Of all that this process claims; no other process has it, nor had."""
-    sole: bool
-    """Whether there is no other process on this database."""
+    owner: str  # of all that this process claims; no other process has it, nor had
+    sole: bool  # whether there is no other process on this database
     lease_seconds: float
 
 
@@ -128,19 +120,16 @@ class Job:
 
     @property
     def language(self) -> str:
-        """The asker's, as far as it can be told."""
         return self.question.language
 
     def start_view(self, notice: str = "") -> View:
-        """Return what is shown before anything is known."""
         return start_view(self.ticket, self.language, notice=notice)
 
     def log(self, level: int, event: str, error: BaseException | None = None) -> None:
-        """Log an event of this job."""
         log_event(level, event, self.question, error, turn_id=self.turn_id)
 
     async def locate_asker(self) -> None:
-        """Find out where the asker stands by now."""
+        """Look up where the asker stands by now."""
         try:
             asker, self.unplaced = await self.writer.platform.asker(self.question), False
         except PlatformUnavailable as error:
@@ -149,7 +138,7 @@ class Job:
         self.question = self.writer.question = replace(self.question, asker=asker)
 
     def reword(self, text: str) -> bool:
-        """Ask in other words from now on. Returns False where it is too late: the answer is on its way."""
+        """Ask in other words from now on; return False where it is too late: the answer is on its way."""
         if self.delivering or self.finished.is_set():
             return False
         self.question = self.writer.question = replace(self.question, text=text)
@@ -168,7 +157,7 @@ class Job:
             self._work.cancel()
 
     async def run_unless_interrupted(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something unless something else is wanted. Raises `JobInterrupted`."""
+        """Run work until it ends or the job is interrupted. Raises `JobInterrupted`."""
         if self.interrupt is not None:
             work.close()
             raise JobInterrupted

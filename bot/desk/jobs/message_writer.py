@@ -21,12 +21,11 @@ from bot.views.turn_view import View
 
 T = TypeVar("T")
 
-CALL_SECONDS = 120.0
-"""A platform that has said nothing for so long is taken for one that does not answer."""
+CALL_SECONDS = 120.0  # a platform that has said nothing for so long is taken for one that does not answer
 
 
 class DeliveryUnknown(Exception):
-    """The last view may stand there or not, and the platform cannot be asked."""
+    """The last view may be posted or not, and the platform cannot be asked."""
 
 
 class SaveProgress(Protocol):
@@ -51,7 +50,7 @@ class MessageWriter:
         sending: bool,
         on_fault: Callable[[], None],
     ) -> None:
-        """Take up a post as it is stored. `on_fault` is called once when a view on the way cannot be shown for good."""
+        """Take up a post as it is stored. `on_fault` is called once when a view cannot be shown for good."""
         self.question, self.posted, self._stored = question, posted, posted
         self.fault: Exception | None = None
         self.platform, self._keep, self._clock, self._on_fault = platform, keep, clock, on_fault
@@ -63,12 +62,11 @@ class MessageWriter:
 
     @property
     def ways(self) -> DeliveryCapabilities:
-        """What can be done with it."""
         return self.platform.ways(self.question)
 
     @property
     def begun(self) -> bool:
-        """Whether something of it stands there, or may."""
+        """Whether something of it is posted, or may be."""
         return self._sending or self._muted or bool(self.posted)
 
     def offer(self, view: View) -> None:
@@ -104,7 +102,7 @@ class MessageWriter:
         return removed.messages
 
     async def settle(self) -> None:
-        """Wait until no view is on its way. None is broken off: nobody would know whether it arrived."""
+        """Wait until no view is on its way. None is cancelled: nobody would know whether it arrived."""
         self._closing.set()
         self._latest = None
         if self._pump is not None:
@@ -124,7 +122,6 @@ class MessageWriter:
             await self.platform.tell(self.question, view.text)
 
     def close(self) -> None:
-        """Break off what is on its way."""
         if self._pump is not None:
             self._pump.cancel()
 
@@ -189,7 +186,7 @@ class MessageWriter:
             self._muted = True
 
     async def _store(self) -> None:
-        """Store what stands there, if that is not what is stored, and that nothing is in doubt any more."""
+        """Store what is posted, if that changed, and that nothing is in doubt any more."""
         notes: dict[str, Any] = {}
         if self.posted != self._stored:
             notes["posted"] = self.posted.messages
@@ -208,7 +205,7 @@ class MessageWriter:
         return self.posted if set(found.messages) <= set(self.posted.messages) else found
 
     async def call_patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Call the platform until it is there. Raises what it raises besides `PlatformUnavailable`."""
+        """Call the platform until it is there. Raises all but `PlatformUnavailable`."""
         for attempt in itertools.count():
             try:
                 return await call()
@@ -219,5 +216,5 @@ class MessageWriter:
 
 
 def _choose_delay(error: PlatformUnavailable, attempt: int) -> float:
-    """Return how many seconds to wait: what the platform asks for, or twice as long each time."""
+    """Return how many seconds to wait: what the platform asks for, or else the backoff."""
     return error.seconds if error.seconds is not None else compute_backoff(attempt)

@@ -23,7 +23,7 @@ def _read_utc_now() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What tells the time and what waits; tests bring their own."""
+    """The time: a date that may jump, and a wait that does not. Tests bring their own."""
 
     now: Callable[[], datetime] = _read_utc_now
     """The date, with a time zone. It may jump: only leases and records use it."""
@@ -31,25 +31,23 @@ class Clock:
     """Waits so many seconds, however the date jumps meanwhile."""
 
     async def sleep_unless(self, event: asyncio.Event, seconds: float) -> None:
-        """Wait so many seconds, or until the event is set."""
         await wait_for_first(event.wait(), self.sleep(seconds))
 
 
-log = logging.getLogger("footnote.desk")
-"""The desk's own logger: what it says goes where the server's logs go."""
+log = logging.getLogger("footnote.desk")  # the desk's own logger: what it says goes where the server's logs go
 
 
 def log_event(
     level: int, event: str, question: Question | None = None, error: BaseException | None = None, **facts: object
 ) -> None:
-    """Log an event with its facts as fields, and with its cause as text."""
+    """Log an event with its facts as fields and its cause as text."""
     about = {"key": question.key, "channel": question.place.channel_id} if question else {}
     cause = {"cause": _format_cause(error, question.handle if question else "")} if error else {}
     log.log(level, event, extra={**about, **facts, **cause})
 
 
 def _format_cause(error: BaseException, secret: str) -> str:
-    """Return the error with its traceback, which names no values; the secret is hidden where its message has it."""
+    """Return the error with its traceback, which names no values, and without the secret."""
     text = "".join(traceback.format_exception(error)).strip()
     return text.replace(secret, "…") if secret else text
 
@@ -59,33 +57,28 @@ AnswerFunction = Callable[[TurnRequest, Callable[[Event], None]], Awaitable[Turn
 
 @dataclass(frozen=True, slots=True)
 class TurnPlan:
-    """How a question is answered: decided when its turn comes, by what holds then."""
+    """How a question is answered, decided when its turn comes."""
 
     request: TurnRequest
-    notice: str = ""
-    """What the reader must know beforehand."""
+    notice: str = ""  # what the reader must know beforehand
     refused: Failure | None = None
     """Why nothing is answered, its message in the asker's language; nothing is asked then."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeskPorts:
-    """What is known and done elsewhere."""
+    """What jobs use of the rest of the bot."""
 
     plan: Callable[[Platform, Question, QueuedQuestion, str], Awaitable[TurnPlan]]
     """Decides on scope, remembered conversation, settings of the channel and budgets, for the turn of that id. Raises
     `StorageError`."""
-    answer: AnswerFunction
-    """`bot.answering.answer`; it raises what that raises."""
+    answer: AnswerFunction  # `bot.answering.answer`; it raises what that raises
     check: AnswerFunction
     finish_view: Callable[[View, Question, TurnResult], Awaitable[View]]
     """Makes of the last view on the way the one that stays, with what may be seen and pressed there now."""
-    entries: Callable[[str], Awaitable[tuple[LogEntry, ...]]]
-    """All that the log has of a turn."""
-    append: Callable[[LogEntry], Awaitable[object]]
-    """Adds to the log."""
-    interrupt: Callable[[str], Awaitable[bool]]
-    """Closes a turn that was opened and that nobody runs any more."""
+    entries: Callable[[str], Awaitable[tuple[LogEntry, ...]]]  # all that the log has of a turn
+    append: Callable[[LogEntry], Awaitable[object]]  # adds to the log
+    interrupt: Callable[[str], Awaitable[bool]]  # closes a turn that was opened and that nobody runs any more
     unanswered: Callable[[TurnRequest, TaskKind, Status, Failure], Awaitable[None]]
     """Opens and closes a turn in which nothing was asked, for the record of why."""
     readable: Callable[[Question, TurnRecord], Awaitable[bool]]

@@ -28,8 +28,7 @@ from bot.views.view_reducer import show_queue_position
 from storage.errors import StorageError
 from storage.types import QueuedQuestion
 
-_NOTICES_AT_ONCE = 4
-"""How many who wait are told so at once, on one platform: answers are what its limits are for."""
+_NOTICES_AT_ONCE = 4  # how many who wait are told so at once, on one platform: answers are what its limits are for
 _NONE: Mapping[int, "QueuedJob"] = MappingProxyType({})
 
 
@@ -55,15 +54,13 @@ class SchedulerSettings:
     """How much is done at once, and how long things may wait, in seconds."""
 
     limit: ConcurrencyLimit
-    patience: float = 20.0
-    """Who waits longer is told how many are before him."""
-    grace: float = 20.0
-    """How long answers under way may take when the desk closes."""
+    patience: float = 20.0  # who waits longer is told how many are before him
+    grace: float = 20.0  # how long answers under way may take when the desk closes
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerState:
-    """Every job, by where it stands."""
+    """All jobs, by where they stand."""
 
     waiting: Mapping[str, tuple[QueuedJob, ...]] = field(default_factory=lambda: MappingProxyType({}))
     """The line of each channel that has one. The channel that comes first is served first, and goes to the end."""
@@ -72,13 +69,12 @@ class SchedulerState:
 
 
 def enqueue_job(state: SchedulerState, job: QueuedJob) -> SchedulerState:
-    """Return the state with one more job that waits."""
     line = sorted((*state.waiting.get(job.channel, ()), job), key=lambda one: one.ticket)
     return replace(state, waiting={**state.waiting, job.channel: tuple(line)})
 
 
 def start_jobs(state: SchedulerState, limit: ConcurrencyLimit) -> tuple[SchedulerState, tuple[QueuedJob, ...]]:
-    """Return the state with all started that may start now, and which those are, in their order."""
+    """Return the state with all started that may start now, and these in their order."""
     chosen: list[QueuedJob] = []
     while (job := _find_next_job(state, limit)) is not None:
         state = _start_job(state, job)
@@ -87,7 +83,7 @@ def start_jobs(state: SchedulerState, limit: ConcurrencyLimit) -> tuple[Schedule
 
 
 def mark_answered(state: SchedulerState, ticket: int) -> SchedulerState:
-    """Return the state with a job that is being delivered from now on."""
+    """Return the state with a job that moves from being answered to being delivered."""
     if (job := state.answering.get(ticket)) is None:
         return state
     answering, delivering = _drop_job(state.answering, ticket), {**state.delivering, ticket: job}
@@ -95,7 +91,6 @@ def mark_answered(state: SchedulerState, ticket: int) -> SchedulerState:
 
 
 def remove_job(state: SchedulerState, ticket: int) -> SchedulerState:
-    """Return the state without a job, wherever it stood."""
     lines = {channel: tuple(job for job in line if job.ticket != ticket) for channel, line in state.waiting.items()}
     waiting = {channel: line for channel, line in lines.items() if line}
     return SchedulerState(waiting, _drop_job(state.answering, ticket), _drop_job(state.delivering, ticket))
@@ -118,7 +113,7 @@ def _find_next_job(state: SchedulerState, limit: ConcurrencyLimit) -> QueuedJob 
 
 
 def _start_job(state: SchedulerState, job: QueuedJob) -> SchedulerState:
-    """Return the state with one of a line started, and the rest of that line behind the other channels."""
+    """Return the state with a job started, and the rest of its line behind the other channels."""
     waiting = {channel: line for channel, line in state.waiting.items() if channel != job.channel}
     if rest := tuple(other for other in state.waiting[job.channel] if other != job):
         waiting[job.channel] = rest
@@ -133,7 +128,6 @@ class Scheduler:
     """Jobs under way, and how long this process holds what it claimed. Nothing of it blocks or raises."""
 
     def __init__(self, platforms: Mapping[str, Platform], context: WorkerContext, settings: SchedulerSettings) -> None:
-        """Start with nothing, closed."""
         self._platforms, self._context, self._settings = platforms, context, settings
         self._state = SchedulerState()
         self._jobs: dict[int, Job] = {}
@@ -144,7 +138,6 @@ class Scheduler:
         """By platform: who is told their place just now."""
 
     def find_job(self, ticket: int) -> Job | None:
-        """Return a job that is under way or waits; None where it is neither."""
         return self._jobs.get(ticket)
 
     async def start(self) -> None:
@@ -184,7 +177,6 @@ class Scheduler:
         self._no_grace.set()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run a background task until it ends or the scheduler stops."""
         return self._tasks.spawn(work)
 
     def enqueue(self, row: QueuedQuestion) -> None:
@@ -218,7 +210,6 @@ class Scheduler:
             self._start(job)
 
     def _dispatch(self) -> None:
-        """Start all that may start now."""
         if self._leases is not None:
             self._state, jobs = start_jobs(self._state, self._settings.limit)
             for job in jobs:
@@ -245,7 +236,7 @@ class Scheduler:
         self._dispatch()
 
     async def _tell_position(self, job: Job) -> None:
-        """Tell somebody who waits too long how many are before him."""
+        """Tell somebody who waits too long how many are before them."""
         await self._context.clock.sleep(self._settings.patience)
         async with self._notices.setdefault(job.writer.platform.name, asyncio.Semaphore(_NOTICES_AT_ONCE)):
             if not job.started and job.ticket in self._jobs:

@@ -36,32 +36,24 @@ from pipeline.types import Event, Status
 from storage.errors import StorageError
 from storage.types import EntryKind, LogEntry, QueuedQuestion
 
-_MAX_TURNS = 2
-"""How many turns a question has while its scope is being narrowed."""
+_MAX_TURNS = 2  # how many turns a question has while its scope is being narrowed
 
 
 class RecoveryAction(StrEnum):
-    """What is done next."""
+    """The next step of a job."""
 
-    ASK = "ask"
-    """It is answered by a new turn; an open one is closed as interrupted first."""
-    SHOW = "show"
-    """It was answered: the answer of the record is shown."""
-    SHOWN = "shown"
-    """Its answer was posted whole, and only the record of that is missing."""
-    SAY_STOPPED = "say_stopped"
-    """Somebody stopped it: what is posted has to say so."""
-    REMOVE = "remove"
-    """It was taken back: what is posted has to go."""
-    DOUBT = "doubt"
-    """Its last view was perhaps posted, and nobody can be asked: it is not posted again."""
-    SETTLE = "settle"
-    """All is done and recorded, but the queue does not know."""
+    ASK = "ask"  # it is answered by a new turn; an open one is closed as interrupted first
+    SHOW = "show"  # it was answered: the answer of the record is shown
+    SHOWN = "shown"  # its answer was posted whole, and only the record of that is missing
+    SAY_STOPPED = "say_stopped"  # somebody stopped it: what is posted has to say so
+    REMOVE = "remove"  # it was taken back: what is posted has to go
+    DOUBT = "doubt"  # its last view was perhaps posted, and nobody can be asked: it is not posted again
+    SETTLE = "settle"  # all is done and recorded, but the queue does not know
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryStep:
-    """What is done, and for `SETTLE` how the question ended."""
+    """A step, and for `SETTLE` how the question ended."""
 
     action: RecoveryAction
     outcome: DeliveryOutcome = DeliveryOutcome.DELIVERED
@@ -132,7 +124,7 @@ async def run_job(job: Job) -> bool:
 
 
 async def _claim(job: Job) -> bool:
-    """Make a job ours. Only what is to be removed waits for the database: others are told that it is away."""
+    """Claim a job. Only a removal waits for the database: others are told that it is away."""
     context = job.context
 
     async def claim() -> bool:
@@ -147,7 +139,7 @@ async def _claim(job: Job) -> bool:
 
 
 async def _run_steps(job: Job) -> DeliveryResult | None:
-    """Do what is next until it is shown; returns None where the server stops."""
+    """Run steps until the job is delivered; returns None where the server stops."""
     step: RecoveryStep | None = None
     while job.interrupt is not Interrupt.REMOVE:
         try:
@@ -162,7 +154,7 @@ async def _run_steps(job: Job) -> DeliveryResult | None:
 
 
 async def _apply_interrupt(job: Job, result: DeliveryResult | None) -> DeliveryResult | None:
-    """Return what came of a job, once what somebody wanted meanwhile is done."""
+    """Return what came of a job, once it was interrupted as wanted."""
     if job.interrupt is Interrupt.REMOVE:
         return await retract_answer(job)
     if result is not None or job.interrupt is None:
@@ -204,7 +196,7 @@ async def _run_step(job: Job, step: RecoveryStep) -> DeliveryResult | None:
 
 
 async def _answer_question(job: Job) -> DeliveryResult | None:
-    """Answer it by a new turn; by another, once, where its scope was narrowed while it was being answered."""
+    """Answer by a new turn; by another, once, where its scope was narrowed meanwhile."""
     ports = job.context.ports
     for _ in range(_MAX_TURNS):
         plan = await _start_turn(job)
@@ -224,7 +216,7 @@ async def _answer_question(job: Job) -> DeliveryResult | None:
 
 
 async def _start_turn(job: Job) -> TurnPlan:
-    """Begin a new turn, with nothing shown of one before it."""
+    """Start a new turn, with nothing shown of one before it."""
     context = job.context
     if job.turn_id:
         await context.ports.interrupt(job.turn_id)
@@ -239,20 +231,20 @@ async def _start_turn(job: Job) -> TurnPlan:
 
 
 async def _is_presentable(job: Job) -> bool:
-    """Return whether all that the turn was made from may be read there now, which settings may forbid at any time."""
+    """Return whether all that the turn was made from may be read there now; settings may have changed."""
     turn = read_turn_record(await job.context.ports.entries(job.turn_id))
     await job.locate_asker()
     return turn is None or await job.context.ports.readable(job.question, turn)
 
 
 async def _refuse(job: Job, request: TurnRequest, why: Failure) -> DeliveryResult | None:
-    """Say why nothing is answered, once the record does."""
+    """Record why nothing is answered, then say so."""
     await job.context.ports.unanswered(request, job.question.task, Status.REFUSED, why)
     return await _deliver_view(job, build_notice_view(job.ticket, job.language, why.message), silent=True)
 
 
 def _show_event(job: Job, event: Event) -> None:
-    """Show what happens. What cannot be shown on the way does not end the turn."""
+    """Show an event. A fault in showing it does not end the turn."""
     try:
         job.view = apply_event(job.view, event)
     except Exception as error:  # noqa: BLE001 - the answer matters, not the way to it
@@ -262,7 +254,7 @@ def _show_event(job: Job, event: Event) -> None:
 
 
 async def _show_recorded(job: Job, step: RecoveryStep) -> DeliveryResult | None:
-    """Show the answer that the record has."""
+    """Show the answer of the record."""
     turn = read_turn_record(await job.context.ports.entries(job.turn_id))
     if turn is None or turn.result is None:
         raise AssertionError("only what was answered is shown again")

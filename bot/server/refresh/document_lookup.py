@@ -22,18 +22,16 @@ class ForgottenDocument:
     """A document that was forgotten."""
 
     document: DocumentRef
-    passages: int
-    """How many passages of it could be found until then."""
+    passages: int  # how many passages of it could be found until then
 
 
 MAX_SIMILAR = 3
 _MAX_QUERY = 200
-_MIN_SIMILARITY = 0.8
-"""How much of two names must be the same, 0 to 1."""
+_MIN_SIMILARITY = 0.8  # how much of two names must be the same, 0 to 1
 
 
 class NoSuchDocument(Exception):
-    """No document is called so. `str()` is one plain line; `hint` names what comes near it."""
+    """No document has that name. `str()` is one plain line; `hint` names what comes near it."""
 
     kind = "unknown_document"
 
@@ -43,7 +41,7 @@ class NoSuchDocument(Exception):
 
 
 class SeveralDocuments(Exception):
-    """Several are called so; `hint` lists them."""
+    """Several documents have that name; `hint` lists them."""
 
     kind = "ambiguous_document"
 
@@ -109,7 +107,7 @@ async def reread_document(
 
 
 def select_documents(found: Sequence[DocumentRef], address: str, corpus: str = "") -> tuple[DocumentRef, ...]:
-    """Return the documents that are meant: those of the corpus; of these, those whose key it is. Pure."""
+    """Return the documents of the corpus; of these, where there are any, those whose key it is."""
     there = tuple(one for one in found if not corpus or one.corpus == corpus)
     return tuple(one for one in there if one.key == address.strip()) or there
 
@@ -117,7 +115,7 @@ def select_documents(found: Sequence[DocumentRef], address: str, corpus: str = "
 async def _build_unknown_error(
     app: App, address: str, corpus: str, sources: Mapping[str, SourceSettings] | None = None
 ) -> NoSuchDocument:
-    """Return what is said of an address that names nothing: what was looked through, and what comes near."""
+    """Return the error for an unknown name: what was looked through, and what comes near."""
     names = [info.name for info in await app.manifest.catalogue() if corpus in {"", info.name}]
     if sources is None and select_documents(await app.manifest.find_forgotten(address), address, corpus):
         again = f"`footnote ingest --only {shlex.quote(address.strip())}` brings it back."
@@ -132,7 +130,7 @@ async def _build_unknown_error(
 
 
 def find_similar(address: str, forgotten: Sequence[DocumentRef], corpora: Collection[str]) -> list[DocumentRef]:
-    """Return what was forgotten of these corpora and is called nearly so: no search finds it. Pure."""
+    """Return forgotten documents of these corpora with a similar name: no search finds them."""
     names: dict[str, DocumentRef] = {}
     for one in forgotten:
         if one.corpus in corpora:
@@ -142,7 +140,7 @@ def find_similar(address: str, forgotten: Sequence[DocumentRef], corpora: Collec
 
 
 async def _search_similar(app: App, address: str, corpora: Sequence[str]) -> tuple[DocumentRef, ...]:
-    """Return the documents that a search for an address or a title comes upon, best first."""
+    """Return the documents that a search for an address or a title finds, best first."""
     words = "".join(char if char.isalnum() else " " for char in address.rpartition("://")[2])[:_MAX_QUERY]
     with suppress(StorageError):
         if words.strip():

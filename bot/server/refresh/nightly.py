@@ -32,12 +32,11 @@ from storage.types import CorpusInfo
 
 @dataclass(frozen=True, slots=True)
 class NightReport:
-    """What a night came to."""
+    """What a night's refresh came to."""
 
     due: datetime
     reports: tuple[RefreshReport, ...]
-    faults: Mapping[str, Fault]
-    """Why a corpus was not brought up to date, by its name."""
+    faults: Mapping[str, Fault]  # why a corpus was not brought up to date, by its name
 
     @property
     def outcome(self) -> str:
@@ -45,7 +44,7 @@ class NightReport:
         return "failed" if self.faults else "done"
 
     def lines(self) -> Iterator[str]:
-        """Tell it, a line a corpus."""
+        """Yield a line for each corpus."""
         for report in self.reports:
             counts, seconds = _render_counts(report), format_duration(report.seconds)
             yield f"{report.corpus}: {counts}, in {seconds}{_render_fault(report)}"
@@ -53,7 +52,7 @@ class NightReport:
             yield f"{corpus}: not brought up to date. {fault.line()}"
 
     def troubles(self) -> Iterator[str]:
-        """Tell what somebody has to look at: what failed, and what else is amiss, such as removals held back."""
+        """Yield what somebody has to look at: failures, and faults such as removals held back."""
         for corpus, fault in self.faults.items():
             yield f"{corpus}: not brought up to date. {fault.line()}"
         for report in self.reports:
@@ -61,7 +60,7 @@ class NightReport:
                 yield f"{report.corpus}: brought up to date{_render_fault(report)}"
 
     def summary(self) -> str:
-        """Tell all of it in one line."""
+        """Return all of it in one line."""
         done, all_of_it = len(self.reports), len(self.reports) + len(self.faults)
         total = RefreshReport(
             "",
@@ -86,13 +85,12 @@ def _render_fault(report: RefreshReport) -> str:
 
 log = logging.getLogger(__name__)
 
-_RECENT_NIGHTS = 50
-"""How many nights are looked through for the last one that has come."""
+_RECENT_NIGHTS = 50  # how many nights are looked through for the last one that has come
 
 
 @dataclass(frozen=True)
 class NightLease:
-    """The nights as one process keeps them."""
+    """Keeps each night to one process."""
 
     nights: NightLog
     leases: Leases
@@ -100,17 +98,16 @@ class NightLease:
     clock: Callable[[], datetime]
     look_again: float = 15.0
     """Seconds between two looks at a night that another process is at, or that cannot be begun."""
-    renewing: float = 30.0
-    """Seconds between two renewals of the lease; it outlasts several."""
+    renewing: float = 30.0  # seconds between two renewals of the lease; it outlasts several
 
     async def last(self) -> datetime | None:
-        """Return when the newest night was due that came to its end, by this clock; None where none has."""
+        """Return when the newest night that ended was due; None where there is none."""
         await self.put_back()
         ended = (night.due for night in await self.nights.recent(_RECENT_NIGHTS) if night.ended)
         return next(ended, None)
 
     async def put_back(self) -> None:
-        """Take back the nights that have not come yet: they were worked while the clock was wrong."""
+        """Undo the nights that have yet to come: they were worked while the clock was wrong."""
         if count := await self.nights.undo(self.clock() + CLOCK_LEAP):
             log.warning("the clock was put back: %d of the nights on record have yet to come", count)
 
@@ -127,7 +124,7 @@ class NightLease:
         return None
 
     async def _begin(self, due: datetime) -> bool | None:
-        """Begin a night. Returns False where it has ended, and None where another is at it, or nobody can tell."""
+        """Begin a night. Returns False where it has ended, None where another process has it or nobody can tell."""
         try:
             if await self.nights.begin(due, self.clock(), self.owner):
                 return True
@@ -147,7 +144,7 @@ class NightLease:
                 await self.leases.release(NIGHT_LEASE, self.owner)
 
     async def _run_while_leased(self, work: Callable[[], Coroutine[Any, Any, NightReport]]) -> NightReport | None:
-        """Do the work while the lease is ours; where it is lost, stop: another process does it then."""
+        """Run the work while the lease is ours; where it is lost, another process does it."""
         async with run_beside(work(), name="night") as working:
             await wait_for_first(working, self._renew())
             if working.done():
@@ -162,7 +159,7 @@ class NightLease:
             log.warning("what the night came to cannot be noted", extra={"cause": f"{error} {error.hint}"})
 
     async def _renew(self) -> None:
-        """Renew the lease until it is somebody else's. While the database is away it may lapse, and is still ours."""
+        """Renew the lease until another process has it. One that lapsed while the database was away is still ours."""
         while True:
             await asyncio.sleep(self.renewing)
             with suppress(StorageError):
@@ -170,26 +167,23 @@ class NightLease:
                     return
 
 
-RETRY_SECONDS = (15.0, 30.0, 60.0, *(300.0,) * 36)
-"""How long to wait before each further try: three hours altogether."""
+RETRY_SECONDS = (15.0, 30.0, 60.0, *(300.0,) * 36)  # how long to wait before each further try: three hours altogether
 
 
 def render_admin_lines(night: NightReport, *, heartbeat: bool) -> tuple[str, ...]:
-    """Return what the admins are told, in lines; nothing where all is well and no heartbeat is wanted. Pure."""
+    """Return the lines for the admins; none where all is well and no heartbeat is wanted."""
     return (*night.troubles(), *((night.summary(),) if heartbeat else ()))
 
 
 @dataclass(frozen=True)
 class NightNotifier:
-    """Hears of nights."""
+    """Tells the log and the admins of a night."""
 
     schedule: ScheduleSettings
-    platforms: Mapping[str, Platform]
-    """Those that there are by now, by name."""
+    platforms: Mapping[str, Platform]  # those that there are by now, by name
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 
     async def __call__(self, night: NightReport) -> None:
-        """Tell of one."""
         for line in night.lines():
             log.info("last night: %s", line)
         lines = render_admin_lines(night, heartbeat=self.schedule.heartbeat)
@@ -197,7 +191,7 @@ class NightNotifier:
             await self._post(self.schedule.admin_channel, lines)
 
     async def _post(self, channel: str, lines: Sequence[str]) -> None:
-        """Post lines to a channel, as one message; a platform that is away is tried again."""
+        """Post lines to a channel as one message; a platform that is away is tried again."""
         name, _, rest = channel.partition(":")
         workspace, _, place = rest.partition("/")
         why = f"{name} is not connected."
@@ -225,7 +219,7 @@ def _log_undelivered(channel: str, lines: Sequence[str], why: str) -> None:
 
 
 class RefreshCorpus(Protocol):
-    """Brings a corpus up to date with its source, as `LocalService.refresh` does."""
+    """Refreshes a corpus from its source, as `LocalService.refresh` does."""
 
     async def __call__(
         self,
@@ -234,20 +228,18 @@ class RefreshCorpus(Protocol):
         tell: Callable[[RefreshProgress], None],
         *,
         night: datetime | None = None,
-    ) -> RefreshReport:
-        """Do it, for the night that was due then."""
-        ...
+    ) -> RefreshReport: ...
 
 
 def find_last_refresh(settings: Settings, corpora: Sequence[CorpusInfo]) -> datetime | None:
-    """Return when any corpus that has a source was last brought up to date; None if none ever was. Pure."""
+    """Return when any corpus that has a source was last refreshed; None if none ever was."""
     wanted = settings.sources
     done = [info.refreshed for info in corpora if info.name in wanted and info.refreshed]
     return max(done, default=None)
 
 
 async def refresh_every_source(settings: Settings, refresh: RefreshCorpus, due: datetime) -> NightReport:
-    """Read in every source, one after another."""
+    """Refresh every source, one after another."""
     reports: list[RefreshReport] = []
     faults: dict[str, Fault] = {}
     for corpus, source in settings.sources.items():
@@ -295,4 +287,4 @@ async def schedule_nights(
 
 
 def _ignore_progress(progress: RefreshProgress) -> None:
-    """Nobody watches at night."""
+    """Ignore it: nobody watches at night."""

@@ -17,20 +17,18 @@ RUNNING = "running"
 ABORTED = "broken off"
 _NOBODY_WORKED = "No server ran then; the next night made up for it."
 
-_SILENT_AFTER = timedelta(minutes=5)
-"""A run that gave no sign of life for so long is told as one that may be gone."""
+_SILENT_AFTER = timedelta(minutes=5)  # a run that gave no sign of life for so long is told as one that may be gone
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshSummary:
-    """What the record says of refreshes, newest first."""
+    """The runs and nights of the record, newest first."""
 
     now: datetime
     running: tuple[RefreshRun, ...]
     ended: tuple[RefreshRun, ...]
     nights: tuple[NightRecord, ...]
-    next_night: datetime | None
-    """None where no night is set."""
+    next_night: datetime | None  # none where no night is set
 
 
 def summarize_refreshes(
@@ -62,7 +60,6 @@ def measure_rate(run: RefreshRun, now: datetime) -> float:
 
 
 def is_silent(run: RefreshRun, now: datetime) -> bool:
-    """Return whether a run that goes on gave no sign of life for a while."""
     return now - run.seen > _SILENT_AFTER
 
 
@@ -71,7 +68,7 @@ def _resolve_outcome(night: NightRecord, *, watching: bool) -> NightRecord:
 
 
 def _insert_missed(nights: Sequence[NightRecord], settings: Settings) -> Iterator[NightRecord]:
-    """Yield nights, newest first, and between them those of days on which nothing was worked."""
+    """Yield nights, newest first, and between them the days on which none ran."""
     at, zone = settings.schedule.at, settings.zone
     for place, night in enumerate(nights):
         yield night
@@ -100,7 +97,7 @@ class RefreshHistory:
     leases: Leases
 
     async def summarize(self, settings: Settings, now: datetime, *, count: int) -> RefreshSummary:
-        """Return the newest runs and nights, so many of each at most. Raises `StorageError`."""
+        """Return the newest runs and nights, at most `count` of each. Raises `StorageError`."""
         runs = [await resolve_run(run, self.leases, now) for run in await self.runs.recent(count)]
         nights = await self.nights.recent(count)
         holder = await self.leases.holder(NIGHT_LEASE, now)
@@ -108,14 +105,13 @@ class RefreshHistory:
 
 
 async def resolve_run(run: RefreshRun, leases: Leases, now: datetime) -> RefreshRun:
-    """Return a run as lost where it did not end, and its process has let its lease lapse. Raises `StorageError`."""
+    """Return a run as lost where it did not end and its process let the lease lapse. Raises `StorageError`."""
     if run.state is not RunState.RUNNING or await leases.holder(name_lease(run.corpus), now) == run.owner:
         return run
     return replace(run, state=RunState.LOST, ended=run.seen, fault=LOST_RUN_FAULT, doing="")
 
 
 def build_history(database: Database) -> RefreshHistory:
-    """Return what a database has on record."""
     return RefreshHistory(RefreshLog(database), NightLog(database), Leases(database))
 
 
