@@ -1,7 +1,4 @@
-"""Turn the bytes of a file and its name into a page: which reader reads which format, and what every page is given.
-
-The readers know one format each and nothing of files; here their readings become alike.
-"""
+"""Turn the bytes of a file and its name into a page: register the formats, and add what every page is given."""
 
 import logging
 import pkgutil
@@ -166,8 +163,6 @@ def read_file(
     """Read a file's bytes; `name` is its path with suffix. `revision` and `modified` stand in for what it does not say.
 
     A date that it states and that is not understood is None, for `modified` would make it look new.
-
-    Raises `UnreadableDocument` with a reason that a person can act upon.
     """
     return build_page(_read_content(content, name), name, url=url, revision=revision, modified=modified)
 

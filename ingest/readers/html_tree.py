@@ -1,8 +1,4 @@
-"""Turn an HTML tree into headings and blocks.
-
-Every format that becomes HTML is read here, so that all read alike. A list is a block of lines, one an item: "- item",
-"2. item", nested items indented by two spaces.
-"""
+"""Turn an HTML tree into headings and blocks."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -19,10 +15,7 @@ _TASK_BOX = lazy_compile(r"\[([ xX])\]\s+")
 
 
 def render_list(element: Element, children: Sequence[tuple[Element, list[ContentItem]]]) -> list[ContentItem]:
-    """Render a list as lines of one block; code and tables in an item stand between the parts of the list.
-
-    `children` are the elements of the list, each with what was read in it.
-    """
+    """Render a list, with what was read in its `children`, as lines; code and tables stand between its parts."""
     made: list[ContentItem] = []
     lines: list[str] = []
     number = int(start) if (start := element.get("start", "1")).isdigit() else 1

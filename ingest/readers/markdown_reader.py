@@ -1,7 +1,4 @@
-"""Read Markdown (CommonMark, GitHub's tables and strikethrough, front matter), MDX and Jupyter notebooks.
-
-Markdown is read by way of HTML. Front matter is the block of YAML (`---`) or TOML (`+++`) that opens many files.
-"""
+"""Read Markdown (CommonMark, GitHub's tables and strikethrough, front matter), MDX and Jupyter notebooks."""
 
 import functools
 import json

@@ -40,10 +40,7 @@ class PackageProperties(NamedTuple):
 def open_package(
     content: bytes, *, largest: int = LARGEST_UNPACKED, markup: int = LARGEST_MARKUP, parts: int = _MOST_PARTS
 ) -> zipfile.ZipFile:
-    """Open an archive from its bytes, of which `markup` are how many its parts of markup may have together.
-
-    Raises `UnreadableDocument` if it is protected, broken, or made to take more than it may.
-    """
+    """Open an archive, whose parts of `markup` may have so many bytes together. Raises `UnreadableDocument`."""
     if content.startswith(_OLE_MAGIC):
         raise UnreadableDocument("is protected by a password, or in an older format: save it anew without a password")
     try:

@@ -1,7 +1,4 @@
-"""Turn the stretches of text on a PDF's pages into lines, and the lines into headings, paragraphs and tables.
-
-A line has one cell or more. Page numbers and what stands at the edge of most pages are left out. Pure.
-"""
+"""Turn the stretches of text on a PDF's pages into lines, and the lines into headings, paragraphs and tables."""
 
 import re
 from collections import Counter

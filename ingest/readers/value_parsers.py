@@ -36,10 +36,7 @@ _WRITTEN_DATES = tuple(
 
 
 def parse_date(said: object) -> datetime | None:
-    """Parse a date, a datetime or a text: ISO 8601, as in e-mail, or as people write a day; None if it is none.
-
-    Without a zone it is UTC; a month alone is its first day.
-    """
+    """Parse a date or a text: ISO 8601, as in e-mail, or as people write a day, in UTC without a zone; else None."""
     if isinstance(said, datetime):
         return _with_zone(said)
     if isinstance(said, date):

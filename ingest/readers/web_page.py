@@ -1,7 +1,4 @@
-"""Read web pages without what surrounds them on every page of their site, and XML: RSS, Atom and any other.
-
-A feed is a section an entry; other XML is its texts with the names of their elements.
-"""
+"""Read web pages without what surrounds them on every page of their site, and XML: RSS, Atom and any other."""
 
 import re
 from collections.abc import Iterator

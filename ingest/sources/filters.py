@@ -13,8 +13,7 @@ _GLOB_PARTS = lazy_compile(r"/\*\*$|\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|[^*?\[/]+|/|\[
 def compile_globs(patterns: Sequence[str]) -> Callable[[str], bool]:
     """Return whether a posix path fits one of the patterns, in upper or lower case.
 
-    `*` and `?` stay within a name, `**` crosses folders. A pattern without a slash is matched against each name of the
-    path, one that ends in a slash against all that lies below.
+    `**` crosses folders. A pattern without a slash is matched against each name, one that ends in one against all below.
     """
     expressions = [re.compile(_glob_expression(pattern), re.IGNORECASE | re.DOTALL) for pattern in patterns if pattern]
     return lambda path: any(expression.fullmatch(path) for expression in expressions)

@@ -1,15 +1,8 @@
 """Read a folder of documents. Every file is accounted for: found, or unreadable with its reason, or left out by a rule.
 
-Left out, and not counted: hidden files and folders, the `~$` files that Office keeps beside an open document,
-`node_modules` and `__pycache__`, and what `include` and `exclude` say. Pictures, archives and other files that hold no
-text are unreadable, so that the numbers add up; exclude them to have them left out.
-
-Symbolic links are followed within the folder. One that leads out of it is unreadable: whoever may add a link to a
-folder could otherwise publish any file that this process can read. A folder that is itself given as a link is followed.
-
-Patterns are globs over the path within the folder, in lower or upper case: `**/*.md`, `drafts/**`. One without a slash
-is matched against names: `*.pdf` anywhere, `drafts` any file or folder of that name. With `newest_days`, files that
-were last changed before so many days are left out; what is too old tomorrow is gone tomorrow.
+Left out, and not counted, are hidden files, what programs leave behind, and what `include` and `exclude` say. Symbolic
+links are followed within the folder. One that leads out of it is unreadable: whoever may add a link to a folder could
+otherwise publish any file that this process can read.
 """
 
 import errno

@@ -1,12 +1,8 @@
 """Read documents by any reader of LlamaIndex: what its `lazy_load_data` or `load_data` yields.
 
-The reader is named by its import path, and installed beside Footnote by whoever wants it; nothing of LlamaIndex is
-imported here. Documents that follow each other under one name, as the pages of a file do, are one document. Their texts
-are read as Markdown, or as HTML where they begin like a web page.
-
-A reader returns all that it has, every time; what is unchanged is found by its text. What it prints goes to stderr.
-Each reader names things in its metadata as it likes. An identifier that LlamaIndex drew at random is none: it would be
-another one tomorrow.
+The reader is named by its import path and installed by whoever wants it; nothing of LlamaIndex is imported here.
+Documents that follow each other under one name, as the pages of a file do, are one document. Texts are read as
+Markdown, or as HTML where they begin like a web page. What a reader prints goes to stderr.
 """
 
 import hashlib

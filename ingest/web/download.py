@@ -56,11 +56,7 @@ ReportProgress = Callable[[int, int | None], None]
 def download_file(
     wanted: DownloadRequest, ask: OpenUrl, rest: Callable[[float | None, int], None], told: ReportProgress
 ) -> None:
-    """Download a file. `rest` waits after so many failed tries, and raises if we are to stop.
-
-    Raises:
-        SourceUnavailable: It cannot be had, cannot be written, or is not what it must be.
-    """
+    """Download a file; `rest` waits after so many failed tries, and raises if we are to stop."""
 
     def once() -> None:
         before = _size(wanted.part)

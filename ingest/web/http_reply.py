@@ -41,11 +41,7 @@ class RetryableWebError(Exception):
 
 
 def retry(url: str, tries: int, once: Callable[[], T], rest: Callable[[float | None, int], None]) -> T:
-    """Try until it succeeds; `rest` is told how long the server asks us to wait, and how many tries failed.
-
-    Raises:
-        SourceUnavailable: So many tries failed in a row.
-    """
+    """Try until it succeeds; `rest` is told how long the server asks us to wait, and how many tries failed in a row."""
     tried = 0
     while True:
         try:
@@ -118,12 +114,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def read_content(answer: httpx.Response, blocks: Iterable[bytes], largest: int) -> bytes:
-    """Return what was sent, unpacked, without ever holding more than `largest` bytes of it.
-
-    Raises:
-        ResponseTooLarge: There is more.
-        RetryableWebError: It cannot be unpacked, or ends too early.
-    """
+    """Return what was sent, unpacked. Raises `ResponseTooLarge` rather than hold more than `largest` bytes."""
     encoding = answer.headers.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
         raise RetryableWebError("packs its answer in a way that was not asked for")

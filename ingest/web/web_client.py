@@ -90,16 +90,10 @@ class WebClient:
         wait: Callable[[float], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`headers` and `auth` go to the host that is asked, and never along with a redirect to another.
+        """Send `headers` and `auth` to the host that is asked, and never along with a redirect to another.
 
-        Args:
-            policy: How servers are treated.
-            headers: Sent with every request.
-            auth: Name and password, or any of httpx's.
-            credential: What the one who let us in is called, such as `CONFLUENCE_TOKEN`, for messages.
-            transport: Another way to the servers.
-            wait: Waits so many seconds; true if it is to stop.
-            clock: Seconds since some moment.
+        `credential` is what messages call them, such as `CONFLUENCE_TOKEN`; `wait` waits so many seconds, and returns
+        true if it is to stop.
         """
         self._policy, self._headers, self._auth, self._credential = policy, headers, auth, credential
         self._transport, self._clock = transport, clock
@@ -141,13 +135,9 @@ class WebClient:
     ) -> WebResponse:
         """Get one thing whole. Redirects are followed to where `follow` allows it, else within the host alone.
 
-        A redirect that is not followed is returned as the reply, and so is every status from 400 on but these:
-
-        Raises:
-            AccessDenied: 401 or 403.
-            ResponseTooLarge: It is larger than `RequestPolicy.largest`.
-            ReadingStopped: We were told to.
-            SourceUnavailable: No connection, 429 or 5xx, each time that it was tried.
+        A redirect that is not followed is returned, and so is every status from 400 on but 401 and 403
+        (`AccessDenied`), and 429 and 5xx each time that it was tried (`SourceUnavailable`). Raises `ResponseTooLarge`
+        and `ReadingStopped`.
         """
         wanted = {**headers, **({"Accept": accept} if accept else {})}
         return self._retry(url, lambda: self._read_whole(url, params, wanted, follow))
@@ -202,15 +192,8 @@ class WebClient:
     ) -> None:
         """Bring a file to `path`, whole or not at all; resume where an earlier try ended, also in another process.
 
-        Args:
-            url: Where it is.
-            path: Where it is to be; beside it `NAME.part` holds what has come so far.
-            size: Bytes it must have.
-            digest: The name of a hash and what it must be, in hexadecimal: `("sha1", "da39…")`.
-            progress: Told bytes there are and bytes there will be.
-
-        Raises:
-            SourceUnavailable: As for `get`; also where it cannot be written, or is not what it must be.
+        It must have `size` bytes; `digest` is the name of a hash and what it must be: `("sha1", "da39…")`. Raises
+        `SourceUnavailable`.
         """
         wanted = DownloadRequest(url, path, size, digest, self._policy.tries)
         download_file(wanted, self._open, self._back_off, progress or (lambda _done, _total: None))
@@ -249,9 +232,7 @@ class WebClient:
     ) -> Iterator[httpx.Response]:
         """Send one request and follow its redirects; the response is open within the block. A form is sent, if given.
 
-        Raises:
-            RetryableWebError: What may go better the next time: also while the response is read.
-            SourceUnavailable: What will not.
+        Raises `RetryableWebError`, also while the response is read, and `SourceUnavailable`.
         """
         first = address = _parse_url(url, params)
         with nullcontext(self._client) if self._client else self._new_client() as client:

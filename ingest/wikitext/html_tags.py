@@ -1,7 +1,4 @@
-"""Turn the angle brackets of wikitext into what they mean: comments, references, tags and formulas.
-
-The LaTeX of `<math>` becomes a line of plain text: letters, operators and brackets, no commands.
-"""
+"""Turn the angle brackets of wikitext into what they mean: comments, references, tags and formulas."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -126,8 +123,7 @@ _KNOWN = _INVISIBLE.union(_DROPPED, _LAYOUT, _CLOSING, _CONTENT)
 def replace_tags(text: str) -> str:
     """Replace comments, references and tags; formulas and code stand as text that is no markup.
 
-    What is opened and never closed loses its tag alone, so that it cannot eat the page. Time grows with the length
-    of the text, whatever it holds.
+    What is opened and never closed loses its tag alone, so that it cannot eat the page.
     """
     if "<" not in text:
         return text

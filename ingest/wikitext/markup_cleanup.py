@@ -1,7 +1,4 @@
-"""Clean up what is left once markup is gone: quotes, spaces, entities, and the holes that markup left.
-
-Holds the characters that stand for structure while wikitext is read, and shelters text that is no markup.
-"""
+"""Clean up what is left once markup is gone: quotes, spaces, entities, and the holes that markup left."""
 
 import html
 import re

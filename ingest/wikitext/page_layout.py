@@ -1,7 +1,4 @@
-"""Read the lines of wikitext, once nothing in them is nested: headings, paragraphs, lists and tables.
-
-A wikitable becomes rows of "Header: cell", each on one line; it is fed line by line.
-"""
+"""Read the lines of wikitext, once nothing in them is nested: headings, paragraphs, lists and tables."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,4 @@
-"""Render templates that stand for numbers and dates: measures, fractions, money, coordinates, days and years.
-
-Dates are written in the order and with the months of the wiki's language.
-"""
+"""Render templates that stand for numbers and dates: measures, fractions, money, coordinates, days and years."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -66,10 +66,7 @@ _DATABASE_PARTS = lazy_compile(rf"(?P<language>[a-z][a-z0-9_]*?)(?P<project>{'|'
 
 
 def resolve_database(name: str) -> str:
-    """Return the name of a wiki's database: `simplewiki` of `simple`, `simplewiki` or `zh-yue`.
-
-    Raises `ValueError` if it can be none: it becomes part of addresses and paths.
-    """
+    """Return the name of a database, as `simplewiki` of `simple`. Raises `ValueError`: it becomes part of paths."""
     plain = name.strip().lower().replace("-", "_")
     if not _DATABASE_NAME.fullmatch(plain):
         raise ValueError('must be the name of a wiki, such as "simple" or "simplewiki"')

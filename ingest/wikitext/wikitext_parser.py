@@ -41,10 +41,7 @@ def replace_external_links(text: str) -> str:
 
 
 def get_link_label(body: str, hidden: frozenset[str]) -> str:
-    """Return what the inside of any `[[...]]` shows; empty for files, categories and links to other languages.
-
-    `hidden` are further names of such namespaces, in lower case, spaces as underscores.
-    """
+    """Return what the inside of any `[[...]]` shows; empty for files, categories, `hidden` and other languages."""
     target, pipe, shown = body.partition("|")
     target = target.strip()
     if target.startswith(":"):
@@ -147,11 +144,7 @@ _BLOCK_KINDS = {ROW: PassageKind.TABLE, CODE: PassageKind.CODE}
 
 
 def parse_wikitext(text: str, *, language: str = "", hidden: frozenset[str] = frozenset()) -> PageOutline:
-    """Read a page's wikitext. Pure; never raises; its time grows with the text's length.
-
-    `language` is the wiki's, ISO 639-1; `hidden` are the names, in lower case, that it gives to the namespaces of files
-    and categories.
-    """
+    """Read a page's wikitext; `hidden` are the wiki's names of the namespaces of files and categories. Never raises."""
     text = replace_tags(strip_marks(text))
     text = replace_simple_links(text)
     text = expand_brackets(text, partial(render_template, language=language), partial(get_link_label, hidden=hidden))

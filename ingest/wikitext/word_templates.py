@@ -1,7 +1,4 @@
-"""Render templates that stand for words: styles, languages, quotations, links, lists, signs.
-
-Holds the arguments of a template, by place and by name, and what English calls languages and countries by their codes.
-"""
+"""Render templates that stand for words: styles, languages, quotations, links, lists, signs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

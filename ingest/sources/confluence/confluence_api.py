@@ -1,7 +1,4 @@
-"""Ask Confluence's REST API, of Cloud and of Data Center: listings page by page, and what each says of a page.
-
-Pages are a tree; which of them may be read follows from rules and from the restrictions above them.
-"""
+"""Ask Confluence's REST API, of Cloud and of Data Center: listings page by page, and what each says of a page."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -240,10 +240,7 @@ class ConfluenceExport:
         """Nobody knows before all was gone through."""
 
     def documents(self, known: Mapping[str, str] = _NO_DOCUMENTS, since: str = "") -> Listing:
-        """List every page that may be read; none if the file is the one that was read whole the last time, unharmed.
-
-        Blocks. Raises `SourceUnavailable` while the items are gone through.
-        """
+        """List every page that may be read; none if the file is the one that was read whole the last time, unharmed."""
         now = export_file.make_file_stamp(self._given.path)
         if known and now and since == now and self._given.rules.newest_days is None:
             return Listing(iter(()), whole=False, mark=lambda: now)

@@ -1,7 +1,4 @@
-"""Read Confluence by its REST API, on Cloud or Data Center: each page that may be read, fetched when it has changed.
-
-What is attached to pages is read as far as its kind can be.
-"""
+"""Read Confluence by its REST API, on Cloud or Data Center: each page that may be read, fetched when it has changed."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,7 +37,7 @@ from ingest.types import (
 from ingest.web.http_reply import ResponseTooLarge
 from ingest.web.web_client import WebClient
 
-LARGEST_ATTACHMENT = 64 << 20  # bytes, as `fetching` gets no larger replies
+LARGEST_ATTACHMENT = 64 << 20  # bytes, as `WebClient` gets no larger replies
 _TOO_LARGE = f"is larger than {LARGEST_ATTACHMENT >> 20} MB"
 _MOST_FAILURES = 3
 

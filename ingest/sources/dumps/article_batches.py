@@ -27,10 +27,9 @@ R = TypeVar("R")
 
 
 def map_in_order(work: Callable[[S], R], items: Iterable[S], processes: int) -> Iterator[R]:
-    """Do `work` on all items, the results in the items' order; in this process if it is to be the only one.
+    """Yield the results of `work` in the items' order; made in this process if it is to be the only one.
 
-    `work` is a function of a module, and its items and results can be pickled. No more than about twice as many items
-    as processes are under way. Raises what `work` raises, and `DumpError` if a process died.
+    `work` is a function of a module; no more than about twice as many items as processes are under way.
     """
     if processes <= 1:
         yield from map(work, items)
@@ -175,10 +174,7 @@ class StreamRange:
 def split_batches(
     pages: Iterator[RawPage], site: WikiSite, is_known: Callable[[PageHead], bool]
 ) -> Iterator[ArticleBatch]:
-    """Group articles into stretches of about half a megabyte. Redirects and other namespaces are left out.
-
-    Raises `DumpCutShort` as `pages` does, after all that stands before.
-    """
+    """Group articles into stretches of about half a megabyte. Raises `DumpTruncated` as `pages` does."""
     gathered = ArticleBatch(site, [], [])
     size = 0
     try:

@@ -53,8 +53,7 @@ class CirrusDump:
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         """List every page, in the order of the files. Raises `DumpError`, at once where a file is not there.
 
-        Where a file is damaged or ends early, what was read before is kept, a line says where, and all that is known
-        and was not met is listed as known, as nobody can tell that it is gone.
+        Of a damaged file, what is known and was not met is listed as known, as nobody can tell that it is gone.
         """
         del since  # a dump holds every page
         for path in self._paths:

@@ -1,7 +1,4 @@
-"""Open a dump: tell what kind of file it is, and stream its XML as UTF-8, whatever it was packed or encoded with.
-
-Also reads the index that lies beside a multistream dump: where each of its streams begins, and which pages are in it.
-"""
+"""Open a dump: tell what kind of file it is, and stream its XML as UTF-8, whatever it was packed or encoded with."""
 
 import bz2
 import codecs
@@ -48,13 +45,9 @@ class DumpTruncated(Exception):
 
 
 def read_blocks(path: Path) -> Iterator[bytes]:
-    """Yield the dump's XML in UTF-8, in blocks of about a megabyte.
+    """Yield the dump's XML in UTF-8, in blocks of about a megabyte, unpacked in a thread of its own.
 
-    Unpacking goes on in a thread of its own, which does not hold the interpreter.
-
-    Raises:
-        DumpError: the file cannot be opened, or is no XML; at the first block.
-        DumpCutShort: the packed data is damaged, or ends too early; after all blocks before that.
+    Raises `DumpError` at the first block, and `DumpTruncated` after all blocks that could be read.
     """
     with _open_dump(path) as file:
         start = file.read(16)
@@ -206,11 +199,7 @@ class DumpStream:
 
 
 def find_index(dump: Path) -> Path | None:
-    """Find the index of a multistream dump in the same folder, None if there is none.
-
-    `enwiki-20260101-pages-articles-multistream.xml.bz2` has `enwiki-20260101-pages-articles-multistream-index.txt.bz2`,
-    packed or not; parts of a dump have numbers behind `multistream` and `index`.
-    """
+    """Find the index of a multistream dump in the same folder: `…-multistream-index.txt.bz2`, packed or not."""
     before, multistream, after = dump.name.partition(_MULTISTREAM_ENDING)
     if not multistream:
         return None

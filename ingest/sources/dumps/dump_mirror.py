@@ -58,14 +58,7 @@ def parse_days(listing: str) -> tuple[str, ...]:
 
 
 def find_finished(status: object, base: str, wiki: str, day: str) -> DumpEdition | str:
-    """Return the dump of a day if its articles are finished, else why it cannot be used.
-
-    Args:
-        status: What `dumpstatus.json` holds.
-        base: The address of the folder in which the files are, without a slash at its end.
-        wiki: The name of the wiki's database, such as `simplewiki`.
-        day: Eight digits.
-    """
+    """Return the dump of a day if its articles are finished, by what its `dumpstatus.json` holds, else why not."""
     jobs = status.get("jobs") if isinstance(status, Mapping) else None
     if not isinstance(jobs, Mapping):
         return "its dumpstatus.json says nothing of jobs"
@@ -232,18 +225,7 @@ class DumpMirror:
         keep: int = 1,
         free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
     ) -> None:
-        """Keep dumps in `folder`.
-
-        Args:
-            wiki: The name of its database, such as `simplewiki`.
-            web: The way to the mirror.
-            folder: Where dumps are kept; made if there is none.
-            find: Finds the dump.
-            read: Reads it.
-            version: Of how it is read: another one reads the same dump again.
-            keep: How many dumps are kept once the last one was read in.
-            free: Tells how many bytes are free on the disk of a folder.
-        """
+        """Keep dumps in `folder`, `keep` of them once one was read. Another `version` reads the same one again."""
         self._wiki = wiki
         self._web = web
         self._folder = folder
@@ -259,14 +241,7 @@ class DumpMirror:
         return self._dump.expected() if self._dump else None
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """Download the latest finished dump, and list what is in it. Blocks, perhaps for hours.
-
-        Where the dump of `since` is still the latest one, nothing is listed, and nothing downloaded.
-
-        Raises:
-            SourceUnavailable: None can be had, or the disk is too small for it.
-            DumpError: It cannot be read.
-        """
+        """Download the latest finished dump and list what is in it; nothing if it is the one of `since`."""
         whole = bool(known) and all(known.values())  # of what was not read to its end, nothing is known
         read_in = since.partition("-")[0] if whole and since.endswith(f"-{self._version}") else ""
         with self._web:

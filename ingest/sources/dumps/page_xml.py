@@ -1,7 +1,4 @@
-"""Cut the XML that MediaWiki exports, schemas 0.3 to 0.11, into its pages as it streams by, and read each.
-
-A page is read in a glance (`parse_head`), or wholly (`parse_text`).
-"""
+"""Cut the XML that MediaWiki exports, schemas 0.3 to 0.11, into its pages as it streams by, and read each."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -201,11 +198,7 @@ class XmlExport:
         self.site = parse_site(bytes(self._buffer[: end.start() if end else len(self._buffer)]))
 
     def pages(self) -> Iterator[RawPage]:
-        """Yield each page with its last revision alone.
-
-        Raises:
-            DumpCutShort: the stream broke off, or ended without its end; after all pages before that.
-        """
+        """Yield each page with its last revision alone. Raises `DumpTruncated` after all pages that could be read."""
         while True:
             start = self._buffer.find(b"<page>")
             if start < 0:

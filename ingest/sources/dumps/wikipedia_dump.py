@@ -86,9 +86,7 @@ class WikipediaDump:
     def documents(self, known: Mapping[str, str] = _NOTHING, since: str = "") -> Listing:
         """List every article, in the order of the dump. Blocks. Raises `DumpError` at once.
 
-        `known` are fingerprints by key: articles that have not changed are not parsed, and their `load` raises. Where
-        the dump is damaged or ends early, what was read before is kept, a line says where, and all that is known and
-        was not met is listed as known, as nobody can tell that it is gone.
+        Of a damaged dump, what is known and was not met is listed as known, as nobody can tell that it is gone.
         """
         del since  # a dump holds every page
         survey, self._surveyed = self._surveyed or self._survey(), None

@@ -76,10 +76,7 @@ def parse_changes(
 ) -> Iterator[tuple[bytes, LastChange]]:
     """Parse `git log -z --name-only --format=%x01%H %ct`, newest first, until the last change of all wanted is found.
 
-    Args:
-        said: The parts between NUL bytes.
-        wanted: Paths; those that were found are taken out.
-        first: The commits before which the history is not here.
+    Of `wanted`, those that were found are taken out; `first` are the commits before which the history is not here.
     """
     commit = LastChange("", datetime.min.replace(tzinfo=UTC))
     for part in said:

@@ -1,7 +1,4 @@
-"""Run the `git` program with care: nothing that it would ask, run, follow or trust by itself, and nothing left behind.
-
-Also knows where a repository is, and at which web addresses hosts show its files.
-"""
+"""Run the `git` program: nothing that it would ask, run, follow or trust by itself, and nothing left behind."""
 
 import os
 import re
@@ -104,10 +101,7 @@ def choose_url_template(given: str, address: str) -> str:
 
 
 def build_file_url(form: str, *, path: str, within: str, branch: str, commit: str) -> str:
-    """Build the web address of a file: the template's signs replaced, or the path within the folder appended.
-
-    `path` is the file's in the repository, `within` its path below the folder that is read.
-    """
+    """Build the address of a file, by its `path` in the repository, or `within` the folder that is read."""
     if not form:
         return ""
     if "{path}" not in form:
@@ -163,12 +157,7 @@ class GitProgram:
         self._lock = threading.Lock()
 
     def run(self, *arguments: str, seconds: float = 600.0, at: bool = True) -> bytes:
-        """Return what git says. `at`: within the repository.
-
-        Raises:
-            GitFailed: It ended with an error.
-            SourceUnavailable: It is missing, was stopped, or took longer than `seconds`.
-        """
+        """Return what git says, `at` the repository. Raises `GitFailed`, or `SourceUnavailable` after `seconds`."""
         with self.started(*arguments, at=at, stderr=subprocess.PIPE) as process:
             try:
                 said, complaint = process.communicate(timeout=seconds)
@@ -183,10 +172,7 @@ class GitProgram:
         return said
 
     def told(self, *arguments: str) -> Generator[bytes, None, None]:
-        """Yield what git says between NUL bytes, as it says it. Closing this ends it.
-
-        Raises `GitFailed` at the end of what it says, and `SourceUnavailable`, as `run` does.
-        """
+        """Yield what git says between NUL bytes, as it says it. Closing this ends it. Raises as `run`, at the end."""
         rest = b""
         with self.started(*arguments) as process:
             assert process.stdout is not None  # noqa: S101 - it was started with a pipe

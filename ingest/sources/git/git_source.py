@@ -1,12 +1,8 @@
 """Read a git repository: the files of one branch, each with the date and commit of its last change.
 
 Files are read from the objects of a mirror and never checked out, so that no file of a repository can reach beyond it.
-Git knows the content of each file by an identifier, which is its fingerprint here: a file that is unchanged is not even
-opened. All files are listed each time, which takes git a moment, so that what could not be read, or was held back, is
-reported again; the branch may have been rewritten since. A file that was renamed is one that is gone and one that is
-new.
-
-Links, which may lead anywhere, submodules and what Git LFS keeps are unreadable. Left out is what folders leave out.
+All files are listed each time, so that what could not be read is reported again; git's identifier of their content is
+their fingerprint. Links, submodules and what Git LFS keeps are unreadable.
 """
 
 import hashlib

@@ -48,11 +48,7 @@ class MediaWikiApi:
         self._inside = not login.user
 
     def batches(self, query: ApiQuery) -> Iterator[ApiAnswer]:
-        """Ask until there is no more. Each answer is whole: of all its pages all that was asked for is there.
-
-        Raises:
-            SourceUnavailable: The wiki cannot be reached, does not let us in, or does not understand.
-        """
+        """Ask until there is no more. Each answer is whole: of all its pages all that was asked for is there."""
         going_on: Mapping[str, str] = {}
         whole: ApiAnswer = {}
         while True:

@@ -1,10 +1,7 @@
 """Read a wiki by its API: all its pages once, then those that changed, moved, came and went.
 
-The key of a page is its id, so that a moved page keeps its passages. Differs from `wikipedia_dump`, which reads the
-same texts from a file, in that only what changed is ever fetched. Now and then all pages are listed again all the
-same, as logs do not tell everything: what was suppressed vanishes without a word.
-
-Nothing is concluded from an event of recent changes or the logs but that a page is to be looked at.
+The key of a page is its id, so that a moved page keeps its passages. An event of recent changes or the logs only says
+that a page is to be looked at. Now and then all pages are listed again, as what was suppressed vanishes without a word.
 https://www.mediawiki.org/wiki/API:RecentChanges and API:Logevents describe the lists.
 """
 
@@ -149,10 +146,7 @@ class MediaWikiSource:
         """Nobody knows before all is listed."""
 
     def documents(self, known: Mapping[str, str] = _NOTHING, since: str = "") -> Listing:
-        """List every page, or what was touched since a checkpoint that the wiki's recent changes reach back to.
-
-        Raises `SourceUnavailable`, also while the items are gone through.
-        """
+        """List every page, or what was touched since a checkpoint that the wiki's recent changes reach back to."""
         with self._web:
             api = self._api()
             begun = self._begin(api)

@@ -46,10 +46,7 @@ def parse_wiki_info(told: Mapping[str, Any]) -> WikiInfo:
 
 
 def find_page_query(address: str, known: Mapping[str, str], wiki: WikiInfo, api: str) -> dict[str, str] | None:
-    """Return the query that names the page at an address, of a title, or with an id that is known.
-
-    None if the address is none of this wiki's pages.
-    """
+    """Return the query for the page at an address, of a title, or with a known id; None if it is another's."""
     if address in known:
         return {"pageids": address}
     if "://" not in address:

@@ -60,10 +60,7 @@ class PageMetadata:
 
 
 def derive_file_name(url: str, content_type: str) -> str:
-    """Return a file name for what stands at an address: its ending says how it is read.
-
-    What the server says that it sends holds; where it says nothing, or only that it is text, the ending of the address.
-    """
+    """Return a file name whose ending says how a page is read, by what the server says, else by its address."""
     path = PurePosixPath(unquote(urlsplit(url).path))
     said = content_type.partition(";")[0].strip().lower()
     readable = bool(path.suffix) and not file_formats.explain_refusal(path.name)
@@ -147,15 +144,7 @@ class PageFetcher:
     def __init__(
         self, web: WebClient, apart: Sandbox, origin: str, may_read: Callable[[str], bool], listed: Collection[str]
     ) -> None:
-        """Read what `may_read` allows.
-
-        Args:
-            web: The way there.
-            apart: What reads the pages.
-            origin: The address of the site, up to the path.
-            may_read: What robots.txt allows, by address.
-            listed: The keys of all pages that are listed.
-        """
+        """Read the pages that `may_read` allows; `listed` are the keys of all pages of the site."""
         self._web, self._apart, self._origin, self._may_read, self._listed = web, apart, origin, may_read, listed
         self._seen: dict[bytes, str] = {}
         self._waiting: _FetchedPage | None = None
@@ -165,14 +154,7 @@ class PageFetcher:
     def items(self, key: str, entry: SitemapEntry, known: str = "", stamp: str = "") -> Iterator[ListedItem]:
         """Get one page, and yield what is settled by it: perhaps the page before, perhaps nothing yet.
 
-        Args:
-            key: Of the page.
-            entry: Where it is.
-            known: Its fingerprint, if it was read before.
-            stamp: Its fingerprint, if that is told already.
-
-        Raises:
-            SourceUnavailable: The site refuses page after page, or we are told to stop.
+        `known` is its fingerprint, if it was read before, `stamp` the one it has now, if that is told already.
         """
         found = self._read(key, entry, known, stamp)
         if isinstance(found, _FetchedPage):

@@ -62,10 +62,7 @@ class SiteSource:
         return len(self._looked[0].pages)
 
     def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
-        """List every page that is wanted, in the order of the sitemaps. Blocks. Raises `SourceUnavailable`.
-
-        Where one of several sitemaps cannot be read, it is said, and what is known and not listed counts as listed.
-        """
+        """List every page that is wanted, and what is known where one of several sitemaps cannot be read. Blocks."""
         del since  # a sitemap lists all pages
         if self._looked is None:
             self.expected()

@@ -166,10 +166,7 @@ def make_page_key(address: str) -> str:
 
 
 def fetch_robots(web: WebClient, origin: str) -> RobotsRules:
-    """Ask for robots.txt, and rest between requests as it says. One that is not there allows all.
-
-    Raises `SourceUnavailable` where it cannot be told whether there is one.
-    """
+    """Ask for robots.txt, and rest between requests as it says; none allows all. Raises `SourceUnavailable`."""
     try:
         reply = web.get(f"{origin}/robots.txt")
     except (AccessDenied, ResponseTooLarge):
@@ -181,17 +178,7 @@ def fetch_robots(web: WebClient, origin: str) -> RobotsRules:
 
 
 def list_pages(web: WebClient, url: str, said: RobotsRules, wanted: Callable[[SitemapEntry], bool]) -> SitePages:
-    """Go through the sitemaps of a site.
-
-    Args:
-        web: The way there.
-        url: Of a sitemap, or of the site, whose robots.txt then names them.
-        said: What robots.txt says.
-        wanted: Whether a page is to be read.
-
-    Raises:
-        SourceUnavailable: The first sitemap cannot be read.
-    """
+    """Go through the sitemaps of a site, or the one at `url`. Raises `SourceUnavailable` if none can be read."""
     origin = get_origin(url)
     left = deque(_first_sitemaps(url, origin, said))
     asked: set[str] = set(left)
