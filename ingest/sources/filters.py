@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from storage.language.lazy_pattern import lazy_compile
 
@@ -13,7 +13,8 @@ _GLOB_PARTS = lazy_compile(r"/\*\*$|\*\*/|\*\*|\*|\?|\[!?[^\]]+\]|[^*?\[/]+|/|\[
 def compile_globs(patterns: Sequence[str]) -> Callable[[str], bool]:
     """Return whether a posix path fits one of the patterns, in upper or lower case.
 
-    `**` crosses folders. A pattern without a slash is matched against each name, one that ends in one against all below.
+    `**` crosses folders. A pattern without a slash is matched against each name, one that ends in one against all
+    below.
     """
     expressions = [re.compile(_glob_expression(pattern), re.IGNORECASE | re.DOTALL) for pattern in patterns if pattern]
     return lambda path: any(expression.fullmatch(path) for expression in expressions)
@@ -92,3 +93,7 @@ def _with_parents(path: str) -> list[str]:
 
 def _fold_names(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(name.casefold() for name in names)
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)

@@ -14,14 +14,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import quote
 
 from ingest.readers import file_formats
 from ingest.sandbox import Sandbox
-from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter, compile_globs
-from ingest.types import ChangedDocument, DeletedDocument, ListedItem, Listing, Page, Unreadable, UnreadableDocument
+from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter, compile_globs, utc_now
+from ingest.types import (
+    EMPTY,
+    ChangedDocument,
+    DeletedDocument,
+    ListedItem,
+    Listing,
+    Page,
+    SourceUnavailable,
+    Unreadable,
+    UnreadableDocument,
+)
 
 _IGNORED_NAMES = frozenset({"node_modules", "__pycache__", "thumbs.db", "desktop.ini"})
 
@@ -48,24 +57,16 @@ DEEPEST_FOLDER = 350
 _Identity = tuple[int, int]
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class _FolderFile(NamedTuple):
     key: str
     path: Path
     status: os.stat_result
 
 
-class FolderError(Exception):
-    """The folder itself cannot be read. `str()` is one plain line; `hint` says what to do."""
+class FolderError(SourceUnavailable):
+    """The folder itself cannot be read."""
 
     kind = "folder"
-
-    def __init__(self, message: str, *, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 class FolderSource:
@@ -80,7 +81,7 @@ class FolderSource:
         exclude: Sequence[str] = (),
         newest_days: float | None = None,
         largest: int = LARGEST_FILE,
-        now: Callable[[], datetime] = _now,
+        now: Callable[[], datetime] = utc_now,
         apart: Sandbox | None = None,
     ) -> None:
         """Make addresses of `url_base` and keys; `largest` is in bytes; `apart` reads what may do harm."""
@@ -92,14 +93,13 @@ class FolderSource:
         self._largest = largest
         self._apart = apart or Sandbox()
 
-    def documents(self, known: Mapping[str, str] = MappingProxyType({}), since: str = "") -> Listing:
+    def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         """List every document there is now, by folder and name. Blocks. Raises `FolderError` at once.
 
         A folder within that cannot be listed is unreadable under its own key, which ends in a slash.
         """
         del known, since  # nothing is read before it is asked for
-        listed = self._listed()
-        return Listing(self._items(listed))
+        return Listing(self._items(self._listed()))
 
     def one(self, address: str, known: Mapping[str, str]) -> ListedItem | None:
         """Return the file of this address or path within the folder. Blocks. Raises `FolderError`."""
@@ -127,7 +127,7 @@ class FolderSource:
         except OSError as error:
             raise _folder_error(self._root, error) from error
         chosen = build_filter(self._rules, self._now())
-        walked = self._walk(self._root, "", (_identity(here),))
+        walked = self._walk(self._root, "", ((here.st_dev, here.st_ino),))
         return _refuse_duplicates(
             entry
             for entry in walked
@@ -162,8 +162,8 @@ class FolderSource:
             yield _FolderFile(key, path, status)
         elif len(ancestors) > DEEPEST_FOLDER:
             yield Unreadable(f"{key}/", f"lies more than {DEEPEST_FOLDER} folders deep")
-        elif _identity(status) not in ancestors:
-            yield from self._walk(path, key + "/", (*ancestors, _identity(status)))
+        elif (identity := (status.st_dev, status.st_ino)) not in ancestors:
+            yield from self._walk(path, key + "/", (*ancestors, identity))
 
     def _document(self, file: _FolderFile) -> ChangedDocument | Unreadable:
         key, path, status = file
@@ -226,10 +226,6 @@ def _modified(status: os.stat_result) -> datetime | None:
         return datetime.fromtimestamp(int(status.st_mtime), UTC)
     except (OverflowError, ValueError, OSError):
         return None  # Archives and foreign file systems may leave a time that no calendar has
-
-
-def _identity(status: os.stat_result) -> _Identity:
-    return status.st_dev, status.st_ino
 
 
 def _folder_error(root: Path, error: OSError) -> FolderError:

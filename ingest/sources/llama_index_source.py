@@ -13,18 +13,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from itertools import chain, groupby, islice
 from pathlib import PurePosixPath
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ingest import page_cleanup
 from ingest.readers import file_formats, value_parsers
 from ingest.sandbox import Sandbox
-from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter
+from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter, utc_now
 from ingest.types import (
+    EMPTY,
     ChangedDocument,
     ListedItem,
     Listing,
@@ -133,15 +133,11 @@ class LlamaReader:
     """What of the options may stand in no message."""
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class LlamaIndexSource:
     reference = False
 
     def __init__(
-        self, reader: LlamaReader, rules: SelectionRules | None = None, *, now: Callable[[], datetime] = _now
+        self, reader: LlamaReader, rules: SelectionRules | None = None, *, now: Callable[[], datetime] = utc_now
     ) -> None:
         self._reader, self._rules, self._now = reader, rules or SelectionRules(), now
         self._stopped = threading.Event()
@@ -150,7 +146,7 @@ class LlamaIndexSource:
     def expected(self) -> None:
         """Nobody knows before all was read."""
 
-    def documents(self, known: Mapping[str, str] = MappingProxyType({}), since: str = "") -> Listing:
+    def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         """List every document, in the reader's order. Blocks. Raises `SourceUnavailable`, also in the items."""
         del known, since
         return Listing(self._items(self._texts(self._read())))

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from socket import SHUT_RDWR
-from types import MappingProxyType, TracebackType
+from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
 
-from ingest.types import SourceUnavailable
+from ingest.types import EMPTY, SourceUnavailable
 from ingest.web.download import DownloadRequest, IncomingResponse, download_file
 from ingest.web.http_reply import (
     RETRY_HINT,
@@ -43,7 +43,6 @@ FormData = Mapping[str, str]
 MayFollow = Callable[[str], bool]
 Auth = httpx.Auth | tuple[str, str]
 
-EMPTY: Mapping[str, str] = MappingProxyType({})
 MIN_BYTES_PER_SECOND = 1024  # over all that has come; a slower server is left and asked anew
 _LONGEST_BACKOFF = 30.0
 _REDIRECTS = 5

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 
 from ingest.readers import file_formats, plain_text, value_parsers
 from ingest.readers.parsed_document import ParsedDocument
@@ -23,8 +22,9 @@ from ingest.sources.confluence.export_file import (
     read_entities,
 )
 from ingest.sources.confluence.storage_format import BODY_NAME, build_page
-from ingest.sources.filters import SelectionRules, build_filter
+from ingest.sources.filters import SelectionRules, build_filter, utc_now
 from ingest.types import (
+    EMPTY,
     ChangedDocument,
     DeletedDocument,
     ListedItem,
@@ -33,6 +33,7 @@ from ingest.types import (
     SourceUnavailable,
     Unreadable,
     UnreadableDocument,
+    list_unchanged,
 )
 
 ENTITY_KINDS = frozenset({
@@ -206,7 +207,6 @@ def _changed_at(one: ExportEntity) -> datetime | None:
     return value_parsers.parse_date(one.said.get("lastModificationDate", ""))
 
 
-_NO_DOCUMENTS: Mapping[str, str] = MappingProxyType({})
 _ENTITIES_NAME = "entities.xml"
 _LARGEST_FILE = 200 << 20  # bytes of an attachment, as of a file in a folder
 
@@ -229,7 +229,7 @@ class ConfluenceExport:
 
     reference = False
 
-    def __init__(self, given: ExportScope, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, given: ExportScope, *, now: Callable[[], datetime] = utc_now) -> None:
         self._given = given
         self._wanted = build_filter(replace(given.rules, statuses=given.statuses), now())
         self._stopped = False
@@ -239,7 +239,7 @@ class ConfluenceExport:
     def expected(self) -> None:
         """Nobody knows before all was gone through."""
 
-    def documents(self, known: Mapping[str, str] = _NO_DOCUMENTS, since: str = "") -> Listing:
+    def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         """List every page that may be read; none if the file is the one that was read whole the last time, unharmed."""
         now = export_file.make_file_stamp(self._given.path)
         if known and now and since == now and self._given.rules.newest_days is None:
@@ -297,7 +297,7 @@ class ConfluenceExport:
         fresh = {key for key, one in chosen.items() if known.get(key) != _make_fingerprint(one)}
         for one in chosen.values():
             if one.id not in fresh:
-                yield ChangedDocument(one.id, _make_fingerprint(one), 0, _refuse_load)
+                yield list_unchanged(one.id, known[one.id])
         yield from (
             DeletedDocument(key, withheld=True) for key in known if key in leaves and not tree.readable(leaves[key])
         )
@@ -398,10 +398,6 @@ def _make_fingerprint(leaf: PageNode) -> str:
     """Name the version, its moment (exports of another Confluence may count alike) and how we read."""
     moment = leaf.changed.isoformat() if leaf.changed else ""
     return f"{leaf.version}-{moment}-{file_formats.READER_VERSION}"
-
-
-def _refuse_load() -> Page:
-    raise UnreadableDocument("was known and so was not read: run the same command again")
 
 
 def _load_now(found: ChangedDocument) -> Callable[[], Page]:

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from hashlib import blake2s
 from itertools import islice
-from types import MappingProxyType
 
 from ingest.readers import file_formats
 from ingest.sandbox import Sandbox
@@ -23,8 +22,9 @@ from ingest.sources.confluence.confluence_api import (
     parse_subjects,
 )
 from ingest.sources.confluence.storage_format import fetch_bodies, read_page
-from ingest.sources.filters import SelectionRules, build_filter
+from ingest.sources.filters import SelectionRules, build_filter, utc_now
 from ingest.types import (
+    EMPTY,
     ChangedDocument,
     DeletedDocument,
     ListedItem,
@@ -33,6 +33,7 @@ from ingest.types import (
     SourceUnavailable,
     Unreadable,
     UnreadableDocument,
+    list_unchanged,
 )
 from ingest.web.http_reply import ResponseTooLarge
 from ingest.web.web_client import WebClient
@@ -93,7 +94,6 @@ def parse_attachment(content: Content, leaves: Mapping[str, PageNode], url: str)
     return PageAttachment(mine, int(size) if isinstance(size, int) else 0, path)
 
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 _BATCH_TO_VERIFY = 500  # pages at most that are asked for one by one before they are taken for gone
 
 
@@ -118,9 +118,7 @@ class ConfluenceSource:
 
     reference = False
 
-    def __init__(
-        self, given: ConfluenceScope, web: WebClient, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    ) -> None:
+    def __init__(self, given: ConfluenceScope, web: WebClient, *, now: Callable[[], datetime] = utc_now) -> None:
         self._given = given
         self._web = web
         self._wanted = build_filter(replace(given.rules, statuses=given.statuses), now())
@@ -130,7 +128,7 @@ class ConfluenceSource:
     def expected(self) -> None:
         """Nobody knows before all is listed."""
 
-    def documents(self, known: Mapping[str, str] = _NOTHING, since: str = "") -> Listing:
+    def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         """List every page that may be read. Raises `SourceUnavailable`, also while the items are gone through."""
         del since  # what is new is told by version numbers
         return Listing(self._documents(known))
@@ -149,7 +147,7 @@ class ConfluenceSource:
             tree = self._tree(api, {**found, **around})
             mine = [one for one in tree.chosen(self._wanted) if one.id == number and self._inside(one)]
             if mine:
-                return next(self._items(api, mine, _NOTHING))
+                return next(self._items(api, mine, EMPTY))
         return DeletedDocument(number) if number in known else None
 
     def stop(self) -> None:
@@ -211,9 +209,7 @@ class ConfluenceSource:
         fresh = [one for one in chosen if known.get(one.id) != _make_fingerprint(one)]
         for one in chosen:
             if known.get(one.id) == _make_fingerprint(one):
-                yield ChangedDocument(
-                    one.id, _make_fingerprint(one), 0, partial(read_page, one, None, self._people, self._apart)
-                )
+                yield list_unchanged(one.id, known[one.id])
         for start in range(0, len(fresh), BATCH_SIZE):
             some = fresh[start : start + BATCH_SIZE]
             texts = fetch_bodies(api, [one.id for one in some])

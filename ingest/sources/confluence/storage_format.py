@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from html.parser import HTMLParser
-from types import MappingProxyType
 
 from ingest.readers import file_formats, html_tree
 from ingest.readers.parsed_document import ContentItem, ParsedDocument
 from ingest.sandbox import Sandbox
 from ingest.sources.confluence.confluence_api import ConfluenceApi, Content, PageNode
-from ingest.types import Page, UnreadableDocument
+from ingest.types import EMPTY, Page, UnreadableDocument
 from ingest.web.http_reply import ResponseTooLarge
 from storage.language.lazy_pattern import lazy_compile
 
@@ -40,15 +39,14 @@ _NAMING = {
     "ri:space": "ri:space-key", "ri:shortcut": "ri:parameter",
 }  # fmt: skip
 _USER = ("ri:account-id", "ri:userkey", "ri:username")
-_NO_PEOPLE: Mapping[str, str] = MappingProxyType({})
 
 
-def read_storage_format(markup: str, users: Mapping[str, str] = _NO_PEOPLE) -> tuple[ContentItem, ...]:
+def read_storage_format(markup: str, users: Mapping[str, str] = EMPTY) -> tuple[ContentItem, ...]:
     """Read a page's body. `users` are the names of people by the keys or ids that mentions hold. Never raises."""
     return html_tree.read_html(convert_to_html(markup, users))
 
 
-def convert_to_html(markup: str, users: Mapping[str, str] = _NO_PEOPLE) -> str:
+def convert_to_html(markup: str, users: Mapping[str, str] = EMPTY) -> str:
     writer = _HtmlWriter(users)
     plain = _COMMENT.sub("", _CDATA.sub(lambda found: escape(found[1], quote=False), markup))
     # No other declaration has anything to do here, and the parser below stumbles over broken ones.

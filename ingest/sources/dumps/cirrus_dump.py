@@ -7,34 +7,27 @@ import zlib
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NoReturn, cast
 
-from ingest import types
 from ingest.readers import value_parsers
-from ingest.sources.dumps.dump_file import detect_compression
+from ingest.sources.dumps.dump_file import detect_compression, refuse_single
 from ingest.types import (
+    EMPTY,
     Block,
     ChangedDocument,
     ListedItem,
     Listing,
     Page,
     Section,
-    SingleReadUnsupported,
     Unreadable,
     UnreadableDocument,
     list_unchanged,
 )
-from ingest.web.web_client import EMPTY
 from ingest.wikitext.wiki_site import WikiSite, describe_database, is_disambiguation
 
 CIRRUS_VERSION = "c1"  # part of every fingerprint: raised whenever this reads pages in another way
 LARGEST_LINE = 64 << 20  # bytes. A line that is longer is of no page
 _DOWNLOAD_AGAIN = "Download the dump again for the rest."
-
-
-class _DumpLine(NamedTuple):
-    content: bytes
-    number: int
 
 
 class CirrusDump:
@@ -60,12 +53,9 @@ class CirrusDump:
             detect_compression(path)
         return Listing(self._items(known))
 
-    def one(self, address: str, known: Mapping[str, str]) -> types.ListedItem | None:
+    def one(self, address: str, known: Mapping[str, str]) -> NoReturn:
         del known
-        raise SingleReadUnsupported(
-            f"{address} cannot be read alone: its corpus comes from a dump, which is read as a whole.",
-            hint="Run `footnote ingest all` once a newer dump is there.",
-        )
+        refuse_single(address)
 
     def stop(self) -> None:
         """Nothing here blocks for long."""
@@ -90,29 +80,29 @@ class CirrusDump:
     def _pages(self, path: Path) -> Iterator[ListedItem]:
         with _open_packed(path) as file:
             lines = _read_lines(file)
-            for action in lines:
-                key = _parse_id(action)
-                content = next(lines, None)
-                if content is None:
-                    raise ValueError(f"line {action.number:,} is the last, and the page that it names is missing")
-                if item := self._item(key, content, path):
+            for number, action in lines:
+                key = _parse_id(number, action)
+                following = next(lines, None)
+                if following is None:
+                    raise ValueError(f"line {number:,} is the last, and the page that it names is missing")
+                if item := self._item(key, *following, path):
                     yield item
 
-    def _item(self, key: str, line: _DumpLine, path: Path) -> ListedItem | None:
+    def _item(self, key: str, number: int, line: bytes, path: Path) -> ListedItem | None:
         try:
-            said = json.loads(line.content)
+            said = json.loads(line)
         except (ValueError, RecursionError):
-            return Unreadable(key, f"line {line.number:,} of {path.name} is broken. {_DOWNLOAD_AGAIN}")
+            return Unreadable(key, f"line {number:,} of {path.name} is broken. {_DOWNLOAD_AGAIN}")
         if not isinstance(said, Mapping) or said.get("namespace", 0) not in self._namespaces:
             return None
         title = said.get("title")
         if not isinstance(title, str) or not title:
-            return Unreadable(key, f"the page has no title (line {line.number:,} of {path.name})")
+            return Unreadable(key, f"the page has no title (line {number:,} of {path.name})")
         aliases = _list_aliases(said)
         stamp = said.get("version") or said.get("timestamp") or ""
         fingerprint = f"{stamp}-{CIRRUS_VERSION}-{zlib.crc32(chr(10).join(aliases).encode()):08x}"
         known = describe_database(self._wiki or str(said.get("wiki", "")))
-        return ChangedDocument(key, fingerprint, len(line.content), partial(_make_page, said, known, aliases))
+        return ChangedDocument(key, fingerprint, len(line), partial(_make_page, said, known, aliases))
 
 
 def _open_packed(path: Path) -> BinaryIO:
@@ -122,22 +112,22 @@ def _open_packed(path: Path) -> BinaryIO:
     return cast("BinaryIO", gzip.open(path)) if packed == "gz" else path.open("rb")
 
 
-def _read_lines(file: BinaryIO) -> Iterator[_DumpLine]:
+def _read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     number = 0
     while content := file.readline(LARGEST_LINE + 1):
         number += 1
         if len(content) > LARGEST_LINE:
             raise ValueError(f"line {number:,} does not end")
         if content.strip():
-            yield _DumpLine(content, number)
+            yield number, content
 
 
-def _parse_id(line: _DumpLine) -> str:
+def _parse_id(number: int, line: bytes) -> str:
     """Return the id of the page that comes next. Raises `ValueError` if the line names none."""
     try:
-        said = json.loads(line.content)["index"]["_id"]
+        said = json.loads(line)["index"]["_id"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"line {line.number:,} does not say which page comes next") from error
+        raise ValueError(f"line {number:,} does not say which page comes next") from error
     return str(said)
 
 

@@ -9,8 +9,9 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeVar
+from typing import BinaryIO, NoReturn, Protocol, TypeVar
 
+from ingest.types import SingleReadUnsupported, SourceUnavailable
 from storage.language.lazy_pattern import lazy_compile
 
 T = TypeVar("T")
@@ -30,14 +31,18 @@ _DUMP_HINT = "Give a pages-articles dump of a wiki, as dumps.wikimedia.org has t
 _ENCODING = lazy_compile(rb"<\?xml[^>]*encoding=[\"']([A-Za-z0-9._-]+)[\"']")
 
 
-class DumpError(Exception):
-    """The dump cannot be used at all. `str()` is one plain line; `hint` says what to do."""
+class DumpError(SourceUnavailable):
+    """The dump cannot be used at all."""
 
     kind = "dump"
 
-    def __init__(self, message: str, *, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
+
+def refuse_single(address: str) -> NoReturn:
+    """Raise `SingleReadUnsupported`: nobody can tell where in a dump a page stands."""
+    raise SingleReadUnsupported(
+        f"{address} cannot be read alone: its corpus comes from a dump, which is read as a whole.",
+        hint="Run `footnote ingest all` once a newer dump is there.",
+    )
 
 
 class DumpTruncated(Exception):

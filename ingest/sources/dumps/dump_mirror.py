@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
 from ingest.sources.dumps.wikipedia_dump import WikipediaDump
-from ingest.types import ListedItem, Listing, SingleReadUnsupported, SourceUnavailable, Unreadable
-from ingest.web.web_client import EMPTY, WebClient
+from ingest.types import EMPTY, ListedItem, Listing, SingleReadUnsupported, SourceUnavailable, Unreadable
+from ingest.web.web_client import WebClient
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 from storage.language.lazy_pattern import lazy_compile
 
@@ -79,7 +80,8 @@ def _parse_edition(job: Mapping[str, Any], base: str, wiki: str, day: str) -> Du
     found = [_parse_file(name, said, f"{base}/{name}") for name, said in known.items()]
     if not found or None in found:
         return None
-    whole = sorted((file for file in found if file), key=lambda file: (_first_page(file.name), file.name))
+    first = {name: int(part[1]) if (part := _FIRST_PAGE.search(name)) else 0 for name in known}
+    whole = sorted((file for file in found if file), key=lambda file: (first[file.name], file.name))
     dumps = tuple(file for file in whole if "-index" not in file.name)
     indexes = tuple(file for file in whole if "-index" in file.name)
     return DumpEdition(day, dumps, indexes) if dumps else None
@@ -99,14 +101,9 @@ def _job_state(job: object) -> str:
     return {"done": "done", "failed": "failed", "skipped": "left out"}.get(str(status), "still being written")
 
 
-def _first_page(name: str) -> int:
-    found = _FIRST_PAGE.search(name)
-    return int(found[1]) if found else 0
-
-
 def _is_date(day: str) -> bool:
     try:
-        date.fromisoformat(f"{day[:4]}-{day[4:6]}-{day[6:]}")
+        date.fromisoformat(format_day(day))
     except ValueError:
         return False
     return True
@@ -116,15 +113,26 @@ def format_day(day: str) -> str:
     return f"{day[:4]}-{day[4:6]}-{day[6:]}"
 
 
-def sum_sizes(files: Iterable[DumpFile]) -> int:
-    return sum(file.size or 0 for file in files)
-
-
+FindEdition = Callable[[WebClient, str], DumpEdition | None]
+"""Finds the newest finished dump that is not older than a day of eight digits, which may be empty; None if there is
+none but those. Raises `SourceUnavailable`."""
+_CheckDay = Callable[[WebClient, str, str, str], DumpEdition | str]
 _OK = 200
-_LATEST_CIRRUS = 6
+_LATEST_DAYS = 6  # the newest first: dumps are kept for some months, and an older one is better asked for by hand
 
 
-def make_cirrus_finder(mirror: str, wiki: str) -> "FindEdition":
+def _find_newest(
+    web: WebClient, base: str, wiki: str, days: Iterable[str], check: _CheckDay, reasons: list[str]
+) -> DumpEdition | None:
+    for day in islice(days, _LATEST_DAYS):
+        found = check(web, f"{base}/{day}", wiki, day)
+        if isinstance(found, DumpEdition):
+            return found
+        reasons.append(f"{format_day(day)}: {found}")
+    return None
+
+
+def make_cirrus_finder(mirror: str, wiki: str) -> FindEdition:
     """Return what finds the newest finished CirrusSearch dump of a wiki."""
     return partial(_find_cirrus, f"{mirror.rstrip('/')}/other", wiki)
 
@@ -134,11 +142,9 @@ def _find_cirrus(base: str, wiki: str, web: WebClient, since: str) -> DumpEditio
     for folder, look in (("cirrus_search_index", _find_in_parts), ("cirrussearch", _find_in_one)):
         reply = web.get(f"{base}/{folder}/")
         listed = parse_days(reply.content.decode(errors="replace")) if reply.status == _OK else ()
-        for day in [day for day in listed if day >= since][:_LATEST_CIRRUS]:
-            found = look(web, f"{base}/{folder}/{day}", wiki, day)
-            if isinstance(found, DumpEdition):
-                return found
-            reasons.append(f"{format_day(day)}: {found}")
+        days = (day for day in listed if day >= since)
+        if found := _find_newest(web, f"{base}/{folder}", wiki, days, look, reasons):
+            return found
     if since:
         return None
     told = "; ".join(reasons) or "it lists none"
@@ -177,9 +183,6 @@ def _with_sizes(web: WebClient, folder: str, day: str, names: list[str]) -> Dump
     return f"{unsized[0]} is not there" if unsized else DumpEdition(day, tuple(files))
 
 
-DEFAULT_MIRROR = "https://dumps.wikimedia.org"
-_LATEST_DAYS = 6
-"""Dates, the newest first: dumps are kept for some months, and one that is older is better asked for by hand."""
 _FIRST_GROWTH = 12
 """Bytes of the home that a byte of a packed dump becomes, about, when it is read in for the first time."""
 _NEXT_GROWTH = 1
@@ -193,9 +196,6 @@ class ReadableDump(Protocol):
     def documents(self, known: Mapping[str, str]) -> Listing: ...
 
 
-FindEdition = Callable[[WebClient, str], DumpEdition | None]
-"""Finds the newest finished dump that is not older than a day of eight digits, which may be empty; None if there is
-none but those. Raises `SourceUnavailable`."""
 OpenDump = Callable[[tuple[Path, ...]], ReadableDump]
 
 
@@ -226,14 +226,8 @@ class DumpMirror:
         free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
     ) -> None:
         """Keep dumps in `folder`, `keep` of them once one was read. Another `version` reads the same one again."""
-        self._wiki = wiki
-        self._web = web
-        self._folder = folder
-        self._find = find
-        self._read = read
-        self._version = version
-        self._keep = keep
-        self._free = free
+        self._wiki, self._web, self._folder = wiki, web, folder
+        self._find, self._read, self._version, self._keep, self._free = find, read, version, keep, free
         self._dump: ReadableDump | None = None
         self.doing = ""  # what takes a while just now, in a few words; another thread may read it
 
@@ -276,13 +270,12 @@ class DumpMirror:
             raise SourceUnavailable(f"{self._folder} cannot be made: {reason}.", hint=hint) from error
         missing = [file for file in edition.files if not _is_downloaded(self._folder / file.name, file)]
         here = sum(_size(self._folder / f"{file.name}.part") for file in missing)
-        needed = sum_sizes(missing) - here + growth * sum_sizes(edition.dumps)
+        packed = sum(file.size or 0 for file in edition.dumps)
+        needed = sum(file.size or 0 for file in missing) - here + growth * packed
         if (free := self._free(self._folder)) < needed:
-            said = (
-                f"The dump of {self._wiki} of {format_day(edition.day)} takes about {_gigabytes(needed)} here with its"
-            )
+            takes = f"takes about {_gigabytes(needed)} here with its index, and {_gigabytes(free)} are free"
             hint = "Make room, or move the home to a larger disk."
-            raise SourceUnavailable(f"{said} index, and {_gigabytes(free)} are free.", hint=hint)
+            raise SourceUnavailable(f"The dump of {self._wiki} of {format_day(edition.day)} {takes}.", hint=hint)
         for file in missing:
             log.info("%s: downloading %s (%s)", self._wiki, file.name, _gigabytes(file.size or 0))
             path = self._folder / file.name
@@ -316,20 +309,16 @@ class DumpMirror:
 def _find_articles(mirror: str, wiki: str, web: WebClient, since: str) -> DumpEdition | None:
     base = f"{mirror}/{wiki}"
     reply = web.get(f"{base}/")
-    if reply.status != 200:  # noqa: PLR2004 - HTTP's word for all is well
+    if reply.status != _OK:
         hint = "Check the name of the wiki, such as simplewiki, and the address of the mirror."
         raise SourceUnavailable(f"{base}/ answers HTTP {reply.status}.", hint=hint)
     listed = parse_days(reply.content.decode(errors="replace"))
     if not listed:
         raise SourceUnavailable(f"{base}/ lists no dumps.", hint="Check the address of the mirror.")
-    reasons = []
-    for day in [day for day in listed if day >= since][:_LATEST_DAYS]:
-        found = _check_day(web, f"{base}/{day}", wiki, day)
-        if isinstance(found, DumpEdition):
-            return found
-        reasons.append(f"{format_day(day)}: {found}")
-    if since:
-        return None
+    reasons: list[str] = []
+    found = _find_newest(web, base, wiki, (day for day in listed if day >= since), _check_day, reasons)
+    if found or since:
+        return found
     raise SourceUnavailable(
         f"No dump of {wiki} at {mirror} can be used: {'; '.join(reasons)}.", hint="It is looked for again next time."
     )
@@ -337,7 +326,7 @@ def _find_articles(mirror: str, wiki: str, web: WebClient, since: str) -> DumpEd
 
 def _check_day(web: WebClient, base: str, wiki: str, day: str) -> DumpEdition | str:
     reply = web.get(f"{base}/dumpstatus.json")
-    if reply.status != 200:  # noqa: PLR2004 - see above
+    if reply.status != _OK:
         return f"its dumpstatus.json answers HTTP {reply.status}"
     try:
         status = json.loads(reply.content)

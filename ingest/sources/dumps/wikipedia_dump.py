@@ -8,9 +8,8 @@ from functools import partial
 from itertools import chain
 from operator import methodcaller
 from pathlib import Path
-from types import MappingProxyType
+from typing import NoReturn
 
-from ingest import types
 from ingest.sources.dumps.article_batches import (
     ArticleBatch,
     ArticleItem,
@@ -28,14 +27,14 @@ from ingest.sources.dumps.dump_file import (
     find_index,
     read_blocks,
     read_streams,
+    refuse_single,
 )
 from ingest.sources.dumps.page_xml import PageHead, XmlExport, parse_head
-from ingest.types import ChangedDocument, Listing, Page, SingleReadUnsupported, Unreadable, list_unchanged
+from ingest.types import EMPTY, ChangedDocument, Listing, Page, Unreadable, list_unchanged
 from ingest.wikitext.wiki_site import WikiSite
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION, make_sections
 
 _SMALL = 4 << 20  # bytes of a file below which starting processes takes longer than reading it
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class WikipediaDump:
             self._articles = self._surveyed.articles
         return self._articles
 
-    def documents(self, known: Mapping[str, str] = _NOTHING, since: str = "") -> Listing:
+    def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         """List every article, in the order of the dump. Blocks. Raises `DumpError` at once.
 
         Of a damaged dump, what is known and was not met is listed as known, as nobody can tell that it is gone.
@@ -93,12 +92,9 @@ class WikipediaDump:
         self._articles = survey.articles
         return Listing(self._documents(survey, known))
 
-    def one(self, address: str, known: Mapping[str, str]) -> types.ListedItem | None:
+    def one(self, address: str, known: Mapping[str, str]) -> NoReturn:
         del known
-        raise SingleReadUnsupported(
-            f"{address} cannot be read alone: its corpus comes from a dump, which is read as a whole.",
-            hint="Run `footnote ingest all` once a newer dump is there.",
-        )
+        refuse_single(address)
 
     def stop(self) -> None:
         """Nothing here blocks for long."""
@@ -138,7 +134,9 @@ class WikipediaDump:
         """Return what pages say of themselves; None where the dump is damaged, as the second pass will report."""
         indexed = {path: index for path in self._paths if (index := _find_index(path))}
         ranges = (
-            _make_range(path, site, stream) for path, index in indexed.items() for stream in _streams(path, index)
+            _make_range(path, site, stream)
+            for path, index in indexed.items()
+            for stream in read_streams(index, path.stat().st_size)
         )
         yield from map_in_order(methodcaller("heads"), ranges, self._workers())
         for path in self._paths:
@@ -161,7 +159,7 @@ class WikipediaDump:
 
         for path in self._paths:
             if index := _find_index(path):
-                for stream in _streams(path, index):
+                for stream in read_streams(index, path.stat().st_size):
                     yield _make_range(path, survey.site, stream, _known_revisions(stream, known, survey))
                 continue
             try:
@@ -180,10 +178,6 @@ def _find_index(path: Path) -> Path | None:
     return find_index(path) if detect_compression(path) == "bz2" else None
 
 
-def _streams(path: Path, index: Path) -> Iterator[DumpStream]:
-    return read_streams(index, path.stat().st_size)
-
-
 def _heads_of(path: Path, site: WikiSite) -> Iterator[list[PageHead] | None]:
     try:
         for page in XmlExport(read_blocks(path)).pages():
@@ -193,7 +187,7 @@ def _heads_of(path: Path, site: WikiSite) -> Iterator[list[PageHead] | None]:
         yield None
 
 
-def _make_range(path: Path, site: WikiSite, stream: DumpStream, known: Mapping[str, str] = _NOTHING) -> StreamRange:
+def _make_range(path: Path, site: WikiSite, stream: DumpStream, known: Mapping[str, str] = EMPTY) -> StreamRange:
     return StreamRange(site, path, stream.start, stream.end, dict(known))
 
 

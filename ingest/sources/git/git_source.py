@@ -9,17 +9,26 @@ import hashlib
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from types import MappingProxyType
 
 from ingest.readers import file_formats
 from ingest.sandbox import Sandbox
-from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter
+from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter, utc_now
 from ingest.sources.folder import DUPLICATE_NAME, LARGEST_FILE, is_ignored, normalize_name
 from ingest.sources.git.git_mirror import BranchHead, GitMirror, LastChange, TreeEntry
 from ingest.sources.git.git_program import build_file_url
-from ingest.types import ChangedDocument, DeletedDocument, ListedItem, Listing, Page, Unreadable, UnreadableDocument
+from ingest.types import (
+    EMPTY,
+    ChangedDocument,
+    DeletedDocument,
+    ListedItem,
+    Listing,
+    Page,
+    Unreadable,
+    UnreadableDocument,
+)
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _REASONS: Mapping[str, str] = MappingProxyType({
@@ -41,14 +50,10 @@ class RepositoryScope:
     largest: int = LARGEST_FILE  # bytes
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class GitSource:
     reference = False
 
-    def __init__(self, mirror: GitMirror, wanted: RepositoryScope, *, now: Callable[[], datetime] = _now) -> None:
+    def __init__(self, mirror: GitMirror, wanted: RepositoryScope, *, now: Callable[[], datetime] = utc_now) -> None:
         self._mirror, self._wanted, self._now = mirror, wanted, now
         self._apart = Sandbox()
         self._looked: _BranchListing | None = None
@@ -58,7 +63,7 @@ class GitSource:
         self._looked = self._look()
         return len(self._looked.entries)
 
-    def documents(self, known: Mapping[str, str] = MappingProxyType({}), since: str = "") -> Listing:
+    def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         """List every document that there is now, by path. Blocks. Raises `SourceUnavailable`."""
         del since  # the fingerprints tell what changed, whatever became of the commit that was read before
         look, self._looked = self._looked or self._look(), None

@@ -8,13 +8,12 @@ https://www.mediawiki.org/wiki/API:RecentChanges and API:Logevents describe the 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 from ingest.readers import value_parsers
-from ingest.sources.filters import SelectionRules, build_filter
+from ingest.sources.filters import SelectionRules, build_filter, utc_now
 from ingest.sources.mediawiki.mediawiki_api import BATCH_SIZE, MediaWikiApi, WikiLogin, get_pages, join_batches
 from ingest.sources.mediawiki.wiki_page import (
     ListedPage,
@@ -26,7 +25,7 @@ from ingest.sources.mediawiki.wiki_page import (
     parse_wiki_info,
     read_page,
 )
-from ingest.types import ChangedDocument, DeletedDocument, ListedItem, Listing
+from ingest.types import EMPTY, ChangedDocument, DeletedDocument, ListedItem, Listing, list_unchanged
 from ingest.web.web_client import WebClient
 from ingest.wikitext.wikitext_parser import WIKITEXT_VERSION
 
@@ -115,9 +114,6 @@ def _format_moment(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
-
-
 @dataclass(frozen=True, slots=True)
 class WikiScope:
     api: str  # the address of its api.php
@@ -132,9 +128,7 @@ class WikiScope:
 class MediaWikiSource:
     """Read the pages of one wiki, each with the titles of the redirects that lead to it."""
 
-    def __init__(
-        self, wiki: WikiScope, web: WebClient, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    ) -> None:
+    def __init__(self, wiki: WikiScope, web: WebClient, *, now: Callable[[], datetime] = utc_now) -> None:
         self.reference = wiki.reference
         self._wiki = wiki
         self._web = web
@@ -145,7 +139,7 @@ class MediaWikiSource:
     def expected(self) -> None:
         """Nobody knows before all is listed."""
 
-    def documents(self, known: Mapping[str, str] = _NOTHING, since: str = "") -> Listing:
+    def documents(self, known: Mapping[str, str] = EMPTY, since: str = "") -> Listing:
         """List every page, or what was touched since a checkpoint that the wiki's recent changes reach back to."""
         with self._web:
             api = self._api()
@@ -164,7 +158,7 @@ class MediaWikiSource:
             wanted = find_page_query(address, known, self._about, self._wiki.api)
             found = next(self._looked_up(api, wanted), None) if wanted else None
             if found and not found.redirect and self._wanted(found):
-                return next(self._items(api, [found], _NOTHING))
+                return next(self._items(api, [found], EMPTY))
             number = str(found.id) if found else (wanted or {}).get("pageids", "")
             return DeletedDocument(number) if number in known else None
 
@@ -230,9 +224,7 @@ class MediaWikiSource:
         fresh = [one for one in found if known.get(one.key) != one.fingerprint]
         for one in found:
             if known.get(one.key) == one.fingerprint:
-                yield ChangedDocument(
-                    one.key, one.fingerprint, one.size, partial(read_page, one, None, self._about.site)
-                )
+                yield list_unchanged(one.key, one.fingerprint)
         for start in range(0, len(fresh), BATCH_SIZE):
             some = fresh[start : start + BATCH_SIZE]
             texts = fetch_texts(api, [one.id for one in some])

@@ -10,13 +10,13 @@ taken for pages (`site_page`), and what was read before is kept.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 from urllib.parse import unquote, urlsplit
 
 from ingest.readers.file_formats import READER_VERSION
 from ingest.sandbox import Sandbox
-from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter
+from ingest.sources.filters import DocumentTraits, SelectionRules, build_filter, utc_now
 from ingest.sources.sites.site_page import PageFetcher
 from ingest.sources.sites.sitemap import (
     SitemapEntry,
@@ -27,15 +27,11 @@ from ingest.sources.sites.sitemap import (
     make_page_key,
     resolve_page_url,
 )
-from ingest.types import DeletedDocument, ListedItem, Listing, Unreadable, list_unchanged
-from ingest.web.web_client import EMPTY, WebClient
+from ingest.types import EMPTY, DeletedDocument, ListedItem, Listing, Unreadable, list_unchanged
+from ingest.web.web_client import WebClient
 
 _SETTLED_AFTER = timedelta(days=2)
 """A date without a time that is younger may be of a page that changes again on the same day."""
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,7 @@ class SiteScope:
 class SiteSource:
     reference = False
 
-    def __init__(self, wanted: SiteScope, web: WebClient, *, now: Callable[[], datetime] = _now) -> None:
+    def __init__(self, wanted: SiteScope, web: WebClient, *, now: Callable[[], datetime] = utc_now) -> None:
         self._wanted, self._web, self._now = wanted, web, now
         self._origin = get_origin(wanted.url)
         self._looked: tuple[SitePages, PageFetcher] | None = None
