@@ -1,15 +1,15 @@
 """Compose a workspace of Slack: who we are there, the routing of events, what answers, and the transport."""
 
 import logging
+import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from slack_bolt.async_app import AsyncApp
+from slack_bolt.async_app import AsyncAck, AsyncApp
 from slack_bolt.authorization import AuthorizeResult
-from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 from starlette.routing import BaseRoute
@@ -117,38 +117,29 @@ Json = Mapping[str, Any]
 
 LOGGER = "slack_bolt.footnote"
 BROKEN = 500
+ANY = re.compile("")  # what it is, its parser decides
 
 
 @dataclass(slots=True)
 class SlackRouter:
-    """What listens to one workspace."""
+    """The listeners of one workspace, as bolt calls them. What one raises is not acknowledged, and comes once more."""
 
     us: SlackBotIdentity
     taking: SlackIntake
     pressing: SlackActions
     answering: SlackNotices
     tasks: TaskSupervisor
-    line: SlackTransport | None = None  # the way in which all this comes, which ends when the workspace lets us go
+    line: SlackTransport | None = None  # ends when the workspace lets us go
 
-    async def hear(self, body: Json) -> Json | str:
-        """Take in what Slack hands over, and return what it is answered. Raises where it must come once more."""
-        if "event" in body:
-            await self.event(body)
-            return ""
-        if "command" in body:
-            return await self._commanded(body)
-        match body.get("type"):
-            case "message_action":
-                await self._invoked(body)
-            case "block_actions":
-                if press := parse_press(body):
-                    await self.tasks.soon(self.pressing.press(press))
-            case "view_submission":
-                view = await self.pressing.comment(body)
-                return {"response_action": "update", "view": view} if view else ""
-        return ""
+    def register(self, slack: AsyncApp) -> None:
+        """Register every listener with bolt."""
+        slack.event(ANY)(self.on_event)
+        slack.command(ANY)(self.on_command)
+        slack.shortcut(ANY)(self.on_shortcut)
+        slack.action(ANY)(self.on_action)
+        slack.view(ANY)(self.on_comment)
 
-    async def event(self, body: Json) -> None:
+    async def on_event(self, body: Json) -> None:
         """Do what an event means. Raises `StorageError` where it must come once more."""
         match slack_events.parse_event(body, self.us):
             case SlackMessagePosted() as written:
@@ -166,26 +157,39 @@ class SlackRouter:
             case WorkspaceDisconnected(why=why) if self.line:
                 self.line.end(why)
 
-    async def _commanded(self, body: Json) -> Json | str:
+    async def on_command(self, body: Json, ack: AsyncAck) -> None:
+        """Take what `/ask` or `/check` asks; answer `/footnote`, and how to ask to whoever asks nothing."""
         found = slack_events.parse_invocation(body, self.us)
-        if found is None:
-            return (
-                _ephemeral_reply(await self.answering.configure(body))
-                if body["command"] == slack_events.CONFIGURE_COMMAND
-                else ""
-            )
-        if not found.text:
-            return _ephemeral_reply(await self.answering.usage(found))
-        await self.taking.take_invoked(found)
-        return ""
+        if found and found.text:
+            await self.taking.take_invoked(found)
+            await ack()
+        elif found:
+            await ack(await self.answering.usage(found), response_type="ephemeral")
+        elif body["command"] == slack_events.CONFIGURE_COMMAND:
+            await ack(await self.answering.configure(body), response_type="ephemeral")
+        else:
+            await ack()
 
-    async def _invoked(self, body: Json) -> None:
+    async def on_shortcut(self, body: Json, ack: AsyncAck) -> None:
+        """Take the message that is to be checked."""
         if found := slack_events.parse_invocation(body, self.us):
             await self.taking.take_invoked(found)
+        await ack()
+
+    async def on_action(self, body: Json, ack: AsyncAck) -> None:
+        """Do what a button says, as far as Slack waits for it."""
+        if press := parse_press(body):
+            await self.tasks.soon(self.pressing.press(press))
+        await ack()
+
+    async def on_comment(self, body: Json, ack: AsyncAck) -> None:
+        """Keep a comment, and thank for it in its modal."""
+        view = await self.pressing.comment(body)
+        await (ack(response_action="update", view=dict(view)) if view else ack())
 
 
-def build_bolt_app(us: SlackBotIdentity, api_url: str, hear: Callable[[Json], Awaitable[Json | str]]) -> AsyncApp:
-    """Return bolt's app, which hands everything to us. It calls nothing, so it gets no token to call with."""
+def build_bolt_app(us: SlackBotIdentity, api_url: str) -> AsyncApp:
+    """Return bolt's app. It calls nothing, so it gets no token to call with."""
     logger = logging.getLogger(LOGGER)
     # Below warnings it says what people wrote; its warnings are of tokens that are given otherwise, and of listeners.
     logger.setLevel(logging.ERROR)
@@ -198,29 +202,21 @@ def build_bolt_app(us: SlackBotIdentity, api_url: str, hear: Callable[[Json], Aw
         name="footnote",
         client=AsyncWebClient(base_url=api_url, logger=logger),
         authorize=authorize,
-        # `transport` has verified requests, and `reading` ignores what is ours: bolt would log what they say.
+        # Slack is answered once a listener has stored what it took.
+        process_before_response=True,
+        # `slack_transport` verifies requests, and `slack_events` ignores what is ours: bolt would log what they say.
         request_verification_enabled=False,
         ignoring_self_events_enabled=False,
     )
 
-    async def accept(req: AsyncBoltRequest) -> BoltResponse:
-        try:
-            return _build_response(await hear(req.body))
-        except Exception as error:  # noqa: BLE001 - whatever it is, Slack must not think that it arrived
-            cause = f"{type(error).__name__}: {error}"
-            logging.getLogger(__name__).error("something of Slack's was not taken in", extra={"cause": cause})  # noqa: TRY400
-            return BoltResponse(status=BROKEN, body="")
+    @app.error
+    async def report(error: Exception) -> BoltResponse:
+        """Say what was not taken in, without what people wrote."""
+        cause = f"{type(error).__name__}: {error}"
+        log.error("something of Slack's was not taken in", extra={"cause": cause})
+        return BoltResponse(status=BROKEN, body="")
 
-    app.use(accept)
     return app
-
-
-def _build_response(answer: Json | str) -> BoltResponse:
-    return BoltResponse(status=200, body=answer if isinstance(answer, str) else dict(answer))
-
-
-def _ephemeral_reply(text: str) -> Json:
-    return {"response_type": "ephemeral", "text": text}
 
 
 @asynccontextmanager
@@ -251,7 +247,8 @@ async def open_workspace(
         call, places, ChannelSettingsCommand(app, lambda by: _load_identity(by) in read_slack_settings(settings).admins)
     )
     listening = SlackRouter(us, taking, pressing, answering, tasks)
-    slack = build_bolt_app(us, read_slack_settings(settings).api_url, listening.hear)
+    slack = build_bolt_app(us, read_slack_settings(settings).api_url)
+    listening.register(slack)
     line = listening.line = _build_transport(
         read_slack_settings(settings), slack, call, tasks, catching.run, since, hearing
     )
