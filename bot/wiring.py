@@ -306,7 +306,7 @@ def build_kit(
         limits=limits,
         now=now,
         random=random,
-        beside=app.passages.threads.think.run,
+        run_in_thread=app.passages.threads.think.run,
         busy=app.llm.busy if app.llm else lambda: False,
         quote=gate.quote,
     )

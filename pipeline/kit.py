@@ -21,9 +21,7 @@ class Ask(Protocol):
     async def __call__(self, template: str, form: ReplyFormat[T], *, stage: str, **facts: object) -> T:
         """Render the template, call the model and parse the reply; call once more if it cannot be parsed.
 
-        Raises:
-            UnreadableReply: the reply could not be read twice.
-            ModelUnavailable, BudgetExceeded: as `pipeline.model.LLM` says.
+        Raises `UnreadableReply`, `ModelUnavailable` and `BudgetExceeded`.
         """
         ...
 
@@ -85,7 +83,7 @@ class Kit:
     limits: Limits
     now: datetime
     random: Random
-    beside: Callable[..., Awaitable[Any]] = asyncio.to_thread
+    run_in_thread: Callable[..., Awaitable[Any]] = asyncio.to_thread
     """Calls a function with arguments, one that computes for long, without keeping others waiting."""
     busy: Callable[[], bool] = lambda: False
     """Whether a call of the model would have to wait for its place now: what waits can be asked together."""

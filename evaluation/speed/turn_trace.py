@@ -168,9 +168,9 @@ def trace_kit(kit: Kit, trace: Trace, least_search: float) -> Kit:
 
     async def beside(work: Callable[..., Any], *arguments: Any) -> Any:
         with trace.step("think", getattr(work, "__name__", "work")):
-            return await kit.beside(work, *arguments)
+            return await kit.run_in_thread(work, *arguments)
 
-    return replace(kit, ask=ask, stream=stream, search=search, beside=beside)
+    return replace(kit, ask=ask, stream=stream, search=search, run_in_thread=beside)
 
 
 def trace_check(supports: Supports, trace: Trace) -> Supports:

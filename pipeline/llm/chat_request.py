@@ -49,7 +49,7 @@ class ServerQuirks:
     def without(self, argument: str) -> "ServerQuirks":
         return replace(self, left_out=self.left_out | {argument})
 
-    def joined(self, other: "ServerQuirks") -> "ServerQuirks":
+    def merge(self, other: "ServerQuirks") -> "ServerQuirks":
         """Merge what two concurrent calls found out."""
         return ServerQuirks(
             self.left_out | other.left_out,
@@ -71,7 +71,7 @@ class QuirkMemory:
         return self._quirks.get(model, ServerQuirks())
 
     def learn(self, model: str, found: ServerQuirks) -> None:
-        self._quirks[model] = self.of(model).joined(found)
+        self._quirks[model] = self.of(model).merge(found)
 
 
 def is_reasoning_model(settings: ModelSettings, model: str, quirks: ServerQuirks) -> bool:
@@ -115,11 +115,7 @@ class ChatRequest:
 
 
 def compose_request(call: ModelCall, settings: ModelSettings, quirks: ServerQuirks, *, streamed: bool) -> ChatRequest:
-    """Build the request for a call.
-
-    Raises:
-        PromptTooLong: It cannot fit the context window that is set, by our estimate.
-    """
+    """Build the request for a call. Raises `PromptTooLong`."""
     plan = settings.plan(call.stage)
     prompt, visible = estimate_prompt_tokens(call), plan.max_tokens or call.max_tokens
     reply = visible + (settings.thinking_tokens if is_reasoning_model(settings, plan.model, quirks) else 0)
@@ -160,8 +156,8 @@ def _format_messages(call: ModelCall, plan: StagePlan, quirks: ServerQuirks) -> 
     if quirks.plain_roles:
         # User and assistant alternate; the instruction becomes the user's.
         groups = groupby(messages, key=lambda message: message.role == "assistant")
-        joined = ((is_reply, "\n\n".join(message.text for message in group)) for is_reply, group in groups)
-        messages = tuple(ChatMessage("assistant" if is_reply else "user", text) for is_reply, text in joined)
+        merge = ((is_reply, "\n\n".join(message.text for message in group)) for is_reply, group in groups)
+        messages = tuple(ChatMessage("assistant" if is_reply else "user", text) for is_reply, text in merge)
     return [{"role": message.role, "content": repair_surrogates(message.text)} for message in messages]
 
 

@@ -94,24 +94,24 @@ class OpenAIModel:
         return self._slots.locked()
 
     async def complete(self, call: ModelCall, spent: BudgetMeter) -> ModelReply:
-        async with aclosing(self._counted(call, spent, streamed=False)) as parts:
+        async with aclosing(self._call_within_budget(call, spent, streamed=False)) as parts:
             return [part async for part in parts if isinstance(part, ModelReply)][-1]
 
     async def stream(self, call: ModelCall, spent: BudgetMeter) -> ReplyParts:
         """Close the iterator to close the connection. A stream that breaks off after a piece is not tried again."""
-        async with aclosing(self._counted(call, spent, streamed=True)) as parts:
+        async with aclosing(self._call_within_budget(call, spent, streamed=True)) as parts:
             async for part in parts:
                 yield part
 
-    async def _counted(self, call: ModelCall, spent: BudgetMeter, *, streamed: bool) -> ReplyParts:
+    async def _call_within_budget(self, call: ModelCall, spent: BudgetMeter, *, streamed: bool) -> ReplyParts:
         started, tally = self._clock(), CallTally()
         if call.schema is not None and not self.structured(call.stage):
             raise SchemaNotOffered(f"no schema is sent for stage {call.stage!r}")
-        request = self._composed(call, streamed=streamed)
+        request = self._compose(call, streamed=streamed)
         reserved = request.prompt_tokens + (request.plan.max_tokens or call.max_tokens)
         reserve_budget(spent, reserved, started)
         try:
-            async with aclosing(self._tried(call, spent, tally, streamed=streamed)) as parts:
+            async with aclosing(self._call_with_retries(call, spent, tally, streamed=streamed)) as parts:
                 async for part in parts:
                     if isinstance(part, ModelReply):
                         taken = (self._clock() - started) * 1000
@@ -124,9 +124,11 @@ class OpenAIModel:
         finally:
             spent.tokens += tally.tokens - reserved
 
-    async def _tried(self, call: ModelCall, spent: BudgetMeter, tally: CallTally, *, streamed: bool) -> ReplyParts:
+    async def _call_with_retries(
+        self, call: ModelCall, spent: BudgetMeter, tally: CallTally, *, streamed: bool
+    ) -> ReplyParts:
         while True:
-            request = self._composed(call, streamed=streamed)
+            request = self._compose(call, streamed=streamed)
             tally.tries += 1
             try:
                 async with self._slot(spent), aclosing(self._attempt(request, spent, tally)) as parts:
@@ -171,7 +173,7 @@ class OpenAIModel:
             return TransientError(message, hint="try again later")
         return interpret_refusal(fault, request, self._settings)
 
-    def _composed(self, call: ModelCall, *, streamed: bool) -> ChatRequest:
+    def _compose(self, call: ModelCall, *, streamed: bool) -> ChatRequest:
         quirks = self._memory.of(self._settings.plan(call.stage).model)
         return compose_request(call, self._settings, quirks, streamed=streamed)
 
@@ -203,7 +205,7 @@ class OpenAIModel:
                     if ready and request.streamed:
                         yield ReplyPiece(ready)
             rest = got.end()
-            self._judge(got, request)
+            self._validate_reply(got, request)
         except BaseException as error:
             refused = isinstance(error, ServerRefusal) or (isinstance(error, TransientError) and not error.taken)
             if got.text or not refused:  # else it cost nothing
@@ -247,7 +249,7 @@ class OpenAIModel:
             self._memory.learn(request.plan.model, update_quirks(got, request.quirks))
             raise TransientError(f"the thoughts of {request.plan.model} came as its reply", hint="ask again")
 
-    def _judge(self, got: ReplyAccumulator, request: ChatRequest) -> None:
+    def _validate_reply(self, got: ReplyAccumulator, request: ChatRequest) -> None:
         self._memory.learn(request.plan.model, update_quirks(got, request.quirks))
         if not got.complete:
             raise TransientError(
@@ -276,10 +278,7 @@ async def open_model(
 ) -> AsyncGenerator[OpenAIModel]:
     """Open a model by complete settings, and close its connections afterwards. Nothing is sent yet.
 
-    `random` spreads the waits between tries; `clock` is that of `BudgetMeter.deadline`.
-
-    Raises:
-        ModelUnavailable: Something is missing in the settings.
+    `random` spreads the waits between tries; `clock` is that of `BudgetMeter.deadline`. Raises `ModelUnavailable`.
     """
     validate_settings(settings)
     from pipeline.llm.server_connection import Transport

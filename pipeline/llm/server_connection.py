@@ -62,18 +62,9 @@ async def read_payloads(
 ) -> AsyncGenerator[Any]:
     """Yield the JSON values of an answer: a whole reply, or its pieces; last None, if the server says that it is all.
 
-    Args:
-        response: The answer.
-        streamed: Whether a stream was asked for; the server may answer otherwise.
-        tokens: How long the reply may be.
-        pace: How long the server may be silent.
-        server: What to call it in an error.
-
-    Raises:
-        TimeoutError: The server was silent for longer than its pace allows.
-        TransientError: What came is cut off, empty, or no JSON.
-        ServerRefusal: It is an error after all.
-        ModelUnavailable: It is too long, or a web page.
+    `streamed` is what was asked for; a server may answer otherwise. Raises `TimeoutError` where it is silent too long,
+    `TransientError` where the answer is cut off, empty or no JSON, `ServerRefusal`, and `ModelUnavailable` where it is
+    too long or a web page.
     """
     streamed = _is_event_stream(response.content_type, wanted=streamed)
     most = _ENVELOPE_BYTES + tokens * (_EVENT_BYTES_A_TOKEN if streamed else _JSON_BYTES_A_TOKEN)
@@ -202,9 +193,7 @@ class Transport:
     async def post(self, arguments: Mapping[str, Any]) -> AsyncGenerator[ServerResponse]:
         """Send a request; leaving the context closes its connection, or keeps it where all was read.
 
-        Raises:
-            ServerRefusal: The server answered with an error.
-            TransientError: It cannot be reached, or broke the connection, before or while it was read.
+        Raises `ServerRefusal` and `TransientError`.
         """
         chat = self._client.chat.completions.with_streaming_response
         async with AsyncExitStack() as stack:

@@ -48,11 +48,7 @@ _BUDGET_HINT = "ask something narrower, or raise the limits of a turn"
 
 
 def reserve_budget(spent: BudgetMeter, tokens: int, now: float) -> None:
-    """Reserve a call and its estimated tokens.
-
-    Raises:
-        BudgetExceeded: The call would go beyond what the turn may use; nothing is counted then.
-    """
+    """Reserve a call and its estimated tokens. Raises `BudgetExceeded`."""
     remaining_seconds(spent, now)
     budget = spent.budget
     if spent.calls >= budget.calls:

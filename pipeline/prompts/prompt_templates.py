@@ -143,11 +143,7 @@ class Prompt:
 def render_prompt(
     template: str, facts: Mapping[str, object], mode: PromptMode, now: datetime, random: Random
 ) -> Prompt:
-    """Render the messages of a call: instruction, examples, and last the turn.
-
-    Raises:
-        jinja2.UndefinedError: the template needs a fact that is not there.
-    """
+    """Render the messages of a call: instruction, examples, and last the turn."""
     module = _load_macros(template, mode, now.date(), fence="", **facts)
     fence = draw_delimiter(random, str(module.turn()))
     turn = str(_load_macros(template, mode, now.date(), fence=fence, **facts).turn()).strip()

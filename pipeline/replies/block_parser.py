@@ -175,7 +175,7 @@ class BlockParser:
         self._closed = True
         yield from self._events()
         if self._fence:
-            yield self._fenced()
+            yield self._close_fence()
         yield ProseEnded()
 
     def _events(self) -> Iterator[BlockEvent]:
@@ -204,38 +204,38 @@ class BlockParser:
             return None
         if not head:
             self._rest = self._rest[1:]
-            return self._ended()
+            return self._end_prose()
         if found := parse_line_marker(head, self._item):
             self._rest = "**" * found.bold + self._rest[found.length :]
-            return self._led(found)
+            return self._apply_marker(found)
         if head.startswith(("|", "```", "~~~")) or _MAY_DEFINE.match(head):
             line = self._line()
-            return None if line is None else self._whole(line)
-        return self._begun(head)
+            return None if line is None else self._classify_line(line)
+        return self._begin_line(head)
 
-    def _led(self, found: LineMarker) -> list[BlockEvent]:
+    def _apply_marker(self, found: LineMarker) -> list[BlockEvent]:
         if found.kind == "quote":
             self._quoted = True
             return []
         self._item = 0 if found.kind == "heading" else max(self._item, found.number)
-        ended = self._ended()
+        ended = self._end_prose()
         self._heading = found.kind == "heading"
         return ended
 
-    def _whole(self, line: str) -> list[BlockEvent]:
+    def _classify_line(self, line: str) -> list[BlockEvent]:
         """Classify a whole line."""
         if fence := _FENCE_LINE.match(line):
             self._fence, self._code = fence[1], [fence[2]]
-            return self._ended()
+            return self._end_prose()
         if line.startswith("|"):
-            return [*(self._ended() if self._open else []), TableRow(line)]
+            return [*(self._end_prose() if self._open else []), TableRow(line)]
         if is_link_definition(line):
-            return self._ended()
-        return [*self._begun(line), *self._prose(line, ends=True)]
+            return self._end_prose()
+        return [*self._begin_line(line), *self._prose(line, ends=True)]
 
-    def _begun(self, head: str) -> list[BlockEvent]:
+    def _begin_line(self, head: str) -> list[BlockEvent]:
         """Begin a line of running text, which goes on with the line before or ends it."""
-        joins = self._open and not self._heading and self._quoted == self._was_quoted and self._wraps(head[0])
+        joins = self._open and not self._heading and self._quoted == self._was_quoted and self._is_wrapped(head[0])
         spaced = not (is_unspaced(head[0]) and is_unspaced(self._last or " "))
         before: list[BlockEvent] = [ProseText(" " * spaced)] if joins else [ProseEnded()]
         self._heading = self._heading and not self._open
@@ -243,13 +243,13 @@ class BlockParser:
         self._quoted, self._was_quoted = False, self._quoted
         return before
 
-    def _wraps(self, first: str) -> bool:
+    def _is_wrapped(self, first: str) -> bool:
         """Return whether the break before a line was made for width alone."""
         return (
             first.islower() or self._last in {",", ";"} or (self._length in _WRAP_WIDTHS and self._last not in "]】］:")
         )
 
-    def _ended(self) -> list[BlockEvent]:
+    def _end_prose(self) -> list[BlockEvent]:
         self._open = self._heading = self._quoted = False
         return [ProseEnded()]
 
@@ -269,9 +269,9 @@ class BlockParser:
         if marks is None:
             self._code.append(line)
             return []
-        return [self._fenced(), ProseText(marks[1]), ProseEnded()]
+        return [self._close_fence(), ProseText(marks[1]), ProseEnded()]
 
-    def _fenced(self) -> CodeBlock:
+    def _close_fence(self) -> CodeBlock:
         inside = max(map(len, _LINE_TICKS.findall("\n".join(self._code))), default=0)
         ticks = "`" * max(3, inside + 1)
         self._fence, lines = "", self._code

@@ -172,40 +172,40 @@ class SentenceSplitter:
         self._first = True
 
     def feed(self, piece: str) -> tuple[MarkedSentence, ...]:
-        given = [marked for event in self._lines.feed(piece) for marked in self._taken(event)]
+        given = [marked for event in self._lines.feed(piece) for marked in self._take_event(event)]
         if self._held and _LEADING_WORD.match(self._cutter.begun):
-            given.extend(self._released())
+            given.extend(self._release())
         return tuple(given)
 
     def close(self) -> tuple[MarkedSentence, ...]:
-        given = [marked for event in self._lines.close() for marked in self._taken(event)]
-        return (*given, *self._ended_table(), *self._released())
+        given = [marked for event in self._lines.close() for marked in self._take_event(event)]
+        return (*given, *self._end_table(), *self._release())
 
-    def _taken(self, event: BlockEvent) -> Iterator[MarkedSentence]:
+    def _take_event(self, event: BlockEvent) -> Iterator[MarkedSentence]:
         if not isinstance(event, TableRow):
-            yield from self._ended_table()
+            yield from self._end_table()
         match event:
             case ProseText(text):
-                yield from self._running(self._cutter.feed(text))
+                yield from self._take_running(self._cutter.feed(text))
             case ProseEnded():
-                yield from self._running(self._cutter.close())
-                self._cites(self._ahead)
+                yield from self._take_running(self._cutter.close())
+                self._add_numbers(self._ahead)
                 self._fronted, self._ahead, self._paragraph = None, (), True
             case TableRow(line):
                 yield from self._rows(self._table.row(line))
             case CodeBlock(text):
-                yield from self._said(clean_markup(text), ())
+                yield from self._hold_sentence(clean_markup(text), ())
 
-    def _ended_table(self) -> Iterator[MarkedSentence]:
+    def _end_table(self) -> Iterator[MarkedSentence]:
         yield from self._rows(self._table.end())
 
     def _rows(self, rows: Iterable[str]) -> Iterator[MarkedSentence]:
         for row in rows:
             self._paragraph = True
-            yield from self._given([row])
+            yield from self._take_sentences([row])
             self._paragraph = True
 
-    def _running(self, raw: Iterable[str]) -> Iterator[MarkedSentence]:
+    def _take_running(self, raw: Iterable[str]) -> Iterator[MarkedSentence]:
         """Take sentences of running text, whose marks may stand before them."""
         for sentence in raw:
             front, body, behind = _split_outer_marks(sentence, self._count)
@@ -213,35 +213,35 @@ class SentenceSplitter:
                 inside = parse_sentence(body, self._count)[1]
                 self._fronted = (self._fronted or bool(front.strip())) and not inside
             if not (self._fronted and body and behind[:1].isspace()):
-                yield from self._given([sentence])
+                yield from self._take_sentences([sentence])
                 continue
-            yield from self._given([front + body])
+            yield from self._take_sentences([front + body])
             self._ahead = parse_sentence(behind, self._count)[1]
 
-    def _given(self, raw: Iterable[str]) -> Iterator[MarkedSentence]:
+    def _take_sentences(self, raw: Iterable[str]) -> Iterator[MarkedSentence]:
         for sentence in raw:
             text, numbers = parse_sentence(sentence, self._count)
             if _WORD_CHARACTER.search(mask_verbatim(sentence, self._count)):
                 ahead, self._ahead = self._ahead, ()
-                yield from self._said(text, tuple(dict.fromkeys(ahead + numbers)))
+                yield from self._hold_sentence(text, tuple(dict.fromkeys(ahead + numbers)))
                 if _loses_part(sentence, self._count) and self._held:
                     self._held = replace(self._held, maimed=True)
             else:
-                self._cites(numbers)
+                self._add_numbers(numbers)
 
-    def _said(self, text: str, numbers: tuple[int, ...]) -> Iterator[MarkedSentence]:
+    def _hold_sentence(self, text: str, numbers: tuple[int, ...]) -> Iterator[MarkedSentence]:
         # Before looking whether anything is left: marks that follow a link that was taken out are not the sentence's.
-        yield from self._released()
+        yield from self._release()
         if _WORD_CHARACTER.search(text):
             self._held = MarkedSentence(text, numbers, paragraph=self._paragraph and not self._first)
             self._paragraph = self._first = False
 
-    def _cites(self, numbers: tuple[int, ...]) -> None:
+    def _add_numbers(self, numbers: tuple[int, ...]) -> None:
         """Add the numbers of marks that stand alone to the last sentence."""
         if self._held:
             self._held = replace(self._held, numbers=tuple(dict.fromkeys(self._held.numbers + numbers)))
 
-    def _released(self) -> Iterator[MarkedSentence]:
+    def _release(self) -> Iterator[MarkedSentence]:
         if self._held:
             yield self._held
         self._held = None

@@ -33,11 +33,7 @@ class ReplySplitter(Protocol[T_co]):
         ...
 
     def close(self) -> tuple[T_co, ...]:
-        """Return the last values. The splitter may be fed another reply after that.
-
-        Raises:
-            UnreadableReply: the reply is not in the format asked for. Only if no value was given before.
-        """
+        """Return the last values, and begin anew. Raises `UnreadableReply`, but only if no value was given before."""
         ...
 
 
@@ -55,11 +51,7 @@ _NOTHING = frozenset({"nothing", "none", "null", "n/a", "no", "no claims", "no f
 
 
 def extract_json_object(text: str) -> Mapping[str, Any]:
-    """Return the first JSON object in a text, whatever stands round it.
-
-    Raises:
-        UnreadableReply: there is none, or it was cut short.
-    """
+    """Return the first JSON object in a text, whatever stands round it. Raises `UnreadableReply`."""
     decoder, start = json.JSONDecoder(), text.find("{")
     for _ in range(MAX_JSON_STARTS):
         if start < 0:
@@ -75,11 +67,7 @@ def extract_json_object(text: str) -> Mapping[str, Any]:
 
 
 def get_field(found: Any, name: str, kind: type | tuple[type, ...]) -> Any:
-    """Return a field of a JSON object.
-
-    Raises:
-        UnreadableReply: it is missing or of another kind.
-    """
+    """Return a field of a JSON object. Raises `UnreadableReply`."""
     if not isinstance(found, Mapping) or name not in found:
         raise UnreadableReply(f"“{name}” is missing")
     value = found[name]

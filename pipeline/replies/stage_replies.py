@@ -212,11 +212,7 @@ class ClaimSplitter:
         return self._new(found if _TRAILING_TIME.search(last) else found[:-1])
 
     def close(self) -> tuple[TimedClaim, ...]:
-        """Return what is left, and be ready for another reply.
-
-        Raises:
-            UnreadableReply: there is no claim in the reply, and it does not say that there is none.
-        """
+        """Return what is left, and be ready for another reply. Raises `UnreadableReply`."""
         found = self._new(_parse_claim_list(self._text))
         nothing = not self._given and not _says_nothing(self._text)
         self._begin()
@@ -250,11 +246,7 @@ class DraftSplitter:
         return self._released(self._splitter.feed(piece))
 
     def close(self) -> tuple[MarkedSentence, ...]:
-        """Return what is left, and be ready for another reply.
-
-        Raises:
-            UnreadableReply: no sentence of the reply cites a note, and it does not say that none helps.
-        """
+        """Return what is left, and be ready for another reply. Raises `UnreadableReply`."""
         released = self._released(self._splitter.close())
         held, cites = self._held, self._cites
         self._begin()

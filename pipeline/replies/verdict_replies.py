@@ -177,11 +177,7 @@ class VerdictSplitter:
         return tuple(self._news(ended=False))
 
     def close(self) -> tuple[ClaimRuling, ...]:
-        """Return what is left, and be ready for another reply.
-
-        Raises:
-            UnreadableReply: no verdict was given on any claim.
-        """
+        """Return what is left, and be ready for another reply. Raises `UnreadableReply`."""
         self._text += "\n"  # only what follows a word shows that it is whole
         try:
             news = tuple(self._news(ended=True))

@@ -20,10 +20,7 @@ async def stream_draft(
     """Yield the sentences of a reply over numbered findings; none where the model finds that none of them helps.
 
     A `refined` draft is asked to be at once what refinement would make of it; a student's always is.
-
-    Raises:
-        UnreadableReply: twice no sentence cited anything.
-        ModelUnavailable, BudgetExceeded: as `pipeline.model.LLM` says.
+    Raises `UnreadableReply`, `ModelUnavailable` and `BudgetExceeded`.
     """
     kit.tell(DraftStarted(len(findings)))
     template, splitter = "answer" if refined or kit.limits.student else "draft", DraftSplitter(len(findings))
@@ -83,7 +80,7 @@ async def say_all(
     notebook, said = SentenceAnnotator(context, findings), False
     async with close_stream(sentences):
         async for sentence in sentences:
-            passed = await kit.say(notebook.noted(sentence))
+            passed = await kit.say(notebook.annotate(sentence))
             said = said or passed
     return said
 
@@ -92,19 +89,19 @@ class SentenceAnnotator:
     """Attaches evidence and notes to sentences; remembers which pages were named already."""
 
     def __init__(self, context: TurnContext, findings: Sequence[SourcedFinding]) -> None:
-        self._spoken = context.spoken
+        self._asker_language = context.asker_language
         self._offered = [finding.evidence for finding in findings]
         self._rivals = frozenset(place + 1 for place in find_disagreeing(findings))
         self._named: set[str] = set()
 
-    def noted(self, marked: MarkedSentence) -> CitedSentence:
+    def annotate(self, marked: MarkedSentence) -> CitedSentence:
         """Return a sentence with its evidence, and a note if its sources disagree or speak another language."""
         sentence = cite_sentence(marked, self._offered)
         rival = next((number for number in marked.numbers if number in self._rivals), None)
         if rival is not None:
             return replace(sentence, note=footnotes.write_dated_note(self._offered[rival - 1][0].document))
         document = next((one.document for one in sentence.evidence), None)
-        foreign = document and self._spoken and document.language not in {"", self._spoken}
+        foreign = document and self._asker_language and document.language not in {"", self._asker_language}
         if document and foreign and document.key not in self._named:
             self._named.add(document.key)
             return replace(sentence, note=footnotes.write_language_note(document))

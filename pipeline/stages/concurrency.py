@@ -72,9 +72,7 @@ async def gather_all(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
 async def gather_successes(calls: Iterable[Coroutine[Any, Any, A]]) -> tuple[A, ...]:
     """Run calls at once and return the results of those that succeed.
 
-    Raises:
-        SearchUnavailable, BudgetExceeded: at once, when one of them does.
-        PipelineError: the first one's, when all fail.
+    Raises `SearchUnavailable` and `BudgetExceeded` at once, and the first error if all fail.
     """
     return select_successes(await gather_all(capture_outcome(call) for call in calls))
 
@@ -88,11 +86,7 @@ def select_successes(ended: Sequence[A | PipelineError]) -> tuple[A, ...]:
 
 
 async def capture_outcome(call: Coroutine[Any, Any, A]) -> A | PipelineError:
-    """Return a call's result, or its error.
-
-    Raises:
-        SearchUnavailable, BudgetExceeded: these are never one call's alone.
-    """
+    """Return a call's result, or its error. Raises `SearchUnavailable` and `BudgetExceeded`."""
     try:
         return await call
     except (SearchUnavailable, BudgetExceeded):

@@ -23,8 +23,7 @@ from storage.types import CheckedClaim, Claim, Evidence, SearchQuery, Verdict, V
 async def stream_claims(context: TurnContext, kit: Kit) -> AsyncIterator[TimedClaim]:
     """Yield the claims that the model would answer with, at most as many as are verified; none if it declines.
 
-    Raises:
-        ModelUnavailable, BudgetExceeded: as `pipeline.model.LLM` says.
+    Raises `ModelUnavailable` and `BudgetExceeded`.
     """
     left = kit.limits.claims
     if not left:
@@ -186,7 +185,7 @@ class ClaimVerifier:
         self._coming = 0
         """How many may still come to wait: claims without evidence yet, and the stream of claims itself."""
 
-    async def weighed(self, claims: AsyncIterator[TimedClaim]) -> tuple[SourcedFinding, ...] | None:
+    async def verify_stream(self, claims: AsyncIterator[TimedClaim]) -> tuple[SourcedFinding, ...] | None:
         """Return the claims that passages support, in their order, bound to the sentences that say so.
 
         None where nothing is claimed. All verdicts are told. Where claims break off, those that came are verified.
@@ -200,29 +199,29 @@ class ClaimVerifier:
             async with close_stream(claims):
                 async for claim in claims:
                     self._coming += 1
-                    begun.append(self._tasks.create_task(self._outcome(claim)))
+                    begun.append(self._tasks.create_task(self._capture_claim(claim)))
         except (SearchUnavailable, BudgetExceeded):
             raise
         except PipelineError as error:
             fault = error
-        self._came()
+        self._count_arrival()
         kept = select_successes([await task for task in begun])
         if fault and not any(kept):
             raise fault
         return tuple(finding for findings in kept for finding in findings) if begun else None
 
-    async def explained(self) -> None:
+    async def await_reasoning(self) -> None:
         """Wait a moment for reasoning that is still being written: the reply is whole without it."""
         if self._calls:
             _, late = await asyncio.wait(self._calls, timeout=REASONING_GRACE_SECONDS)
             for call in late:
                 call.cancel()
 
-    async def _outcome(self, claim: TimedClaim) -> tuple[SourcedFinding, ...] | PipelineError:
-        return await capture_outcome(self._weighed(claim))  # begun here: a task may be ended before it begins
+    async def _capture_claim(self, claim: TimedClaim) -> tuple[SourcedFinding, ...] | PipelineError:
+        return await capture_outcome(self._verify_claim_once(claim))  # begun here: a task may be ended before it begins
 
-    async def _weighed(self, claim: TimedClaim) -> tuple[SourcedFinding, ...]:
-        case = await self._case(claim)
+    async def _verify_claim_once(self, claim: TimedClaim) -> tuple[SourcedFinding, ...]:
+        case = await self._queue_claim(claim)
         if not case.sentences:
             self._kit.tell(ClaimChecked(record_unfounded(claim.text)))
             return ()
@@ -231,27 +230,27 @@ class ClaimVerifier:
             raise settled
         return await bind_claim(claim.text, settled, self._kit.supports) if settled else ()
 
-    async def _case(self, claim: TimedClaim) -> _PendingClaim:
+    async def _queue_claim(self, claim: TimedClaim) -> _PendingClaim:
         """Retrieve evidence for a claim, and queue it for verification where there is any."""
         query = SearchQuery(claim.text, claim.time, unchecked=True)
         sentences = collect_sentences(await retrieve_passages(query, self._kit.limits.evidence, self._kit))
         case = _PendingClaim(claim.text, sentences, asyncio.get_running_loop().create_future())
         if sentences:
             self._waiting.append(case)
-        self._came()
+        self._count_arrival()
         return case
 
-    def _came(self) -> None:
+    def _count_arrival(self) -> None:
         self._coming -= 1
-        self._send()
+        self._send_queued()
 
-    def _send(self) -> None:
+    def _send_queued(self) -> None:
         """Verify all that is queued, if there is a place for the call or nothing more will join it."""
         if self._waiting and not (self._coming and self._kit.busy()):
             together, self._waiting = tuple(self._waiting), []
-            self._calls.append(self._tasks.create_task(self._verify(together)))
+            self._calls.append(self._tasks.create_task(self._verify_together(together)))
 
-    async def _verify(self, cases: Sequence[_PendingClaim]) -> None:
+    async def _verify_together(self, cases: Sequence[_PendingClaim]) -> None:
         sentences = collect_sentences(one for case in cases for one in case.sentences)
         claims = tuple(case.claim for case in cases)
         splitter = VerdictSplitter(len(claims), len(sentences), reasoned=not self._kit.limits.student)
@@ -260,21 +259,21 @@ class ClaimVerifier:
         try:
             async with close_stream(self._kit.stream("verdicts", splitter, stage="verify", **facts)) as rulings:
                 async for ruling in rulings:
-                    self._ruled(cases[ruling.claim - 1], ruling, sentences)
+                    self._apply_ruling(cases[ruling.claim - 1], ruling, sentences)
         except (SearchUnavailable, BudgetExceeded):
             raise
         except PipelineError as error:
             fault = error
         left = tuple(case for case in cases if not case.settled.done())
         if len(cases) > 1 and isinstance(fault, UnreadableReply):
-            self._calls += [self._tasks.create_task(self._verify((case,))) for case in left]
+            self._calls += [self._tasks.create_task(self._verify_together((case,))) for case in left]
         else:
             for case in left:
                 self._kit.tell(ClaimChecked(record_unverified(case.claim, case.sentences, fault)))
                 case.settled.set_result(fault)
-        self._send()
+        self._send_queued()
 
-    def _ruled(self, case: _PendingClaim, ruling: ClaimRuling, sentences: Sequence[Evidence]) -> None:
+    def _apply_ruling(self, case: _PendingClaim, ruling: ClaimRuling, sentences: Sequence[Evidence]) -> None:
         found = ruling.found
         checked = record_claim(case.claim, sentences, found)
         if ruling.whole:

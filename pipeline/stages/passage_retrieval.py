@@ -124,8 +124,7 @@ async def retrieve_passages(query: SearchQuery, k: int, kit: Kit) -> tuple[Hit, 
 async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit) -> tuple[Hit, ...]:
     """Retrieve for the written query; where it is the question itself, the hits are known already.
 
-    Raises:
-        SearchUnavailable: the search failed.
+    Raises `SearchUnavailable`.
     """
     k = kit.limits.looked_up
     known = query.time is None and query.text == context.search_query and kit.limits.passages >= k
@@ -135,8 +134,7 @@ async def retrieve_for_query(context: TurnContext, query: SearchQuery, kit: Kit)
 async def summarise_passages(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[SourcedFinding, ...]:
     """Summarise passages to the point of a query, each statement bound to sentences of its passage.
 
-    Raises:
-        PipelineError: no passage could be summarised.
+    Raises `PipelineError`.
     """
     return await _summarise_groups("summarise", query, [(hit,) for hit in hits], kit)
 
@@ -144,8 +142,7 @@ async def summarise_passages(query: SearchQuery, hits: Sequence[Hit], kit: Kit) 
 async def extract_bullets(query: SearchQuery, hits: Sequence[Hit], kit: Kit) -> tuple[SourcedFinding, ...]:
     """Do the same with a shorter prompt: a call for each passage, or one for all where calls would have to wait.
 
-    Raises:
-        PipelineError: no passage could be summarised.
+    Raises `PipelineError`.
     """
     return await _summarise_groups("bullets", query, [hits] if kit.busy() else [(hit,) for hit in hits], kit)
 

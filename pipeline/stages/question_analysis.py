@@ -206,12 +206,7 @@ def _any_phrase(phrases: Sequence[str], *, plain: bool = True) -> re.Pattern[str
 
 
 def validate_question(text: str, limits: Limits) -> None:
-    """Check that a question can be answered.
-
-    Raises:
-        QuestionTooLong: it has more characters than the limits allow.
-        QuestionWithoutWords: nothing in it can be looked up.
-    """
+    """Check that a question can be answered. Raises `QuestionTooLong` and `QuestionWithoutWords`."""
     if len(text) > limits.question_characters:
         raise QuestionTooLong(
             f"The question has {len(text):,} characters; at most {limits.question_characters:,} are read.",

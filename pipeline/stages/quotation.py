@@ -50,10 +50,10 @@ async def rank_quotes(talk: Conversation, hits: tuple[Hit, ...], passages: int, 
     question = resolve_question(talk)
     language = _answer_language(talk.question, hits)
     found = find_candidates([hit for hit in hits if _may_answer_in(hit, language)][:passages])
-    reading = await kit.beside(weigh_question, question.text, question.borrowed, language, hits)
+    reading = await kit.run_in_thread(weigh_question, question.text, question.borrowed, language, hits)
     contexts = [candidate.context for candidate in found]
     cosines = await kit.compare(question.query, contexts) if reading.trust else [0.0] * len(found)
-    read = await kit.beside(score_candidates, reading, found, cosines)
+    read = await kit.run_in_thread(score_candidates, reading, found, cosines)
     ranked = sorted(read, key=lambda one: one.score, reverse=True)
     return RankedQuotes(reading, hits, tuple(ranked), predict_answerable(reading, hits, ranked))
 
@@ -73,7 +73,7 @@ async def _show_best_quote(talk: Conversation, hits: tuple[Hit, ...], kit: Kit) 
     try:
         found = await rank_quotes(talk, hits, INTERIM_PASSAGES, kit)
         if found.chance >= ANSWER_THRESHOLD:
-            first, *_ = await kit.beside(select_quotes, found.ranked, 1, found.question.language)
+            first, *_ = await kit.run_in_thread(select_quotes, found.ranked, 1, found.question.language)
             kit.quote(first.evidence[0])
     except Exception as error:  # noqa: BLE001 - the answer matters, not the way to it
         log.warning("nothing was quoted meanwhile: %s", error)

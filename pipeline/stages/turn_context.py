@@ -17,9 +17,9 @@ MIN_LANGUAGE_SHARE = 4
 class TurnContext:
     talk: Conversation
     """Its last turns."""
-    spoken: str = ""
+    asker_language: str = ""
     """The asker's language (ISO 639-1); empty when unsure."""
-    read: str = ""
+    library_language: str = ""
     """The library's language where it is another one; empty otherwise."""
     search_query: str = ""
     """What was looked up to know that: the question, with the words it borrows from what was said before."""
@@ -29,12 +29,12 @@ class TurnContext:
     @property
     def language(self) -> str:
         """The asker's language in English; empty when unsure."""
-        return english_name(self.spoken)
+        return english_name(self.asker_language)
 
     @property
     def reading(self) -> str:
         """The library's language in English if it differs from the asker's; empty otherwise."""
-        return english_name(self.read)
+        return english_name(self.library_language)
 
 
 async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
@@ -42,9 +42,7 @@ async def prepare_context(talk: Conversation, kit: Kit) -> TurnContext:
 
     A question in one language finds little in another, so queries and claims are to be written in the library's. Its
     search also comes before all calls of a model: an outage is said before anything is paid.
-
-    Raises:
-        SearchUnavailable: the search failed.
+    Raises `SearchUnavailable`.
     """
     sought = resolve_question(talk).query
     hits = await kit.search(SearchQuery(sought), kit.limits.passages)

@@ -19,10 +19,7 @@ WIDER = 3
 async def answer(talk: Conversation, kit: Kit) -> Status:
     """Quote what answers the conversation's last question.
 
-    Raises:
-        QuestionTooLong: it has more characters than the limits allow.
-        QuestionWithoutWords: nothing in it can be looked up.
-        SearchUnavailable: the search failed.
+    Raises `QuestionTooLong`, `QuestionWithoutWords` and `SearchUnavailable`.
     """
     validate_question(talk.question.text, kit.limits)
     if detect_small_talk(talk.question.text):

@@ -32,12 +32,12 @@ async def answer(talk: Conversation, kit: Kit) -> Status:
     async with open_task_group() as group:
         verifier = ClaimVerifier(context, kit, group)
         status = await _answered(talk, context, kit, verifier)
-        await verifier.explained()
+        await verifier.await_reasoning()
         return status
 
 
 async def _answered(talk: Conversation, context: TurnContext, kit: Kit, verifier: ClaimVerifier) -> Status:
-    recall = verifier.weighed(stream_claims(context, kit))  # 3, 4, 5
+    recall = verifier.verify_stream(stream_claims(context, kit))  # 3, 4, 5
     async with show_interim_quote(talk, context.nearest, kit):
         looked_up, recalled, fault = await gather_pair(look_up(context, kit), recall)
     findings = order_rivals_by_date(deduplicate_findings((*(looked_up or ()), *(recalled or ()))))

@@ -20,23 +20,23 @@ def notebook(spoken: str, *hits: Hit) -> SentenceAnnotator:
     return SentenceAnnotator(TurnContext(question("Why?"), spoken), findings)
 
 
-def noted(book: SentenceAnnotator, *numbers: int) -> str:
-    sentence = book.noted(MarkedSentence("It is so.", numbers, paragraph=False))
+def annotate(book: SentenceAnnotator, *numbers: int) -> str:
+    sentence = book.annotate(MarkedSentence("It is so.", numbers, paragraph=False))
     assert not sentence.evidence or any(footnotes.is_own_note(sentence.note, one) for one in sentence.evidence)
     return sentence.note
 
 
 def test_a_sentence_needs_no_note() -> None:
     """Where its page speaks the asker's language and no other page contradicts it."""
-    assert noted(notebook("en", PIER), 1) == ""
-    assert noted(notebook("", PIER), 1) == ""
+    assert annotate(notebook("en", PIER), 1) == ""
+    assert annotate(notebook("", PIER), 1) == ""
 
 
 def test_sources_that_disagree_are_named_with_their_dates() -> None:
     """Every time, as each sentence is one version."""
     book = notebook("en", NEW, PIER, OLD)
 
-    assert [noted(book, number) for number in (1, 2, 3, 1)] == [
+    assert [annotate(book, number) for number in (1, 2, 3, 1)] == [
         "New fares, 2026-01-15", "", "Old fares, 2021-03-01", "New fares, 2026-01-15",
     ]  # fmt: skip
 
@@ -45,9 +45,9 @@ def test_a_source_in_another_language_is_said_to_be_once() -> None:
     """By the language's own name; a second page is named as well."""
     book = notebook("de", PIER, OLD)
 
-    assert [noted(book, number) for number in (1, 1, 2)] == ["Pier, English", "", "Old fares, English"]
+    assert [annotate(book, number) for number in (1, 1, 2)] == ["Pier, English", "", "Old fares, English"]
 
 
 def test_a_sentence_without_a_number_has_no_evidence_and_no_note() -> None:
     """It is for the gate to withhold."""
-    assert noted(notebook("de", PIER)) == ""
+    assert annotate(notebook("de", PIER)) == ""
