@@ -81,8 +81,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     epilog=format_examples(
-        "footnote ingest folder handbook --corpus handbook",
-        "footnote ask 'How many days of leave do I get?'",
+        "footnote ingest folder handbook --corpus handbook", "footnote ask 'How many days of leave do I get?'"
     ),
 )
 app.command(epilog=format_examples("footnote init"))(operator_commands.init)

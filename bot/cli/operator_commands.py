@@ -63,9 +63,7 @@ def write_starter(path: Path) -> Path:
 
 DOCTOR_TOKENS = 2_000_000
 NO_MODEL = Fault(
-    "no_model",
-    "No model is configured.",
-    "Set OPENAI_API_KEY, or base_url and name under [model] in footnote.toml.",
+    "no_model", "No model is configured.", "Set OPENAI_API_KEY, or base_url and name under [model] in footnote.toml."
 )
 NOTHING_TO_TRY = Fault(
     "nothing_to_try", "As it is set, the bot does nothing at this stage.", "Name another stage, or none."

@@ -68,9 +68,7 @@ def ask(
 
         asked = build_request(question, corpora, system)
         done = _run_turn(
-            ctx,
-            lambda service, tell: service.answer(asked, tell),
-            lambda done: done.answer.status is Status.ABSTAINED,
+            ctx, lambda service, tell: service.answer(asked, tell), lambda done: done.answer.status is Status.ABSTAINED
         )
         view = rendering.answer_view.render_answer(
             done, language=detect_question_language(asked.text), zone=ctx.settings.zone

@@ -80,10 +80,7 @@ def _read_draft(case: GoldCase, _: PromptMode) -> DraftSplitter:
 CALL_KINDS = (
     _build_kind("query", "talk reading", lambda _, __: QUERY, gold_cases.grade_query),
     _build_kind(
-        "summarise",
-        "query sentences",
-        lambda case, _: bullets_format(_count_sentences(case)),
-        gold_cases.grade_summary,
+        "summarise", "query sentences", lambda case, _: bullets_format(_count_sentences(case)), gold_cases.grade_summary
     ),
     _build_kind(
         "bullets",
@@ -94,12 +91,7 @@ CALL_KINDS = (
         file="summarise",
     ),
     _build_kind(
-        "generate",
-        "talk reading",
-        lambda _, __: _PLAIN,
-        gold_cases.grade_reply,
-        file="query",
-        structured=False,
+        "generate", "talk reading", lambda _, __: _PLAIN, gold_cases.grade_reply, file="query", structured=False
     ),
     _build_kind("split", "talk reply_text", lambda _, __: CLAIMS, gold_cases.grade_claims),
     _build_kind(
@@ -125,13 +117,7 @@ CALL_KINDS = (
         file="verify",
         structured=False,
     ),
-    _build_kind(
-        "draft",
-        "talk findings language",
-        _read_draft,
-        gold_cases.grade_draft,
-        structured=False,
-    ),
+    _build_kind("draft", "talk findings language", _read_draft, gold_cases.grade_draft, structured=False),
     _build_kind(
         "answer",
         "talk findings language",
@@ -142,12 +128,7 @@ CALL_KINDS = (
         structured=False,
     ),
     _build_kind(
-        "feedback",
-        "talk draft",
-        lambda _, __: FEEDBACK,
-        gold_cases.grade_feedback,
-        stage="refine",
-        file="refine",
+        "feedback", "talk draft", lambda _, __: FEEDBACK, gold_cases.grade_feedback, stage="refine", file="refine"
     ),
     _build_kind(
         "refine",

@@ -53,19 +53,18 @@ def format_settings(advice: Iterable[Advice], stages: Mapping[str, StageSettings
             place.setdefault("stages", _list_stage_settings(stages)).setdefault(path[1], {})[path[2]] = value
         else:
             place[key] = value
-    return tuple(line for table, values in tables.items() for line in _format_table(table, values))
+    return tuple(
+        line
+        for table, values in tables.items()
+        for line in (f"[{table}]", *(f"{key} = {_format_toml(value)}" for key, value in values.items()))
+    )
 
 
 def _list_stage_settings(stages: Mapping[str, StageSettings]) -> dict[str, dict[str, Any]]:
-    every = {stage: asdict(own) for stage, own in stages.items()}
-    plain = {stage: {key: value for key, value in own.items() if value is not None} for stage, own in every.items()}
+    plain = {
+        stage: {key: value for key, value in asdict(own).items() if value is not None} for stage, own in stages.items()
+    }
     return {stage: own for stage, own in plain.items() if own}
-
-
-def _format_table(name: str, values: Mapping[str, Any]) -> Iterable[str]:
-    yield f"[{name}]"
-    for key, value in values.items():
-        yield f"{key} = {_format_toml(value)}"
 
 
 def _format_toml(value: Any) -> str:
@@ -108,11 +107,8 @@ def _render_variant(found: VariantFigures) -> Sequence[RenderableType]:
     title = [] if found.way == AS_SET else [Text(f"Asked as {found.way}:")]
     stopped = [Text(f"{kind} was cut short: {sanitize_line(why)}") for kind, why in found.cut_short.items()]
     given = count_verdicts(found.figures)
-    tables = [
-        _render_replies(found.figures),
-        _render_calls(found.figures),
-        *([_render_verdicts(given)] if given else []),
-    ]
+    tables = [_render_replies(found.figures), _render_calls(found.figures)]
+    tables += [_render_verdicts(given)] if given else []
     return [*title, *(part for one in tables for part in (one, Text())), *stopped, *([Text()] if stopped else [])]
 
 
@@ -156,23 +152,8 @@ def format_percent(count: int, among: int) -> str:
 
 
 _FIGURE_NAMES = (
-    "cases",
-    "first",
-    "readable",
-    "right",
-    "cited",
-    "valid",
-    "calls",
-    "prompt_tokens",
-    "completion_tokens",
-    "estimated",
-    "cost",
-    "cut",
-    "retried",
-    "thought",
-    "trimmed",
-    "shortened",
-    "schema",
+    "cases first readable right cited valid calls prompt_tokens completion_tokens estimated cost cut retried thought "
+    "trimmed shortened schema"
 )
 
 
@@ -182,21 +163,24 @@ def build_exam_document(report: ModelReport) -> dict[str, Any]:
         "model": report.model,
         "server": report.server,
         "calls_at_once": report.facts.at_once,
-        "ways": [_build_variant(found) for found in report.facts.measured],
+        "ways": [
+            {
+                "way": found.way,
+                "offered": found.offered,
+                "kinds": {kind: _build_figures(one) for kind, one in found.figures.items()},
+                "cut_short": dict(found.cut_short),
+            }
+            for found in report.facts.measured
+        ],
         "turn_seconds": estimate_turn_seconds(report.facts.figures),
         "advice": [{"why": one.why, "changes": dict(one.changes)} for one in report.advice],
         "settings": list(report.lines),
     }
 
 
-def _build_variant(found: VariantFigures) -> dict[str, Any]:
-    kinds = {kind: _build_figures(one) for kind, one in found.figures.items()}
-    return {"way": found.way, "offered": found.offered, "kinds": kinds, "cut_short": dict(found.cut_short)}
-
-
 def _build_figures(one: Figures) -> Mapping[str, Any]:
     return {
-        **{name: getattr(one, name) for name in _FIGURE_NAMES},
+        **{name: getattr(one, name) for name in _FIGURE_NAMES.split()},
         "seconds": {"median": one.seconds, "p95": one.slow_seconds},
         "verdicts": [
             {"expected": expected, "given": given, "count": count} for (expected, given), count in one.verdicts.items()

@@ -200,29 +200,21 @@ def list_prompt_variants(
 ) -> tuple[PromptVariant, ...]:
     """List the variants to examine; none where the stages have nothing to ask."""
     if not compare:
-        as_set = PromptVariant(
-            AS_SET, settings, list_call_kinds(student=student, system=system, stages=stages), student=student
-        )
-        return (as_set,) if as_set.kinds else ()
+        kinds = list_call_kinds(student=student, system=system, stages=stages)
+        return (PromptVariant(AS_SET, settings, kinds, student=student),) if kinds else ()
     every = list_call_kinds(student=False, system=system, stages=stages)
     structured = tuple(kind for kind in every if kind.structured)
     compared = (
         PromptVariant(name, force_format(settings, name), every if name == "text" else structured) for name in _COMPARED
     )
-    merged = PromptVariant(
-        STUDENT,
-        force_format(settings, "text"),
-        list_call_kinds(student=True, system=system, stages=stages),
-        student=True,
-    )
-    return tuple(way for way in (*compared, merged) if way.kinds)
+    merged = list_call_kinds(student=True, system=system, stages=stages)
+    student_variant = PromptVariant(STUDENT, force_format(settings, "text"), merged, student=True)
+    return tuple(way for way in (*compared, student_variant) if way.kinds)
 
 
 def measure_variant(way: PromptVariant, found: Examination) -> VariantFigures:
-    cut_short = {kind: str(fault) for kind, fault in found.cut_short.items()}
-    return VariantFigures(
-        way.name, {kind: compute_figures(outcomes) for kind, outcomes in found.outcomes.items()}, cut_short
-    )
+    found_figures = {kind: compute_figures(outcomes) for kind, outcomes in found.outcomes.items()}
+    return VariantFigures(way.name, found_figures, {kind: str(fault) for kind, fault in found.cut_short.items()})
 
 
 def force_format(settings: ModelSettings, structured: Structured) -> ModelSettings:

@@ -252,7 +252,7 @@ class _History:
     runs: tuple[RefreshRun, ...]
     nights: tuple[NightRecord, ...]
 
-    async def told(self, settings: Settings, now: datetime, *, count: int) -> RefreshSummary:
+    async def summarize(self, settings: Settings, now: datetime, *, count: int) -> RefreshSummary:
         return summarize_refreshes(settings, self.runs[:count], self.nights[:count], now, watching=False)
 
 

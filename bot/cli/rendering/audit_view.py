@@ -41,9 +41,9 @@ def render_line(text: str, *, depth: int = 1, style: str = "") -> Padding:
     return indent(Text(sanitize_line(text), style=style), depth=depth)
 
 
-def render_block(text: str, *, depth: int = 2) -> Padding:
+def render_block(text: str) -> Padding:
     """Render a text line by line."""
-    return indent(Text(sanitize_text(text)), depth=depth)
+    return indent(Text(sanitize_text(text)), depth=2)
 
 
 def indent(text: Text, *, depth: int = 1) -> Padding:
@@ -65,11 +65,6 @@ _TELLING_FACTS = ("claim", "query", "draft")
 _SHOWN_APART = frozenset(
     {"stage", "template", "model", "milliseconds", "prompt_tokens", "completion_tokens", "facts", "reply", "error"}
 )
-
-
-def render_step(body: Mapping[str, Any], *, full: bool) -> list[RenderableType]:
-    lines = _call_lines(body, full=full) if "template" in body else _search_lines(body, full=full)
-    return [_step_heading(body), *lines]
 
 
 def _step_heading(body: Mapping[str, Any]) -> Text:
@@ -99,21 +94,14 @@ def _call_lines(body: Mapping[str, Any], *, full: bool) -> Iterator[Padding]:
     if full:
         yield from render_facts(facts)
         yield from render_facts({name: value for name, value in body.items() if name not in _SHOWN_APART})
-    for name, text in {**_telling_facts(facts, full=full), "reply": body.get("reply")}.items():
-        if text:
-            yield from _text_lines(name, str(text), full=full)
+        if body.get("reply"):
+            yield from (render_line("reply:"), render_block(str(body["reply"])))
+    else:
+        for name, text in {**{name: facts.get(name) for name in _TELLING_FACTS}, "reply": body.get("reply")}.items():
+            if text:
+                yield render_line(f"{name}: {shorten(sanitize_line(str(text)), SHORT_TEXT, placeholder=' …')}")
     if "error" in body:
         yield render_line(f"error: {body['error']}")
-
-
-def _telling_facts(facts: Mapping[str, Any], *, full: bool) -> Mapping[str, Any]:
-    return {} if full else {name: facts.get(name) for name in _TELLING_FACTS}
-
-
-def _text_lines(name: str, text: str, *, full: bool) -> tuple[Padding, ...]:
-    if full:
-        return render_line(f"{name}:"), render_block(text)
-    return (render_line(f"{name}: {shorten(sanitize_line(text), SHORT_TEXT, placeholder=' …')}"),)
 
 
 def format_usage(usage: Mapping[str, Any]) -> str:
@@ -144,7 +132,7 @@ def render_claims(body: Mapping[str, Any]) -> Iterator[RenderableType]:
 
 def render_withheld(body: Mapping[str, Any]) -> Iterator[RenderableType]:
     """Render each sentence that the gate withheld, with its reason; and what was said before a turn broke off."""
-    for name, heading in (("withheld", "withheld"), ("spoken", "said before it broke off")):
+    for name, heading in (("withheld", "withheld"), ("spoken", "said before it was cut short")):
         if body.get(name):
             yield from (Text(), Text(heading, style="bold"))
         for sentence in body.get(name, ()):
@@ -156,15 +144,13 @@ def render_withheld(body: Mapping[str, Any]) -> Iterator[RenderableType]:
 _FEEDBACK_WORDS = {"up": "helpful", "down": "not helpful", "ask": "a person was asked", "share": "shared"}
 
 
-def render_followup(entry: LogEntry) -> list[RenderableType]:
-    return _FOLLOWUP_VIEWS[entry.kind](entry.body)
-
-
 def _delivered_lines(body: Mapping[str, Any]) -> list[RenderableType]:
     told = ("outcome", "platform", "workspace", "channel", "thread", "messages", "only_asker", "text", "ticket")
+    channel = f"{body.get('platform', '')}:{body.get('workspace', '')}/{body['channel']}" if body.get("channel") else ""
+    thread = f"thread {body['thread']}" if body.get("thread") else ""
     facts = {
         "outcome": body.get("outcome"),
-        "where": _format_place(body),
+        "where": ", ".join(part for part in (channel, thread) if part),
         "messages": body.get("messages"),
         "shown to": "the asker alone" if body.get("only_asker") else "",
         **_other_facts(body, *told),
@@ -174,37 +160,29 @@ def _delivered_lines(body: Mapping[str, Any]) -> list[RenderableType]:
 
 
 def _edited_lines(body: Mapping[str, Any]) -> list[RenderableType]:
-    whats = [what for what in ("retracted", "stopped", "withheld") if body.get(what)]
-    return [
-        *_act_lines(", ".join(whats), body),
-        *render_facts(_other_facts(body, "retracted", "stopped", "withheld", "by")),
-    ]
+    acts = ("retracted", "stopped", "withheld")
+    return _act_lines(", ".join(what for what in acts if body.get(what)), body, *acts)
 
 
 def _feedback_lines(body: Mapping[str, Any]) -> list[RenderableType]:
     what = str(body.get("what", ""))
-    return [*_act_lines(_FEEDBACK_WORDS.get(what, what), body), *render_facts(_other_facts(body, "what", "by"))]
+    return _act_lines(_FEEDBACK_WORDS.get(what, what), body, "what")
 
 
 def _setting_lines(body: Mapping[str, Any]) -> list[RenderableType]:
     change = f"{body.get('key', '')}: {_format_setting(body.get('was'))} → {_format_setting(body.get('now'))}"
-    return [*_act_lines(change, body), *render_facts(_other_facts(body, "key", "was", "now", "by"))]
-
-
-def _format_place(body: Mapping[str, Any]) -> str:
-    channel = f"{body.get('platform', '')}:{body.get('workspace', '')}/{body['channel']}" if body.get("channel") else ""
-    thread = f"thread {body['thread']}" if body.get("thread") else ""
-    return ", ".join(part for part in (channel, thread) if part)
+    return _act_lines(change, body, "key", "was", "now")
 
 
 def _other_facts(body: Mapping[str, Any], *told: str) -> dict[str, Any]:
     return {name.replace("_", " "): value for name, value in body.items() if name not in told}
 
 
-def _act_lines(what: str, body: Mapping[str, Any]) -> list[RenderableType]:
+def _act_lines(what: str, body: Mapping[str, Any], *told: str) -> list[RenderableType]:
+    """Render what somebody did, and what else is recorded of it."""
     by = f"by {body['by']}" if body.get("by") else ""
     said = ", ".join(part for part in (what, by) if part)
-    return [render_line(said)] if said else []
+    return [*([render_line(said)] if said else []), *render_facts(_other_facts(body, "by", *told))]
 
 
 def _format_setting(value: Any) -> str:
@@ -219,7 +197,6 @@ _FOLLOWUP_VIEWS: Mapping[EntryKind, Callable[[Mapping[str, Any]], list[Renderabl
     EntryKind.FEEDBACK: _feedback_lines,
     EntryKind.SETTING: _setting_lines,
 }
-FOLLOWUP_KINDS = frozenset(_FOLLOWUP_VIEWS)
 
 
 def render_turns(turns: Sequence[TurnEnds], zone: tzinfo) -> RenderableType:
@@ -233,12 +210,8 @@ def render_turns(turns: Sequence[TurnEnds], zone: tzinfo) -> RenderableType:
 
 
 def render_turn(entries: Sequence[LogEntry], zone: tzinfo, *, full: bool = False) -> RenderableType:
-    """Render all that is recorded of one turn, or of a channel, in order.
-
-    Replies of a model stand there in `full`, or their beginning.
-    """
-    lines = [line for entry in entries for line in _entry_lines(entry, zone, full=full)]
-    return Constrain(Group(*lines), WIDTH)
+    """Render all that is recorded of one turn, or of a channel, in order; a model's replies in `full`, or shortened."""
+    return Constrain(Group(*(line for entry in entries for line in _entry_lines(entry, zone, full=full))), WIDTH)
 
 
 def render_verification(checked: RecordCheck) -> RenderableType:
@@ -258,11 +231,12 @@ def _entry_lines(entry: LogEntry, zone: tzinfo, *, full: bool) -> list[Renderabl
         (entry.kind.value.replace("_", " "), "bold"), (f" · {format_moment(entry.at, zone)}", "dim")
     )
     if entry.kind is EntryKind.STEP:
-        return render_step(entry.body, full=full)
+        lines = _call_lines if "template" in entry.body else _search_lines
+        return [_step_heading(entry.body), *lines(entry.body, full=full)]
     if entry.kind is EntryKind.TURN_CLOSED:
         return [Text(), heading, *_closed_lines(entry.body, zone)]
-    if entry.kind in FOLLOWUP_KINDS:
-        return [Text(), heading, *render_followup(entry)]
+    if entry.kind in _FOLLOWUP_VIEWS:
+        return [Text(), heading, *_FOLLOWUP_VIEWS[entry.kind](entry.body)]
     return [heading, *render_facts(entry.body), Text()]
 
 
@@ -270,11 +244,11 @@ def _closed_lines(body: Mapping[str, Any], zone: tzinfo) -> list[RenderableType]
     shown = ("status", "system", "model", "seconds", "failure")
     facts = {name: body[name] for name in shown if body.get(name)}
     usage = format_usage(body.get("usage") or {})
+    facts |= {"usage": usage} if usage else {}
     citations = [_parse_citation(citation) for citation in body.get("citations", ())]
     text = [Text(), Text(sanitize_text(str(body["text"])))] if body.get("text") else []
     sources = [Text(), render_sources(citations, zone=zone)] if citations else []
-    asked = render_facts({"usage": usage} if usage else {})
-    return [*render_facts(facts), *asked, *render_claims(body), *render_withheld(body), *text, *sources]
+    return [*render_facts(facts), *render_claims(body), *render_withheld(body), *text, *sources]
 
 
 def _parse_citation(body: Mapping[str, Any]) -> Citation:

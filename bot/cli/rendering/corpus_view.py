@@ -12,7 +12,7 @@ from bot.server.refresh.run_history import MISSED, RUNNING, is_silent, measure_s
 from bot.views.sanitize import sanitize_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime, tzinfo
 
     from bot.server.refresh.run_history import RefreshSummary
@@ -32,31 +32,22 @@ def render_reports(reports: Sequence[RefreshReport]) -> RenderableType:
         passages = f"+{report.passages_added:,} −{report.passages_removed:,}"
         rows.add_row(report.corpus, *(f"{count:,}" for count in documents), passages, f"{report.seconds:,.1f}")
     failures = [
-        (f"{report.corpus}: {document}" if len(reports) > 1 else document, reason)
+        Text.assemble("  ", (f"{named}{sanitize_line(document)}", "bold"), f": {sanitize_line(reason)}")
         for report in reports
+        for named in [f"{report.corpus}: " if len(reports) > 1 else ""]
         for document, reason in report.failures
     ]
+    unread = [Text(), Text("Could not be read:"), *failures] if failures else []
     told = [Text(f"{report.corpus}: {sanitize_line(report.fault)}") for report in reports if report.fault]
     told += render_forgotten_counts({report.corpus: report.forgotten for report in reports})
-    return Group(rows, *(_render_failures(failures) if failures else ()), *((Text(), *told) if told else ()))
+    return Group(rows, *unread, *((Text(), *told) if told else ()))
 
 
 def render_forgotten_counts(forgotten: Mapping[str, int]) -> list[Text]:
     """Render how many documents of which corpora are forgotten."""
     some = ", ".join(f"{count:,} of {corpus}" for corpus, count in forgotten.items() if count)
-    return (
-        [Text(f"Forgotten on purpose, and left out: {some}. `footnote corpora --forgotten` lists them.")]
-        if some
-        else []
-    )
-
-
-def _render_failures(failures: Iterable[tuple[str, str]]) -> list[RenderableType]:
-    lines = [
-        Text.assemble("  ", (sanitize_line(document), "bold"), f": {sanitize_line(reason)}")
-        for document, reason in failures
-    ]
-    return [Text(), Text("Could not be read:"), *lines]
+    line = f"Forgotten on purpose, and left out: {some}. `footnote corpora --forgotten` lists them."
+    return [Text(line)] if some else []
 
 
 DAY = 86_400
@@ -64,13 +55,9 @@ DAY = 86_400
 
 def format_age(at: datetime | None, now: datetime) -> str:
     """Format the time since then: `3 h 20 min`; empty for none."""
-    if at is None:
-        return ""
-    seconds = max((now - at).total_seconds(), 0.0)
+    seconds = max((now - at).total_seconds(), 0.0) if at else 0.0
     days = int(seconds // DAY)
-    if days > 1:
-        return f"{days:,} days"
-    return format_duration(seconds)
+    return "" if at is None else f"{days:,} days" if days > 1 else format_duration(seconds)
 
 
 def format_corpus(corpus: str, edition: str) -> str:
@@ -94,11 +81,18 @@ def format_owner(owner: str) -> str:
 def render_refreshes(found: RefreshSummary, zone: tzinfo) -> RenderableType:
     """Render what runs, what ran, and when the next night is."""
     parts: list[RenderableType] = [Text(line) for line in _running_lines(found, zone)]
-    parts.append(Text(_next_night_line(found, zone)))
+    wait = f"in {format_duration((found.next_night - found.now).total_seconds())}" if found.next_night else ""
+    due = f"{format_moment(found.next_night, zone)}, {wait}, if `footnote serve` runs then."
+    parts.append(Text(f"Next night: {due if wait else 'none is set; `footnote ingest all` refreshes every source.'}"))
     if found.nights:
         parts += [Text(), _render_nights(found.nights, zone)]
     if found.ended:
-        parts += [Text(), _render_runs(found, zone), *(Text(line) for line in _run_fault_lines(found.ended, zone))]
+        faults = (
+            f"  {format_moment(run.begun, zone)} {run.corpus}: {sanitize_line(run.fault)}"
+            for run in found.ended
+            if run.fault
+        )
+        parts += [Text(), _render_runs(found, zone), *map(Text, faults)]
     return Group(*parts)
 
 
@@ -112,18 +106,11 @@ def _running_lines(found: RefreshSummary, zone: tzinfo) -> Iterator[str]:
         yield f"Running now: {run.corpus}: {far}; {since}."
         if is_silent(run, found.now):
             seen = format_age(run.seen, found.now)
-            yield f"  It last gave a sign of life {seen} ago. If its process is gone, the next run goes on from there."
-
-
-def _next_night_line(found: RefreshSummary, zone: tzinfo) -> str:
-    if found.next_night is None:
-        return "Next night: none is set; `footnote ingest all` reads every source in."
-    wait = format_duration((found.next_night - found.now).total_seconds())
-    return f"Next night: {format_moment(found.next_night, zone)}, in {wait}, if `footnote serve` runs then."
+            yield f"  Its last heartbeat was {seen} ago. If its process is gone, the next run resumes from there."
 
 
 def _render_nights(nights: tuple[NightRecord, ...], zone: tzinfo) -> RenderableType:
-    rows = build_table("Outcome", "Night", "Begun", "Took", "What came of it")
+    rows = build_table("Outcome", "Night", "Started", "Took", "Report")
     for night in nights:
         begun = "" if night.outcome == MISSED else format_moment(night.begun, zone)
         took = format_duration((night.ended - night.begun).total_seconds()) if night.ended else ""
@@ -135,22 +122,10 @@ def _render_nights(nights: tuple[NightRecord, ...], zone: tzinfo) -> RenderableT
 def _render_runs(found: RefreshSummary, zone: tzinfo) -> RenderableType:
     rows = build_table("Corpus", "Run", "Outcome", "Took", "Added", "Changed", "Removed", "Unread", numbers=range(4, 8))
     for run in found.ended:
-        took = format_duration(measure_seconds(run, found.now))
+        took, corpus = format_duration(measure_seconds(run, found.now)), format_corpus(run.corpus, run.edition)
         counts = (f"{count:,}" for count in (run.added, run.changed, run.removed, run.failed))
-        rows.add_row(
-            format_corpus(run.corpus, run.edition),
-            format_moment(run.begun, zone),
-            format_run_outcome(run),
-            took,
-            *counts,
-        )
+        rows.add_row(corpus, format_moment(run.begun, zone), format_run_outcome(run), took, *counts)
     return rows
-
-
-def _run_fault_lines(runs: tuple[RefreshRun, ...], zone: tzinfo) -> Iterator[str]:
-    for run in runs:
-        if run.fault:
-            yield f"  {format_moment(run.begun, zone)} {run.corpus}: {sanitize_line(run.fault)}"
 
 
 TERMINAL_ONLY = "the terminal only"
@@ -165,7 +140,7 @@ def render_corpora(
 ) -> RenderableType:
     """Render what is indexed, and who may read it; `missing` are configured corpora that were never ingested."""
     if not corpora:
-        return Text("Nothing is ingested yet. `footnote ingest folder PATH --corpus NAME` reads a folder in.")
+        return Text("Nothing is ingested yet. `footnote ingest folder PATH --corpus NAME` ingests a folder.")
     rows = build_table(
         "Corpus", "Documents", "Passages", "Unread", "Last refresh", "Last run", "Readers", numbers=(1, 2, 3)
     )
@@ -174,17 +149,19 @@ def render_corpora(
         rows.add_row(
             format_corpus(corpus.name, corpus.edition),
             *(f"{count:,}" for count in (corpus.documents, corpus.passages, corpus.failures)),
-            f"{refreshed}\n{format_age(corpus.refreshed, now)} ago" if refreshed else "never to its end",
+            f"{refreshed}\n{format_age(corpus.refreshed, now)} ago" if refreshed else "never finished",
             format_run_outcome(corpus.last_run) if corpus.last_run else "",
             ", ".join(readers.get(corpus.name, ())) or TERMINAL_ONLY,
         )
     below = [
-        *_corpus_fault_lines(corpora, zone),
-        *render_forgotten_counts({corpus.name: corpus.forgotten for corpus in corpora}),
+        Text(f"{corpus.name}, {format_moment(run.begun, zone)}: {sanitize_line(run.fault)}")
+        for corpus in corpora
+        if (run := corpus.last_run) and run.fault
     ]
+    below += render_forgotten_counts({corpus.name: corpus.forgotten for corpus in corpora})
     if missing:
         why = "`footnote ingest status` shows whether that was tried, `footnote ingest all` does it."
-        below.append(Text(f"Not read in so far: {', '.join(missing)}. {why}"))
+        below.append(Text(f"Not ingested yet: {', '.join(missing)}. {why}"))
     return Group(rows, Text(), *below) if below else rows
 
 
@@ -195,10 +172,3 @@ def render_forgotten(forgotten: Sequence[DocumentRef]) -> RenderableType:
     for one in forgotten:
         rows.add_row(one.corpus, sanitize_line(one.title), sanitize_line(one.url or one.key))
     return Group(rows, Text(), Text("`footnote ingest --only ADDRESS` brings one back."))
-
-
-def _corpus_fault_lines(corpora: Sequence[CorpusInfo], zone: tzinfo) -> Iterator[Text]:
-    for corpus in corpora:
-        run = corpus.last_run
-        if run and run.fault:
-            yield Text(f"{corpus.name}, {format_moment(run.begun, zone)}: {sanitize_line(run.fault)}")

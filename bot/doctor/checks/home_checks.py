@@ -127,7 +127,7 @@ def _apart(skew: timedelta) -> str:
 
 
 _RESTORE = "Restore it from a backup, or move the whole folder away and ingest again."
-_BEGIN = "`footnote ingest folder PATH --corpus NAME` reads a folder in."
+_BEGIN = "`footnote ingest folder PATH --corpus NAME` ingests a folder."
 
 
 async def check_database(scene: Inspection) -> Sequence[CheckResult]:

@@ -28,7 +28,7 @@ async def check_schedule(scene: Inspection) -> Sequence[CheckResult]:
     """Check when the next night is, and whether it has anything to do."""
     settings, at = scene.settings, scene.settings.schedule.at
     if at is None:
-        return (CheckResult("ok", "Schedule: no night is set; `footnote ingest all` reads every source in."),)
+        return (CheckResult("ok", "Schedule: no night is set; `footnote ingest all` refreshes every source."),)
     if not settings.sources:
         hint = "Give a [[corpus]] a source, or empty [schedule] nightly."
         return (CheckResult("warn", "Schedule: a night is set, and no corpus has a source to read in.", hint),)

@@ -121,7 +121,7 @@ def test_what_had_left_a_turn_that_broke_off_is_shown() -> None:
     """Though the turn has no answer."""
     lines = shown({"status": "failed", "text": "It failed.", "spoken": [{"text": "The quay opens at seven."}]})
 
-    assert lines[lines.index("said before it broke off") + 1] == "  The quay opens at seven."
+    assert lines[lines.index("said before it was cut short") + 1] == "  The quay opens at seven."
 
 
 def test_records_of_older_versions_can_be_read() -> None:

@@ -502,7 +502,7 @@ def test_corpora_lists_what_is_indexed_and_who_reads_it() -> None:
     shown = run("corpora", house=house).stdout
     assert "slack:T1/C1" in shown
     assert "2026-03-01 12:00" in shown
-    assert "Not read in so far: wikipedia." in shown
+    assert "Not ingested yet: wikipedia." in shown
 
 
 RUN = RefreshRun(
