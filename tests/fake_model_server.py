@@ -1,4 +1,4 @@
-"""The model server of `evaluation.simulated_model` with a script of the test's own, watched; and kinds of servers.
+"""The model server of `evaluation.simulated_model` with a script of the test's own, watched.
 
 async with serve(lambda request: Reply("Paris.")) as server:
     ...  # server.url, server.requests, server.open, server.disconnects
@@ -8,51 +8,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from evaluation.simulated_model.chat_protocol import (
-    KNOWN_ARGUMENTS,
-    ChatRequest,
-    Fault,
-    Refusal,
-    Reply,
-    ServerProfile,
-)
+from evaluation.simulated_model.chat_protocol import ChatRequest, Fault, Reply
 from evaluation.simulated_model.model_server import ModelServer, Script
-
-_MODELS = ("small-model", "other-model", "thinking-model")
-OPENAI = ServerProfile("openai", key="sk-right-0123456789", models=_MODELS, thinkers=("thinking-model",))
-AZURE = ServerProfile("azure", key="0123456789abcdef-azure", azure=True, models=("our-deployment",))
-VLLM = ServerProfile(
-    "vllm",
-    models=_MODELS,
-    system_role=False,
-    too_long=lambda asked, context: Refusal(
-        400,
-        f"'max_tokens' or 'max_completion_tokens' is too large: 512. This model's maximum context length is {context} "
-        f"tokens and your request has {asked} input tokens",
-        type="BadRequestError",
-    ),
-    body=lambda it: {"object": "error", "message": it.message, "type": it.type, "param": None, "code": it.status},
-)
-LLAMA_CPP = ServerProfile(
-    "llama.cpp",
-    models=_MODELS,
-    formats=("text", "json_object"),
-    too_long=lambda asked, context: Refusal(
-        400,
-        f"the request exceeds the available context size ({asked} > {context}), try increasing it",
-        type="exceed_context_size_error",
-    ),
-    body=lambda it: {"error": {"code": it.status, "message": it.message, "type": it.type}},
-)
-OLLAMA = ServerProfile(
-    "ollama",
-    models=_MODELS,
-    usage_in_streams=False,
-    reasoning_field="reasoning",
-    takes=KNOWN_ARGUMENTS - {"stream_options", "reasoning_effort"},
-    too_long=lambda asked, context: Refusal(400, f"the input length {asked} exceeds the context length {context}"),
-    body=lambda it: {"error": {"message": it.message, "type": "api_error", "param": None, "code": None}},
-)
+from tests.fake_model_rules import OPENAI, StrictProfile
 
 
 def in_turn(*answers: Reply | Fault) -> Script:
@@ -62,7 +20,7 @@ def in_turn(*answers: Reply | Fault) -> Script:
 
 
 class FakeModelServer(ModelServer):
-    def __init__(self, script: Script, profile: ServerProfile) -> None:
+    def __init__(self, script: Script, profile: StrictProfile) -> None:
         super().__init__(self._record, profile)
         self.script = script
         self.profile = profile
@@ -100,7 +58,7 @@ class FakeModelServer(ModelServer):
 
 
 @asynccontextmanager
-async def serve(script: Script, profile: ServerProfile = OPENAI) -> AsyncIterator[FakeModelServer]:
+async def serve(script: Script, profile: StrictProfile = OPENAI) -> AsyncIterator[FakeModelServer]:
     """Serve on a free port until the context is left."""
     fake = FakeModelServer(script, profile)
     listening = await asyncio.get_running_loop().create_server(fake.connect, "127.0.0.1", 0)

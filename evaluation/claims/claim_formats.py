@@ -3,7 +3,6 @@
 What a set calls neutral, irrelevant, partly supported or not attributable is NOT ENOUGH INFO here.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,6 @@ from evaluation.claims.labelled_claims import (
     ClaimRow,
     LabelledClaim,
     MalformedRow,
-    SplitSentence,
     UnreadableClaims,
     detokenize,
     join_sentences,
@@ -193,22 +191,6 @@ def _sentence_numbers(row: ClaimRow, several: Any, count: int) -> list[int]:
     return several
 
 
-_MARK = re.compile(r"\A[\s-]+")
-_TWO_IN_ONE = re.compile(r"(?<=\.)(?:\s+-)+\s+")
-
-
-def read_factscore(row: ClaimRow) -> Iterator[SplitSentence]:
-    """Read the sentences of one life that people split; a model that declined to write has none."""
-    if row.fields.get("annotations") is None:
-        return
-    topic = row.text("topic")
-    for place, sentence in enumerate(row.within("annotations")):
-        if sentence.fields.get("human-atomic-facts"):
-            listed = [fact.text("text") for fact in sentence.within("human-atomic-facts")]
-            facts = tuple(_MARK.sub("", fact) for several in listed for fact in _TWO_IN_ONE.split(several))
-            yield SplitSentence(f"{row.line}-{place}", sentence.text("text"), facts, topic)
-
-
 T = TypeVar("T")
 
 
@@ -241,7 +223,6 @@ CLAIM_FORMATS: Mapping[str, ClaimFormat] = MappingProxyType({
 """Every form by the name that `--form` takes; a file has the first form whose fields its first row has."""
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
-_SPLIT = frozenset({"topic", "annotations"})
 
 
 def read_all(paths: Sequence[Path], form: str = "") -> tuple[LabelledClaim, ...]:
@@ -279,17 +260,6 @@ def read_claims(path: Path, form: str = "") -> tuple[LabelledClaim, ...]:
         )
     claims = tuple(_read_each(path, CLAIM_FORMATS[chosen].read))
     return tuple(replace(claim, source=path.stem) for claim in claims) if chosen == "plain" else claims
-
-
-def read_split(path: Path) -> tuple[SplitSentence, ...]:
-    """Read a file of FActScore's.
-
-    Raises:
-        UnreadableClaims: it is none, or has a malformed row.
-    """
-    if not _first_fields(path) >= _SPLIT:
-        raise UnreadableClaims(f"{path} holds no sentences split into facts.", hint="FActScore's JSON lines do.")
-    return tuple(_read_each(path, read_factscore))
 
 
 def drop_duplicates(claims: Iterable[LabelledClaim]) -> tuple[LabelledClaim, ...]:

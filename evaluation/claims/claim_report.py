@@ -8,7 +8,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
@@ -32,17 +32,18 @@ from evaluation.claims.claim_metrics import (
 )
 from evaluation.claims.labelled_claims import LabelledClaim, UnreadableClaims
 from evaluation.claims.verifiers import VERIFIERS, JudgedClaim, find_verifier, judge_claims
+from evaluation.corpus_home import render_table
 from storage.types import Verdict
 
-LOST_SHARES = (0.01, 0.02, 0.05, 0.1)
+_SHARES = {f"{share:.0%}": share for share in (0.01, 0.02, 0.05, 0.1)}
 """Shares of supported claims lost, at which is told how many of the others are caught."""
 
 
 def report_claims(verifier: str, outcomes: Sequence[JudgedClaim]) -> dict[str, Any]:
     """Return the report on one verifier, by source in order of appearance; numbers that mean nothing are None."""
-    sources = {
-        source: _source_outcomes(source, outcomes) for source in dict.fromkeys(each.claim.source for each in outcomes)
-    }
+    sources: dict[str, list[JudgedClaim]] = {}
+    for each in outcomes:
+        sources.setdefault(each.claim.source, []).append(each)
     reports = [_source_report(name, sources) for name in sources]
     return {"verifier": verifier, "sources": reports, "mean": _mean(reports)}
 
@@ -60,20 +61,13 @@ def list_blind_spots(outcomes: Sequence[JudgedClaim], most: int) -> dict[str, li
     }
 
 
-def _source_outcomes(source: str, outcomes: Sequence[JudgedClaim]) -> list[JudgedClaim]:
-    return [each for each in outcomes if each.claim.source == source]
-
-
 def _source_report(name: str, sources: Mapping[str, Sequence[JudgedClaim]]) -> dict[str, Any]:
     outcomes = sources[name]
     family = outcomes[0].claim.family
     others = [_scored(rest) for rest in sources.values() if rest[0].claim.family != family]
     here = _scored(outcomes)
-    own = (
-        {_percent(share): measure_threshold(here, find_threshold_losing([here], share)) for share in LOST_SHARES}
-        if here.both
-        else {}
-    )
+    own = {share: at["caught"] for share, at in _threshold_curve(here, [here] if here.both else []).items()}
+    taken = [each.milliseconds for each in outcomes]
     return {
         "source": name,
         "claims": len(outcomes),
@@ -82,9 +76,9 @@ def _source_report(name: str, sources: Mapping[str, Sequence[JudgedClaim]]) -> d
         "by folds": _rounded(cross_validate_accuracy(here, [each.claim.group for each in outcomes])),
         "by other sets": _best_of_others(here, [other for other in others if other.both]),
         "auc": _rounded(roc_auc(here)),
-        "caught at lost": {share: _rounded(at.caught) for share, at in own.items() if at},
-        "lost and caught by other sets": _curve_of_others(here, [other for other in others if len(other.kept)]),
-        "milliseconds": _milliseconds(outcomes),
+        "caught at lost": own,
+        "lost and caught by other sets": _threshold_curve(here, [other for other in others if len(other.kept)]),
+        "milliseconds": {name: round(float(np.quantile(taken, at)), 3) for name, at in (("p50", 0.5), ("p95", 0.95))},
     }
 
 
@@ -99,8 +93,8 @@ def _decided(outcomes: Sequence[JudgedClaim]) -> dict[str, Any] | None:
     return {
         "balanced accuracy": _rounded(balanced_accuracy(accepted, supported)),
         "accuracy": _rounded(float((accepted == supported).mean())),
-        "lost": _rounded(_share(~accepted[supported])),
-        "caught": _rounded(_share(~accepted[~supported])),
+        "lost": _rounded(float((~accepted[supported]).mean()) if supported.any() else None),
+        "caught": _rounded(float((~accepted[~supported]).mean()) if not supported.all() else None),
         "confusion": count_confusions([each.claim.label for each in outcomes], made),
     }
 
@@ -113,10 +107,11 @@ def _best_of_others(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[
     return {"threshold": _rounded(threshold), "balanced accuracy": _rounded(accuracy)}
 
 
-def _curve_of_others(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[str, Any]:
+def _threshold_curve(here: ScoredClaims, others: Sequence[ScoredClaims]) -> dict[str, Any]:
+    """Return what thresholds chosen on some sources do here, by the share of supported claims that they lose there."""
     if not others:
         return {}
-    found = {_percent(share): measure_threshold(here, find_threshold_losing(others, share)) for share in LOST_SHARES}
+    found = {name: measure_threshold(here, find_threshold_losing(others, share)) for name, share in _SHARES.items()}
     return {share: {name: _rounded(value) for name, value in asdict(at).items()} for share, at in found.items() if at}
 
 
@@ -124,7 +119,7 @@ def _mean(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the means over sources of what they all have, each counting the same."""
 
     def over(*path: str) -> float | None:
-        values = [_report_threshold(each, path) for each in reports]
+        values = [_find(each, path) for each in reports]
         known = [value for value in values if value is not None]
         return _rounded(fmean(known)) if known else None
 
@@ -133,17 +128,16 @@ def _mean(reports: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "by folds": over("by folds"),
         "by other sets": {"balanced accuracy": over("by other sets", "balanced accuracy")},
         "auc": over("auc"),
-        "caught at lost": {_percent(share): over("caught at lost", _percent(share)) for share in LOST_SHARES},
+        "caught at lost": {share: over("caught at lost", share) for share in _SHARES},
         "lost and caught by other sets": {
-            _percent(share): {
-                name: over("lost and caught by other sets", _percent(share), name) for name in ("lost", "caught")
-            }
-            for share in LOST_SHARES
+            share: {name: over("lost and caught by other sets", share, name) for name in ("lost", "caught")}
+            for share in _SHARES
         },
     }
 
 
-def _report_threshold(found: Any, path: Sequence[str]) -> Any:
+def _find(found: Any, path: Sequence[str]) -> Any:
+    """Return what stands at a path of names; None where a part of it is missing."""
     for name in path:
         found = (found or {}).get(name)
     return found
@@ -152,11 +146,6 @@ def _report_threshold(found: Any, path: Sequence[str]) -> Any:
 def _scored(outcomes: Sequence[JudgedClaim]) -> ScoredClaims:
     scores = np.array([each.judged.score for each in outcomes], dtype=np.float64)
     return ScoredClaims(scores, np.array([each.claim.supported for each in outcomes], dtype=bool))
-
-
-def _milliseconds(outcomes: Sequence[JudgedClaim]) -> dict[str, float]:
-    taken = [each.milliseconds for each in outcomes]
-    return {"p50": round(float(np.quantile(taken, 0.5)), 3), "p95": round(float(np.quantile(taken, 0.95)), 3)}
 
 
 def _accepted(outcome: JudgedClaim) -> bool | None:
@@ -180,19 +169,10 @@ def _describe_outcome(outcome: JudgedClaim) -> dict[str, Any]:
     }
 
 
-def _share(values: Any) -> float | None:
-    return float(values.mean()) if len(values) else None
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}"
-
-
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-_SHARES = [f"{share:.0%}" for share in LOST_SHARES]
 _LONGEST = 240
 _IN_SAMPLE = (
     "The weights of local were made from the public sets, so its figures on them are in-sample; "
@@ -202,8 +182,9 @@ _IN_SAMPLE = (
 
 def render_claim_tables(reports: Sequence[Mapping[str, Any]]) -> str:
     """Return all tables: accuracy, what is caught at which loss, and confusion of those that decide; then the notes."""
-    parts = [_accuracy(reports), _caught(reports) if _measurable(reports) else [], _confusion(reports), _notes(reports)]
-    return "\n\n".join("\n".join(part) for part in parts if part)
+    measurable = any(map(_has_both, reports[0]["sources"]))
+    parts = [_accuracy(reports), _caught(reports) if measurable else "", _confusion(reports), _notes(reports)]
+    return "\n\n".join(filter(None, parts))
 
 
 def render_mistakes(verifier: str, blind: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
@@ -215,22 +196,12 @@ def render_mistakes(verifier: str, blind: Mapping[str, Sequence[Mapping[str, Any
     return "\n".join(lines)
 
 
-def _accuracy(reports: Sequence[Mapping[str, Any]]) -> list[str]:
-    names = (
-        "set",
-        "claims",
-        "supported",
-        "verifier",
-        "its own decision",
-        "by folds",
-        "by other sets",
-        "AUC",
-        "ms p50",
-        "ms p95",
-    )
+def _accuracy(reports: Sequence[Mapping[str, Any]]) -> str:
+    names = ("set", "claims", "supported", "verifier", "its own decision", "by folds", "by other sets", "AUC")
     rows = [
         (
-            *_counts(found),
+            found["source"],
+            *(f"{found[name]:,}" if name in found else "" for name in ("claims", "supported")),
             verifier,
             _number(found, "decided", "balanced accuracy"),
             _number(found, "by folds"),
@@ -243,10 +214,10 @@ def _accuracy(reports: Sequence[Mapping[str, Any]]) -> list[str]:
     title = (
         "Balanced accuracy as it decides itself, and by a threshold chosen on other folds of its set or on other sets"
     )
-    return [title, "", *_markdown(names, rows)]
+    return f"{title}\n\n{render_table((*names, 'ms p50', 'ms p95'), rows)}"
 
 
-def _caught(reports: Sequence[Mapping[str, Any]]) -> list[str]:
+def _caught(reports: Sequence[Mapping[str, Any]]) -> str:
     own = [f"caught at {share} lost" for share in _SHARES]
     others = [f"{share} by other sets: lost, caught" for share in _SHARES]
     rows = [
@@ -263,10 +234,10 @@ def _caught(reports: Sequence[Mapping[str, Any]]) -> list[str]:
         for verifier, found in _by_source(reports)
     ]
     title = "Share of unsupported claims caught: at its own set's threshold, and at one chosen on the other sets"
-    return [title, "", *_markdown(("set", "verifier", *own, *others), rows)]
+    return f"{title}\n\n{render_table(('set', 'verifier', *own, *others), rows)}"
 
 
-def _confusion(reports: Sequence[Mapping[str, Any]]) -> list[str]:
+def _confusion(reports: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         (found["source"], each["verifier"], label, *map(str, counts.values()))
         for each in reports
@@ -276,21 +247,17 @@ def _confusion(reports: Sequence[Mapping[str, Any]]) -> list[str]:
         if sum(counts.values())
     ]
     names = ("set", "verifier", "labelled", "said SUPPORTS", "said REFUTES", "said NOT ENOUGH INFO")
-    return ["Labels and verdicts", "", *_markdown(names, rows)] if rows else []
+    return f"Labels and verdicts\n\n{render_table(names, rows)}" if rows else ""
 
 
-def _notes(reports: Sequence[Mapping[str, Any]]) -> list[str]:
+def _notes(reports: Sequence[Mapping[str, Any]]) -> str:
     """Return what the figures do not tell: sets with claims of one kind alone, and that `local` has seen the sets."""
     few = [
         f"{found['source']}: too few claims to measure; most figures need supported ones and others."
         for found in reports[0]["sources"]
         if not _has_both(found)
     ]
-    return [*few, *([_IN_SAMPLE] if any(each["verifier"] == "local" for each in reports) else [])]
-
-
-def _measurable(reports: Sequence[Mapping[str, Any]]) -> bool:
-    return any(map(_has_both, reports[0]["sources"]))
+    return "\n".join([*few, *([_IN_SAMPLE] if any(each["verifier"] == "local" for each in reports) else [])])
 
 
 def _has_both(found: Mapping[str, Any]) -> bool:
@@ -308,19 +275,9 @@ def _by_source(reports: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mapp
             yield each["verifier"], {"source": "mean", **each["mean"]}
 
 
-def _counts(found: Mapping[str, Any]) -> tuple[str, ...]:
-    counts = (f"{found[name]:,}" if name in found else "" for name in ("claims", "supported"))
-    return (found["source"], *counts)
-
-
 def _number(found: Any, *path: str, digits: int = 3) -> str:
-    for name in path:
-        found = (found or {}).get(name)
-    return "–" if found is None else f"{found:.{digits}f}"
-
-
-def _markdown(names: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    return [f"| {' | '.join(names)} |", "|" + "---|" * len(names), *(f"| {' | '.join(row)} |" for row in rows)]
+    value = _find(found, path)
+    return "–" if value is None else f"{value:.{digits}f}"
 
 
 def _render_mistake(each: Mapping[str, Any]) -> list[str]:

@@ -47,17 +47,6 @@ class LabelledClaim:
         return self.source.partition("/")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class SplitSentence:
-    """A sentence, and the single facts into which a person split it, in order."""
-
-    id: str
-    text: str
-    facts: tuple[str, ...]
-    topic: str
-    """Whom or what it is about; the pronouns in it mean that."""
-
-
 T = TypeVar("T")
 
 
@@ -76,11 +65,7 @@ class ClaimRow:
     fields: Mapping[str, Any]
 
     def text(self, name: str) -> str:
-        """Return a field that is a text with something in it.
-
-        Raises:
-            MalformedRow: it is missing or something else, as with all of these.
-        """
+        """Return a field that is a text with something in it. All of these raise `MalformedRow`."""
         found = self._field(name)
         if not isinstance(found, str) or not found.strip():
             raise self.unlike(name, "a text", found)
@@ -130,13 +115,7 @@ class ClaimRow:
 
 
 def read_rows(path: Path) -> Iterator[ClaimRow]:
-    """Yield the rows of a file.
-
-    Raises:
-        MalformedRow: a row is no JSON, or has more or fewer columns than the header.
-        OSError: the file cannot be read.
-        UnicodeDecodeError: it is no text in UTF-8.
-    """
+    """Yield the rows of a file. Raises `MalformedRow`, `OSError`, and `UnicodeDecodeError` if it is not in UTF-8."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         opening = file.readline()
         file.seek(0)

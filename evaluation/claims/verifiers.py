@@ -119,15 +119,10 @@ VERIFIERS: Mapping[str, OpenVerifier] = MappingProxyType({
     "likeness": open_likeness,
     "local": open_local,
 })  # fmt: skip
-"""Every verifier by its name; a model will be one more."""
 
 
 def find_verifier(name: str) -> OpenVerifier:
-    """Return what opens the verifier of that name.
-
-    Raises:
-        EvaluationError: none is called so.
-    """
+    """Return what opens the verifier of that name. Raises `EvaluationError`."""
     if name not in VERIFIERS:
         raise EvaluationError(f"No verifier is called {name!r}.", hint=f"There are {', '.join(VERIFIERS)}.")
     return VERIFIERS[name]

@@ -34,7 +34,6 @@ from evaluation.simulated_model.chat_protocol import (
     answer_error,
     answer_with,
     encode_reply,
-    find_refusal,
     get_token_limit,
 )
 from evaluation.simulated_model.model_pace import (
@@ -137,14 +136,14 @@ class ModelServer:
         if path == "/counts":
             return answer_with(200, asdict(self.counts))
         if path.endswith("/models"):
-            names = self._profile.models or ("simulated",)
-            return answer_with(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+            names = [{"id": name, "object": "model"} for name in self._profile.models]
+            return answer_with(200, {"object": "list", "data": names})
         if not _CHAT[self._profile.azure].fullmatch(path):
             return answer_with(404, {"detail": "Not Found"})
         body = None
         with suppress(ValueError):
             body = json.loads(raw)
-        if wrong := find_refusal(self._profile, path, headers, body):
+        if wrong := self._profile.rules(self._profile, path, headers, body):
             self.counts.refused += 1
             self.rejected.append(wrong.message)
             return answer_with(wrong.status, self._profile.body(wrong))

@@ -14,7 +14,8 @@ from evaluation.simulated_model.chat_protocol import ChatRequest, Ending, Fault,
 from ingest.refresh.corpus_refresh import refresh_corpus
 from pipeline.model import ChatMessage, ModelCall
 from pipeline.prompts.prompt_templates import PromptMode, render_prefix
-from tests.fake_model_server import OPENAI, FakeModelServer, serve
+from tests.fake_model_rules import OPENAI
+from tests.fake_model_server import FakeModelServer, serve
 from tests.fakes import PageSource
 from tests.pipeline.scripted import quoting
 from tests.pipeline.world import reads_alike

@@ -11,14 +11,15 @@ from bot.doctor.examiner import MAX_DEAD_CASES
 from bot.doctor.model_exam import ExamRequest, ExamResults, ModelReport, build_report, plan_exam, run_exam
 from bot.doctor.prompt_variants import Figures
 from bot.settings.settings_tables import ModelValues, Settings
-from evaluation.simulated_model.chat_protocol import HANG, ChatRequest, Reply, ServerProfile
+from evaluation.simulated_model.chat_protocol import HANG, ChatRequest, Reply
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable
 from pipeline.llm.model_client import open_model
 from pipeline.llm.model_settings import ModelSettings
 from pipeline.model import ModelCall, ModelReply
 from storage.types import Verdict
 from tests.bot.doctor.gold import BY_KIND, NOW, GoldLLM, asked, cases, opens, perfect, right
-from tests.fake_model_server import OPENAI, VLLM, serve
+from tests.fake_model_rules import OPENAI, VLLM, StrictProfile
+from tests.fake_model_server import serve
 
 S, R, N = Verdict.SUPPORTS, Verdict.REFUTES, Verdict.NOT_ENOUGH_INFO
 
@@ -251,7 +252,7 @@ def http(request: ChatRequest) -> Reply:
 
 
 @pytest.mark.parametrize(("profile", "schema"), [(OPENAI, 2), (replace(VLLM, formats=("text",)), 0)])
-async def test_a_whole_server_is_examined(profile: ServerProfile, schema: int) -> None:
+async def test_a_whole_server_is_examined(profile: StrictProfile, schema: int) -> None:
     """With its own counts of tokens; by a schema where it keeps one."""
     async with serve(http, profile) as server:
         found = await _over_http(server.url, profile, stages=("query", "verify", "draft"), limit=2)
@@ -303,7 +304,7 @@ async def test_a_server_that_is_silent_for_too_long_wants_more_time() -> None:
     assert {"model.timeout_seconds": 1.0, "model.first_token_seconds": 120, "model.idle_seconds": 40} in changes
 
 
-async def _over_http(url: str, profile: ServerProfile, **wanted: Any) -> ExamResults:
+async def _over_http(url: str, profile: StrictProfile, **wanted: Any) -> ExamResults:
     limits = {name: wanted.pop(name) for name in ("stages", "limit") if name in wanted}
     given = {"name": profile.models[0], "base_url": url, "api_key": profile.key, **wanted}
     settings, found = Settings(model=ModelValues(**given)), ExamResults()

@@ -12,7 +12,6 @@ from evaluation.claims.claim_formats import (
     link_groups,
     read_all,
     read_claims,
-    read_split,
 )
 from evaluation.claims.labelled_claims import LabelledClaim, UnreadableClaims
 from storage.types import Verdict
@@ -258,29 +257,6 @@ def test_qags_counts_votes(tmp_path: Path) -> None:
 
     evidence = ("Geese fly south.\nDucks stay at home.",)
     assert seen(found) == [("Geese fly.", evidence, SUPPORTS), ("Ducks fly.", evidence, UNKNOWN)]
-
-
-def test_factscore_is_read_for_splitting(tmp_path: Path) -> None:
-    """Marks of a list are dropped, two facts in one text are two, and lives without annotations hold nothing."""
-    facts = [{"text": "- Ada sang."}, {"text": "Ada was born. - - Ada was born at sea."}]
-    row = {
-        "topic": "Ada Quill",
-        "annotations": [
-            {"text": "Ada, born at sea, sang.", "human-atomic-facts": facts},
-            {"text": "Unsplit.", "human-atomic-facts": None},
-        ],
-    }
-
-    (found,) = read_split(lines(tmp_path / "x", row, {"topic": "Nobody", "annotations": None}))
-
-    assert (found.text, found.topic) == ("Ada, born at sea, sang.", "Ada Quill")
-    assert found.facts == ("Ada sang.", "Ada was born.", "Ada was born at sea.")
-
-
-def test_a_file_without_split_sentences_is_told(tmp_path: Path) -> None:
-    """In one line."""
-    with pytest.raises(UnreadableClaims, match="no sentences split"):
-        read_split(lines(tmp_path / "x", {"claim": "x"}))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.claims.claim_formats import read_all, read_claims, read_split
+from evaluation.claims.claim_formats import read_all, read_claims
 from evaluation.claims.labelled_claims import CHUNK_WORDS, MOST_PASSAGES
 
 DATA = Path(os.environ.get("FOOTNOTE_DATA") or Path(__file__).parents[4] / "shared/data") / "claims"
@@ -56,15 +56,3 @@ def test_the_folder_holds_nothing_twice() -> None:
     counted = Counter((claim.source, claim.claim, claim.evidence) for claim in found)
     assert max(counted.values()) == 1
     assert Counter(claim.group.partition(": ")[0] for claim in found).keys() == {claim.family for claim in found}
-
-
-def test_sentences_split_by_people_are_read() -> None:
-    """Facts carry no marks of a list."""
-    files = sorted(DATA.glob("factscore_*"))
-    if not files:
-        pytest.skip(f"no FActScore in {DATA}")
-
-    found = [sentence for file in files for sentence in read_split(file)]
-
-    assert len(found) > 1900
-    assert all(fact and not fact.startswith("-") for sentence in found for fact in sentence.facts)

@@ -138,19 +138,11 @@ MESSAGES = [{"role": "user", "content": "Hello"}]
     [
         ({"messages": MESSAGES}, "Missing required parameter: 'model'."),
         ({"model": "m", "messages": []}, "Missing required parameter: 'messages'."),
-        ({"model": "m", "messages": MESSAGES, "tools": []}, "Unrecognized request argument supplied: tools"),
-        ({"model": "m", "messages": MESSAGES, "max_tokens": True}, "Invalid type for 'max_tokens'."),
-        ({"model": "m", "messages": MESSAGES, "max_tokens": 0}, "max_tokens must be at least 1, got 0."),
-        ({"model": "m", "messages": [{"role": "god", "content": "x"}]}, "Invalid value: 'god'."),
         ({"model": "m", "messages": [{"role": "user"}]}, "Invalid value for 'messages[0]'."),
-        ({"model": "m", "messages": MESSAGES, "stream_options": {"include_usage": True}}, "only allowed with 'stream'"),
-        ({"model": "m", "messages": MESSAGES, "response_format": {"type": "xml"}}, "'response_format.type' must be"),
-        ({"model": "m", "messages": MESSAGES, "response_format": {"type": "json_schema"}}, "Invalid schema"),
-        ({"model": "m", "messages": MESSAGES, "max_tokens": 1, "max_completion_tokens": 1}, "at the same time"),
         ([], "could not parse"),
     ],
 )
-async def test_what_the_protocol_does_not_allow_is_refused(body: Any, said: str) -> None:
+async def test_what_cannot_be_answered_is_refused(body: Any, said: str) -> None:
     """With 400 and a reason, counted apart."""
     async with serving(PLAIN) as (server, _, url):
         status, found = await posted(url, json.dumps(body).encode())

@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from evaluation.simulated_model.chat_protocol import ServerProfile
 from evaluation.simulated_model.model_server import Script
 from pipeline.llm.model_client import OpenAIModel, open_model
 from pipeline.llm.model_settings import ModelSettings, Secret
 from pipeline.model import BudgetMeter, ChatMessage, ModelCall, ModelReply, ReplyPiece
-from tests.fake_model_server import OPENAI, FakeModelServer, serve
+from tests.fake_model_rules import OPENAI, StrictProfile
+from tests.fake_model_server import FakeModelServer, serve
 
 CALL = ModelCall(
     "draft", (ChatMessage("system", "Answer in one sentence."), ChatMessage("user", "Where is Lake Constance?"))
@@ -54,7 +54,7 @@ def settings_for(server: FakeModelServer, **changes) -> ModelSettings:
 
 
 @asynccontextmanager
-async def asking(script: Script, profile: ServerProfile = OPENAI, **changes) -> AsyncIterator[Asking]:
+async def asking(script: Script, profile: StrictProfile = OPENAI, **changes) -> AsyncIterator[Asking]:
     """Open a model on a server that follows a script, with settings changed as told."""
     waits: list[float] = []
 

@@ -12,7 +12,6 @@ from evaluation.simulated_model.chat_protocol import (
     Ending,
     Fault,
     Reply,
-    ServerProfile,
     answer_error,
     answer_with,
     encode_chunk,
@@ -21,7 +20,8 @@ from evaluation.simulated_model.chat_protocol import (
 from pipeline.errors import BudgetExceeded, ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, ReplyBroken
 from pipeline.llm.model_client import open_model
 from pipeline.model import BudgetMeter, ChatMessage, ModelCall
-from tests.fake_model_server import LLAMA_CPP, OLLAMA, OPENAI, VLLM, in_turn, serve
+from tests.fake_model_rules import LLAMA_CPP, OLLAMA, OPENAI, VLLM, StrictProfile
+from tests.fake_model_server import in_turn, serve
 from tests.pipeline.llm.asking import CALL, asking, settings_for
 
 GOOD = Reply("In the Alps.")
@@ -343,8 +343,8 @@ async def test_an_empty_account_is_not_asked_again(answer: Fault) -> None:
 
 
 @pytest.mark.parametrize("profile", [OPENAI, VLLM, LLAMA_CPP, OLLAMA], ids=lambda profile: profile.name)
-async def test_a_prompt_too_long_for_the_server_is_said_to_be(profile: ServerProfile) -> None:
-    small = ServerProfile(**{**vars(profile), "context": 2_000})
+async def test_a_prompt_too_long_for_the_server_is_said_to_be(profile: StrictProfile) -> None:
+    small = StrictProfile(**{**vars(profile), "context": 2_000})
     long = ModelCall("draft", (ChatMessage("user", "word " * 2_000),))
     async with asking(lambda _: GOOD, small) as ask:
         for streamed in (False, True):

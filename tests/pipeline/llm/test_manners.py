@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from evaluation.simulated_model.chat_protocol import KNOWN_ARGUMENTS, Reply, answer_error
+from evaluation.simulated_model.chat_protocol import Reply, answer_error
 from pipeline.errors import ModelRefused, ModelUnavailable, PipelineError, PromptTooLong, SchemaNotOffered
 from pipeline.llm.chat_request import ServerQuirks, compose_request
 from pipeline.llm.model_settings import ModelSettings, StageSettings
 from pipeline.llm.server_errors import ServerRefusal, TransientError, interpret_refusal
 from pipeline.model import ChatMessage, ModelCall
-from tests.fake_model_server import LLAMA_CPP, OPENAI, VLLM, in_turn
+from tests.fake_model_rules import KNOWN_ARGUMENTS, LLAMA_CPP, OPENAI, VLLM
+from tests.fake_model_server import in_turn
 from tests.pipeline.llm.asking import CALL, SCHEMA_CALL, asking
 
 SETTINGS = ModelSettings("small-model", reasoning_effort="low")

@@ -17,7 +17,8 @@ from pipeline.llm.model_client import open_model, validate_settings
 from pipeline.llm.model_settings import OPENAI_MODEL, ModelSettings, Secret, fill_from_environment
 from pipeline.llm.server_errors import describe_error, redact_text
 from pipeline.model import BudgetMeter
-from tests.fake_model_server import AZURE, OPENAI, serve
+from tests.fake_model_rules import AZURE, OPENAI
+from tests.fake_model_server import serve
 from tests.pipeline.llm.asking import CALL, asking, settings_for
 
 WRONG = "sk-wrong-9876543210abcdef"

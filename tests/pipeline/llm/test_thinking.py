@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from evaluation.simulated_model.chat_protocol import Reply
 from pipeline.errors import ModelUnavailable, SchemaNotOffered
 from pipeline.llm.model_reply import ReasoningFilter
-from tests.fake_model_server import OLLAMA, OPENAI, VLLM, in_turn
+from tests.fake_model_rules import OLLAMA, OPENAI, VLLM
+from tests.fake_model_server import in_turn
 from tests.pipeline.llm.asking import SCHEMA_CALL, asking
 
 THOUGHTS = {
