@@ -10,21 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Row,
-    ScalarSelect,
-    Select,
-    Table,
-    and_,
-    delete,
-    func,
-    insert,
-    not_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from storage.database import manifest_tx
 from storage.database.engine import Database, split_chunks
@@ -45,7 +31,7 @@ from storage.types import (
 )
 
 ListedPassage = tuple[Passage, Document]
-_Row = Row[*tuple[Any, ...]]
+_Row = sa.Row[*tuple[Any, ...]]
 
 _DOCUMENT = [column for column in documents.c if column.name != "corpus"]
 
@@ -58,18 +44,18 @@ class Manifest:
 
     async def fingerprints(self, corpus: str) -> dict[str, str]:
         """Return each document's key and fingerprint; an empty one if a change was begun and never committed."""
-        query = select(documents.c.key, documents.c.fingerprint).where(documents.c.corpus == corpus)
+        query = sa.select(documents.c.key, documents.c.fingerprint).where(documents.c.corpus == corpus)
         rows = await self._all(query)
         return {row.key: row.fingerprint for row in rows}
 
     async def document(self, corpus: str, key: str) -> Document | None:
-        rows = await self._all(select(documents).where(documents.c.corpus == corpus, documents.c.key == key))
+        rows = await self._all(sa.select(documents).where(documents.c.corpus == corpus, documents.c.key == key))
         return _document(rows[0]) if rows else None
 
     async def passages_of(self, corpus: str, key: str) -> tuple[Passage, ...]:
         """Return the document's listed passages in order; an empty hash if a change was begun and never committed."""
         of_document = passages.c.corpus == corpus, passages.c.document == key, passages.c.listed
-        query = select(*manifest_tx.PASSAGE_COLUMNS).where(*of_document).order_by("position", "id")
+        query = sa.select(*manifest_tx.PASSAGE_COLUMNS).where(*of_document).order_by("position", "id")
         return tuple(_passage(row, row.hash) for row in await self._all(query))
 
     async def stored(self, corpus: str, keys: Collection[str]) -> dict[str, tuple[Document, tuple[Passage, ...]]]:
@@ -83,7 +69,7 @@ class Manifest:
             LeaseLost: Another process has taken the lease.
         """
 
-        def begin(connection: Connection) -> None:
+        def begin(connection: sa.Connection) -> None:
             require_lease(connection, lease)
             manifest_tx.begin_changes(connection, changes)
 
@@ -98,7 +84,7 @@ class Manifest:
             LeaseLost: Another process has taken the lease.
         """
 
-        def commit(connection: Connection) -> tuple[DocumentChange, ...]:
+        def commit(connection: sa.Connection) -> tuple[DocumentChange, ...]:
             require_lease(connection, lease)
             return manifest_tx.commit_changes(connection, changes)
 
@@ -107,8 +93,10 @@ class Manifest:
     async def unlisted(self, corpus: str | None = None) -> tuple[tuple[str, str], ...]:
         """Return (corpus, id) of what the indexes may hold and must not show, of one corpus or of all."""
         # All corpora are named one by one because the index begins with the corpus.
-        within = select(corpora.c.name) if corpus is None else [corpus]
-        query = select(passages.c.corpus, passages.c.id).where(passages.c.corpus.in_(within), not_(passages.c.listed))
+        within = sa.select(corpora.c.name) if corpus is None else [corpus]
+        query = sa.select(passages.c.corpus, passages.c.id).where(
+            passages.c.corpus.in_(within), sa.not_(passages.c.listed)
+        )
         return tuple((row.corpus, row.id) for row in await self._all(query))
 
     async def purge(self, ids: Iterable[str]) -> None:
@@ -129,13 +117,13 @@ class Manifest:
         return tuple(_with_document(row) for row in await self._all(query.limit(limit)))
 
     async def count(self, corpus: str) -> int:
-        query = select(func.count()).select_from(passages).where(passages.c.corpus == corpus, passages.c.listed)
+        query = sa.select(sa.func.count()).select_from(passages).where(passages.c.corpus == corpus, passages.c.listed)
         return int((await self._all(query))[0][0])
 
     async def catalogue(self) -> tuple[Corpus, ...]:
         """Return the corpora by name; quick, whatever their size."""
         known = corpora.c.name, corpora.c.refreshed_at, corpora.c.reference, corpora.c.generation
-        return tuple(Corpus(*row) for row in await self._all(select(*known).order_by(corpora.c.name)))
+        return tuple(Corpus(*row) for row in await self._all(sa.select(*known).order_by(corpora.c.name)))
 
     async def corpora(self) -> tuple[CorpusInfo, ...]:
         """Return the corpora by name, and count their content, which takes seconds for a whole Wikipedia."""
@@ -143,7 +131,13 @@ class Manifest:
 
     async def describe(self, corpus: str, *, reference: bool) -> None:
         """Record what a corpus is, before anything of it is indexed."""
-        await self._write(lambda connection: _describe(connection, corpus, reference=reference))
+        described = sa.update(corpora).where(corpora.c.name == corpus).values(reference=reference)
+
+        def describe(connection: sa.Connection) -> None:
+            manifest_tx.add_missing_corpora(connection, {corpus})
+            connection.execute(described)
+
+        await self._write(describe)
 
     async def finish(
         self, corpus: str, at: datetime, unread: Iterable[tuple[str, str]] = (), mark: Checkpoint | None = None
@@ -154,18 +148,18 @@ class Manifest:
 
     async def mark(self, corpus: str) -> Checkpoint:
         """Return the checkpoint of a corpus's source; an empty one where none is known."""
-        query = select(corpora.c.mark, corpora.c.mark_of, corpora.c.edition).where(corpora.c.name == corpus)
+        query = sa.select(corpora.c.mark, corpora.c.mark_of, corpora.c.edition).where(corpora.c.name == corpus)
         rows = await self._all(query)
         return Checkpoint(*rows[0]) if rows else Checkpoint()
 
     async def forgotten(self, corpus: str) -> frozenset[str]:
         """Return the keys of documents that were removed on purpose; no refresh brings them back."""
-        rows = await self._all(select(forgotten.c.key).where(forgotten.c.corpus == corpus))
+        rows = await self._all(sa.select(forgotten.c.key).where(forgotten.c.corpus == corpus))
         return frozenset(row.key for row in rows)
 
     async def all_forgotten(self) -> tuple[DocumentRef, ...]:
         """Return what was removed on purpose, under its names of then, by corpus and key."""
-        query = select(forgotten.c.corpus, forgotten.c.key, forgotten.c.title, forgotten.c.url)
+        query = sa.select(forgotten.c.corpus, forgotten.c.key, forgotten.c.title, forgotten.c.url)
         return tuple(DocumentRef(*row) for row in await self._all(query.order_by("corpus", "key")))
 
     async def find_forgotten(self, address: str) -> tuple[DocumentRef, ...]:
@@ -186,63 +180,58 @@ class Manifest:
 
     async def failures(self, corpus: str) -> tuple[tuple[str, str], ...]:
         """Return (key, reason) of each document that the last refresh could not read, by key."""
-        query = select(failures.c.key, failures.c.reason).where(failures.c.corpus == corpus).order_by("key")
+        query = sa.select(failures.c.key, failures.c.reason).where(failures.c.corpus == corpus).order_by("key")
         return tuple((row.key, row.reason) for row in await self._all(query))
 
-    async def _write(self, function: Callable[[Connection], None]) -> None:
+    async def _write(self, function: Callable[[sa.Connection], None]) -> None:
         await self.database.write(function, WritePriority.BATCH)
 
-    async def _all(self, query: Select[Any]) -> Sequence[_Row]:
+    async def _all(self, query: sa.Select[Any]) -> Sequence[_Row]:
         return await self.database.read(lambda connection: connection.execute(query).all())
 
 
 def _fetch_stored(
-    connection: Connection, corpus: str, keys: Collection[str]
+    connection: sa.Connection, corpus: str, keys: Collection[str]
 ) -> dict[str, tuple[Document, tuple[Passage, ...]]]:
     found: dict[str, Document] = {}
     texts: dict[str, list[Passage]] = {}
     for chunk in split_chunks(keys):
-        query = select(documents).where(documents.c.corpus == corpus, documents.c.key.in_(chunk))
+        query = sa.select(documents).where(documents.c.corpus == corpus, documents.c.key.in_(chunk))
         found |= {row.key: _document(row) for row in connection.execute(query)}
         of_these = passages.c.corpus == corpus, passages.c.document.in_(chunk), passages.c.listed
-        rows = connection.execute(select(*manifest_tx.PASSAGE_COLUMNS).where(*of_these).order_by("position", "id"))
+        rows = connection.execute(sa.select(*manifest_tx.PASSAGE_COLUMNS).where(*of_these).order_by("position", "id"))
         for row in rows:
             texts.setdefault(row.document, []).append(_passage(row, row.hash))
     return {key: (document, tuple(texts.get(key, ()))) for key, document in found.items()}
 
 
 def _finish(
-    connection: Connection, corpus: str, at: datetime, unread: Sequence[Mapping[str, str]], mark: Checkpoint | None
+    connection: sa.Connection, corpus: str, at: datetime, unread: Sequence[Mapping[str, str]], mark: Checkpoint | None
 ) -> None:
     manifest_tx.add_missing_corpora(connection, {corpus})
     kept = {"mark": mark.mark, "mark_of": mark.of, "edition": mark.edition} if mark else {}
-    connection.execute(update(corpora).where(corpora.c.name == corpus).values(refreshed_at=at, **kept))
-    connection.execute(delete(failures).where(failures.c.corpus == corpus))
-    manifest_tx.execute_each(connection, insert(failures), unread)
+    connection.execute(sa.update(corpora).where(corpora.c.name == corpus).values(refreshed_at=at, **kept))
+    connection.execute(sa.delete(failures).where(failures.c.corpus == corpus))
+    manifest_tx.execute_each(connection, sa.insert(failures), unread)
 
 
-def _describe(connection: Connection, corpus: str, *, reference: bool) -> None:
-    manifest_tx.add_missing_corpora(connection, {corpus})
-    connection.execute(update(corpora).where(corpora.c.name == corpus).values(reference=reference))
-
-
-def _forget(connection: Connection, corpus: str, keys: Collection[str]) -> None:
+def _forget(connection: sa.Connection, corpus: str, keys: Collection[str]) -> None:
     named = {key: {"corpus": corpus, "key": key, "title": "", "url": ""} for key in keys}
     for table in (forgotten, documents):  # a document may have other names than when it was forgotten before
         for chunk in split_chunks(keys):
-            query = select(table.c.corpus, table.c.key, table.c.title, table.c.url)
+            query = sa.select(table.c.corpus, table.c.key, table.c.title, table.c.url)
             rows = connection.execute(query.where(table.c.corpus == corpus, table.c.key.in_(chunk))).mappings()
             named |= {row["key"]: dict(row) for row in rows}
     _remember(connection, corpus, keys)
-    manifest_tx.execute_each(connection, insert(forgotten), named.values())
+    manifest_tx.execute_each(connection, sa.insert(forgotten), named.values())
 
 
-def _remember(connection: Connection, corpus: str, keys: Collection[str]) -> None:
+def _remember(connection: sa.Connection, corpus: str, keys: Collection[str]) -> None:
     for chunk in split_chunks(keys):
-        connection.execute(delete(forgotten).where(forgotten.c.corpus == corpus, forgotten.c.key.in_(chunk)))
+        connection.execute(sa.delete(forgotten).where(forgotten.c.corpus == corpus, forgotten.c.key.in_(chunk)))
 
 
-def _fetch_corpora(connection: Connection) -> tuple[CorpusInfo, ...]:
+def _fetch_corpora(connection: sa.Connection) -> tuple[CorpusInfo, ...]:
     runs = fetch_last_runs(connection)
     return tuple(
         CorpusInfo(
@@ -259,18 +248,18 @@ def _fetch_corpora(connection: Connection) -> tuple[CorpusInfo, ...]:
     )
 
 
-def _listed_query() -> Select[Any]:
-    same = and_(documents.c.corpus == passages.c.corpus, documents.c.key == passages.c.document)
-    columns = select(*manifest_tx.PASSAGE_COLUMNS, *_DOCUMENT)
+def _listed_query() -> sa.Select[Any]:
+    same = sa.and_(documents.c.corpus == passages.c.corpus, documents.c.key == passages.c.document)
+    columns = sa.select(*manifest_tx.PASSAGE_COLUMNS, *_DOCUMENT)
     return columns.join_from(passages, documents, same).where(passages.c.listed)
 
 
-def _overview_query() -> Select[Any]:
-    def number(table: Table, *conditions: ColumnElement[bool]) -> ScalarSelect[int]:
+def _overview_query() -> sa.Select[Any]:
+    def number(table: sa.Table, *conditions: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
         of_corpus = table.c.corpus == corpora.c.name
-        return select(func.count()).select_from(table).where(of_corpus, *conditions).scalar_subquery()
+        return sa.select(sa.func.count()).select_from(table).where(of_corpus, *conditions).scalar_subquery()
 
-    return select(
+    return sa.select(
         corpora.c.name,
         number(documents).label("documents"),
         number(passages, passages.c.listed).label("passages"),

@@ -41,7 +41,25 @@ def connect_chroma(place: ChromaLocation) -> Any:
         StorageError: The server does not answer.
     """
     with translate_chroma_errors(place):
-        return _connect_server(place) if isinstance(place, ChromaServer) else _connect_embedded(place)
+        import chromadb
+
+        settings = chromadb.Settings(anonymized_telemetry=False)
+        if isinstance(place, ChromaServer):
+            parts, secure = urlsplit(place.url), urlsplit(place.url).scheme == "https"
+            return chromadb.HttpClient(
+                host=parts.hostname or "localhost",
+                port=parts.port or (443 if secure else 8000),
+                ssl=secure,
+                headers={"x-chroma-token": place.token} if place.token else None,
+                settings=settings,
+                tenant=place.tenant or chromadb.DEFAULT_TENANT,
+                database=place.database or chromadb.DEFAULT_DATABASE,
+            )
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise explain_folder_error(error, place) from error
+        return chromadb.PersistentClient(str(place), settings=settings)
 
 
 @contextmanager
@@ -60,37 +78,6 @@ def translate_chroma_errors(place: ChromaLocation) -> Iterator[None]:
         cause = " ".join(str(error).split())[:200].replace(place.token or "\0", "…")
         hint = "Check [chroma] url, and that the server runs."
         raise StorageError(f"The Chroma server at {place.url} failed ({cause}).", hint=hint) from error
-
-
-def _connect_embedded(folder: Path) -> Any:
-    import chromadb
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise explain_folder_error(error, folder) from error
-    return chromadb.PersistentClient(str(folder), settings=_chroma_settings())
-
-
-def _connect_server(server: ChromaServer) -> Any:
-    import chromadb
-
-    parts = urlsplit(server.url)
-    named = {"tenant": server.tenant, "database": server.database}
-    return chromadb.HttpClient(
-        host=parts.hostname or "localhost",
-        port=parts.port or (443 if parts.scheme == "https" else 8000),
-        ssl=parts.scheme == "https",
-        headers={"x-chroma-token": server.token} if server.token else None,
-        settings=_chroma_settings(),
-        **{key: value for key, value in named.items() if value},
-    )
-
-
-def _chroma_settings() -> Any:
-    from chromadb.config import Settings
-
-    return Settings(anonymized_telemetry=False)
 
 
 P = ParamSpec("P")

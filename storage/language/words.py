@@ -100,11 +100,6 @@ def words(text: str) -> list[str]:
     return _word_pattern().findall(text)
 
 
-def word_spans(text: str) -> list[tuple[int, int]]:
-    """Return start and end of each of `words(text)`."""
-    return [found.span() for found in _word_pattern().finditer(text)]
-
-
 def count_words(text: str) -> int:
     """Count what stands between spaces; two characters of an unspaced script, its punctuation too, are one word."""
     if text.isascii():

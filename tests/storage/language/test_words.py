@@ -14,7 +14,6 @@ from storage.language.words import (
     load_word_lists,
     stop_words,
     terms,
-    word_spans,
     words,
 )
 
@@ -200,12 +199,6 @@ def test_terms_can_be_joined_by_spaces(text: str, language: str) -> None:
 def test_content_terms_are_terms(text: str, language: str) -> None:
     """The terms of the content words of a text are among its terms."""
     assert set(content_terms(text.lower(), language)) <= set(terms(text.lower(), language))
-
-
-@given(TEXTS)
-def test_spans_give_the_words(text: str) -> None:
-    """Spans and words are the same, in order."""
-    assert [text[start:end] for start, end in word_spans(text)] == words(text)
 
 
 @given(TEXTS)
