@@ -87,13 +87,13 @@ class Desk:
             self._scheduler.enqueue(row)
         return IntakeStatus.NEW if new else IntakeStatus.KNOWN
 
-    async def edited(self, key: str, text: str) -> None:
+    async def edit_question(self, key: str, text: str) -> None:
         """Answer a question in its new words; what is posted is edited. Raises `StorageError`."""
         # Of several at once the one that came last counts.
         async with self._edits.setdefault(key, asyncio.Lock()):
-            await self._edited(key, text)
+            await self._edit_question(key, text)
 
-    async def _edited(self, key: str, text: str) -> None:
+    async def _edit_question(self, key: str, text: str) -> None:
         row = await self._queue.by_key(key)
         if row is None or decode_question(row).text == text:
             return
@@ -106,7 +106,7 @@ class Desk:
             await job.finished.wait()
         await self._ask_again(row.ticket, text)
 
-    async def deleted(self, key: str) -> None:
+    async def delete_question(self, key: str) -> None:
         """Retract the answer to a question that its asker deleted. Raises `StorageError`."""
         row = await self._queue.by_key(key)
         if row is not None:
@@ -139,7 +139,7 @@ class Desk:
         await self._take_back(row.ticket, by=by.user_id, why="the answer was taken back")
         return True
 
-    async def joined(self, conversation: str, user: str = "") -> bool:
+    async def participates(self, conversation: str, user: str = "") -> bool:
         """Return whether the bot takes part in a conversation: it was asked there, or spoke. Raises `StorageError`.
 
         With a `user`, such as `slack:T1/U1`: whether it does so because they asked it.
@@ -177,7 +177,7 @@ class Desk:
         asker = question.asker
         if (by.platform, by.workspace, by.user) == (asker.platform, asker.workspace, asker.user):
             return True
-        return await self._ports.governs(question, by)
+        return await self._ports.may_govern(question, by)
 
     def _refuse(self, question: Question) -> None:
         """Tell the asker, once, that the question could not be stored; nobody waits for that."""

@@ -151,12 +151,12 @@ def open_desk(
         answer=answering or partial(answer, app),
         check=answering or partial(check_text, app),
         finish_view=policy.finish_view,
-        entries=app.audit.turn,
+        load_entries=app.audit.turn,
         append=app.audit.append,
-        interrupt=partial(close_interrupted, app),
-        unanswered=partial(record_unanswered, app),
-        readable=policy.readable,
-        governs=policy.governs,
+        close_interrupted=partial(close_interrupted, app),
+        record_unanswered=partial(record_unanswered, app),
+        is_readable=policy.is_readable,
+        may_govern=policy.may_govern,
     )
     limit = ConcurrencyLimit(settings.at_once, settings.per_channel)
     pace = SchedulerSettings(limit, settings.patience_seconds, settings.grace_seconds)
@@ -206,11 +206,11 @@ class TurnPolicy:
             final = replace(final, buttons=remove_share_button(final.buttons))
         return final
 
-    async def readable(self, question: Question, turn: TurnRecord) -> bool:
+    async def is_readable(self, question: Question, turn: TurnRecord) -> bool:
         """Return whether an answer of the record, and what it counts, may still be shown where it was asked for."""
         return may_see_evidence(turn, await find_readable_corpora(self.app, question.asker))
 
-    async def governs(self, question: Question, by: Asker) -> bool:
+    async def may_govern(self, question: Question, by: Asker) -> bool:
         """Return whether somebody may set the question's channel, and so stop and retract what others asked."""
         place, settings = question.place, self.app.settings
         same = (by.platform, by.workspace) == (place.platform, place.workspace)

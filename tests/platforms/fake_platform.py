@@ -130,9 +130,9 @@ class FakePlatform:
             case "asked":
                 return await self.desk.take(self.question(event))
             case "edited":
-                await self.desk.edited(self.question(event).key, event["text"])
+                await self.desk.edit_question(self.question(event).key, event["text"])
             case "deleted":
-                await self.desk.deleted(self.question(event).key)
+                await self.desk.delete_question(self.question(event).key)
             case "pressed":
                 await self._pressed(event)
         return None

@@ -162,14 +162,14 @@ async def _append_delivered(job: Job, result: DeliveryResult) -> None:
 async def _ensure_turn_opened(job: Job, result: DeliveryResult) -> None:
     """Open and close a turn in the log for a question that ended before it had one."""
     job.turn_id = job.turn_id or secrets.token_hex(6)
-    entries = await job.context.ports.entries(job.turn_id)
+    entries = await job.context.ports.load_entries(job.turn_id)
     if any(entry.kind is EntryKind.TURN_OPENED for entry in entries):
         return
     cancelled = result.outcome in {DeliveryOutcome.STOPPED, DeliveryOutcome.RETRACTED}
     request = build_turn_request(job.question, turn_id=job.turn_id, ticket=job.ticket)
     why = Failure(str(result.outcome), result.why or "It was stopped before it began.", "")
     status = Status.CANCELLED if cancelled else Status.FAILED
-    await job.context.ports.unanswered(request, job.question.task, status, why)
+    await job.context.ports.record_unanswered(request, job.question.task, status, why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +205,8 @@ async def _begin_retraction(job: Job) -> tuple[LogEntry, ...]:
         job.turn_id = turn_id
     why = "It was taken back before it began."
     await _ensure_turn_opened(job, DeliveryResult(DeliveryOutcome.RETRACTED, PostedMessages(), why=why))
-    await ports.interrupt(job.turn_id)
-    entries = await ports.entries(job.turn_id)
+    await ports.close_interrupted(job.turn_id)
+    entries = await ports.load_entries(job.turn_id)
     if not any(entry.body.get("retracted") for entry in _select_edits(entries)):
         # From then on nobody is shown anything of it.
         body = {"retracted": True, "by": job.by, "why": job.why}
@@ -240,7 +240,7 @@ async def _remove_messages(job: Job, entries: tuple[LogEntry, ...]) -> Removal:
 
 
 async def _record_removal(job: Job, removal: Removal) -> None:
-    entries = _select_edits(await job.context.ports.entries(job.turn_id))
+    entries = _select_edits(await job.context.ports.load_entries(job.turn_id))
     # Older records name what is to be removed before it is, with who wants it.
     if any("removed" in entry.body and not entry.body.get("retracted") for entry in entries):
         return

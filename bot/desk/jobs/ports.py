@@ -76,12 +76,12 @@ class DeskPorts:
     check: AnswerFunction
     finish_view: Callable[[View, Question, TurnResult], Awaitable[View]]
     """Makes of the last view on the way the one that stays, with what may be seen and pressed there now."""
-    entries: Callable[[str], Awaitable[tuple[LogEntry, ...]]]  # all that the log has of a turn
+    load_entries: Callable[[str], Awaitable[tuple[LogEntry, ...]]]  # all that the log has of a turn
     append: Callable[[LogEntry], Awaitable[object]]  # adds to the log
-    interrupt: Callable[[str], Awaitable[bool]]  # closes a turn that was opened and that nobody runs any more
-    unanswered: Callable[[TurnRequest, TaskKind, Status, Failure], Awaitable[None]]
+    close_interrupted: Callable[[str], Awaitable[bool]]  # closes a turn that was opened and that nobody runs any more
+    record_unanswered: Callable[[TurnRequest, TaskKind, Status, Failure], Awaitable[None]]
     """Opens and closes a turn in which nothing was asked, for the record of why."""
-    readable: Callable[[Question, TurnRecord], Awaitable[bool]]
+    is_readable: Callable[[Question, TurnRecord], Awaitable[bool]]
     """Whether all that an answer was made from may still be read where it is to be shown."""
-    governs: Callable[[Question, Asker], Awaitable[bool]]
+    may_govern: Callable[[Question, Asker], Awaitable[bool]]
     """Whether this person rules the channel of a question, and may stop and take back what others asked."""

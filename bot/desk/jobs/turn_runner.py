@@ -169,11 +169,11 @@ async def _apply_interrupt(job: Job, result: DeliveryResult | None) -> DeliveryR
 async def _find_next_step(job: Job) -> RecoveryStep:
     row, ports, ways = job.row, job.context.ports, job.writer.ways
     await job.locate_asker()
-    entries = await ports.entries(row.turn_id) if row.turn_id else ()
+    entries = await ports.load_entries(row.turn_id) if row.turn_id else ()
     turn = read_turn_record(entries)
     if turn is None:
         return plan_recovery(row, ways, entries, None, fits=False)
-    fits = await ports.readable(job.question, turn)
+    fits = await ports.is_readable(job.question, turn)
     return plan_recovery(row, ways, entries, turn, fits=fits, reworded=not turn.asks(job.question.text))
 
 
@@ -188,7 +188,7 @@ async def _run_step(job: Job, step: RecoveryStep) -> DeliveryResult | None:
         case RecoveryAction.REMOVE:
             return await retract_answer(job)
         case RecoveryAction.DOUBT:
-            await job.context.ports.interrupt(job.turn_id)
+            await job.context.ports.close_interrupted(job.turn_id)
             why = "the process ended while it was being posted"
             return DeliveryResult(step.outcome, job.writer.posted, why=why)
         case RecoveryAction.SETTLE:
@@ -219,7 +219,7 @@ async def _start_turn(job: Job) -> TurnPlan:
     """Start a new turn, with nothing shown of one before it."""
     context = job.context
     if job.turn_id:
-        await context.ports.interrupt(job.turn_id)
+        await context.ports.close_interrupted(job.turn_id)
     turn_id = secrets.token_hex(6)
     await context.queue.note(job.ticket, turn_id=turn_id)
     job.turn_id, job.view = turn_id, job.start_view()
@@ -232,14 +232,14 @@ async def _start_turn(job: Job) -> TurnPlan:
 
 async def _is_presentable(job: Job) -> bool:
     """Return whether all that the turn was made from may be read there now; settings may have changed."""
-    turn = read_turn_record(await job.context.ports.entries(job.turn_id))
+    turn = read_turn_record(await job.context.ports.load_entries(job.turn_id))
     await job.locate_asker()
-    return turn is None or await job.context.ports.readable(job.question, turn)
+    return turn is None or await job.context.ports.is_readable(job.question, turn)
 
 
 async def _refuse(job: Job, request: TurnRequest, why: Failure) -> DeliveryResult | None:
     """Record why nothing is answered, then say so."""
-    await job.context.ports.unanswered(request, job.question.task, Status.REFUSED, why)
+    await job.context.ports.record_unanswered(request, job.question.task, Status.REFUSED, why)
     return await _deliver_view(job, build_notice_view(job.ticket, job.language, why.message), silent=True)
 
 
@@ -255,7 +255,7 @@ def _show_event(job: Job, event: Event) -> None:
 
 async def _show_recorded(job: Job, step: RecoveryStep) -> DeliveryResult | None:
     """Show the answer of the record."""
-    turn = read_turn_record(await job.context.ports.entries(job.turn_id))
+    turn = read_turn_record(await job.context.ports.load_entries(job.turn_id))
     if turn is None or turn.result is None:
         raise AssertionError("only what was answered is shown again")
     if step.action is RecoveryAction.SHOW:

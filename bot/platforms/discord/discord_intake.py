@@ -171,7 +171,7 @@ class DiscordIntake:
         if not (row and channel and text):
             return
         if is_edit_addressed(self._remark(now, channel), unasked=bool(row.body.get("unasked"))):
-            await self._tasks.soon(self._desk.edited(now.key, text))
+            await self._tasks.soon(self._desk.edit_question(now.key, text))
 
     async def erased(self, event: DiscordMessageDeleted) -> None:
         """Take back the answers to deleted questions, and what is left of answers that somebody deleted."""
@@ -228,7 +228,7 @@ class DiscordIntake:
 
     async def _joined(self, written: DiscordMessagePosted, conversation: str, by_author: bool) -> bool:  # noqa: FBT001 - see `Joined`
         author = f"discord:{written.guild}/{written.user}" if by_author else ""
-        return await self._desk.joined(conversation, author)
+        return await self._desk.participates(conversation, author)
 
     async def _placed(self, written: DiscordMessagePosted, channel: ChannelInfo) -> tuple[Place, str]:
         """Return where an answer goes, and the conversation that it belongs to."""
@@ -253,7 +253,7 @@ class DiscordIntake:
             if row is None:
                 continue
             if one not in row.posted:
-                await self._desk.deleted(row.key)
+                await self._desk.delete_question(row.key)
             elif not self.outlet.deleted_by_us(one):
                 # Whoever may delete our message there; Discord does not say who it was.
                 by = Asker("discord", "channel", event.guild, where, moderates=True)

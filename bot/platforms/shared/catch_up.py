@@ -151,7 +151,7 @@ class CatchUpRun:
             return 0
         taken = await self._desk.take(question)
         if taken is IntakeStatus.KNOWN and missed.edited:
-            await self._desk.edited(question.key, question.text)
+            await self._desk.edit_question(question.key, question.text)
         return int(taken is IntakeStatus.NEW)
 
 

@@ -192,12 +192,12 @@ class SlackIntake:
         await self._lines.passed(now.channel)
         row, text = await self._app.queue.by_key(now.key), slack_events.extract_text(now.raw, self._us)
         if row and text and is_edit_addressed(self._remark(now), unasked=bool(row.body.get("unasked"))):
-            await self._tasks.soon(self._desk.edited(now.key, text))
+            await self._tasks.soon(self._desk.edit_question(now.key, text))
 
     async def erased(self, event: SlackMessageDeleted) -> None:
         """Take back the answer to a deleted question. Raises `StorageError`."""
         await self._lines.passed(event.channel)
-        await self._tasks.soon(self._desk.deleted(event.key))
+        await self._tasks.soon(self._desk.delete_question(event.key))
 
     async def halted(self, event: StopRequested) -> None:
         """Stop answering where somebody pressed Slack's own button for that. Raises `StorageError`."""
@@ -217,7 +217,7 @@ class SlackIntake:
 
     async def _joined(self, written: SlackMessagePosted, by_author: bool) -> bool:  # noqa: FBT001 - see `Joined`
         author = f"slack:{written.team}/{written.user}" if by_author else ""
-        return await self._desk.joined(written.conversation, author)
+        return await self._desk.participates(written.conversation, author)
 
     def _wordless(self, question: Question, *, addressed: bool) -> Question | None:
         """Return what a message without words is: a greeting to whom it is addressed."""

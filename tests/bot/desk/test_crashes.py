@@ -37,7 +37,7 @@ async def hand_in(at):
 async def delete(at):
     """Ask, and delete the question."""
     await at.desk.take(question(1))
-    await at.desk.deleted(question(1).key)
+    await at.desk.delete_question(question(1).key)
 
 
 def edit_after(turns):
@@ -47,7 +47,7 @@ def edit_after(turns):
         await at.desk.take(question(1))
         for _ in range(turns):
             await asyncio.sleep(0)
-        await at.desk.edited(question(1).key, "Other words?")
+        await at.desk.edit_question(question(1).key, "Other words?")
 
     return edit
 
@@ -184,7 +184,7 @@ async def test_words_that_changed_as_the_answer_ended_are_answered_by_the_next_s
         await at.desk.take(question(1))
         await until(world, lambda: world.entries(EntryKind.DELIVERED) and world.rows[1].state == "waiting")
     async with again.desk.running(), asyncio.timeout(PATIENCE):
-        await again.desk.edited(question(1).key, "Other words?")
+        await again.desk.edit_question(question(1).key, "Other words?")
         await until(world, lambda: world.rows[1].state == "done")
 
     (view,) = world.read()

@@ -279,7 +279,7 @@ async def test_a_deleted_question_takes_its_answer_along(when):
             await done(at.world, 1)
             await done(at.world, 2)
         number = 2 if when == "waiting" else 1
-        await at.desk.deleted(question(number, thread="t").key)
+        await at.desk.delete_question(question(number, thread="t").key)
         row = await done(at.world, number)
         gate.set()
         await done(at.world, 3 - number)
@@ -317,7 +317,7 @@ async def test_an_edited_question_is_answered_anew_in_the_same_post(when):
             gate.set()
             await done(at.world, 2)
         number = 2 if when == "waiting" else 1
-        await at.desk.edited(question(number, thread="t").key, "Other words?")
+        await at.desk.edit_question(question(number, thread="t").key, "Other words?")
         gate.set()
         await settle()
         await done(at.world, 1)
@@ -333,7 +333,7 @@ async def test_the_same_words_are_not_answered_anew():
     async with at_work() as at:
         await at.desk.take(question())
         await done(at.world)
-        await at.desk.edited(question().key, "Question 1?")
+        await at.desk.edit_question(question().key, "Question 1?")
         await settle()
 
     assert len(at.system.asked) == 1
@@ -439,7 +439,7 @@ async def test_an_edit_while_the_answer_is_being_delivered():
     async with at_work(edits=True, gate=asyncio.Event()) as at:
         await at.desk.take(question())
         await settle()
-        editing = asyncio.create_task(at.desk.edited(question().key, "Other words?"))
+        editing = asyncio.create_task(at.desk.edit_question(question().key, "Other words?"))
         await settle()
         at.platform.gate.set()
         await editing
@@ -511,10 +511,10 @@ async def test_taking_part():
         await at.desk.take(question(3))
         for ticket in (1, 2, 3):
             await done(at.world, ticket)
-        await at.desk.deleted(question(3).key)
-        part = [await at.desk.joined(question(number).conversation) for number in (1, 2, 3, 4)]
+        await at.desk.delete_question(question(3).key)
+        part = [await at.desk.participates(question(number).conversation) for number in (1, 2, 3, 4)]
         first, user = question(1).conversation, at.world.rows[1].user
-        because = [await at.desk.joined(first, one) for one in (user, "slack:T1/U77")]
+        because = [await at.desk.participates(first, one) for one in (user, "slack:T1/U77")]
 
     assert part == [True, False, False, False]
     assert because == [True, False]

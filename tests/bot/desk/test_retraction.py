@@ -34,7 +34,7 @@ async def answered(**traits: Any) -> AsyncIterator[Office]:
 async def test_an_answer_that_is_taken_back_while_the_platform_is_away_goes_at_the_next_start(how: str) -> None:
     """The record says at once that it is wanted, and that it is gone only when it is."""
     async with answered() as at:
-        wish = at.desk.deleted(question().key) if how == "deleted" else at.desk.retract(1, question().asker)
+        wish = at.desk.delete_question(question().key) if how == "deleted" else at.desk.retract(1, question().asker)
         wanted = asyncio.create_task(wish)
         await settle()
         wanted.cancel()
@@ -54,7 +54,7 @@ async def test_an_answer_that_is_taken_back_while_the_platform_is_away_goes_at_t
 async def test_it_is_tried_again_until_the_platform_is_back() -> None:
     """Nobody has to ask twice, nor to start anything anew."""
     async with answered() as at:
-        wanted = asyncio.create_task(at.desk.deleted(question().key))
+        wanted = asyncio.create_task(at.desk.delete_question(question().key))
         for _ in range(5):
             await at.waits.move(61.0)
         tried, stood = at.world.calls.count("remove"), len(at.world.read())
@@ -70,7 +70,7 @@ async def test_what_the_platform_will_not_remove_is_left_and_on_record() -> None
     """It is over then, and nobody reads that it was removed."""
     async with answered() as at:
         at.world.faults["remove"] = [CannotPost("The channel is archived.")]
-        await at.desk.deleted(question().key)
+        await at.desk.delete_question(question().key)
         row = await done(at.world)
 
     assert row.outcome == "retracted"
@@ -84,7 +84,7 @@ async def test_without_a_record_it_is_taken_back_later() -> None:
         await done(at.world)
         shown = at.world.read()
         at.world.broken |= {"append", "claim"}
-        wanted = asyncio.create_task(at.desk.deleted(question().key))
+        wanted = asyncio.create_task(at.desk.delete_question(question().key))
         await at.waits.move(5.0)
         stood = at.world.read()
         at.world.broken.clear()
@@ -102,7 +102,7 @@ async def test_what_was_all_but_delivered_when_it_was_taken_back_goes() -> None:
     world = at.world
     async with at_work(world) as first:
         await until(world, lambda: bool(world.rows[1].posted))
-        await first.desk.deleted(question().key)
+        await first.desk.delete_question(question().key)
         row = await done(world)
 
     assert (row.outcome, world.read()) == ("retracted", [])
@@ -111,7 +111,7 @@ async def test_what_was_all_but_delivered_when_it_was_taken_back_goes() -> None:
 async def test_waiting_for_a_platform_keeps_nobody_from_an_answer() -> None:
     """What is to be removed takes none of the room of what is answered."""
     async with answered(room=ConcurrencyLimit(1, 1)) as at:
-        wanted = asyncio.create_task(at.desk.deleted(question().key))
+        wanted = asyncio.create_task(at.desk.delete_question(question().key))
         await settle()
         await at.desk.take(question(2))
         row = await done(at.world, 2)
@@ -129,7 +129,7 @@ async def test_a_question_that_is_deleted_before_its_turn_has_one_in_the_record(
         await at.desk.take(question(1, thread="t"))
         await at.desk.take(question(2, thread="t"))
         await settle()
-        await at.desk.deleted(question(2, thread="t").key)
+        await at.desk.delete_question(question(2, thread="t").key)
         row = await done(at.world, 2)
         gate.set()
         await done(at.world, 1)
@@ -171,9 +171,9 @@ async def test_of_two_edits_at_once_the_last_counts() -> None:
             return await looked(key)
 
         at.queue.by_key = slowly
-        older = asyncio.create_task(at.desk.edited(question().key, "Older words?"))
+        older = asyncio.create_task(at.desk.edit_question(question().key, "Older words?"))
         await settle()
-        newer = asyncio.create_task(at.desk.edited(question().key, "Newer words?"))
+        newer = asyncio.create_task(at.desk.edit_question(question().key, "Newer words?"))
         await settle()
         first.set()
         await asyncio.gather(older, newer)
